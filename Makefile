@@ -1,0 +1,42 @@
+# Two commands on a machine with only Python and make: `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test lint unit package lock clean
+help:  ## show the targets
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
+
+$(VENV)/server: requirements.lock pyproject.toml setup.py
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
+$(VENV)/dev: requirements-dev.lock $(VENV)/server
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	touch $@
+
+demo: $(VENV)/server  ## run the whole system on real input, into demo-output/
+	$(BIN)/hushcount demo --out demo-output --overwrite
+
+test: lint unit package  ## everything that CI checks
+
+lint: $(VENV)/dev  ## style, types, trust domains
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(VENV)/dev  ## the tests, with coverage
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
+
+package: $(VENV)/dev  ## build sdist and wheel, and use the wheel in a fresh environment
+	$(BIN)/python tests/package/check.py
+
+lock:  ## renew the lock files (needs uv)
+	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --extra server pyproject.toml -o requirements.lock
+	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) build dist demo-output .coverage .mypy_cache .pytest_cache .ruff_cache .import_linter_cache *.egg-info

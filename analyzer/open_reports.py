@@ -1,0 +1,60 @@
+"""Open sealed frequency reports and let only those of this campaign and of right shape through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.pvalue import TaggedOutput
+
+from hushcount.mechanism import Mechanism
+from hushcount.sealing import available_threads
+from keys.private import open_many
+from keys.store import KeyReference
+
+
+class OpenReports(beam.DoFn):
+    """Blocks of sealed reports in, structured arrays of well-formed reports out.
+
+    Dropped, to "dead" as (reason, sealed reports) and counted in "counts":
+        not_opened: no box for this key: truncated, altered, sealed to another.
+        wrong_campaign: made under other parameters.
+        malformed: a field out of its range, cells not distinct, padding not zero.
+
+    Args:
+        key: reference to the analyzer's private key, opened in `setup`.
+        mechanism: the campaign's.
+        binding: the 16 bytes that the campaign's reports begin with.
+        sealed_bytes: length of a sealed report.
+    """
+
+    def __init__(self, key: KeyReference, mechanism: Mechanism, binding: bytes, sealed_bytes: int) -> None:
+        self._reference = key
+        self._mechanism = mechanism
+        self._binding = binding
+        self._sealed_bytes = sealed_bytes
+
+    def setup(self) -> None:
+        self._keys = (self._reference.read(),)
+        self._threads = available_threads()
+
+    def process(self, block: bytes) -> Iterator[Any]:
+        sealed = np.frombuffer(block, dtype=np.uint8).reshape(-1, self._sealed_bytes)
+        result = open_many(self._keys, sealed, self._threads)
+        head = len(self._binding)
+        bound = (result.plain[:, :head] == np.frombuffer(self._binding, dtype=np.uint8)).all(axis=1)
+        reports, shaped = self._mechanism.unpack(result.plain[:, head:])
+        accepted = result.opened & bound & shaped
+        yield reports[accepted]
+        yield TaggedOutput("counts", ("accepted", int(accepted.sum())))
+        reasons = {
+            "not_opened": ~result.opened,
+            "wrong_campaign": result.opened & ~bound,
+            "malformed": result.opened & bound & ~shaped,
+        }
+        for reason, rows in reasons.items():
+            if rows.any():
+                yield TaggedOutput("dead", (reason, sealed[rows].tobytes()))
+                yield TaggedOutput("counts", (reason, int(rows.sum())))

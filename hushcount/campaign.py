@@ -1,0 +1,321 @@
+"""The campaign: one collection's public parameters in one validated, immutable file with a fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from datetime import datetime, timezone
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints, ValidationError, model_validator
+
+from hushcount.dictionary import Dictionary, read_dictionary
+from hushcount.discovery import MAX_VALUE_BYTES, DiscoveryFormat
+from hushcount.errors import UsageError
+from hushcount.mechanism import Mechanism
+from hushcount.privacy.keep_rules import KeepRule, Relation, RuleName
+from hushcount.sealing import SEAL_BYTES
+from hushcount.systems import build
+
+Hex32 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+BINDING_BYTES = 16
+_NO_DISCOVERY = "campaign {} carries no discovery reports; set --discovery-epsilon for a new one"
+Stream = Literal["reports", "discovery"]
+"""The two streams of a campaign, and the names of their folders."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=False, allow_inf_nan=False)
+
+
+class MechanismPart(_Part):
+    """The frequency oracle, its parameters complete, so that every party builds the same one."""
+
+    name: str
+    epsilon: float = Field(gt=0.0, le=40.0, description="local budget of one report, nats")
+    parameters: dict[str, int | float | str] = Field(default_factory=dict)
+
+
+class DictionaryPart(_Part):
+    """Where the known items are, and which they are."""
+
+    path: str = Field(description="one item a line, text or .gz, relative to the campaign file")
+    items: int = Field(ge=1)
+    digest: Hex32 = Field(description="BLAKE2b-256 of the items, one a line")
+
+
+class ShufflePart(_Part):
+    """What the shuffler promises."""
+
+    cap: int = Field(default=1, ge=1, le=1000, description="reports of one client that are forwarded, for each stream")
+    minimum_batch: int = Field(default=1000, ge=1, description="nothing is released below so many reports of a stream")
+    delta: float = Field(default=1e-8, gt=0.0, lt=1.0, description="delta at which the shuffled epsilon is stated")
+
+
+class DiscoveryPart(_Part):
+    """Collection of values that no list holds."""
+
+    epsilon: float = Field(gt=0.0, le=40.0)
+    delta: float = Field(gt=0.0, lt=1.0)
+    relation: Relation = "replace-one"
+    rule: RuleName = "optimal"
+    max_value_bytes: int = Field(default=64, ge=1, le=MAX_VALUE_BYTES, description="longest value, in UTF-8 bytes")
+    values_per_bin: int = Field(default=3, ge=1, le=16, description="sealed values released for a kept bin")
+    hash_key: Hex32 = Field(description="key of the hash that bins are counted by, drawn anew for each campaign")
+
+
+class PublicKeyPart(_Part):
+    """A party's public key and when clients may seal to it."""
+
+    id: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+    key: Hex32
+    not_before: datetime
+    not_after: datetime
+
+    @model_validator(mode="after")
+    def _check(self) -> PublicKeyPart:
+        if self.not_before.tzinfo is None or self.not_after.tzinfo is None:
+            raise ValueError("not_before and not_after must name a time zone, as in 2026-01-01T00:00:00Z")
+        if self.not_before >= self.not_after:
+            raise ValueError(f"not_after is {self.not_after.isoformat()}, must be later than not_before")
+        if self.id != key_id(bytes.fromhex(self.key)):
+            raise ValueError(f"id is {self.id}, but the key has id {key_id(bytes.fromhex(self.key))}")
+        return self
+
+
+class KeysPart(_Part):
+    """Public keys by role; clients take the newest that is valid."""
+
+    analyzer: tuple[PublicKeyPart, ...] = Field(min_length=1)
+    aux_server: tuple[PublicKeyPart, ...] = ()
+
+
+class Campaign(_Part):
+    """One collection: frequency reports, discovery reports, or both as two separate streams."""
+
+    format: Literal[1] = 1
+    id: Identifier
+    epoch: int = Field(default=1, ge=1)
+    mechanism: MechanismPart | None = None
+    dictionary: DictionaryPart | None = Field(default=None, description="absent with a mechanism: the open domain")
+    shuffle: ShufflePart = Field(default_factory=ShufflePart)
+    discovery: DiscoveryPart | None = None
+    keys: KeysPart
+
+    _directory: Path = PrivateAttr(default=Path())
+
+    @model_validator(mode="after")
+    def _check(self) -> Campaign:
+        wrong = []
+        if self.mechanism is None and self.discovery is None:
+            wrong.append("mechanism, discovery: at least one of them must be given")
+        if self.mechanism is None and self.dictionary is not None and self.discovery is None:
+            wrong.append("dictionary: is of no use without a mechanism or discovery")
+        if self.discovery is not None and not self.keys.aux_server:
+            wrong.append("keys.aux_server: discovery needs the auxiliary server's key")
+        for check in (self._build_frequency, self._build_rule):
+            try:
+                check()
+            except ValueError as error:
+                wrong.append(str(error))
+        if wrong:
+            raise ValueError("; ".join(wrong))
+        return self
+
+    def _build_frequency(self) -> Mechanism | None:
+        part = self.mechanism
+        if part is None:
+            return None
+        domain = None if self.dictionary is None else self.dictionary.items + 1
+        try:
+            return build(part.name, part.epsilon, domain, part.parameters)
+        except ValueError as error:
+            raise ValueError(f"mechanism: {error}") from None
+
+    def _build_rule(self) -> KeepRule | None:
+        part = self.discovery
+        if part is None:
+            return None
+        try:
+            return KeepRule(part.rule, part.epsilon, part.delta, part.relation, self.shuffle.cap, part.values_per_bin)
+        except ValueError as error:
+            raise ValueError(f"discovery: {error}") from None
+
+    @cached_property
+    def frequency(self) -> Mechanism | None:
+        """The mechanism of the frequency reports, or None where only discovery runs."""
+        return self._build_frequency()
+
+    @cached_property
+    def keep_rule(self) -> KeepRule | None:
+        """The rule by which the auxiliary server keeps a bin, or None without discovery."""
+        return self._build_rule()
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """BLAKE2b-256 of all that the campaign fixes; where the dictionary file lies is not part of it."""
+        data = self.model_dump(mode="json")
+        if self.dictionary is not None:
+            del data["dictionary"]["path"]
+        canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.blake2b(canonical.encode(), digest_size=32).digest()
+
+    def binding(self, stream: Stream) -> bytes:
+        """Return the 16 bytes that every plain report of a stream begins with."""
+        return hashlib.blake2b(self.fingerprint, digest_size=BINDING_BYTES, person=stream.encode()).digest()
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """The streams that this campaign carries."""
+        frequency: tuple[Stream, ...] = ("reports",) if self.mechanism is not None else ()
+        return (*frequency, "discovery") if self.discovery is not None else frequency
+
+    def sealed_bytes(self, stream: Stream) -> int:
+        """Return the length of every sealed report of a stream."""
+        if stream == "discovery":
+            return self.discovery_format.sealed_bytes
+        return BINDING_BYTES + self.require_frequency().report_bytes + SEAL_BYTES
+
+    def require_frequency(self) -> Mechanism:
+        """Return the mechanism.
+
+        Raises:
+            UsageError: the campaign carries no frequency reports.
+        """
+        if self.frequency is None:
+            raise UsageError(f"campaign {self.id} carries no frequency reports, only discovery")
+        return self.frequency
+
+    def require_keep_rule(self) -> KeepRule:
+        """Return the keep rule.
+
+        Raises:
+            UsageError: the campaign carries no discovery reports.
+        """
+        if self.keep_rule is None:
+            raise UsageError(_NO_DISCOVERY.format(self.id))
+        return self.keep_rule
+
+    @property
+    def discovery_format(self) -> DiscoveryFormat:
+        """The layout of the discovery reports.
+
+        Raises:
+            UsageError: the campaign carries none.
+        """
+        part = self.discovery
+        if part is None:
+            raise UsageError(_NO_DISCOVERY.format(self.id))
+        return DiscoveryFormat(self.binding("discovery"), bytes.fromhex(part.hash_key), part.max_value_bytes)
+
+    def read_dictionary(self) -> Dictionary | None:
+        """Read the dictionary beside the campaign file and check its digest; None for the open domain.
+
+        Raises:
+            UsageError: the file is missing, or is not the one that the campaign was made with.
+        """
+        if self.dictionary is None:
+            return None
+        path = self._directory / self.dictionary.path
+        dictionary = read_dictionary(path)
+        if dictionary.digest != self.dictionary.digest:
+            raise UsageError(f"dictionary {path} has digest {dictionary.digest}, must have {self.dictionary.digest}")
+        return dictionary
+
+    @classmethod
+    def read(cls, path: Path | str) -> Campaign:
+        """Read a campaign file, .json or .toml.
+
+        Raises:
+            UsageError: unreadable or invalid; every error at once, each with its field.
+        """
+        path = Path(path)
+        try:
+            campaign = cls.model_validate(_read_mapping(path))
+        except ValidationError as error:
+            raise UsageError(f"campaign file {path} is invalid: {explain(error)}") from None
+        campaign._directory = path.parent
+        return campaign
+
+    def write(self, path: Path) -> None:
+        """Write the campaign to a new file, .json or .toml.
+
+        Raises:
+            UsageError: the file exists, or its ending is another.
+        """
+        data = self.model_dump(mode="json", exclude_none=True)
+        if path.suffix == ".toml":
+            import tomli_w
+
+            text = tomli_w.dumps(data)
+        elif path.suffix == ".json":
+            text = json.dumps(data, indent=2) + "\n"
+        else:
+            raise UsageError(f"campaign file is {path}, must end in .json or .toml")
+        try:
+            with path.open("x", encoding="utf-8") as stream:
+                stream.write(text)
+        except FileExistsError:
+            raise UsageError(f"campaign file {path} exists: a campaign is immutable, give another name") from None
+        except OSError as error:
+            raise UsageError(f"cannot write campaign file {path}: {error.strerror}") from None
+
+
+def explain(error: ValidationError) -> str:
+    """Return every error of a validation, each with its field, in one sentence."""
+    parts = []
+    for item in error.errors():
+        field = ".".join(str(step) for step in item["loc"])
+        message = item["msg"].removeprefix("Value error, ")
+        parts.append(f"{field}: {message}" if field else message)
+    return "; ".join(parts)
+
+
+def key_id(public_key: bytes) -> str:
+    """Return the id of a public key: 16 hexadecimal digits of its BLAKE2b hash."""
+    return hashlib.blake2b(public_key, digest_size=8).hexdigest()
+
+
+def valid_key(keys: tuple[PublicKeyPart, ...], at: datetime | None = None) -> PublicKeyPart:
+    """Return the key that clients seal to now: of those valid, the one whose validity began last.
+
+    Raises:
+        UsageError: none is valid.
+    """
+    now = at or datetime.now(timezone.utc)
+    valid = [key for key in keys if key.not_before <= now < key.not_after]
+    if not valid:
+        spans = ", ".join(f"{key.id} {key.not_before.isoformat()}..{key.not_after.isoformat()}" for key in keys)
+        raise UsageError(f"no key of the campaign is valid at {now.isoformat()} ({spans}): fetch the newest campaign")
+    return max(valid, key=lambda key: key.not_before)
+
+
+def _read_mapping(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read campaign file {path}: {getattr(error, 'strerror', None) or error}") from None
+    try:
+        data = _parse_toml(text, path) if path.suffix == ".toml" else json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"campaign file {path} is not {path.suffix[1:] or 'JSON'}: {error}") from None
+    if not isinstance(data, dict):
+        raise UsageError(f"campaign file {path} holds a {type(data).__name__}, must hold an object")
+    return data
+
+
+def _parse_toml(text: str, path: Path) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        try:
+            import tomli as tomllib
+        except ImportError:
+            raise UsageError(
+                f"reading {path} on Python 3.10 needs the package tomli: install it or use .json"
+            ) from None
+    return tomllib.loads(text)

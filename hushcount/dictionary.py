@@ -1,0 +1,93 @@
+"""Dictionaries: the items that a campaign knows in advance, and how strings become items of a mechanism."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from hushcount.errors import UsageError
+from hushcount.fingerprints import OTHER, fingerprints
+from hushcount.randomness import UInt64Array
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """A list of distinct, non-empty strings, taken literally: no case folding, no Unicode normalisation.
+
+    Raises:
+        UsageError: an item stands twice, is empty, or there is none.
+    """
+
+    items: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.items:
+            raise UsageError("the list of items is empty, must hold at least 1 item")
+        if len(self._index) != len(self.items):
+            seen: set[str] = set()
+            for line, item in enumerate(self.items, start=1):
+                if item in seen:
+                    raise UsageError(f"item {item!r} stands a second time in line {line}: remove one")
+                seen.add(item)
+        if "" in self._index:
+            raise UsageError(f"line {self.items.index('') + 1} of the list of items is empty: remove it")
+
+    @property
+    def digest(self) -> str:
+        """BLAKE2b-256 of the items, one a line: the identity of the dictionary, wherever the file lies."""
+        text = "".join(f"{item}\n" for item in self.items)
+        return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
+
+    def __contains__(self, value: str) -> bool:
+        return value in self._index
+
+    def positions(self, values: Sequence[str]) -> UInt64Array:
+        """Return uint64[n]: the position of each value, or the number of items, which stands for "other"."""
+        other = len(self.items)
+        return np.fromiter((self._index.get(value, other) for value in values), dtype=np.uint64, count=len(values))
+
+    def fingerprints(self, values: Sequence[str]) -> UInt64Array:
+        """Return uint64[n]: the fingerprint of each value, or the reserved one of "other"."""
+        known = np.fromiter((value in self._index for value in values), dtype=np.bool_, count=len(values))
+        return np.where(known, fingerprints(values), np.uint64(OTHER))
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {item: position for position, item in enumerate(self.items)}
+
+
+def read_lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a text or gzip file without their line ends."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rb") as stream:
+        for line in stream:
+            yield line.rstrip(b"\r\n")
+
+
+def read_items(path: Path) -> list[str]:
+    """Read one item a line, UTF-8.
+
+    Raises:
+        UsageError: the file is missing, unreadable or not UTF-8.
+    """
+    items = []
+    try:
+        for number, line in enumerate(read_lines(path), start=1):
+            try:
+                items.append(line.decode())
+            except UnicodeDecodeError:
+                raise UsageError(f"line {number} of {path} is not UTF-8: convert the file") from None
+    except (OSError, EOFError) as error:
+        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    return items
+
+
+def read_dictionary(path: Path) -> Dictionary:
+    """Read a dictionary, one item a line, text or .gz."""
+    return Dictionary(tuple(read_items(path)))

@@ -1,0 +1,51 @@
+"""From strings to the items of a mechanism: positions in the dictionary, or fingerprints where a pool hashes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hushcount.dictionary import Dictionary
+from hushcount.errors import UsageError
+from hushcount.fingerprints import OTHER, fingerprints
+from hushcount.mechanism import Mechanism
+from hushcount.randomness import UInt64Array
+
+
+def items_of(mechanism: Mechanism, dictionary: Dictionary | None, values: Sequence[str]) -> UInt64Array:
+    """Return uint64[n]: the item of each value; one outside the dictionary is the reserved item "other".
+
+    A dictionary of None is the open domain, where every string is an item of its own.
+    """
+    if dictionary is None:
+        return fingerprints(values)
+    if mechanism.encoder.domain is None:
+        return dictionary.fingerprints(values)
+    return dictionary.positions(values)
+
+
+def other_item(mechanism: Mechanism) -> int:
+    """Return the reserved item "other": the last position, or the fingerprint that no string has."""
+    return OTHER if mechanism.encoder.domain is None else mechanism.encoder.domain - 1
+
+
+def known_items(mechanism: Mechanism, dictionary: Dictionary | None, values: Sequence[str]) -> UInt64Array:
+    """Return the items of values to be estimated; unlike a client's, each must be one that the campaign can hold.
+
+    Raises:
+        UsageError: a value is not in the dictionary; its line is named.
+    """
+    if dictionary is not None:
+        for line, value in enumerate(values, start=1):
+            if value not in dictionary:
+                raise UsageError(
+                    f"item {value!r} (line {line}) is not in the campaign's dictionary, where its reports count as "
+                    "'other': ask for listed items, or collect with --open-domain"
+                )
+    return items_of(mechanism, dictionary, values)
+
+
+def tally_items(mechanism: Mechanism) -> UInt64Array:
+    """Return the items that a tally has columns for: all of a dictionary with "other"; none where cells are tallied."""
+    return np.arange(mechanism.encoder.domain or 0, dtype=np.uint64)

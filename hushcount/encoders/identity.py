@@ -1,0 +1,54 @@
+"""Identity: an item is its own cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from hushcount.encoders.base import Counts, add_cells, require_items
+from hushcount.fields import Field, Reports
+from hushcount.randomness import UInt64Array, Words
+from hushcount.responders.base import Responder
+
+
+@dataclass(frozen=True)
+class Identity:
+    """One function, `h(x) = x`, over a dictionary of `domain` items; nothing collides.
+
+    Args:
+        domain: d, at least 2.
+    """
+
+    domain: int
+    pool: ClassVar[int | None] = None
+    fields: ClassVar[tuple[Field, ...]] = ()
+    collision: ClassVar[Fraction] = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if self.domain < 2:
+            raise ValueError(f"domain is {self.domain}, must be at least 2 items")
+
+    @property
+    def cells(self) -> int:
+        return self.domain
+
+    def tally_shape(self, items: UInt64Array) -> tuple[int, int]:
+        return 1, self.domain
+
+    def draw(self, reports: Reports, words: Words) -> None:
+        return None
+
+    def log_functions(self) -> float:
+        return 0.0
+
+    def cell(self, reports: Reports, items: UInt64Array) -> UInt64Array:
+        require_items(items, self.domain)
+        return items
+
+    def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
+        add_cells(tally, responder, reports, None)
+
+    def support_counts(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
+        require_items(wanted, self.domain)
+        return tally[0, wanted]

@@ -1,0 +1,103 @@
+"""Pool: k hash functions fixed for the campaign; a report names the one that it used, its row."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from nacl.bindings import randombytes_buf_deterministic
+
+from hushcount import field61
+from hushcount.encoders.base import Counts, add_cells
+from hushcount.fields import Field, Reports
+from hushcount.randomness import UInt64Array, Words, uniform
+from hushcount.responders.base import Responder
+
+_CHUNK_HASHES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Pool:
+    """`h_j(x) = (c0_j + c1_j x + c2_j x^2 mod 2**61-1) mod m`, j = 0..k-1, over 61-bit fingerprints of strings.
+
+    Polynomials of degree two are three-wise independent, which the collision term of the variance needs; a pool of
+    affine functions exceeds it by 10 % on average and 50 % for some items (docs/mathematics.md section 5).
+
+    Args:
+        rows: k, the number of functions, at least 1.
+        cells: m, at least 2.
+        seed: 64 hexadecimal digits from which every party expands the same coefficients. Public.
+
+    Reference: [J] section 4.1; docs/mathematics.md section 5.
+    """
+
+    rows: int
+    cells: int
+    seed: str
+    domain: ClassVar[int | None] = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.rows <= 1 << 24:
+            raise ValueError(f"k is {self.rows}, must be in 1..{1 << 24} hash functions")
+        if not 2 <= self.cells <= 1 << 24:
+            raise ValueError(f"m is {self.cells}, must be in 2..{1 << 24} cells")
+        if len(self.seed) != 64 or set(self.seed) - set("0123456789abcdef"):
+            raise ValueError(f"seed is {self.seed!r}, must be 64 lower-case hexadecimal digits")
+
+    @property
+    def pool(self) -> int | None:
+        return self.rows
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return (Field("row", self.rows),)
+
+    @property
+    def collision(self) -> Fraction:
+        return Fraction(1, self.cells)
+
+    def tally_shape(self, items: UInt64Array) -> tuple[int, int]:
+        return self.rows, self.cells
+
+    def draw(self, reports: Reports, words: Words) -> None:
+        reports["row"] = uniform(self.rows, len(reports), words)
+
+    def log_functions(self) -> float:
+        return math.log(self.rows)
+
+    def cell(self, reports: Reports, items: UInt64Array) -> UInt64Array:
+        return self._hash(coefficients(self.rows, self.seed)[:, reports["row"]], items)
+
+    def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
+        add_cells(tally, responder, reports, reports["row"])
+
+    def support_counts(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
+        flat = tally.reshape(-1)
+        table = coefficients(self.rows, self.seed)[:, :, None]
+        offsets = (np.arange(self.rows, dtype=np.uint64) * np.uint64(self.cells))[:, None]
+        counts = np.empty(len(wanted), dtype=np.int64)
+        step = max(1, _CHUNK_HASHES // self.rows)
+        for start in range(0, len(wanted), step):
+            cells = self._hash(table, wanted[None, start : start + step]) + offsets
+            counts[start : start + step] = flat[cells].sum(axis=0)
+        return counts
+
+    def _hash(self, table: UInt64Array, items: UInt64Array) -> UInt64Array:
+        value = field61.add(field61.multiply(table[2], items), table[1])
+        return field61.add(field61.multiply(value, items), table[0]) % np.uint64(self.cells)
+
+
+@lru_cache(maxsize=8)
+def coefficients(rows: int, seed: str) -> UInt64Array:
+    """Return uint64[3, rows] below 2**61-1: the coefficients c0, c1, c2 of every function, expanded by ChaCha20.
+
+    A word is reduced modulo the prime; the bias of that is below 2**-58.
+    """
+    stream = randombytes_buf_deterministic(24 * rows, bytes.fromhex(seed))
+    table = field61.reduce(np.frombuffer(stream, dtype="<u8").astype(np.uint64)).reshape(3, rows)
+    table.setflags(write=False)
+    return table

@@ -1,0 +1,25 @@
+"""The errors Hushcount raises for its caller's mistakes: one sentence each, fit to be shown as it is."""
+
+from __future__ import annotations
+
+
+class HushcountError(Exception):
+    """A mistake or a state that one sentence explains; `exit_status` is what a command ends with."""
+
+    exit_status = 1
+
+
+class UsageError(HushcountError, ValueError):
+    """The caller gave something that cannot be used: the message names it, its value and the allowed range."""
+
+    exit_status = 2
+
+
+class FormatError(UsageError):
+    """A file is not what it should be: wrong kind, other version, damaged."""
+
+
+class NotYet(HushcountError):
+    """Nothing is wrong, but the minimum batch is not reached: run again when more reports have arrived."""
+
+    exit_status = 3

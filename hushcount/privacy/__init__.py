@@ -1,0 +1,1 @@
+"""Privacy: what a run guarantees, to whom, for which unit and which neighbours."""

@@ -1,0 +1,136 @@
+"""The privacy statement that every result carries: each guarantee with its unit and its neighbouring relation."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from hushcount.campaign import Campaign
+from hushcount.privacy.amplification import closed_form_epsilon
+
+Guarantee = dict[str, Any]
+
+
+def statement(campaign: Campaign, reports: int | None, released: bool) -> dict[str, Any]:
+    """Return the statement for a run, as JSON data with sentences for people.
+
+    Args:
+        campaign: what clients were told.
+        reports: frequency reports that really arrived and were accepted; None before that is known.
+        released: whether found items are or were revealed to the analyzer.
+
+    Privacy: epsilons compose by addition; a client with l reports by group privacy, `(l e, d (1 + exp(e) + ...))`.
+    """
+    result: dict[str, Any] = {"unit": _unit(campaign), "relation": "replace-one", "sentences": []}
+    if campaign.frequency is not None:
+        result["local"] = _local(campaign)
+        result["shuffled"] = None if reports is None else _shuffled(campaign, reports)
+    if campaign.discovery is not None:
+        result["discovery"] = _discovery(campaign)
+    if campaign.frequency is not None and campaign.discovery is not None:
+        result["total"] = _total(result, released)
+    result["sentences"] = _sentences(campaign, result, reports)
+    return result
+
+
+def _unit(campaign: Campaign) -> str:
+    cap = campaign.shuffle.cap
+    return (
+        "one client with at most 1 report a stream" if cap == 1 else f"one client with at most {cap} reports a stream"
+    )
+
+
+def _local(campaign: Campaign) -> Guarantee:
+    epsilon = campaign.require_frequency().epsilon
+    return {
+        "epsilon_per_report": epsilon,
+        "epsilon": campaign.shuffle.cap * epsilon,
+        "delta": 0.0,
+        "relation": "replace-one",
+        "unit": _unit(campaign),
+        "against": "everyone, all parties together included",
+    }
+
+
+def _shuffled(campaign: Campaign, reports: int) -> Guarantee | None:
+    """The amplified guarantee, or None where it cannot be claimed: batch floor missed, or too few for the theorem."""
+    if reports < campaign.shuffle.minimum_batch:
+        return None
+    local, delta, cap = campaign.require_frequency().epsilon, campaign.shuffle.delta, campaign.shuffle.cap
+    one = closed_form_epsilon(local, reports, delta)
+    if one is None or one >= local:
+        return None
+    return {
+        "epsilon_per_report": one,
+        "epsilon": cap * one,
+        "delta": delta * sum(math.exp(step * one) for step in range(cap)),
+        "relation": "replace-one",
+        "unit": _unit(campaign),
+        "reports": reports,
+        "bound": "closed-form",
+        "against": "the analyzer, if the shuffler is honest and the counted reports are",
+    }
+
+
+def _discovery(campaign: Campaign) -> Guarantee:
+    rule = campaign.require_keep_rule()
+    return {
+        "epsilon": rule.epsilon,
+        "delta": rule.delta,
+        "relation": rule.relation,
+        "unit": _unit(campaign),
+        "rule": rule.name,
+        "clients_for_even_chance": rule.count_for(0.5),
+        "clients_for_95_percent": rule.count_for(0.95),
+        "against": "the analyzer, if the auxiliary server and the shuffler are honest",
+    }
+
+
+def _total(result: dict[str, Any], released: bool) -> Guarantee:
+    """What the analyzer learns from both streams of one client, under replace-one."""
+    frequency = result["shuffled"] or result["local"]
+    discovery = result["discovery"]
+    sides = 1 if discovery["relation"] == "replace-one" else 2
+    return {
+        "epsilon": frequency["epsilon"] + sides * discovery["epsilon"],
+        "delta": frequency["delta"] + sides * discovery["delta"],
+        "relation": "replace-one",
+        "unit": result["unit"],
+        "against": "the analyzer, if the shuffler and the auxiliary server are honest",
+        "discovery_released": released,
+    }
+
+
+def _sentences(campaign: Campaign, result: dict[str, Any], reports: int | None) -> list[str]:
+    sentences = []
+    if campaign.frequency is not None:
+        local, shuffled = result["local"], result["shuffled"]
+        sentences.append(
+            f"Every frequency report is randomised on the client: whoever sees it, even all parties together, can tell "
+            f"any two values apart only by a factor of e^{local['epsilon_per_report']:.4g} "
+            f"(local epsilon {local['epsilon']:.4g} for {local['unit']}, replace-one)."
+        )
+        if shuffled:
+            sentences.append(
+                f"Mixed among {shuffled['reports']:,} reports, what the analyzer receives is "
+                f"({shuffled['epsilon']:.4g}, {shuffled['delta']:.2g})-private for {shuffled['unit']}, replace-one, "
+                "if the shuffler is honest."
+            )
+        elif reports is not None:
+            sentences.append(
+                f"For {reports:,} reports no gain by shuffling is claimed: the local guarantee is the whole guarantee."
+            )
+    if campaign.discovery is not None:
+        part = result["discovery"]
+        sentences.append(
+            f"Discovery reports are not randomised: the auxiliary server reveals a value only when enough clients sent "
+            f"it (about {part['clients_for_even_chance']} for an even chance), which is ({part['epsilon']:.4g}, "
+            f"{part['delta']:.2g})-private for {part['unit']}, {part['relation']}, if the auxiliary server is honest; "
+            "that server can test a value that it guesses."
+        )
+    if "total" in result:
+        total = result["total"]
+        sentences.append(
+            f"A client that sends both pays for both: ({total['epsilon']:.4g}, {total['delta']:.2g}), replace-one."
+        )
+    return sentences

@@ -1,0 +1,62 @@
+"""Probabilities as integer thresholds out of 2**64, and the epsilon that they spend.
+
+A client decides with `word < threshold`, so the probability that really holds is `threshold / 2**64`. Thresholds are
+rounded down, toward less loss, and every stated epsilon is that of the rounded probability, itself rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_FLOOR, Decimal, localcontext
+from fractions import Fraction
+
+from hushcount.randomness import WORD_VALUES
+
+_DIGITS = 60
+
+
+def require_epsilon(epsilon: float, name: str = "epsilon") -> None:
+    """Raise ValueError unless epsilon is finite and in (0, 40]; beyond 40 a 64-bit threshold cannot hold 1 - p."""
+    if not (math.isfinite(epsilon) and 0.0 < epsilon <= 40.0):
+        raise ValueError(f"{name} is {epsilon}, must be a finite number in (0, 40]")
+
+
+def spending_threshold(epsilon: float, width: int, size: int) -> int:
+    """Return the threshold of `p = e*s / (e*s + m - s)`: a report of `s` of `m` cells that spends `epsilon`.
+
+    Rounded down, so that the loss of the result never exceeds epsilon.
+
+    Args:
+        epsilon: the local budget, in (0, 40].
+        width: m, the number of cells, at least 2.
+        size: s, the number of reported cells, 1..m-1.
+
+    Reference: docs/mathematics.md section 3, subset; [J] Theorem 2 solved for p.
+    """
+    require_epsilon(epsilon)
+    with localcontext() as context:
+        context.prec = _DIGITS
+        weight = Decimal(epsilon).exp() * size
+        share = weight / (weight + (width - size))
+        return int((share * WORD_VALUES).to_integral_value(rounding=ROUND_FLOOR))
+
+
+def probability_threshold(probability: float) -> int:
+    """Return the threshold of a probability given as a number, rounded down."""
+    if not (math.isfinite(probability) and 0.0 <= probability <= 1.0):
+        raise ValueError(f"probability is {probability}, must be in [0, 1]")
+    return math.floor(Fraction(probability) * WORD_VALUES)
+
+
+def epsilon_spent(threshold: int, width: int, size: int) -> float:
+    """Return `ln(p(m-s) / ((1-p)s))` of the rounded probability, rounded up to the next float.
+
+    Reference: [J] Theorem 2, eq. (5).
+    """
+    with localcontext() as context:
+        context.prec = _DIGITS
+        numerator = Decimal(threshold * (width - size))
+        denominator = Decimal((WORD_VALUES - threshold) * size)
+        exact = (numerator / denominator).ln()
+        nearest = float(exact)
+        return nearest if Decimal(nearest) >= exact else math.nextafter(nearest, math.inf)

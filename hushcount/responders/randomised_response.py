@@ -1,0 +1,62 @@
+"""Randomised response: one cell, the true one with probability p, else a uniform other one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hushcount.fields import Field, Reports
+from hushcount.probability import epsilon_spent, spending_threshold
+from hushcount.randomness import WORD_VALUES, UInt64Array, Words, below, uniform
+from hushcount.responders.base import check_choice
+
+
+@dataclass(frozen=True)
+class RandomisedResponse:
+    """`Pr[report c | true cell c] = keep / 2**64`; every other cell has the same share of the rest.
+
+    Args:
+        width: m, the number of cells, at least 2.
+        keep: threshold out of 2**64; `spending(epsilon, width)` gives the one that spends epsilon.
+
+    Privacy: `ln(p (m-1) / (1-p))` for one report, replace-one.
+    Reference: docs/mathematics.md section 3; Warner 1965, for m cells Kairouz et al. 2016.
+    """
+
+    width: int
+    keep: int
+    run_length: ClassVar[int] = 1
+    support_size: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        check_choice(self, self.support_size)
+
+    @classmethod
+    def spending(cls, epsilon: float, width: int) -> RandomisedResponse:
+        """Return the responder whose loss is epsilon, rounded toward less."""
+        return cls(width, spending_threshold(epsilon, width, 1))
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return (Field("cell", self.width),)
+
+    @property
+    def epsilon(self) -> float:
+        return epsilon_spent(self.keep, self.width, 1)
+
+    def respond(self, reports: Reports, cells: UInt64Array, words: Words) -> None:
+        kept = below(self.keep, len(cells), words)
+        step = uniform(self.width - 1, len(cells), words) + np.uint64(1)
+        reports["cell"] = np.where(kept, cells, (cells + step) % np.uint64(self.width))
+
+    def log_prob(self, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.float64]:
+        kept = math.log(self.keep / WORD_VALUES)
+        changed = math.log((WORD_VALUES - self.keep) / WORD_VALUES / (self.width - 1))
+        return np.where(reports["cell"] == cells, kept, changed)
+
+    def run_starts(self, reports: Reports) -> UInt64Array:
+        return reports["cell"].astype(np.uint64)[:, None]

@@ -1,0 +1,132 @@
+"""Key files: one private file for each role, and one public file for the campaign.
+
+DIR/analyzer.key, DIR/aux_server.key   JSON, mode 0600, kept by that party alone
+DIR/public.json                        ids, public keys and validity by role
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from hushcount.campaign import KeysPart, PublicKeyPart, explain
+from hushcount.errors import UsageError
+from keys.private import ROLES, PrivateKey, Role
+
+PUBLIC_FILE = "public.json"
+
+
+@dataclass(frozen=True)
+class KeyReference:
+    """Where a role's private key is; what goes into a job graph in the key's place.
+
+    Attributes:
+        directory: the key directory, a path on the machine that opens the key.
+        role: whose key.
+    """
+
+    directory: str
+    role: Role
+
+    @property
+    def path(self) -> Path:
+        return Path(self.directory) / f"{self.role}.key"
+
+    def read(self) -> PrivateKey:
+        """Open the key file.
+
+        Raises:
+            UsageError: missing, unreadable, open to others, or not a key file; its content is never named.
+        """
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY)
+        except OSError as error:
+            raise UsageError(f"cannot read key file {self.path}: {error.strerror}") from None
+        with os.fdopen(descriptor, encoding="utf-8") as stream:
+            mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
+            if mode & 0o077:
+                raise UsageError(f"key file {self.path} has mode {mode:04o}, must be 0600: chmod 600 {self.path}")
+            try:
+                data = json.load(stream)
+                key = PrivateKey(bytes.fromhex(data["secret"]))
+                role, name = data["role"], data["id"]
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise UsageError(f"key file {self.path} is not a key file of hushcount keys new") from None
+        if role != self.role or name != key.id:
+            raise UsageError(f"key file {self.path} is not the key of the role {self.role} that it is named after")
+        return key
+
+
+def create(directory: Path, days: int, now: datetime | None = None) -> KeysPart:
+    """Make a key pair for each role in a directory.
+
+    Args:
+        directory: made if missing; may not hold a key already.
+        days: validity from now on, at least 1.
+
+    Raises:
+        UsageError: a key file exists (it is never overwritten), or the directory cannot be written.
+    """
+    if days < 1:
+        raise UsageError(f"days is {days}, must be at least 1")
+    start = (now or datetime.now(timezone.utc)).replace(microsecond=0)
+    existing = [
+        path for path in (*(directory / f"{role}.key" for role in ROLES), directory / PUBLIC_FILE) if path.exists()
+    ]
+    if existing:
+        raise UsageError(f"key file {existing[0]} exists and is never overwritten: give another directory")
+    pairs = {role: PrivateKey.generate() for role in ROLES}
+    public = {
+        role: (PublicKeyPart(id=key.id, key=key.public_key.hex(), not_before=start, not_after=start + timedelta(days)),)
+        for role, key in pairs.items()
+    }
+    part = KeysPart(analyzer=public["analyzer"], aux_server=public["aux_server"])
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for role, key in pairs.items():
+            record = {"role": role, "id": key.id, "secret": key.secret_for_storage().hex()}
+            _write_new(directory / f"{role}.key", json.dumps(record), 0o600)
+        _write_new(directory / PUBLIC_FILE, part.model_dump_json(indent=2), 0o644)
+    except OSError as error:
+        raise UsageError(f"cannot write keys to {directory}: {error.strerror}") from None
+    return part
+
+
+def read_public(directory: Path) -> KeysPart:
+    """Read the public key file of a key directory.
+
+    Raises:
+        UsageError: missing or invalid.
+    """
+    path = directory / PUBLIC_FILE
+    try:
+        return KeysPart.model_validate_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    except ValidationError as error:
+        raise UsageError(f"{path} is invalid: {explain(error)}") from None
+
+
+def require_campaign_key(reference: KeyReference, listed: tuple[PublicKeyPart, ...]) -> None:
+    """Check, before any data is read, that the key can open what the campaign's clients seal.
+
+    Raises:
+        UsageError: the key file cannot be used, or is none of the campaign's keys.
+    """
+    key = reference.read()
+    if key.id not in [part.id for part in listed]:
+        ids = ", ".join(part.id for part in listed)
+        raise UsageError(f"key file {reference.path} has id {key.id}, the campaign's {reference.role} keys are {ids}")
+
+
+def _write_new(path: Path, text: str, mode: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        os.fchmod(stream.fileno(), mode)
+        stream.write(text + "\n")

@@ -1,0 +1,155 @@
+"""hushcount analyze: permuted sealed reports to a tally, estimates and a page."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import apache_beam as beam
+import numpy as np
+from rich.console import Console
+
+from analyzer.open_reports import OpenReports
+from analyzer.tally_reports import Accumulator, TallyReports, rows_per_block
+from hushcount.campaign import Campaign
+from hushcount.dictionary import read_items
+from hushcount.domain import tally_items
+from hushcount.errors import HushcountError
+from hushcount.mechanism import Mechanism
+from hushcount.tally import Tally
+from keys.store import KeyReference, require_campaign_key
+from pipelines import results, storage
+from pipelines.block_io import BlockFile, ReadBlocks, WriteDeadLetter, find_files, total_records, with_length
+from pipelines.counting import WriteCounts
+from pipelines.progress import bar
+from pipelines.runner import Engine
+from pipelines.staging import SUMMARY, require_free, staged
+from pipelines.streams import SEALED, counts_of, label
+from pipelines.summary import Summary, make_summary
+from pipelines.upstream import check_complete, read_upstream
+
+
+def analyze(
+    campaign_path: Path,
+    input_directory: str,
+    keys: Path,
+    out: str,
+    *,
+    items: Path | None = None,
+    found: Path | None = None,
+    confidence: float = 0.95,
+    overwrite: bool = False,
+    engine: Engine | None = None,
+    console: Console | None = None,
+) -> Summary:
+    """Open, tally and estimate; write estimates.parquet, estimates.csv, tally.npz, report.html and summary.json.
+
+    Args:
+        campaign_path: the campaign file.
+        input_directory: what hushcount shuffle wrote.
+        keys: directory with the analyzer's private key.
+        out: output directory.
+        items: items to estimate, one a line; the whole dictionary when it is not given. With an open domain and no
+            items only the tally is written, to be asked later.
+        found: a result of hushcount discover, to be shown on the page.
+        confidence: of the intervals, for each item alone.
+
+    Raises:
+        UsageError: a file or key is missing or invalid, or `out` is taken.
+        HushcountError: no report was accepted.
+    """
+    campaign = Campaign.read(campaign_path)
+    mechanism = campaign.require_frequency()
+    reference = KeyReference(str(keys), "analyzer")
+    require_campaign_key(reference, campaign.keys.analyzer)
+    require_free(out, overwrite)
+    dictionary = campaign.read_dictionary()
+    wanted = results.wanted_items(mechanism, dictionary, read_items(items) if items else None)
+    words_found = None if found is None else results.read_found(found)
+    upstream = read_upstream(input_directory, "shuffle", campaign)
+    files = find_files(storage.join(input_directory, "reports"), SEALED["reports"])
+    check_complete(upstream, "reports", files, input_directory)
+    engine = engine or Engine()
+    with staged(out, overwrite) as directory:
+        with ExitStack() as stack:
+            progress = stack.enter_context(bar(console, "analyze", total_records(files), Path(directory) / ".progress"))
+            pipeline = stack.enter_context(engine.pipeline("analyze"))
+            _graph(pipeline, campaign, mechanism, reference, files, directory, progress)
+        sums = storage.read_json(storage.join(directory, ".counts.json"))
+        storage.remove(storage.join(directory, ".counts.json"))
+        counts = counts_of(sums, ("reports",))
+        tally = _gather(mechanism, storage.join(directory, ".tally"))
+        accepted = counts["reports"].accepted
+        if not accepted:
+            raise HushcountError(
+                f"none of {counts['reports'].received} reports was accepted ({counts['reports'].rejected}): "
+                "nothing was written; check that the campaign file and the key are those the clients used"
+            )
+        if tally.reports != accepted:
+            raise HushcountError(f"the tally holds {tally.reports} reports, {accepted} were accepted: report this bug")
+        summary = make_summary("analyze", campaign, counts, accepted, upstream)
+        results.write_tally(directory, tally, campaign)
+        results.write_results(directory, campaign, tally, wanted, confidence, summary, words_found)
+        storage.write_json(storage.join(directory, SUMMARY), summary)
+    return summary
+
+
+def _graph(
+    pipeline: beam.Pipeline,
+    campaign: Campaign,
+    mechanism: Mechanism,
+    key: KeyReference,
+    files: list[BlockFile],
+    directory: str,
+    progress: str | None,
+) -> None:
+    length = campaign.sealed_bytes("reports")
+    read = pipeline | "read" >> ReadBlocks(files, campaign.fingerprint, length, 0, progress)
+    opened = read["blocks"] | "open" >> beam.ParDo(
+        OpenReports(key, mechanism, campaign.binding("reports"), length)
+    ).with_outputs("counts", "dead", main="reports")
+    (
+        opened.reports
+        | "tally" >> TallyReports(mechanism)
+        | "write tally" >> beam.ParDo(WriteTallyPart(storage.join(directory, ".tally")))
+    )
+    (
+        (read["counts"], opened.counts)
+        | "all counts" >> beam.Flatten()
+        | "label" >> beam.Map(label, "reports")
+        | "counts" >> WriteCounts(storage.join(directory, ".counts.json"))
+    )
+    dropped = opened.dead | "length of dead" >> beam.Map(with_length, length)
+    dead = (read["dead"], dropped) | "all dead" >> beam.Flatten()
+    dead | "dead letter" >> WriteDeadLetter(storage.join(directory, "reports"), campaign)
+
+
+class WriteTallyPart(beam.DoFn):
+    """(block of rows, (number of reports, counts)) to one file, whole or not at all."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+
+    def process(self, element: tuple[int, Accumulator]) -> None:
+        block, (reports, counts) = element
+        head = np.array([reports, *counts.shape], dtype="<i8").tobytes()
+        storage.write_whole(storage.join(self._directory, f"{block:06d}.part"), [head, counts.astype("<i8").tobytes()])
+
+
+def _gather(mechanism: Mechanism, directory: str) -> Tally:
+    """Read the parts of the tally that the job wrote, and remove them."""
+    items = tally_items(mechanism)
+    counts = mechanism.new_tally(items)
+    rows, reports = rows_per_block(mechanism), 0
+    for path in storage.list_files(directory, ".part"):
+        with storage.open_read(path) as stream:
+            raw = stream.read()
+        added, height, width = np.frombuffer(raw[:24], dtype="<i8")
+        part = np.frombuffer(raw[24:], dtype="<i8").reshape(height, width)
+        first = int(path.rpartition("/")[2].partition(".")[0]) * rows
+        reports += int(added)
+        last = min(first + rows, len(counts))
+        counts[first:last] += part[: last - first]
+    if storage.exists(directory):
+        storage.remove(directory)
+    return Tally(counts, reports, items)

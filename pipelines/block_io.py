@@ -1,0 +1,227 @@
+"""Block files in and out of Beam: what jobs hand to each other (format: hushcount/blocks.py, docs/adr/0002)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.pvalue import PCollection, TaggedOutput
+
+from hushcount.blocks import Header, Kind, encode_blocks, read_block, read_header
+from hushcount.campaign import Campaign
+from hushcount.errors import UsageError
+from pipelines import storage
+from pipelines.progress import tick
+
+SUFFIX = ".blocks"
+_SPAN_BLOCKS = 8
+
+
+@dataclass(frozen=True)
+class BlockFile:
+    """A file found in an input directory, its header read and checked."""
+
+    path: str
+    header: Header
+
+
+def find_files(directory: str, kind: Kind) -> list[BlockFile]:
+    """Return the block files of a directory.
+
+    Raises:
+        UsageError: a file is damaged in its header, or is of another kind; the file is named.
+    """
+    found = []
+    for path in storage.list_files(directory, SUFFIX):
+        with storage.open_read(path) as stream:
+            header = read_header(stream, path)
+        if header.kind != kind:
+            raise UsageError(f"{path} holds {header.kind.name.lower()}, this job reads {kind.name.lower()}")
+        found.append(BlockFile(path, header))
+    return found
+
+
+def total_records(files: Iterable[BlockFile]) -> int:
+    """Return how many records the headers promise."""
+    return sum(file.header.records for file in files)
+
+
+class ReadBlocks(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
+    """Files to blocks of whole records, as bytes; read in spans by many workers.
+
+    Out: a dict of `blocks`, `counts` and `dead`.
+
+    Dropped, counted in "counts": wrong_campaign and wrong_length, whole files whose header says so (to "dead" without
+    the first `strip` bytes of each record, which are metadata); corrupt_block and truncated, records that a failed
+    checksum or a cut file lost.
+
+    Args:
+        files: what to read.
+        campaign: fingerprint that the files must have.
+        record_bytes: length that the records must have.
+        strip: how many leading bytes of a record never go to the dead letter.
+        progress: file to note progress in, or None.
+    """
+
+    def __init__(
+        self, files: list[BlockFile], campaign: bytes, record_bytes: int, strip: int, progress: str | None
+    ) -> None:
+        super().__init__()
+        self._files = files
+        self._read = _ReadSpan(campaign, record_bytes, strip, progress)
+
+    def expand(self, begin: PCollection) -> dict[str, PCollection]:
+        spans = [
+            (file, start, min(start + _SPAN_BLOCKS, file.header.blocks))
+            for file in self._files
+            for start in range(0, file.header.blocks, _SPAN_BLOCKS)
+        ]
+        read = (
+            begin
+            | "spans" >> beam.Create(spans)
+            | "spread" >> beam.Reshuffle()
+            | "read" >> beam.ParDo(self._read).with_outputs("counts", "dead", main="blocks")
+        )
+        return {"blocks": read.blocks, "counts": read.counts, "dead": read.dead}
+
+
+class _ReadSpan(beam.DoFn):
+    def __init__(self, campaign: bytes, record_bytes: int, strip: int, progress: str | None) -> None:
+        self._campaign = campaign
+        self._record_bytes = record_bytes
+        self._strip = strip
+        self._progress = progress
+
+    def process(self, span: tuple[BlockFile, int, int]) -> Iterator[Any]:
+        file, start, stop = span
+        header = file.header
+        reason = self._refusal(header)
+        with storage.open_read(file.path) as stream:
+            for index in range(start, stop):
+                records = header.block_records(index)
+                yield TaggedOutput("counts", ("received", records))
+                block = read_block(stream, header, index)
+                if block is None:
+                    whole = _is_whole(stream, header)
+                    yield TaggedOutput("counts", ("corrupt_block" if whole else "truncated", records))
+                elif reason is None:
+                    yield block
+                else:
+                    yield TaggedOutput("counts", (reason, records))
+                    rows = np.frombuffer(block, np.uint8).reshape(records, header.record_bytes)[:, self._strip :]
+                    yield TaggedOutput("dead", (reason, rows.tobytes(), rows.shape[1]))
+                tick(self._progress, records)
+
+    def _refusal(self, header: Header) -> str | None:
+        if header.campaign != self._campaign:
+            return "wrong_campaign"
+        return None if header.record_bytes == self._record_bytes else "wrong_length"
+
+
+def _is_whole(stream: Any, header: Header) -> bool:
+    """Return whether the file is as long as its header says."""
+    stream.seek(0, 2)
+    return bool(stream.tell() >= header.file_bytes)
+
+
+class WriteShards(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
+    """(shard, records) to one whole file for each shard; a retried shard takes the place of its first try.
+
+    Args:
+        directory: where to.
+        kind: what a record is.
+        campaign: whose.
+        record_bytes: length of a record.
+        shards: how many there are, for the names.
+        allowed: a side input; nothing is written unless it is true. None: always.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        kind: Kind,
+        campaign: Campaign,
+        record_bytes: int,
+        shards: int,
+        allowed: Any | None = None,
+    ) -> None:
+        super().__init__()
+        self._write = _WriteShard(directory, kind, campaign.fingerprint, campaign.id, record_bytes, shards)
+        self._allowed = allowed
+
+    def expand(self, shards: PCollection) -> PCollection:
+        allowed = True if self._allowed is None else self._allowed
+        return shards | "write" >> beam.ParDo(self._write, allowed)
+
+
+class _WriteShard(beam.DoFn):
+    def __init__(
+        self, directory: str, kind: Kind, campaign: bytes, campaign_id: str, record_bytes: int, shards: int
+    ) -> None:
+        self._directory = directory
+        self._kind = kind
+        self._campaign = campaign
+        self._campaign_id = campaign_id
+        self._record_bytes = record_bytes
+        self._shards = shards
+
+    def process(self, element: tuple[int, bytes], allowed: bool) -> None:
+        shard, records = element
+        if allowed and records:
+            name = f"part-{shard:05d}-of-{self._shards:05d}{SUFFIX}"
+            write_file(
+                storage.join(self._directory, name),
+                self._kind,
+                self._record_bytes,
+                records,
+                self._campaign,
+                self._campaign_id,
+            )
+
+
+class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
+    """(reason, sealed records, their length) to one file for each reason and length under `dead_letter/`."""
+
+    def __init__(self, directory: str, campaign: Campaign) -> None:
+        super().__init__()
+        self._write = _WriteDead(directory, campaign.fingerprint, campaign.id)
+
+    def expand(self, dead: PCollection) -> PCollection:
+        return (
+            dead
+            | "by reason" >> beam.Map(_keyed_dead)
+            | "a reason meets" >> beam.GroupByKey()
+            | "write dead" >> beam.ParDo(self._write)
+        )
+
+
+def _keyed_dead(element: tuple[str, bytes, int]) -> tuple[str, bytes]:
+    reason, records, length = element
+    return f"{reason}-{length}", records
+
+
+def with_length(element: tuple[str, bytes], length: int) -> tuple[str, bytes, int]:
+    """Name the record length of a dead letter that a party's transform gave without."""
+    return (*element, length)
+
+
+class _WriteDead(beam.DoFn):
+    def __init__(self, directory: str, campaign: bytes, campaign_id: str) -> None:
+        self._directory = directory
+        self._campaign = campaign
+        self._campaign_id = campaign_id
+
+    def process(self, element: tuple[str, Iterable[bytes]]) -> None:
+        name, blocks = element
+        length = int(name.rpartition("-")[2])
+        path = storage.join(self._directory, "dead_letter", name + SUFFIX)
+        write_file(path, Kind.DEAD_LETTER, length, b"".join(blocks), self._campaign, self._campaign_id)
+
+
+def write_file(path: str, kind: Kind, record_bytes: int, records: bytes, campaign: bytes, campaign_id: str) -> None:
+    """Write one whole block file."""
+    header = Header(kind, record_bytes, len(records) // record_bytes, campaign, campaign_id)
+    storage.write_whole(path, encode_blocks(header, records))

@@ -1,0 +1,58 @@
+"""The command line of Hushcount."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import Annotated
+
+import typer
+
+from hushcount import __version__
+from pipelines.commands import jobs
+from pipelines.commands.common import BEAM_SETTINGS
+from pipelines.commands.setup import campaign_app, keys_app
+
+app = typer.Typer(
+    name="hushcount",
+    help="Learn what people use and how often, without learning who.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.add_typer(keys_app, name="keys")
+app.add_typer(campaign_app, name="campaign")
+app.command("encode", context_settings=BEAM_SETTINGS)(jobs.encode)
+app.command("shuffle", context_settings=BEAM_SETTINGS)(jobs.shuffle)
+app.command("analyze", context_settings=BEAM_SETTINGS)(jobs.analyze)
+app.command("estimate")(jobs.estimate)
+app.command("discover", context_settings=BEAM_SETTINGS)(jobs.discover)
+app.command("demo")(jobs.demo)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it and exit.")
+    ] = False,
+) -> None:
+    """Learn what people use and how often, without learning who."""
+
+
+def main() -> None:
+    """Entry point of the `hushcount` command."""
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    # Beam warns at import about optional clouds that are not installed; their absence is no news to a user.
+    logging.getLogger().addFilter(lambda record: "apitools not found" not in record.getMessage())
+    warnings.filterwarnings("ignore", module="apache_beam")
+    app()
+
+
+if __name__ == "__main__":
+    main()

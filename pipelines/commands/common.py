@@ -1,0 +1,97 @@
+"""What every command shares: its options, its output for people and machines, and its exit status."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hushcount.errors import HushcountError, UsageError
+from pipelines.runner import Engine, unknown_options
+from pipelines.summary import Summary
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+BEAM_SETTINGS = {"allow_extra_args": True}
+
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace a result that is already there.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
+RunnerOption = Annotated[str, typer.Option("--runner", help="Beam runner; any Beam option may follow after a bare --.")]
+
+
+def out_console() -> Console:
+    """Return the console for results; it respects NO_COLOR and plain pipes."""
+    return Console(highlight=False)
+
+
+def progress_console() -> Console:
+    """Return the console for progress and messages: standard error."""
+    return Console(stderr=True, highlight=False)
+
+
+def engine(context: typer.Context, runner: str) -> Engine:
+    """Return the engine of a job from --runner and the Beam options after `--`.
+
+    Raises:
+        UsageError: an option is not one of Beam's.
+    """
+    stray = [argument for argument in context.args if not argument.startswith("-")]
+    if context.args and context.args[0] in stray:
+        raise UsageError(f"{stray[0]!r} is not an argument of this command: see --help")
+    unknown = unknown_options(context.args)
+    if unknown:
+        raise UsageError(f"option --{unknown[0]} is neither this command's nor Beam's: see --help")
+    return Engine(runner, tuple(context.args))
+
+
+def reported(command: Command) -> Command:
+    """Turn our errors into one sentence on standard error and the exit status that they stand for."""
+
+    @functools.wraps(command)
+    def run(*arguments: Any, **options: Any) -> Any:
+        try:
+            return command(*arguments, **options)
+        except HushcountError as error:
+            _fail(str(error), error.exit_status)
+        except OSError as error:
+            _fail(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""), 1)
+
+    return run  # type: ignore[return-value]  # wraps keeps the signature, which typer reads
+
+
+def _fail(message: str, status: int) -> None:
+    console = progress_console()
+    console.print(
+        Text.assemble(
+            ("not yet: " if status == 3 else "error: ", "bold yellow" if status == 3 else "bold red"), message
+        ),
+        soft_wrap=True,
+    )
+    raise typer.Exit(status)
+
+
+def show_json(data: Any) -> None:
+    """Print JSON for machines."""
+    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+
+def show_summary(summary: Summary, out: str, as_json: bool) -> None:
+    """Print a hop's summary."""
+    if as_json:
+        show_json(summary)
+        return
+    console = out_console()
+    table = Table("stream", "received", "accepted", "rejected", title=f"{summary['hop']}: {summary['campaign']}")
+    for stream, counts in summary["streams"].items():
+        rejected = ", ".join(f"{reason} {number:,}" for reason, number in counts["rejected"].items()) or "none"
+        table.add_row(stream, f"{counts['received']:,}", f"{counts['accepted']:,}", rejected)
+    console.print(table)
+    for sentence in summary["privacy"]["sentences"]:
+        console.print(f"  {sentence}")
+    console.print(f"  written to {out}")

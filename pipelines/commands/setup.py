@@ -1,0 +1,225 @@
+"""hushcount keys, hushcount campaign: what is made once, before anything is collected."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+from rich.table import Table
+
+from hushcount.campaign import (
+    Campaign,
+    DictionaryPart,
+    DiscoveryPart,
+    KeysPart,
+    MechanismPart,
+    ShufflePart,
+    explain,
+)
+from hushcount.dictionary import read_dictionary
+from hushcount.errors import UsageError
+from hushcount.planning import Objective
+from hushcount.randomness import SystemWords
+from hushcount.systems import SYSTEMS, plan
+from keys import store
+from pipelines.commands.common import JsonOption, out_console, reported, show_json
+
+keys_app = typer.Typer(help="Make and show key pairs.", no_args_is_help=True)
+campaign_app = typer.Typer(help="Make, show and describe campaign files.", no_args_is_help=True)
+
+
+@keys_app.command("new")
+@reported
+def new_keys(
+    out: Annotated[Path, typer.Option(help="Directory for the key files.")],
+    days: Annotated[int, typer.Option(help="How long clients may seal to these keys.")] = 365,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a key pair for the analyzer and one for the auxiliary server.
+
+    Example: hushcount keys new --out keys
+    """
+    _show_keys(store.create(out, days), out, as_json)
+
+
+@keys_app.command("show")
+@reported
+def show_keys(
+    keys: Annotated[Path, typer.Option(help="Directory of hushcount keys new.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Show ids, public keys and validity; never a private key.
+
+    Example: hushcount keys show --keys keys
+    """
+    _show_keys(store.read_public(keys), keys, as_json)
+
+
+def _show_keys(part: KeysPart, directory: Path, as_json: bool) -> None:
+    if as_json:
+        show_json(part.model_dump(mode="json"))
+        return
+    table = Table("role", "id", "public key", "not before", "not after", title=f"keys in {directory}")
+    for role, listed in (("analyzer", part.analyzer), ("aux_server", part.aux_server)):
+        for key in listed:
+            table.add_row(role, key.id, key.key, key.not_before.isoformat(), key.not_after.isoformat())
+    out_console().print(table)
+
+
+@campaign_app.command("new")
+@reported
+def new_campaign(
+    id: Annotated[str, typer.Option(help="Name of the campaign: lower case letters, digits, dot, dash.")],
+    keys: Annotated[Path, typer.Option(help="Directory with public.json of hushcount keys new.")],
+    out: Annotated[Path, typer.Option(help="Campaign file to write, .json or .toml.")],
+    mechanism: Annotated[str | None, typer.Option(help=f"{', '.join(SYSTEMS)}; none for discovery only.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Local budget of one report.")] = None,
+    dictionary: Annotated[Path | None, typer.Option(help="Known items, one a line.")] = None,
+    open_domain: Annotated[bool, typer.Option("--open-domain", help="Any string is an item.")] = False,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="name=value: k, m, s, p, B, or objective (l2, mse, target), target_share."),
+    ] = None,
+    cap: Annotated[int, typer.Option(help="Reports of one client that are forwarded.")] = 1,
+    min_batch: Annotated[int, typer.Option(help="Nothing is released below so many reports.")] = 1000,
+    delta: Annotated[float, typer.Option(help="Delta at which the shuffled epsilon is stated.")] = 1e-8,
+    epoch: Annotated[int, typer.Option(help="Number of the collection period.")] = 1,
+    discovery_epsilon: Annotated[float | None, typer.Option(help="Turns discovery on.")] = None,
+    discovery_delta: Annotated[float, typer.Option(help="Delta of discovery.")] = 1e-8,
+    discovery_relation: Annotated[str, typer.Option(help="replace-one or add-remove.")] = "replace-one",
+    discovery_rule: Annotated[str, typer.Option(help="optimal or laplace.")] = "optimal",
+    values_per_bin: Annotated[int, typer.Option(help="Sealed values released for a kept bin.")] = 3,
+    max_value_bytes: Annotated[int, typer.Option(help="Longest value to discover, in UTF-8 bytes.")] = 64,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a campaign file: what clients and parties must agree on, validated and with a fingerprint.
+
+    Example: hushcount campaign new --id w --mechanism ais --epsilon 1 --dictionary w.txt --keys keys --out w.json
+    """
+    settings, objective = _settings(set_ or [])
+    if (mechanism is None) != (epsilon is None):
+        raise UsageError("give --mechanism and --epsilon together, or neither for discovery only")
+    if dictionary is not None and open_domain:
+        raise UsageError("give --dictionary or --open-domain, not both")
+    if mechanism is not None and dictionary is None and not open_domain:
+        raise UsageError("give --dictionary FILE, or --open-domain for any string")
+    known = None if dictionary is None else read_dictionary(dictionary)
+    data: dict[str, Any] = {"id": id, "epoch": epoch, "keys": store.read_public(keys)}
+    try:
+        if mechanism is not None and epsilon is not None:
+            domain = None if known is None else len(known.items) + 1
+            parameters = plan(mechanism, epsilon, domain, settings, objective, _fresh_hex())
+            data["mechanism"] = MechanismPart(name=mechanism, epsilon=epsilon, parameters=parameters)
+        if known is not None and dictionary is not None:
+            path = os.path.relpath(dictionary.absolute(), out.absolute().parent)
+            data["dictionary"] = DictionaryPart(path=path, items=len(known.items), digest=known.digest)
+        data["shuffle"] = {"cap": cap, "minimum_batch": min_batch, "delta": delta}
+        if discovery_epsilon is not None:
+            data["discovery"] = {
+                "epsilon": discovery_epsilon,
+                "delta": discovery_delta,
+                "relation": discovery_relation,
+                "rule": discovery_rule,
+                "max_value_bytes": max_value_bytes,
+                "values_per_bin": values_per_bin,
+                "hash_key": _fresh_hex(),
+            }
+        campaign = Campaign.model_validate(data)
+    except ValidationError as error:
+        raise UsageError(f"this campaign would be invalid: {explain(error)}") from None
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    campaign.write(out)
+    _show_campaign(campaign, out, as_json)
+
+
+@campaign_app.command("show")
+@reported
+def show_campaign(
+    campaign: Annotated[Path, typer.Option(help="Campaign file.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Check a campaign file and show what it fixes.
+
+    Example: hushcount campaign show --campaign words.json
+    """
+    _show_campaign(Campaign.read(campaign), campaign, as_json)
+
+
+@campaign_app.command("schema")
+@reported
+def schema() -> None:
+    """Print the JSON Schema of campaign files.
+
+    Example: hushcount campaign schema > campaign.schema.json
+    """
+    show_json(Campaign.model_json_schema())
+
+
+def _show_campaign(campaign: Campaign, path: Path, as_json: bool) -> None:
+    facts: dict[str, Any] = {"id": campaign.id, "epoch": campaign.epoch, "fingerprint": campaign.fingerprint.hex()}
+    if campaign.mechanism is not None:
+        mechanism = campaign.require_frequency()
+        facts |= {
+            "mechanism": campaign.mechanism.name,
+            "parameters": dict(campaign.mechanism.parameters),
+            "epsilon_spent": mechanism.epsilon,
+            "p": mechanism.p_star,
+            "q": mechanism.q_star,
+            "report_bytes": mechanism.report_bytes,
+            "sealed_bytes": campaign.sealed_bytes("reports"),
+        }
+    if campaign.discovery is not None:
+        rule = campaign.require_keep_rule()
+        facts |= {
+            "discovery_epsilon": rule.epsilon,
+            "discovery_delta": rule.delta,
+            "discovery_relation": rule.relation,
+            "discovery_sealed_bytes": campaign.sealed_bytes("discovery"),
+            "clients_for_even_chance": rule.count_for(0.5),
+            "clients_for_95_percent": rule.count_for(0.95),
+        }
+    if as_json:
+        show_json({**facts, "campaign": campaign.model_dump(mode="json")})
+        return
+    table = Table(show_header=False, title=f"campaign file {path}")
+    for name, value in facts.items():
+        table.add_row(name.replace("_", " "), str(value))
+    out_console().print(table)
+
+
+def _settings(pairs: list[str]) -> tuple[dict[str, int | float | str], Objective]:
+    """Parse the --set options."""
+    settings: dict[str, int | float | str] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--set is {pair!r}, must be name=value")
+        settings[name] = _number(text)
+    objective = settings.pop("objective", "target" if "target_share" in settings else "l2")
+    share = settings.pop("target_share", 0.0)
+    if not isinstance(share, (int, float)):
+        raise UsageError(f"target_share is {share!r}, must be a number in [0, 1]")
+    try:
+        return settings, Objective(objective, float(share))  # type: ignore[arg-type]  # checked by Objective itself
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _number(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _fresh_hex() -> str:
+    return SystemWords().words(4).tobytes().hex()
+
+
+_ = ShufflePart, DiscoveryPart

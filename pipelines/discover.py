@@ -1,0 +1,208 @@
+"""hushcount discover: the auxiliary server's release, then the analyzer's opening of what was released."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Literal
+
+import apache_beam as beam
+from rich.console import Console
+
+from analyzer.reveal import Reveal
+from aux_server.count_bins import CountBins
+from aux_server.keep import Keep
+from aux_server.open_pairs import OpenPairs
+from hushcount.blocks import Kind
+from hushcount.campaign import Campaign
+from hushcount.discovery import HASH_BYTES
+from hushcount.randomness import SystemWords, permutation
+from keys.store import KeyReference, require_campaign_key
+from pipelines import results, storage
+from pipelines.block_io import (
+    BlockFile,
+    ReadBlocks,
+    WriteDeadLetter,
+    WriteShards,
+    find_files,
+    total_records,
+    with_length,
+)
+from pipelines.counting import WriteCounts
+from pipelines.progress import bar
+from pipelines.runner import Engine
+from pipelines.staging import SUMMARY, require_free, staged
+from pipelines.streams import SEALED, counts_of, label
+from pipelines.summary import StreamCounts, Summary, make_summary
+from pipelines.upstream import check_complete, read_upstream
+
+Party = Literal["both", "aux-server", "analyzer"]
+_PARTITION_RECORDS = 1 << 20
+
+
+def discover(
+    campaign_path: Path,
+    input_directory: str,
+    keys: Path,
+    out: str,
+    *,
+    party: Party = "both",
+    overwrite: bool = False,
+    engine: Engine | None = None,
+    console: Console | None = None,
+) -> Summary:
+    """Release and reveal unknown values; write found.csv and summary.json.
+
+    Args:
+        campaign_path: the campaign file.
+        input_directory: what hushcount shuffle wrote; for the analyzer alone, what the auxiliary server wrote.
+        keys: directory with the private keys of the parties that run here.
+        out: output directory.
+        party: "aux-server" writes `released/` for the analyzer, "analyzer" reads it; "both" does one after the other,
+            for a machine that holds both keys, and then `released/` does not stay.
+
+    Raises:
+        UsageError: a file or key is missing or invalid, or `out` is taken.
+    """
+    campaign = Campaign.read(campaign_path)
+    campaign.require_keep_rule()
+    aux, analyzer = KeyReference(str(keys), "aux_server"), KeyReference(str(keys), "analyzer")
+    if party != "analyzer":
+        require_campaign_key(aux, campaign.keys.aux_server)
+    if party != "aux-server":
+        require_campaign_key(analyzer, campaign.keys.analyzer)
+    require_free(out, overwrite)
+    upstream = read_upstream(input_directory, "release" if party == "analyzer" else "shuffle", campaign)
+    engine = engine or Engine()
+    with staged(out, overwrite) as directory:
+        summary, release = upstream, input_directory
+        if party != "analyzer":
+            release = directory
+            summary = _release(campaign, input_directory, aux, directory, upstream, engine, console)
+        if party != "aux-server":
+            summary = _reveal(campaign, release, analyzer, directory, summary, engine)
+        if party == "both":
+            storage.remove(storage.join(directory, "released"))
+        storage.write_json(storage.join(directory, SUMMARY), summary)
+    return summary
+
+
+def _release(
+    campaign: Campaign,
+    input_directory: str,
+    key: KeyReference,
+    directory: str,
+    upstream: Summary,
+    engine: Engine,
+    console: Console | None,
+) -> Summary:
+    """The auxiliary server's job."""
+    files = find_files(storage.join(input_directory, "discovery"), SEALED["discovery"])
+    check_complete(upstream, "discovery", files, input_directory)
+    total = total_records(files)
+    with ExitStack() as stack:
+        progress = stack.enter_context(bar(console, "discover", total, Path(directory) / ".progress"))
+        pipeline = stack.enter_context(engine.pipeline("discover"))
+        _release_graph(pipeline, campaign, key, files, directory, progress)
+    counts = _counts(directory)
+    storage.make_directory(storage.join(directory, "released"))
+    return make_summary("release", campaign, {"discovery": counts}, None, upstream, released=True)
+
+
+def _release_graph(
+    pipeline: beam.Pipeline,
+    campaign: Campaign,
+    key: KeyReference,
+    files: list[BlockFile],
+    directory: str,
+    progress: str | None,
+) -> None:
+    form, rule = campaign.discovery_format, campaign.require_keep_rule()
+    partitions = max(1, -(-total_records(files) // _PARTITION_RECORDS))
+    read = pipeline | "read" >> ReadBlocks(files, campaign.fingerprint, form.sealed_bytes, 0, progress)
+    opened = read["blocks"] | "open" >> beam.ParDo(OpenPairs(key, form, partitions)).with_outputs(
+        "counts", "dead", main="pairs"
+    )
+    (
+        opened.pairs
+        | "count and sample bins" >> beam.CombinePerKey(CountBins(form.sealed_value_bytes, rule.values_per_bin))
+        | "keep" >> beam.ParDo(Keep(rule))
+        # The draw is made once: what comes after may be retried, the draw before this checkpoint may not.
+        | "drawn once" >> beam.Reshuffle()
+        | "one place" >> beam.Map(_one_place)
+        | "released records meet" >> beam.GroupByKey()
+        | "in random order" >> beam.Map(_in_random_order)
+        | "write released"
+        >> WriteShards(storage.join(directory, "released"), Kind.RELEASED, campaign, _released_bytes(campaign), 1)
+    )
+    (
+        (read["counts"], opened.counts)
+        | "all counts" >> beam.Flatten()
+        | "label" >> beam.Map(label, "discovery")
+        | "counts" >> WriteCounts(storage.join(directory, ".counts.json"))
+    )
+    dropped = opened.dead | "length of dead" >> beam.Map(with_length, form.sealed_bytes)
+    dead = (read["dead"], dropped) | "all dead" >> beam.Flatten()
+    dead | "dead letter" >> WriteDeadLetter(storage.join(directory, "discovery"), campaign)
+
+
+def _one_place(record: bytes) -> tuple[int, bytes]:
+    return 0, record
+
+
+def _in_random_order(element: tuple[int, Iterable[bytes]]) -> tuple[int, bytes]:
+    records = list(element[1])
+    return element[0], b"".join(records[index] for index in permutation(len(records), SystemWords()))
+
+
+def _reveal(
+    campaign: Campaign, release: str, key: KeyReference, directory: str, released: Summary, engine: Engine
+) -> Summary:
+    """The analyzer's job: found.csv."""
+    form = campaign.discovery_format
+    record_bytes = _released_bytes(campaign)
+    files = find_files(storage.join(release, "released"), Kind.RELEASED)
+    with engine.pipeline("discover") as pipeline:
+        read = pipeline | "read" >> ReadBlocks(files, campaign.fingerprint, record_bytes, 0, None)
+        opened = (
+            read["blocks"]
+            | "records" >> beam.FlatMap(_records, record_bytes)
+            | "reveal" >> beam.ParDo(Reveal(key, form)).with_outputs("counts", main="found")
+        )
+        (
+            opened.found
+            | "gather" >> beam.combiners.ToList()
+            | "write found" >> beam.Map(_write_found, storage.join(directory, "found.csv"))
+        )
+        (
+            (read["counts"], opened.counts)
+            | "all counts" >> beam.Flatten()
+            | "label" >> beam.Map(label, "discovery")
+            | "counts" >> WriteCounts(storage.join(directory, ".counts.json"))
+        )
+    bins = _counts(directory)
+    pairs = StreamCounts(**released["streams"]["discovery"])
+    summary = make_summary("discover", campaign, {"discovery": pairs}, None, released, released=True)
+    summary["bins"] = {"kept": bins.received, "found": bins.accepted, "rejected": bins.rejected}
+    return summary
+
+
+def _records(block: bytes, record_bytes: int) -> list[bytes]:
+    return [block[start : start + record_bytes] for start in range(0, len(block), record_bytes)]
+
+
+def _write_found(found: list[str], path: str) -> None:
+    results.write_found(path.rpartition("/")[0], found)
+
+
+def _counts(directory: str) -> StreamCounts:
+    path = storage.join(directory, ".counts.json")
+    sums = storage.read_json(path)
+    storage.remove(path)
+    return counts_of(sums, ("discovery",))["discovery"]
+
+
+def _released_bytes(campaign: Campaign) -> int:
+    rule, form = campaign.require_keep_rule(), campaign.discovery_format
+    return HASH_BYTES + rule.values_per_bin * form.sealed_value_bytes

@@ -1,0 +1,222 @@
+"""hushcount encode: a file of values to sealed envelopes, as the values' owners would send them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import numpy.typing as npt
+from apache_beam.pvalue import PCollection, TaggedOutput
+from rich.console import Console
+
+from hushcount.campaign import Campaign, Stream
+from hushcount.client import Client
+from hushcount.dictionary import read_lines
+from hushcount.envelopes import TOKEN_BYTES, client_token, envelope_dtype
+from hushcount.errors import UsageError
+from hushcount.randomness import SystemWords
+from hushcount.sealing import Octets, available_threads
+from pipelines import storage
+from pipelines.block_io import WriteShards
+from pipelines.counting import WriteCounts
+from pipelines.progress import bar, tick
+from pipelines.runner import Engine
+from pipelines.staging import SUMMARY, require_free, staged
+from pipelines.streams import ENVELOPES, counts_of
+from pipelines.summary import Summary, make_summary
+
+_CHUNK_LINES = 4096
+_CHUNKS_A_FILE = 64
+_LOCAL_PREFIX = 0xFD  # of unique local IPv6 addresses
+
+
+def encode(
+    campaign_path: Path,
+    values: Path,
+    out: str,
+    *,
+    clients: bool = False,
+    overwrite: bool = False,
+    engine: Engine | None = None,
+    console: Console | None = None,
+) -> Summary:
+    """Privatise and seal every line of a file; write `reports/` and `discovery/` of envelopes and summary.json.
+
+    Args:
+        campaign_path: the campaign file.
+        values: one value a line, UTF-8, text or .gz; with `clients`, client<TAB>value.
+        out: output directory.
+        clients: whether lines name their client; else every line is a client of its own.
+
+    Raises:
+        UsageError: a file is missing or invalid, there are no values, or `out` is taken.
+    """
+    campaign = Campaign.read(campaign_path)
+    Client(campaign)  # reads the dictionary and checks the keys before any work
+    require_free(out, overwrite)
+    total = _count_lines(values)
+    engine = engine or Engine()
+    with staged(out, overwrite) as directory:
+        with ExitStack() as stack:
+            progress = stack.enter_context(bar(console, "encode", total, Path(directory) / ".progress"))
+            pipeline = stack.enter_context(engine.pipeline("encode"))
+            _graph(pipeline, campaign, str(campaign_path), str(values), clients, directory, total, progress)
+        sums = storage.read_json(storage.join(directory, ".counts.json"))
+        storage.remove(storage.join(directory, ".counts.json"))
+        summary = make_summary("encode", campaign, counts_of(sums, campaign.streams), None)
+        storage.write_json(storage.join(directory, SUMMARY), summary)
+    return summary
+
+
+def _graph(
+    pipeline: beam.Pipeline,
+    campaign: Campaign,
+    campaign_path: str,
+    values: str,
+    clients: bool,
+    directory: str,
+    total: int,
+    progress: str | None,
+) -> None:
+    encoded = (
+        pipeline
+        | "file" >> beam.Create([values])
+        | "lines" >> beam.ParDo(ReadChunks())
+        | "spread" >> beam.Reshuffle()
+        | "encode"
+        >> beam.ParDo(Encode(campaign_path, clients, progress)).with_outputs("reports", "discovery", "counts")
+    )
+    files = max(1, -(-total // (_CHUNK_LINES * _CHUNKS_A_FILE)))
+    for stream in campaign.streams:
+        _write(encoded[stream], campaign, stream, directory, files)
+    encoded.counts | "counts" >> WriteCounts(storage.join(directory, ".counts.json"))
+
+
+def _write(envelopes: PCollection, campaign: Campaign, stream: Stream, directory: str, files: int) -> None:
+    dtype = envelope_dtype(campaign.sealed_bytes(stream))
+    (
+        envelopes
+        | f"{stream} by file" >> beam.Map(_by_file)
+        | f"{stream} file meets" >> beam.GroupByKey()
+        | f"{stream} in order" >> beam.Map(_in_order)
+        | f"write {stream}"
+        >> WriteShards(storage.join(directory, stream), ENVELOPES[stream], campaign, dtype.itemsize, files)
+    )
+
+
+def _by_file(element: tuple[int, bytes]) -> tuple[int, tuple[int, bytes]]:
+    return element[0] // _CHUNKS_A_FILE, element
+
+
+def _in_order(element: tuple[int, Iterable[tuple[int, bytes]]]) -> tuple[int, bytes]:
+    return element[0], b"".join(envelopes for _, envelopes in sorted(element[1]))
+
+
+def _count_lines(values: Path) -> int:
+    try:
+        total = sum(1 for _ in read_lines(values))
+    except (OSError, EOFError) as error:
+        raise UsageError(f"cannot read {values}: {storage.cause(error)}") from None
+    if not total:
+        raise UsageError(f"{values} holds no values: give one value a line")
+    return total
+
+
+class ReadChunks(beam.DoFn):
+    """Path in, (chunk number, lines) out."""
+
+    def process(self, path: str) -> Iterator[tuple[int, list[bytes]]]:
+        chunk: list[bytes] = []
+        number = 0
+        for line in read_lines(Path(path)):
+            chunk.append(line)
+            if len(chunk) == _CHUNK_LINES:
+                yield number, chunk
+                chunk, number = [], number + 1
+        if chunk:
+            yield number, chunk
+
+
+class Encode(beam.DoFn):
+    """(chunk number, lines) in; (chunk number, envelopes) of each stream out, tagged with the stream's name.
+
+    Dropped, counted in "counts" and kept nowhere, because they are plain values: not_utf8; no_client, a line without
+    a tab where clients are named; value_too_long, which the client refuses to send for discovery.
+
+    Args:
+        campaign_path: read in `setup`.
+        clients: whether lines are client<TAB>value.
+        progress: file to note progress in, or None.
+    """
+
+    def __init__(self, campaign_path: str, clients: bool, progress: str | None) -> None:
+        self._campaign_path = campaign_path
+        self._clients = clients
+        self._progress = progress
+
+    def setup(self) -> None:
+        self._client = Client(Campaign.read(self._campaign_path))
+        self._threads = available_threads()
+
+    def process(self, element: tuple[int, list[bytes]]) -> Iterator[Any]:
+        number, lines = element
+        campaign = self._client.campaign
+        senders, values, refused = _parse(lines, self._clients, campaign.fingerprint)
+        for stream in campaign.streams:
+            for reason, lost in (("received", len(lines)), *refused.items()):
+                yield TaggedOutput("counts", (f"{stream}:{reason}", lost))
+            fits = [True] * len(values)
+            if stream == "discovery":
+                longest = campaign.discovery_format.max_value_bytes
+                fits = [len(value.encode()) <= longest for value in values]
+            sent = [value for value, fit in zip(values, fits, strict=True) if fit]
+            if sent:
+                seal = self._client.reports if stream == "reports" else self._client.discovery_reports
+                tokens = senders[np.array(fits)]
+                yield TaggedOutput(stream, (number, _envelopes(tokens, seal(sent, self._threads), number)))
+            yield TaggedOutput("counts", (f"{stream}:accepted", len(sent)))
+            if len(sent) < len(values):
+                yield TaggedOutput("counts", (f"{stream}:value_too_long", len(values) - len(sent)))
+        tick(self._progress, len(lines))
+
+
+def _parse(lines: list[bytes], clients: bool, campaign: bytes) -> tuple[Octets, list[str], dict[str, int]]:
+    """Return the token of each sender, the values, and how many lines were refused for which reason."""
+    tokens, values = [], []
+    refused: dict[str, int] = {}
+    for line in lines:
+        name, tab, value = line.partition(b"\t") if clients else (b"", b"", line)
+        if clients and not tab:
+            refused["no_client"] = refused.get("no_client", 0) + 1
+            continue
+        try:
+            values.append(value.decode())
+            tokens.append(client_token(name.decode(), campaign) if clients else b"")
+        except UnicodeDecodeError:
+            del values[len(tokens) :]
+            refused["not_utf8"] = refused.get("not_utf8", 0) + 1
+    if clients:
+        return np.frombuffer(b"".join(tokens), np.uint8).reshape(-1, TOKEN_BYTES), values, refused
+    fresh = SystemWords().words(2 * len(values)).view(np.uint8).reshape(-1, TOKEN_BYTES)
+    return fresh, values, refused
+
+
+def _envelopes(tokens: Octets, sealed: Octets, chunk: int) -> bytes:
+    """Return envelopes with the metadata that a network adds: a time of arrival and an address of the sender's."""
+    envelopes = np.zeros(len(sealed), dtype=envelope_dtype(sealed.shape[1]))
+    arrived = np.uint64(time.time_ns() // 1_000_000) + np.arange(len(sealed), dtype=np.uint64) + np.uint64(chunk)
+    envelopes["client_token"] = _as_records(tokens)
+    envelopes["received_ms"] = arrived
+    local = np.full((len(tokens), 1), _LOCAL_PREFIX, dtype=np.uint8)
+    envelopes["address"] = _as_records(np.concatenate([local, tokens[:, 1:]], axis=1)).view("V16")
+    envelopes["sealed"] = _as_records(sealed)
+    return envelopes.tobytes()
+
+
+def _as_records(rows: Octets) -> npt.NDArray[np.bytes_]:
+    return np.ascontiguousarray(rows).view(f"S{rows.shape[1]}").reshape(-1)

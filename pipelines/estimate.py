@@ -1,0 +1,38 @@
+"""hushcount estimate: ask a stored tally again, for other items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hushcount.campaign import Campaign, Stream
+from hushcount.dictionary import read_items
+from pipelines import results, storage
+from pipelines.staging import SUMMARY, require_free, staged
+from pipelines.summary import StreamCounts, Summary, make_summary
+
+
+def estimate(
+    campaign_path: Path,
+    tally_path: str,
+    items: Path,
+    out: str,
+    *,
+    confidence: float = 0.95,
+    overwrite: bool = False,
+) -> Summary:
+    """Estimate items from a tally.npz; write estimates.parquet, estimates.csv, report.html and summary.json.
+
+    Raises:
+        UsageError: a file is missing or invalid, an item is not in the dictionary, or `out` is taken.
+    """
+    campaign = Campaign.read(campaign_path)
+    mechanism = campaign.require_frequency()
+    require_free(out, overwrite)
+    wanted = results.wanted_items(mechanism, campaign.read_dictionary(), read_items(items))
+    tally = results.read_tally(tally_path, campaign)
+    counts: dict[Stream, StreamCounts] = {"reports": StreamCounts(tally.reports, tally.reports, {})}
+    with staged(out, overwrite) as directory:
+        summary = make_summary("estimate", campaign, counts, tally.reports)
+        results.write_results(directory, campaign, tally, wanted, confidence, summary, None)
+        storage.write_json(storage.join(directory, SUMMARY), summary)
+    return summary

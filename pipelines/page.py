@@ -1,0 +1,147 @@
+"""report.html: one self-contained page with the chart, the found items, the counts of every hop and the statement."""
+
+from __future__ import annotations
+
+import html
+import io
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pyarrow as pa
+from matplotlib.figure import Figure
+
+from hushcount.campaign import Campaign
+from pipelines.summary import Summary
+
+_CHART_ITEMS = 40
+_TABLE_ITEMS = 200
+_INK, _PALE, _LINE = "#1d4e5f", "#8fb8c6", "#c9d3d6"
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """What the page shows; table and found are None where there is nothing of the kind."""
+
+    campaign: Campaign
+    summary: Summary
+    table: pa.Table | None
+    found: list[str] | None
+
+
+def render(page: Page) -> str:
+    """Return the page as HTML without any reference to another file or host."""
+    title = f"{html.escape(page.campaign.id)}, epoch {page.campaign.epoch}"
+    sections = [_statement(page.summary), _estimates(page), _found(page.found), _hops(page.summary)]
+    return (
+        f"<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>{title} - Hushcount</title>"
+        f"<meta name='viewport' content='width=device-width'><style>{_STYLE}</style></head>"
+        f"<body><main><h1>{title}</h1>{''.join(sections)}"
+        f"<footer>Campaign fingerprint <code>{page.campaign.fingerprint.hex()}</code></footer></main></body></html>\n"
+    )
+
+
+def _statement(summary: Summary) -> str:
+    sentences = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in summary["privacy"]["sentences"])
+    return f"<section><h2>What this guarantees</h2>{sentences}</section>"
+
+
+def _estimates(page: Page) -> str:
+    if page.table is None:
+        return (
+            "<section><h2>Estimates</h2><p>The domain is open: ask the tally for items with "
+            "<code>hushcount estimate</code>.</p></section>"
+        )
+    table = page.table.sort_by([("count", "descending")])
+    percent = f"{100 * page.summary['confidence']:g} %"
+    rows = "".join(
+        f"<tr><td>{html.escape(row['item'])}</td><td>{row['count']:,.0f}</td><td>{row['standard_error']:,.0f}</td>"
+        f"<td>{row['collision_error']:,.0f}</td><td>{row['low']:,.0f}</td><td>{row['high']:,.0f}</td></tr>"
+        for row in table.slice(0, _TABLE_ITEMS).to_pylist()
+    )
+    other = page.summary.get("other")
+    outside = (
+        f"<p>Outside the dictionary (&ldquo;other&rdquo;): {other['count']:,.0f} &plusmn; "
+        f"{other['standard_error']:,.0f}.</p>"
+        if other
+        else ""
+    )
+    shown = min(table.num_rows, _TABLE_ITEMS)
+    return (
+        f"<section><h2>Estimates</h2><p>The {min(table.num_rows, _CHART_ITEMS)} largest of {table.num_rows:,} items, "
+        f"with {percent} intervals for each item alone.</p>{_chart(table.slice(0, _CHART_ITEMS))}{outside}"
+        f"<details><summary>The {shown} largest as a table</summary><table><tr><th>item</th><th>count</th>"
+        f"<th>standard error</th><th>collision error</th><th>low</th><th>high</th></tr>{rows}</table></details>"
+        "</section>"
+    )
+
+
+def _chart(table: pa.Table) -> str:
+    """Draw bars with intervals as inline SVG, its text left as text."""
+    rows: list[dict[str, Any]] = table.to_pylist()
+    places = np.arange(len(rows))
+    count = np.array([row["count"] for row in rows])
+    half = np.array([row["high"] for row in rows]) - count
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "hushcount", "font.family": "sans-serif"}):
+        figure = Figure(figsize=(9.0, 0.6 + 0.24 * len(rows)), layout="constrained")
+        axes = figure.add_subplot()
+        axes.barh(places, count, color=_PALE, height=0.7)
+        axes.errorbar(count, places, xerr=half, fmt="none", ecolor=_INK, elinewidth=1.2, capsize=2.5)
+        axes.set_yticks(places, [_short(row["item"]) for row in rows])
+        for label in axes.get_yticklabels():
+            label.set_parse_math(False)
+        axes.invert_yaxis()
+        axes.margins(y=0.01)
+        axes.axvline(0.0, color=_INK, linewidth=0.8)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axes.set_xlabel("users")
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        buffer = io.StringIO()
+        with warnings.catch_warnings():
+            # Text stays text in the SVG: a glyph that this machine's font lacks is drawn by the reader's.
+            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+            figure.savefig(buffer, format="svg", metadata={"Date": None})
+    drawing = buffer.getvalue()
+    return f"<div class='chart'>{drawing[drawing.index('<svg') :]}</div>"
+
+
+def _short(item: str) -> str:
+    return item if len(item) <= 30 else item[:29] + "\u2026"
+
+
+def _found(found: list[str] | None) -> str:
+    if found is None:
+        return ""
+    items = "".join(f"<li>{html.escape(item)}</li>" for item in sorted(found))
+    return f"<section><h2>Found: {len(found):,} values that nobody listed</h2><ul class='found'>{items}</ul></section>"
+
+
+def _hops(summary: Summary) -> str:
+    rows = ""
+    for hop in [*summary["upstream"], summary]:
+        for stream, counts in hop["streams"].items():
+            reasons = ", ".join(f"{name} {number:,}" for name, number in counts["rejected"].items()) or "none"
+            rows += (
+                f"<tr><td>{html.escape(hop['hop'])}</td><td>{html.escape(stream)}</td><td>{counts['received']:,}</td>"
+                f"<td>{counts['accepted']:,}</td><td>{html.escape(reasons)}</td></tr>"
+            )
+    return (
+        "<section><h2>Counts of every hop</h2><table><tr><th>hop</th><th>stream</th><th>received</th><th>accepted</th>"
+        f"<th>rejected</th></tr>{rows}</table></section>"
+    )
+
+
+_STYLE = f"""
+body {{ margin: 0; background: #f6f8f8; color: #16262c; font: 16px/1.5 system-ui, sans-serif; }}
+main {{ max-width: 60rem; margin: 0 auto; padding: 1.5rem; }}
+section {{ background: #fff; border: 1px solid {_LINE}; border-radius: 6px; padding: 1rem 1.5rem; margin: 1rem 0; }}
+h1 {{ font-size: 1.5rem; }} h2 {{ font-size: 1.1rem; margin: 0 0 .5rem; color: {_INK}; }}
+table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }}
+th, td {{ text-align: left; padding: .2rem .6rem; border-bottom: 1px solid {_LINE}; vertical-align: top; }}
+.chart svg {{ width: 100%; height: auto; }}
+.found {{ columns: 5 8rem; list-style: none; padding: 0; overflow-wrap: anywhere; }}
+details {{ margin-top: 1rem; }} code {{ overflow-wrap: anywhere; }} footer {{ color: #5b6b70; font-size: .85rem; }}
+"""

@@ -1,0 +1,138 @@
+"""Results: estimates as Parquet and CSV, the tally, the found items, and the page that shows them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hushcount import tally as tally_files
+from hushcount.campaign import Campaign
+from hushcount.dictionary import Dictionary
+from hushcount.domain import known_items, other_item
+from hushcount.errors import UsageError
+from hushcount.estimates import Estimate
+from hushcount.mechanism import Mechanism
+from hushcount.randomness import UInt64Array
+from hushcount.tally import Tally
+from pipelines import storage
+from pipelines.page import Page, render
+from pipelines.summary import Summary
+
+COLUMNS = ("item", "count", "standard_error", "collision_error", "low", "high")
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """What is to be estimated: names, and the mechanism's items for them."""
+
+    names: tuple[str, ...]
+    items: UInt64Array
+
+
+def wanted_items(mechanism: Mechanism, dictionary: Dictionary | None, names: list[str] | None) -> Wanted | None:
+    """Return the named items, or the whole dictionary; None for an open domain that is asked for nothing.
+
+    Raises:
+        UsageError: a name is not in the dictionary, stands twice, or there is none.
+    """
+    if names is None:
+        if dictionary is None:
+            return None
+        names = list(dictionary.items)
+    chosen = Dictionary(tuple(names)).items
+    return Wanted(chosen, known_items(mechanism, dictionary, chosen))
+
+
+def write_results(
+    directory: str,
+    campaign: Campaign,
+    tally: Tally,
+    wanted: Wanted | None,
+    confidence: float,
+    summary: Summary,
+    found: list[str] | None,
+) -> None:
+    """Estimate, write estimates.parquet, estimates.csv and report.html, and add "other" to the summary."""
+    mechanism = campaign.require_frequency()
+    table = None
+    if wanted is not None:
+        estimate = mechanism.estimate(tally, wanted.items)
+        table = _table(wanted.names, estimate, confidence)
+        storage.write_whole(storage.join(directory, "estimates.parquet"), [_parquet(table)])
+        storage.write_whole(storage.join(directory, "estimates.csv"), [_csv(table)])
+        summary["confidence"] = confidence
+    if campaign.dictionary is not None:
+        other = mechanism.estimate(tally, np.array([other_item(mechanism)], dtype=np.uint64))
+        row = _table(("other",), other, confidence).to_pylist()[0]
+        summary["other"] = {name: row[name] for name in COLUMNS[1:]}
+    page = render(Page(campaign, summary, table, found))
+    storage.write_whole(storage.join(directory, "report.html"), [page.encode()])
+
+
+def write_tally(directory: str, tally: Tally, campaign: Campaign) -> None:
+    """Write tally.npz."""
+    buffer = io.BytesIO()
+    tally_files.save(tally, campaign.fingerprint, buffer)
+    storage.write_whole(storage.join(directory, "tally.npz"), [buffer.getvalue()])
+
+
+def read_tally(path: str, campaign: Campaign) -> Tally:
+    """Read a tally.npz of this campaign.
+
+    Raises:
+        UsageError: missing, damaged or of another campaign.
+    """
+    if not storage.exists(path):
+        raise UsageError(f"tally {path} does not exist")
+    with storage.open_read(path) as stream:
+        return tally_files.load(io.BytesIO(stream.read()), campaign.fingerprint)
+
+
+def write_found(directory: str, found: list[str]) -> None:
+    """Write found.csv: one column, item, sorted."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["item"])
+    writer.writerows([item] for item in sorted(found))
+    storage.write_whole(storage.join(directory, "found.csv"), [buffer.getvalue().encode()])
+
+
+def read_found(directory: Path) -> list[str]:
+    """Read the found.csv of a result of hushcount discover.
+
+    Raises:
+        UsageError: there is none.
+    """
+    path = directory / "found.csv"
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            return [row["item"] for row in csv.DictReader(stream)]
+    except (OSError, KeyError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}, which hushcount discover writes: {storage.cause(error)}") from None
+
+
+def _table(names: tuple[str, ...], estimate: Estimate, confidence: float) -> pa.Table:
+    low, high = estimate.interval(confidence)
+    columns = (names, estimate.count, estimate.standard_error, estimate.collision_error, low, high)
+    return pa.table(dict(zip(COLUMNS, columns, strict=True)))
+
+
+def _parquet(table: pa.Table) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+def _csv(table: pa.Table) -> bytes:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in table.to_pylist():
+        writer.writerow([row["item"], *(f"{row[name]:.3f}" for name in COLUMNS[1:])])
+    return buffer.getvalue().encode()

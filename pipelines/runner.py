@@ -1,0 +1,79 @@
+"""Which engine runs a job: Beam's embedded FnApiRunner unless another is named, with any Beam option passed through."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from hushcount.errors import HushcountError, UsageError
+from pipelines.storage import StorageError
+
+# A bare DirectRunner first tries to download another runner; the embedded one is named in full instead.
+_EMBEDDED = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+_KEPT_LINES = 300
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How a job is run.
+
+    Attributes:
+        runner: a Beam runner's name, or "FnApiRunner" for the embedded one.
+        options: further Beam options, as on its command line.
+    """
+
+    runner: str = "FnApiRunner"
+    options: tuple[str, ...] = ()
+
+    @contextmanager
+    def pipeline(self, job: str) -> Iterator[beam.Pipeline]:
+        """Yield a pipeline that runs when the block ends, and wait for it.
+
+        Raises:
+            UsageError: no such runner.
+            StorageError: the job failed; one sentence says why. Nothing of it was released.
+        """
+        runner = _EMBEDDED if self.runner == "FnApiRunner" else self.runner
+        try:
+            pipeline = beam.Pipeline(runner=runner, options=PipelineOptions(list(self.options)))
+        except (ValueError, ImportError, AttributeError) as error:
+            reason = str(error).splitlines()[0][:_KEPT_LINES]
+            raise UsageError(f"runner {self.runner} cannot be used: {reason}") from None
+        yield pipeline
+        _run(pipeline.run, job)
+
+
+def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str) -> None:
+    logger = logging.getLogger("apache_beam")
+    level = logger.level
+    # Beam logs a failing bundle's whole stack; the one sentence raised below says it all.
+    logger.setLevel(logging.CRITICAL)
+    try:
+        run().wait_until_finish()
+    except HushcountError:
+        raise
+    except Exception as error:
+        raise StorageError(
+            f"the {job} job failed and released nothing; the input is untouched: {root(error)}"
+        ) from error
+    finally:
+        logger.setLevel(level)
+
+
+def root(error: BaseException) -> str:
+    """Return the one line that says why a pipeline failed, without the stack that Beam puts around it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    named = [line for line in lines if "Error" in line.split(":")[0] or "[while running" in line]
+    chosen = (named or lines or [type(error).__name__])[-1]
+    return chosen.split(" [while running")[0][:_KEPT_LINES]
+
+
+def unknown_options(options: Sequence[str]) -> list[str]:
+    """Return the options that Beam knows nothing of: a misspelt one must not be ignored in silence."""
+    parsed = PipelineOptions(list(options))
+    return sorted(set(parsed.get_all_options(retain_unknown_options=True)) - set(parsed.get_all_options()))

@@ -1,0 +1,131 @@
+"""hushcount shuffle: envelopes to permuted sealed reports, or to nothing while the batch is too small."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import apache_beam as beam
+from apache_beam.pvalue import AsSingleton, PCollection
+from rich.console import Console
+
+from hushcount.campaign import Campaign, Stream
+from hushcount.envelopes import envelope_dtype, sealed_offset
+from hushcount.errors import NotYet, UsageError
+from pipelines import storage
+from pipelines.block_io import (
+    BlockFile,
+    ReadBlocks,
+    WriteDeadLetter,
+    WriteShards,
+    find_files,
+    total_records,
+    with_length,
+)
+from pipelines.counting import WriteCounts
+from pipelines.progress import bar
+from pipelines.runner import Engine
+from pipelines.staging import SUMMARY, require_free, staged
+from pipelines.streams import ENVELOPES, SEALED, counts_of, label
+from pipelines.summary import Summary, make_summary
+from shuffler.shuffle import Shuffle
+
+_PARTITION_RECORDS = 1 << 18
+_SHARD_RECORDS = 1 << 20
+
+
+def shuffle(
+    campaign_path: Path,
+    input_directory: str,
+    out: str,
+    *,
+    overwrite: bool = False,
+    engine: Engine | None = None,
+    console: Console | None = None,
+) -> Summary:
+    """Shuffle every stream of the campaign; write `reports/` and `discovery/` of sealed reports and summary.json.
+
+    Raises:
+        UsageError: a file is missing or invalid, or `out` is taken.
+        NotYet: a stream has fewer reports than the minimum batch; nothing is written, the input stays.
+    """
+    campaign = Campaign.read(campaign_path)
+    require_free(out, overwrite)
+    if not storage.exists(input_directory):
+        raise UsageError(f"input directory {input_directory} does not exist")
+    files: dict[Stream, list[BlockFile]] = {
+        stream: find_files(storage.join(input_directory, stream), ENVELOPES[stream]) for stream in campaign.streams
+    }
+    engine = engine or Engine()
+    total = sum(total_records(found) for found in files.values())
+    with staged(out, overwrite) as directory:
+        with ExitStack() as stack:
+            progress = stack.enter_context(bar(console, "shuffle", total, Path(directory) / ".progress"))
+            pipeline = stack.enter_context(engine.pipeline("shuffle"))
+            _graph(pipeline, campaign, files, directory, progress)
+        sums = storage.read_json(storage.join(directory, ".counts.json"))
+        storage.remove(storage.join(directory, ".counts.json"))
+        counts = counts_of(sums, campaign.streams)
+        floor = campaign.shuffle.minimum_batch
+        for stream, counted in counts.items():
+            if counted.accepted < floor:
+                raise NotYet(
+                    f"{stream}: {counted.accepted} reports of {len(files[stream])} files can be forwarded, the minimum "
+                    f"batch is {floor}: nothing was released and the input stays; run again when more have arrived"
+                )
+        reports = counts["reports"].accepted if "reports" in counts else None
+        summary = make_summary("shuffle", campaign, counts, reports)
+        storage.write_json(storage.join(directory, SUMMARY), summary)
+    return summary
+
+
+def _graph(
+    pipeline: beam.Pipeline,
+    campaign: Campaign,
+    files: dict[Stream, list[BlockFile]],
+    directory: str,
+    progress: str | None,
+) -> None:
+    """Read, shuffle and count each stream by itself; write only if all of them reach the minimum batch."""
+    shards: dict[Stream, PCollection] = {}
+    numbers: dict[Stream, int] = {}
+    counts = []
+    for stream, found in files.items():
+        dtype = envelope_dtype(campaign.sealed_bytes(stream))
+        strip = sealed_offset(campaign.sealed_bytes(stream))
+        read = pipeline | f"read {stream}" >> ReadBlocks(found, campaign.fingerprint, dtype.itemsize, strip, progress)
+        records = total_records(found)
+        numbers[stream] = max(1, -(-records // _SHARD_RECORDS))
+        partitions = max(1, -(-records // _PARTITION_RECORDS))
+        mixed = read["blocks"] | f"shuffle {stream}" >> Shuffle(
+            campaign.sealed_bytes(stream), campaign.shuffle.cap, partitions, numbers[stream]
+        )
+        shards[stream] = mixed["shards"]
+        both = (read["counts"], mixed["counts"]) | f"counts of {stream}" >> beam.Flatten()
+        counts.append(both | f"label {stream}" >> beam.Map(label, stream))
+        length = campaign.sealed_bytes(stream)
+        dropped = mixed["dead"] | f"length of dead {stream}" >> beam.Map(with_length, length)
+        dead = (read["dead"], dropped) | f"dead of {stream}" >> beam.Flatten()
+        dead | f"dead letter of {stream}" >> WriteDeadLetter(storage.join(directory, stream), campaign)
+    summed = counts | "all counts" >> beam.Flatten()
+    summed | "counts" >> WriteCounts(storage.join(directory, ".counts.json"))
+    enough = (
+        summed
+        | "sum for the floor" >> beam.CombinePerKey(sum)
+        | "all sums" >> beam.combiners.ToDict()
+        | "minimum batch" >> beam.Map(reaches_floor, tuple(files), campaign.shuffle.minimum_batch)
+    )
+    for stream in files:
+        shards[stream] | f"write {stream}" >> WriteShards(
+            storage.join(directory, stream),
+            SEALED[stream],
+            campaign,
+            campaign.sealed_bytes(stream),
+            numbers[stream],
+            allowed=AsSingleton(enough),
+        )
+
+
+def reaches_floor(sums: dict[str, int], streams: tuple[str, ...], floor: int) -> bool:
+    """Return whether every stream has at least the minimum batch."""
+    return all(sums.get(f"{stream}:accepted", 0) >= floor for stream in streams)

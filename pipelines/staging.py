@@ -1,0 +1,90 @@
+"""Output directories that appear whole or not at all, and are never overwritten unasked (docs/adr/0003)."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from apache_beam.io.filesystems import FileSystems
+
+from hushcount.errors import UsageError
+from pipelines import storage
+
+SUMMARY = "summary.json"
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+@contextmanager
+def staged(out: str, overwrite: bool) -> Iterator[str]:
+    """Yield a directory to write to, and put it in the place of `out` if the block ends without an exception.
+
+    Local: a hidden directory beside `out`, renamed at the end; with `overwrite` the two are exchanged in one step, so
+    that at every moment `out` is the old result or the new one. Remote stores cannot rename a directory: there the
+    files are written in place and `summary.json`, which the block writes last, marks the result as complete.
+
+    Raises:
+        UsageError: `out` holds something: a result without `overwrite`, or no result of ours at all.
+    """
+    require_free(out, overwrite)
+    if storage.is_remote(out):
+        if storage.exists(storage.join(out, SUMMARY)):
+            FileSystems.delete([out])
+        yield out
+        return
+    target = Path(out).absolute()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = target.parent / f".{target.name}.{uuid.uuid4().hex}.partial"
+        partial.mkdir()
+    except OSError as error:
+        raise UsageError(f"cannot write to {target.parent}: {error.strerror}") from None
+    try:
+        yield str(partial)
+        _put(partial, target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def require_free(out: str, overwrite: bool) -> None:
+    """Check before any work that `out` may be written.
+
+    Raises:
+        UsageError: it is a file, holds a result and `overwrite` is not given, or holds other things.
+    """
+    marked = storage.exists(storage.join(out, SUMMARY))
+    if marked and not overwrite:
+        raise UsageError(f"output directory {out} already holds a result: give another, or --overwrite to replace it")
+    if marked or storage.is_remote(out):
+        return
+    path = Path(out)
+    if path.is_dir() and any(path.iterdir()):
+        raise UsageError(f"output directory {out} holds files that are no result of ours: give another directory")
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"output directory {out} is a file: give another name")
+
+
+def _put(partial: Path, target: Path) -> None:
+    """Make `target` what `partial` is; what `target` was is left under the name of `partial`."""
+    if target.exists() and any(target.iterdir()):
+        if not _exchange(partial, target):
+            # No exchange on this system: for the moment between two renames there is no target.
+            aside = partial.with_suffix(".old")
+            os.rename(target, aside)
+            os.rename(partial, target)
+            shutil.rmtree(aside)
+        return
+    os.rename(partial, target)
+
+
+def _exchange(left: Path, right: Path) -> bool:
+    """Exchange two directories in one step (Linux renameat2); False where the system cannot."""
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    if rename is None:
+        return False
+    return bool(rename(_AT_FDCWD, os.fsencode(left), _AT_FDCWD, os.fsencode(right), _RENAME_EXCHANGE) == 0)

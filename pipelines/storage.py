@@ -1,0 +1,113 @@
+"""Files through Beam's FileSystems, so that a path may be local, gs:// or s3://; each appears whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import uuid
+from collections.abc import Iterable
+from typing import IO, Any
+
+from apache_beam.io.filesystem import BeamIOError, CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+from hushcount.errors import HushcountError, UsageError
+
+
+def join(directory: str, *names: str) -> str:
+    """Return the path of a name in a directory."""
+    return FileSystems.join(directory, *names)
+
+
+def is_remote(path: str) -> bool:
+    """Return whether a path is in another file system than the local one."""
+    return "://" in path
+
+
+def exists(path: str) -> bool:
+    """Return whether a file or local directory exists."""
+    return bool(FileSystems.exists(path))
+
+
+def list_files(directory: str, suffix: str) -> list[str]:
+    """Return the paths of a directory's files of that ending, sorted; none if there is no such directory."""
+    try:
+        matches = FileSystems.match([join(directory, f"*{suffix}")])
+    except BeamIOError as error:
+        raise UsageError(f"cannot list {directory}: {cause(error)}") from None
+    return sorted(metadata.path for match in matches for metadata in match.metadata_list)
+
+
+def open_read(path: str) -> IO[bytes]:
+    """Open a file as it is, without decompressing by its name."""
+    stream: IO[bytes] = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+    return stream
+
+
+def write_whole(path: str, parts: Iterable[bytes]) -> None:
+    """Write a file under a temporary name and rename it when it is complete; a full disk leaves no half file."""
+    directory, name = posixpath.split(path)
+    make_directory(directory)
+    temporary = join(directory, f".{name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with FileSystems.create(
+            temporary, mime_type="application/octet-stream", compression_type=CompressionTypes.UNCOMPRESSED
+        ) as stream:
+            for part in parts:
+                stream.write(part)
+        FileSystems.rename([temporary], [path])
+    except BaseException:
+        if exists(temporary):
+            FileSystems.delete([temporary])
+        raise
+
+
+def make_directory(path: str) -> None:
+    """Make a directory with its parents where the file system has directories."""
+    if path and not is_remote(path) and not exists(path):
+        try:
+            FileSystems.mkdirs(path)
+        except BeamIOError:
+            # Another worker may have made it between the two calls.
+            if not exists(path):
+                raise
+
+
+def read_json(path: str) -> dict[str, Any]:
+    """Read a JSON object that one of our jobs wrote.
+
+    Raises:
+        UsageError: missing, or not a JSON object.
+    """
+    try:
+        with open_read(path) as stream:
+            data = json.loads(stream.read())
+    except (OSError, BeamIOError) as error:
+        raise UsageError(f"cannot read {path}: {cause(error)}") from None
+    except ValueError:
+        raise UsageError(f"{path} is not JSON") from None
+    if not isinstance(data, dict):
+        raise UsageError(f"{path} must hold a JSON object")
+    return data
+
+
+def write_json(path: str, data: dict[str, Any]) -> None:
+    """Write a JSON object."""
+    write_whole(path, [json.dumps(data, indent=2, ensure_ascii=False).encode() + b"\n"])
+
+
+def cause(error: BaseException) -> str:
+    """Return the plain reason of an input or output error."""
+    details = getattr(error, "exception_details", None)
+    if isinstance(details, dict) and details:
+        return str(next(iter(details.values())))
+    return str(getattr(error, "strerror", None) or error)
+
+
+class StorageError(HushcountError):
+    """Reading or writing failed; nothing was released and the input is as it was."""
+
+
+def remove(path: str) -> None:
+    """Delete a file or directory of our own staging area."""
+    FileSystems.delete([path])

@@ -1,0 +1,75 @@
+"""summary.json: what a hop received, accepted and rejected, by reason, with the privacy statement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hushcount.campaign import Campaign, Stream
+from hushcount.errors import HushcountError
+from hushcount.privacy.statement import statement
+
+Summary = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class StreamCounts:
+    """One stream's counts at one hop; `received = accepted + sum of rejected` or it cannot be made.
+
+    Attributes:
+        received: records read.
+        accepted: records that went on.
+        rejected: number by reason.
+    """
+
+    received: int
+    accepted: int
+    rejected: dict[str, int]
+
+    def __post_init__(self) -> None:
+        if self.received != self.accepted + sum(self.rejected.values()):
+            raise HushcountError(
+                f"counts do not add up: received {self.received}, accepted {self.accepted}, rejected {self.rejected}; "
+                "nothing was released, please report this as a bug"
+            )
+
+    @classmethod
+    def of(cls, sums: dict[str, int]) -> StreamCounts:
+        """Make counts from the sums that a pipeline wrote."""
+        rejected = {name: number for name, number in sorted(sums.items()) if name not in ("received", "accepted")}
+        return cls(sums.get("received", 0), sums.get("accepted", 0), rejected)
+
+
+def make_summary(
+    hop: str,
+    campaign: Campaign,
+    streams: Mapping[Stream, StreamCounts],
+    reports: int | None,
+    upstream: Summary | None = None,
+    released: bool = False,
+) -> Summary:
+    """Return a hop's summary: totals over its streams, each stream, the statement, and the hops before it."""
+    rejected: dict[str, int] = {}
+    for counts in streams.values():
+        for reason, number in counts.rejected.items():
+            rejected[reason] = rejected.get(reason, 0) + number
+    return {
+        "hop": hop,
+        "campaign": campaign.id,
+        "epoch": campaign.epoch,
+        "fingerprint": campaign.fingerprint.hex(),
+        "received": sum(counts.received for counts in streams.values()),
+        "accepted": sum(counts.accepted for counts in streams.values()),
+        "rejected": rejected,
+        "streams": {
+            name: {"received": counts.received, "accepted": counts.accepted, "rejected": counts.rejected}
+            for name, counts in streams.items()
+        },
+        "privacy": statement(campaign, reports, released),
+        "upstream": [] if upstream is None else [*upstream["upstream"], _brief(upstream)],
+    }
+
+
+def _brief(summary: Summary) -> Summary:
+    return {key: summary[key] for key in ("hop", "received", "accepted", "rejected", "streams")}
