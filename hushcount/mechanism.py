@@ -146,7 +146,8 @@ class Mechanism:
         whose collisions are not noise (see `collision_variance`), else 0.
 
         Reference: [P26] Theorem 2.6; [J] Theorem 3 corrected, docs/mathematics.md sections 5 and 8: the printed
-        `p^2/k` and `alpha1^2/k` forget that a client answers in one row only, and overstate the variance (simulated in the tests).
+        `p^2/k` and `alpha1^2/k` forget that a client answers in one row only, and overstate the variance (simulated
+        in the tests).
         """
         held = n * np.asarray(share, dtype=np.float64)
         p, q = self.p_star, self.q_star

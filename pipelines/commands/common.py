@@ -6,16 +6,19 @@ import functools
 import json
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from hushcount.errors import HushcountError, UsageError
-from pipelines.runner import Engine, unknown_options
 from pipelines.summary import Summary
+
+if TYPE_CHECKING:
+    from pipelines.runner import Engine
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 BEAM_SETTINGS = {"allow_extra_args": True}
@@ -41,6 +44,9 @@ def engine(context: typer.Context, runner: str) -> Engine:
     Raises:
         UsageError: an option is not one of Beam's.
     """
+    # Beam takes a second to import: only when a job is to run.
+    from pipelines.runner import Engine, unknown_options
+
     stray = [argument for argument in context.args if not argument.startswith("-")]
     if context.args and context.args[0] in stray:
         raise UsageError(f"{stray[0]!r} is not an argument of this command: see --help")
@@ -92,6 +98,11 @@ def show_summary(summary: Summary, out: str, as_json: bool) -> None:
         rejected = ", ".join(f"{reason} {number:,}" for reason, number in counts["rejected"].items()) or "none"
         table.add_row(stream, f"{counts['received']:,}", f"{counts['accepted']:,}", rejected)
     console.print(table)
+    show_sentences(console, summary)
+    console.print(f"  written to {out}", soft_wrap=True, markup=False)
+
+
+def show_sentences(console: Console, summary: Summary) -> None:
+    """Print the sentences of a hop's privacy statement."""
     for sentence in summary["privacy"]["sentences"]:
-        console.print(f"  {sentence}")
-    console.print(f"  written to {out}")
+        console.print(Padding(Text(sentence), (0, 0, 0, 2)))

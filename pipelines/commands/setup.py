@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
 from rich.table import Table
 
-from hushcount.campaign import (
-    Campaign,
-    DictionaryPart,
-    DiscoveryPart,
-    KeysPart,
-    MechanismPart,
-    ShufflePart,
-    explain,
-)
-from hushcount.dictionary import read_dictionary
+from hushcount.campaign import Campaign, KeysPart
 from hushcount.errors import UsageError
 from hushcount.planning import Objective
-from hushcount.randomness import SystemWords
-from hushcount.systems import SYSTEMS, plan
+from hushcount.systems import SYSTEMS
 from keys import store
 from pipelines.commands.common import JsonOption, out_console, reported, show_json
+from pipelines.create import create_campaign
 
 keys_app = typer.Typer(help="Make and show key pairs.", no_args_is_help=True)
 campaign_app = typer.Typer(help="Make, show and describe campaign files.", no_args_is_help=True)
@@ -100,38 +89,33 @@ def new_campaign(
     Example: hushcount campaign new --id w --mechanism ais --epsilon 1 --dictionary w.txt --keys keys --out w.json
     """
     settings, objective = _settings(set_ or [])
-    if (mechanism is None) != (epsilon is None):
-        raise UsageError("give --mechanism and --epsilon together, or neither for discovery only")
     if dictionary is not None and open_domain:
         raise UsageError("give --dictionary or --open-domain, not both")
     if mechanism is not None and dictionary is None and not open_domain:
         raise UsageError("give --dictionary FILE, or --open-domain for any string")
-    known = None if dictionary is None else read_dictionary(dictionary)
-    data: dict[str, Any] = {"id": id, "epoch": epoch, "keys": store.read_public(keys)}
-    try:
-        if mechanism is not None and epsilon is not None:
-            domain = None if known is None else len(known.items) + 1
-            parameters = plan(mechanism, epsilon, domain, settings, objective, _fresh_hex())
-            data["mechanism"] = MechanismPart(name=mechanism, epsilon=epsilon, parameters=parameters)
-        if known is not None and dictionary is not None:
-            path = os.path.relpath(dictionary.absolute(), out.absolute().parent)
-            data["dictionary"] = DictionaryPart(path=path, items=len(known.items), digest=known.digest)
-        data["shuffle"] = {"cap": cap, "minimum_batch": min_batch, "delta": delta}
-        if discovery_epsilon is not None:
-            data["discovery"] = {
-                "epsilon": discovery_epsilon,
-                "delta": discovery_delta,
-                "relation": discovery_relation,
-                "rule": discovery_rule,
-                "max_value_bytes": max_value_bytes,
-                "values_per_bin": values_per_bin,
-                "hash_key": _fresh_hex(),
-            }
-        campaign = Campaign.model_validate(data)
-    except ValidationError as error:
-        raise UsageError(f"this campaign would be invalid: {explain(error)}") from None
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    discovery = None
+    if discovery_epsilon is not None:
+        discovery = {
+            "epsilon": discovery_epsilon,
+            "delta": discovery_delta,
+            "relation": discovery_relation,
+            "rule": discovery_rule,
+            "max_value_bytes": max_value_bytes,
+            "values_per_bin": values_per_bin,
+        }
+    campaign = create_campaign(
+        id,
+        store.read_public(keys),
+        out.parent,
+        mechanism=mechanism,
+        epsilon=epsilon,
+        dictionary=dictionary,
+        settings=settings,
+        objective=objective,
+        shuffle={"cap": cap, "minimum_batch": min_batch, "delta": delta},
+        discovery=discovery,
+        epoch=epoch,
+    )
     campaign.write(out)
     _show_campaign(campaign, out, as_json)
 
@@ -216,10 +200,3 @@ def _number(text: str) -> int | float | str:
         except ValueError:
             continue
     return text
-
-
-def _fresh_hex() -> str:
-    return SystemWords().words(4).tobytes().hex()
-
-
-_ = ShufflePart, DiscoveryPart

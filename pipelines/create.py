@@ -1,0 +1,74 @@
+"""Make a campaign: plan what is not fixed, draw what must be fresh, validate the whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from hushcount.campaign import Campaign, KeysPart, explain
+from hushcount.dictionary import read_dictionary
+from hushcount.errors import UsageError
+from hushcount.planning import Objective
+from hushcount.randomness import SystemWords
+from hushcount.systems import Parameters, plan
+
+
+def create_campaign(
+    id: str,
+    keys: KeysPart,
+    directory: Path,
+    *,
+    mechanism: str | None = None,
+    epsilon: float | None = None,
+    dictionary: Path | None = None,
+    settings: Parameters | None = None,
+    objective: Objective | None = None,
+    shuffle: Mapping[str, Any] | None = None,
+    discovery: Mapping[str, Any] | None = None,
+    epoch: int = 1,
+) -> Campaign:
+    """Return a validated campaign with fresh public randomness: a pool's seed, the key of the discovery hash.
+
+    Args:
+        id: name of the campaign.
+        keys: the parties' public keys.
+        directory: where the campaign file will lie; the dictionary is named relative to it.
+        mechanism: a name of `systems.SYSTEMS`, or None for discovery only.
+        epsilon: local budget of one report; with a mechanism only.
+        dictionary: file of known items; None for the open domain.
+        settings: the mechanism's parameters that are fixed; the rest is planned.
+        objective: what is planned for; the l2 loss by default.
+        shuffle: cap, minimum_batch, delta.
+        discovery: epsilon, delta and further settings of discovery, or None for none.
+        epoch: number of the collection period.
+
+    Raises:
+        UsageError: something is missing or out of range; every error at once, each with its field.
+    """
+    if (mechanism is None) != (epsilon is None):
+        raise UsageError("mechanism and epsilon must be given together, or neither for discovery only")
+    known = None if dictionary is None else read_dictionary(dictionary)
+    data: dict[str, Any] = {"id": id, "epoch": epoch, "keys": keys.model_dump(mode="json"), "shuffle": shuffle or {}}
+    try:
+        if mechanism is not None and epsilon is not None:
+            domain = None if known is None else len(known.items) + 1
+            parameters = plan(mechanism, epsilon, domain, settings or {}, objective or Objective(), _fresh_hex())
+            data["mechanism"] = {"name": mechanism, "epsilon": epsilon, "parameters": parameters}
+        if known is not None and dictionary is not None:
+            path = os.path.relpath(dictionary.absolute(), directory.absolute())
+            data["dictionary"] = {"path": path, "items": len(known.items), "digest": known.digest}
+        if discovery is not None:
+            data["discovery"] = {"hash_key": _fresh_hex(), **discovery}
+        return Campaign.model_validate(data)
+    except ValidationError as error:
+        raise UsageError(f"this campaign would be invalid: {explain(error)}") from None
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _fresh_hex() -> str:
+    return SystemWords().words(4).tobytes().hex()
