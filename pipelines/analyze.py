@@ -65,7 +65,7 @@ def analyze(
     require_free(out, overwrite)
     dictionary = campaign.read_dictionary()
     wanted = results.wanted_items(mechanism, dictionary, read_items(items) if items else None)
-    words_found = None if found is None else results.read_found(found)
+    words_found = None if found is None else results.read_found(found, campaign)
     upstream = read_upstream(input_directory, "shuffle", campaign)
     files = find_files(storage.join(input_directory, "reports"), SEALED["reports"])
     check_complete(upstream, "reports", files, input_directory)

@@ -107,7 +107,8 @@ def _release(
         _release_graph(pipeline, campaign, key, files, directory, progress)
     counts = _counts(directory)
     storage.make_directory(storage.join(directory, "released"))
-    return make_summary("release", campaign, {"discovery": counts}, None, upstream, released=True)
+    reports = upstream["streams"].get("reports", {}).get("accepted")
+    return make_summary("release", campaign, {"discovery": counts}, reports, upstream)
 
 
 def _release_graph(
@@ -183,9 +184,16 @@ def _reveal(
         )
     bins = _counts(directory)
     pairs = StreamCounts(**released["streams"]["discovery"])
-    summary = make_summary("discover", campaign, {"discovery": pairs}, None, released, released=True)
+    summary = make_summary("discover", campaign, {"discovery": pairs}, _shuffled_reports(released), released)
     summary["bins"] = {"kept": bins.received, "found": bins.accepted, "rejected": bins.rejected}
     return summary
+
+
+def _shuffled_reports(summary: Summary) -> int | None:
+    """Return how many frequency reports the shuffler forwarded, for the statement; None where there were none."""
+    shuffled = next(hop for hop in summary["upstream"] if hop["hop"] == "shuffle")
+    accepted: int | None = shuffled["streams"].get("reports", {}).get("accepted")
+    return accepted
 
 
 def _records(block: bytes, record_bytes: int) -> list[bytes]:

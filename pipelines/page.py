@@ -21,6 +21,14 @@ _TABLE_ITEMS = 200
 _INK, _PALE, _LINE = "#1d4e5f", "#8fb8c6", "#c9d3d6"
 
 
+@dataclass(frozen=True)
+class Found:
+    """What discovery revealed, and its summary."""
+
+    items: tuple[str, ...]
+    summary: Summary
+
+
 @dataclass(frozen=True, eq=False)
 class Page:
     """What the page shows; table and found are None where there is nothing of the kind."""
@@ -28,13 +36,13 @@ class Page:
     campaign: Campaign
     summary: Summary
     table: pa.Table | None
-    found: list[str] | None
+    found: Found | None
 
 
 def render(page: Page) -> str:
     """Return the page as HTML without any reference to another file or host."""
     title = f"{html.escape(page.campaign.id)}, epoch {page.campaign.epoch}"
-    sections = [_statement(page.summary), _estimates(page), _found(page.found), _hops(page.summary)]
+    sections = [_statement(page.summary), _estimates(page), _found(page.found), _hops(page)]
     return (
         f"<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>{title} - Hushcount</title>"
         f"<meta name='viewport' content='width=device-width'><style>{_STYLE}</style></head>"
@@ -112,26 +120,34 @@ def _short(item: str) -> str:
     return item if len(item) <= 30 else item[:29] + "\u2026"
 
 
-def _found(found: list[str] | None) -> str:
+def _found(found: Found | None) -> str:
     if found is None:
         return ""
-    items = "".join(f"<li>{html.escape(item)}</li>" for item in sorted(found))
-    return f"<section><h2>Found: {len(found):,} values that nobody listed</h2><ul class='found'>{items}</ul></section>"
+    items = "".join(f"<li>{html.escape(item)}</li>" for item in sorted(found.items))
+    title = f"Found: {len(found.items):,} values that nobody listed"
+    return f"<section><h2>{title}</h2><ul class='found'>{items}</ul></section>"
 
 
-def _hops(summary: Summary) -> str:
+def _hops(page: Page) -> str:
+    lines = [(hop["hop"], stream, counts) for hop in _chain(page.summary) for stream, counts in hop["streams"].items()]
+    if page.found is not None:
+        released = next(hop for hop in page.found.summary["upstream"] if hop["hop"] == "release")
+        lines.append(("release", "discovery", released["streams"]["discovery"]))
+        bins = page.found.summary["bins"]
+        lines.append(("discover", "kept bins", {**bins, "received": bins["kept"], "accepted": bins["found"]}))
     rows = ""
-    for hop in [*summary["upstream"], summary]:
-        for stream, counts in hop["streams"].items():
-            reasons = ", ".join(f"{name} {number:,}" for name, number in counts["rejected"].items()) or "none"
-            rows += (
-                f"<tr><td>{html.escape(hop['hop'])}</td><td>{html.escape(stream)}</td><td>{counts['received']:,}</td>"
-                f"<td>{counts['accepted']:,}</td><td>{html.escape(reasons)}</td></tr>"
-            )
+    for hop, stream, counts in lines:
+        reasons = ", ".join(f"{name} {number:,}" for name, number in counts["rejected"].items()) or "none"
+        cells = (hop, stream, f"{counts['received']:,}", f"{counts['accepted']:,}", reasons)
+        rows += f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"
     return (
         "<section><h2>Counts of every hop</h2><table><tr><th>hop</th><th>stream</th><th>received</th><th>accepted</th>"
         f"<th>rejected</th></tr>{rows}</table></section>"
     )
+
+
+def _chain(summary: Summary) -> list[Summary]:
+    return [*summary["upstream"], summary]
 
 
 _STYLE = f"""

@@ -21,8 +21,9 @@ from hushcount.mechanism import Mechanism
 from hushcount.randomness import UInt64Array
 from hushcount.tally import Tally
 from pipelines import storage
-from pipelines.page import Page, render
+from pipelines.page import Found, Page, render
 from pipelines.summary import Summary
+from pipelines.upstream import read_upstream
 
 COLUMNS = ("item", "count", "standard_error", "collision_error", "low", "high")
 
@@ -56,7 +57,7 @@ def write_results(
     wanted: Wanted | None,
     confidence: float,
     summary: Summary,
-    found: list[str] | None,
+    found: Found | None,
 ) -> None:
     """Estimate, write estimates.parquet, estimates.csv and report.html, and add "other" to the summary."""
     mechanism = campaign.require_frequency()
@@ -103,16 +104,17 @@ def write_found(directory: str, found: list[str]) -> None:
     storage.write_whole(storage.join(directory, "found.csv"), [buffer.getvalue().encode()])
 
 
-def read_found(directory: Path) -> list[str]:
-    """Read the found.csv of a result of hushcount discover.
+def read_found(directory: Path, campaign: Campaign) -> Found:
+    """Read the result of hushcount discover.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is none, or it is of another campaign.
     """
+    summary = read_upstream(str(directory), "discover", campaign)
     path = directory / "found.csv"
     try:
         with path.open(encoding="utf-8", newline="") as stream:
-            return [row["item"] for row in csv.DictReader(stream)]
+            return Found(tuple(row["item"] for row in csv.DictReader(stream)), summary)
     except (OSError, KeyError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}, which hushcount discover writes: {storage.cause(error)}") from None
 

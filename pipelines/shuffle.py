@@ -28,6 +28,7 @@ from pipelines.runner import Engine
 from pipelines.staging import SUMMARY, require_free, staged
 from pipelines.streams import ENVELOPES, SEALED, counts_of, label
 from pipelines.summary import Summary, make_summary
+from pipelines.upstream import check_complete, read_upstream
 from shuffler.shuffle import Shuffle
 
 _PARTITION_RECORDS = 1 << 18
@@ -45,6 +46,12 @@ def shuffle(
 ) -> Summary:
     """Shuffle every stream of the campaign; write `reports/` and `discovery/` of sealed reports and summary.json.
 
+    Args:
+        campaign_path: the campaign file.
+        input_directory: `reports/` and `discovery/` of envelopes. Where hushcount encode wrote it, its summary must be
+            met; a collector's directory has none.
+        out: output directory.
+
     Raises:
         UsageError: a file is missing or invalid, or `out` is taken.
         NotYet: a stream has fewer reports than the minimum batch; nothing is written, the input stays.
@@ -56,6 +63,11 @@ def shuffle(
     files: dict[Stream, list[BlockFile]] = {
         stream: find_files(storage.join(input_directory, stream), ENVELOPES[stream]) for stream in campaign.streams
     }
+    upstream = None
+    if storage.exists(storage.join(input_directory, SUMMARY)):
+        upstream = read_upstream(input_directory, "encode", campaign)
+        for stream, found in files.items():
+            check_complete(upstream, stream, found, input_directory)
     engine = engine or Engine()
     total = sum(total_records(found) for found in files.values())
     with staged(out, overwrite) as directory:
@@ -74,7 +86,7 @@ def shuffle(
                     f"batch is {floor}: nothing was released and the input stays; run again when more have arrived"
                 )
         reports = counts["reports"].accepted if "reports" in counts else None
-        summary = make_summary("shuffle", campaign, counts, reports)
+        summary = make_summary("shuffle", campaign, counts, reports, upstream)
         storage.write_json(storage.join(directory, SUMMARY), summary)
     return summary
 

@@ -47,7 +47,6 @@ def make_summary(
     streams: Mapping[Stream, StreamCounts],
     reports: int | None,
     upstream: Summary | None = None,
-    released: bool = False,
 ) -> Summary:
     """Return a hop's summary: totals over its streams, each stream, the statement, and the hops before it."""
     rejected: dict[str, int] = {}
@@ -66,7 +65,7 @@ def make_summary(
             name: {"received": counts.received, "accepted": counts.accepted, "rejected": counts.rejected}
             for name, counts in streams.items()
         },
-        "privacy": statement(campaign, reports, released),
+        "privacy": statement(campaign, reports),
         "upstream": [] if upstream is None else [*upstream["upstream"], _brief(upstream)],
     }
 

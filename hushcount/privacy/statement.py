@@ -11,13 +11,12 @@ from hushcount.privacy.amplification import closed_form_epsilon
 Guarantee = dict[str, Any]
 
 
-def statement(campaign: Campaign, reports: int | None, released: bool) -> dict[str, Any]:
+def statement(campaign: Campaign, reports: int | None) -> dict[str, Any]:
     """Return the statement for a run, as JSON data with sentences for people.
 
     Args:
         campaign: what clients were told.
         reports: frequency reports that really arrived and were accepted; None before that is known.
-        released: whether found items are or were revealed to the analyzer.
 
     Privacy: epsilons compose by addition; a client with l reports by group privacy, `(l e, d (1 + exp(e) + ...))`.
     """
@@ -28,7 +27,7 @@ def statement(campaign: Campaign, reports: int | None, released: bool) -> dict[s
     if campaign.discovery is not None:
         result["discovery"] = _discovery(campaign)
     if campaign.frequency is not None and campaign.discovery is not None:
-        result["total"] = _total(result, released)
+        result["total"] = _total(result)
     result["sentences"] = _sentences(campaign, result, reports)
     return result
 
@@ -86,7 +85,7 @@ def _discovery(campaign: Campaign) -> Guarantee:
     }
 
 
-def _total(result: dict[str, Any], released: bool) -> Guarantee:
+def _total(result: dict[str, Any]) -> Guarantee:
     """What the analyzer learns from both streams of one client, under replace-one."""
     frequency = result["shuffled"] or result["local"]
     discovery = result["discovery"]
@@ -97,7 +96,6 @@ def _total(result: dict[str, Any], released: bool) -> Guarantee:
         "relation": "replace-one",
         "unit": result["unit"],
         "against": "the analyzer, if the shuffler and the auxiliary server are honest",
-        "discovery_released": released,
     }
 
 
