@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint unit package lock clean
+.PHONY: help demo test lint unit package bench lock clean
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -33,6 +33,9 @@ unit: $(VENV)/dev  ## the tests, with coverage
 
 package: $(VENV)/dev  ## build sdist and wheel, and use the wheel in a fresh environment
 	$(BIN)/python tests/package/check.py
+
+bench: $(VENV)/server  ## CPU time a report of each stage beside the cryptography's
+	$(BIN)/python benchmarks/stages.py
 
 lock:  ## renew the lock files (needs uv)
 	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --extra server pyproject.toml -o requirements.lock
