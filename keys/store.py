@@ -20,6 +20,7 @@ from hushcount.errors import UsageError
 from keys.private import ROLES, PrivateKey, Role
 
 PUBLIC_FILE = "public.json"
+_LONGEST_FILE = 4096
 
 
 @dataclass(frozen=True)
@@ -45,19 +46,19 @@ class KeyReference:
             UsageError: missing, unreadable, open to others, or not a key file; its content is never named.
         """
         try:
-            descriptor = os.open(self.path, os.O_RDONLY)
+            with self.path.open("rb") as stream:
+                mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
+                raw = stream.read(_LONGEST_FILE)
         except OSError as error:
             raise UsageError(f"cannot read key file {self.path}: {error.strerror}") from None
-        with os.fdopen(descriptor, encoding="utf-8") as stream:
-            mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
-            if mode & 0o077:
-                raise UsageError(f"key file {self.path} has mode {mode:04o}, must be 0600: chmod 600 {self.path}")
-            try:
-                data = json.load(stream)
-                key = PrivateKey(bytes.fromhex(data["secret"]))
-                role, name = data["role"], data["id"]
-            except (ValueError, KeyError, TypeError, AttributeError):
-                raise UsageError(f"key file {self.path} is not a key file of hushcount keys new") from None
+        if mode & 0o077:
+            raise UsageError(f"key file {self.path} has mode {mode:04o}, must be 0600: chmod 600 {self.path}")
+        try:
+            data = json.loads(raw)
+            key = PrivateKey(bytes.fromhex(data["secret"]))
+            role, name = data["role"], data["id"]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise UsageError(f"key file {self.path} is not a key file of hushcount keys new") from None
         if role != self.role or name != key.id:
             raise UsageError(f"key file {self.path} is not the key of the role {self.role} that it is named after")
         return key

@@ -60,7 +60,7 @@ def analyze(
     """
     campaign = Campaign.read(campaign_path)
     mechanism = campaign.require_frequency()
-    reference = KeyReference(str(keys), "analyzer")
+    reference = KeyReference(str(keys.absolute()), "analyzer")
     require_campaign_key(reference, campaign.keys.analyzer)
     require_free(out, overwrite)
     dictionary = campaign.read_dictionary()
@@ -68,11 +68,11 @@ def analyze(
     words_found = None if found is None else results.read_found(found, campaign)
     upstream = read_upstream(input_directory, "shuffle", campaign)
     files = find_files(storage.join(input_directory, "reports"), SEALED["reports"])
-    check_complete(upstream, "reports", files, input_directory)
+    check_complete(upstream, campaign, "reports", files, exact=True)
     engine = engine or Engine()
     with staged(out, overwrite) as directory:
         with ExitStack() as stack:
-            progress = stack.enter_context(bar(console, "analyze", total_records(files), Path(directory) / ".progress"))
+            progress = stack.enter_context(bar(console, "analyze", total_records(files), directory))
             pipeline = stack.enter_context(engine.pipeline("analyze"))
             _graph(pipeline, campaign, mechanism, reference, files, directory, progress)
         sums = storage.read_json(storage.join(directory, ".counts.json"))

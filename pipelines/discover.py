@@ -67,7 +67,7 @@ def discover(
     """
     campaign = Campaign.read(campaign_path)
     campaign.require_keep_rule()
-    aux, analyzer = KeyReference(str(keys), "aux_server"), KeyReference(str(keys), "analyzer")
+    aux, analyzer = (KeyReference(str(keys.absolute()), role) for role in ("aux_server", "analyzer"))
     if party != "analyzer":
         require_campaign_key(aux, campaign.keys.aux_server)
     if party != "aux-server":
@@ -99,10 +99,10 @@ def _release(
 ) -> Summary:
     """The auxiliary server's job."""
     files = find_files(storage.join(input_directory, "discovery"), SEALED["discovery"])
-    check_complete(upstream, "discovery", files, input_directory)
+    check_complete(upstream, campaign, "discovery", files, exact=True)
     total = total_records(files)
     with ExitStack() as stack:
-        progress = stack.enter_context(bar(console, "discover", total, Path(directory) / ".progress"))
+        progress = stack.enter_context(bar(console, "discover", total, directory))
         pipeline = stack.enter_context(engine.pipeline("discover"))
         _release_graph(pipeline, campaign, key, files, directory, progress)
     counts = _counts(directory)

@@ -63,9 +63,18 @@ def encode(
     engine = engine or Engine()
     with staged(out, overwrite) as directory:
         with ExitStack() as stack:
-            progress = stack.enter_context(bar(console, "encode", total, Path(directory) / ".progress"))
+            progress = stack.enter_context(bar(console, "encode", total, directory))
             pipeline = stack.enter_context(engine.pipeline("encode"))
-            _graph(pipeline, campaign, str(campaign_path), str(values), clients, directory, total, progress)
+            _graph(
+                pipeline,
+                campaign,
+                str(campaign_path.absolute()),
+                str(values.absolute()),
+                clients,
+                directory,
+                total,
+                progress,
+            )
         sums = storage.read_json(storage.join(directory, ".counts.json"))
         storage.remove(storage.join(directory, ".counts.json"))
         summary = make_summary("encode", campaign, counts_of(sums, campaign.streams), None)

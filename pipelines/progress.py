@@ -12,6 +12,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from pipelines.storage import is_remote
+
 _STEP = struct.Struct("<I")
 _INTERVAL_SECONDS = 0.2
 
@@ -28,11 +30,19 @@ def tick(path: str | None, done: int) -> None:
 
 
 @contextmanager
-def bar(console: Console | None, title: str, total: int, path: Path) -> Iterator[str | None]:
-    """Show a bar while the block runs and yield the file for `tick`; None where there is no terminal for it."""
-    if console is None or not console.is_terminal or total == 0:
+def bar(console: Console | None, title: str, total: int, directory: str) -> Iterator[str | None]:
+    """Show a bar while the block runs and yield the file for `tick`; None where there is no terminal for it.
+
+    Args:
+        console: where to show it.
+        title: what is done.
+        total: how many records there are.
+        directory: the job's own staging directory; no bar where it is remote, because workers could not append.
+    """
+    if console is None or not console.is_terminal or total == 0 or is_remote(directory):
         yield None
         return
+    path = Path(directory) / ".progress"
     path.touch()
     done = threading.Event()
     columns = (

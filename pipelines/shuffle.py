@@ -67,12 +67,12 @@ def shuffle(
     if storage.exists(storage.join(input_directory, SUMMARY)):
         upstream = read_upstream(input_directory, "encode", campaign)
         for stream, found in files.items():
-            check_complete(upstream, stream, found, input_directory)
+            check_complete(upstream, campaign, stream, found, exact=False)
     engine = engine or Engine()
     total = sum(total_records(found) for found in files.values())
     with staged(out, overwrite) as directory:
         with ExitStack() as stack:
-            progress = stack.enter_context(bar(console, "shuffle", total, Path(directory) / ".progress"))
+            progress = stack.enter_context(bar(console, "shuffle", total, directory))
             pipeline = stack.enter_context(engine.pipeline("shuffle"))
             _graph(pipeline, campaign, files, directory, progress)
         sums = storage.read_json(storage.join(directory, ".counts.json"))

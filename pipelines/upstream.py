@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hushcount.campaign import Campaign
+from hushcount.campaign import Campaign, Stream
+from hushcount.envelopes import envelope_dtype
 from hushcount.errors import UsageError
 from pipelines import storage
 from pipelines.block_io import BlockFile, total_records
@@ -31,12 +32,27 @@ def read_upstream(directory: str, hop: str, campaign: Campaign) -> Summary:
     return summary
 
 
-def check_complete(upstream: Summary, stream: str, files: list[BlockFile], directory: str) -> None:
-    """Check that the files hold as many records as the hop before forwarded.
+def check_complete(upstream: Summary, campaign: Campaign, stream: Stream, files: list[BlockFile], exact: bool) -> None:
+    """Check that the files hold the records that the hop before forwarded.
+
+    Files of another campaign or record length are left out of the count: they go to the dead letter.
+
+    Args:
+        upstream: the summary of the hop before.
+        campaign: whose records count.
+        stream: which stream.
+        files: what was found.
+        exact: whether more records are wrong as well; the shuffler drops duplicates, the analyzer would count them.
 
     Raises:
-        UsageError: a file is missing or foreign.
+        UsageError: a file is missing or delivered twice.
     """
-    forwarded, found = upstream["streams"].get(stream, {}).get("accepted", 0), total_records(files)
-    if forwarded != found:
-        raise UsageError(f"{storage.join(directory, stream)} holds {found} records, its summary says {forwarded}")
+    forwarded = upstream["streams"].get(stream, {}).get("accepted", 0)
+    ours = [file for file in files if file.header.campaign == campaign.fingerprint]
+    lengths = (campaign.sealed_bytes(stream), envelope_dtype(campaign.sealed_bytes(stream)).itemsize)
+    found = total_records(file for file in ours if file.header.record_bytes in lengths)
+    if found < forwarded or (exact and found > forwarded):
+        verb = "a file is missing" if found < forwarded else "a file was added"
+        raise UsageError(
+            f"the {stream} files hold {found} records, hushcount {upstream['hop']} wrote {forwarded}: {verb}"
+        )
