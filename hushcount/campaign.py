@@ -5,22 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints, ValidationError, model_validator
+from pydantic import Field, PrivateAttr, StringConstraints, ValidationError, model_validator
 
 from hushcount.dictionary import Dictionary, read_dictionary
 from hushcount.discovery import MAX_VALUE_BYTES, DiscoveryFormat
 from hushcount.errors import UsageError
 from hushcount.mechanism import Mechanism
+from hushcount.parts import Hex32, Part, explain
 from hushcount.privacy.keep_rules import KeepRule, Relation, RuleName
+from hushcount.public_keys import KeysPart
 from hushcount.sealing import SEAL_BYTES
 from hushcount.systems import build
 
-Hex32 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 BINDING_BYTES = 16
 _NO_DISCOVERY = "campaign {} carries no discovery reports; set --discovery-epsilon for a new one"
@@ -28,11 +28,7 @@ Stream = Literal["reports", "discovery"]
 """The two streams of a campaign, and the names of their folders."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=False, allow_inf_nan=False)
-
-
-class MechanismPart(_Part):
+class MechanismPart(Part):
     """The frequency oracle, its parameters complete, so that every party builds the same one."""
 
     name: str
@@ -40,7 +36,7 @@ class MechanismPart(_Part):
     parameters: dict[str, int | float | str] = Field(default_factory=dict)
 
 
-class DictionaryPart(_Part):
+class DictionaryPart(Part):
     """Where the known items are, and which they are."""
 
     path: str = Field(description="one item a line, text or .gz, relative to the campaign file")
@@ -48,7 +44,7 @@ class DictionaryPart(_Part):
     digest: Hex32 = Field(description="BLAKE2b-256 of the items, one a line")
 
 
-class ShufflePart(_Part):
+class ShufflePart(Part):
     """What the shuffler promises."""
 
     cap: int = Field(default=1, ge=1, le=1000, description="reports of one client that are forwarded, for each stream")
@@ -56,7 +52,7 @@ class ShufflePart(_Part):
     delta: float = Field(default=1e-8, gt=0.0, lt=1.0, description="delta at which the shuffled epsilon is stated")
 
 
-class DiscoveryPart(_Part):
+class DiscoveryPart(Part):
     """Collection of values that no list holds."""
 
     epsilon: float = Field(gt=0.0, le=40.0)
@@ -68,33 +64,7 @@ class DiscoveryPart(_Part):
     hash_key: Hex32 = Field(description="key of the hash that bins are counted by, drawn anew for each campaign")
 
 
-class PublicKeyPart(_Part):
-    """A party's public key and when clients may seal to it."""
-
-    id: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
-    key: Hex32
-    not_before: datetime
-    not_after: datetime
-
-    @model_validator(mode="after")
-    def _check(self) -> PublicKeyPart:
-        if self.not_before.tzinfo is None or self.not_after.tzinfo is None:
-            raise ValueError("not_before and not_after must name a time zone, as in 2026-01-01T00:00:00Z")
-        if self.not_before >= self.not_after:
-            raise ValueError(f"not_after is {self.not_after.isoformat()}, must be later than not_before")
-        if self.id != key_id(bytes.fromhex(self.key)):
-            raise ValueError(f"id is {self.id}, but the key has id {key_id(bytes.fromhex(self.key))}")
-        return self
-
-
-class KeysPart(_Part):
-    """Public keys by role; clients take the newest that is valid."""
-
-    analyzer: tuple[PublicKeyPart, ...] = Field(min_length=1)
-    aux_server: tuple[PublicKeyPart, ...] = ()
-
-
-class Campaign(_Part):
+class Campaign(Part):
     """One collection: frequency reports, discovery reports, or both as two separate streams."""
 
     format: Literal[1] = 1
@@ -263,35 +233,6 @@ class Campaign(_Part):
             raise UsageError(f"campaign file {path} exists: a campaign is immutable, give another name") from None
         except OSError as error:
             raise UsageError(f"cannot write campaign file {path}: {error.strerror}") from None
-
-
-def explain(error: ValidationError) -> str:
-    """Return every error of a validation, each with its field, in one sentence."""
-    parts = []
-    for item in error.errors():
-        field = ".".join(str(step) for step in item["loc"])
-        message = item["msg"].removeprefix("Value error, ")
-        parts.append(f"{field}: {message}" if field else message)
-    return "; ".join(parts)
-
-
-def key_id(public_key: bytes) -> str:
-    """Return the id of a public key: 16 hexadecimal digits of its BLAKE2b hash."""
-    return hashlib.blake2b(public_key, digest_size=8).hexdigest()
-
-
-def valid_key(keys: tuple[PublicKeyPart, ...], at: datetime | None = None) -> PublicKeyPart:
-    """Return the key that clients seal to now: of those valid, the one whose validity began last.
-
-    Raises:
-        UsageError: none is valid.
-    """
-    now = at or datetime.now(timezone.utc)
-    valid = [key for key in keys if key.not_before <= now < key.not_after]
-    if not valid:
-        spans = ", ".join(f"{key.id} {key.not_before.isoformat()}..{key.not_after.isoformat()}" for key in keys)
-        raise UsageError(f"no key of the campaign is valid at {now.isoformat()} ({spans}): fetch the newest campaign")
-    return max(valid, key=lambda key: key.not_before)
 
 
 def _read_mapping(path: Path) -> dict[str, Any]:

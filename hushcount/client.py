@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hushcount.campaign import Campaign, valid_key
+from hushcount.campaign import Campaign
 from hushcount.dictionary import Dictionary
 from hushcount.domain import items_of
+from hushcount.public_keys import valid_key
 from hushcount.randomness import SystemWords
 from hushcount.sealing import Octets, Sealer
 

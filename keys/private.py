@@ -10,7 +10,7 @@ import numpy.typing as npt
 from nacl.bindings import crypto_box_keypair, crypto_box_seal_open, crypto_scalarmult_base
 from nacl.exceptions import CryptoError
 
-from hushcount.campaign import key_id
+from hushcount.public_keys import key_id
 from hushcount.sealing import SEAL_BYTES, Octets, in_chunks
 
 Role = Literal["analyzer", "aux_server"]

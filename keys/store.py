@@ -15,8 +15,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from hushcount.campaign import KeysPart, PublicKeyPart, explain
 from hushcount.errors import UsageError
+from hushcount.parts import explain
+from hushcount.public_keys import KeysPart, PublicKeyPart
 from keys.private import ROLES, PrivateKey, Role
 
 PUBLIC_FILE = "public.json"

@@ -9,10 +9,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hushcount.campaign import Campaign, KeysPart, explain
+from hushcount.campaign import Campaign
 from hushcount.dictionary import read_dictionary
 from hushcount.errors import UsageError
+from hushcount.parts import explain
 from hushcount.planning import Objective
+from hushcount.public_keys import KeysPart
 from hushcount.randomness import SystemWords
 from hushcount.systems import Parameters, plan
 

@@ -76,4 +76,6 @@ def root(error: BaseException) -> str:
 def unknown_options(options: Sequence[str]) -> list[str]:
     """Return the options that Beam knows nothing of: a misspelt one must not be ignored in silence."""
     parsed = PipelineOptions(list(options))
+    # It warns of what it discards, which is what is asked here.
+    logging.getLogger("apache_beam.options").setLevel(logging.ERROR)
     return sorted(set(parsed.get_all_options(retain_unknown_options=True)) - set(parsed.get_all_options()))

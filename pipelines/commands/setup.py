@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
-from hushcount.campaign import Campaign, KeysPart
+from hushcount.campaign import Campaign
 from hushcount.errors import UsageError
 from hushcount.planning import Objective
+from hushcount.public_keys import KeysPart
 from hushcount.systems import SYSTEMS
 from keys import store
 from pipelines.commands.common import JsonOption, out_console, reported, show_json
@@ -52,6 +53,8 @@ def _show_keys(part: KeysPart, directory: Path, as_json: bool) -> None:
         show_json(part.model_dump(mode="json"))
         return
     table = Table("role", "id", "public key", "not before", "not after", title=f"keys in {directory}")
+    for column in table.columns:
+        column.overflow = "fold"
     for role, listed in (("analyzer", part.analyzer), ("aux_server", part.aux_server)):
         for key in listed:
             table.add_row(role, key.id, key.key, key.not_before.isoformat(), key.not_after.isoformat())
@@ -169,7 +172,7 @@ def _show_campaign(campaign: Campaign, path: Path, as_json: bool) -> None:
     if as_json:
         show_json({**facts, "campaign": campaign.model_dump(mode="json")})
         return
-    table = Table(show_header=False, title=f"campaign file {path}")
+    table = Table(Column(), Column(overflow="fold"), show_header=False, title=f"campaign file {path}")
     for name, value in facts.items():
         table.add_row(name.replace("_", " "), str(value))
     out_console().print(table)

@@ -1,0 +1,57 @@
+"""Public keys of a campaign's parties, by role, with an id and a validity."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timezone
+from typing import Annotated
+
+from pydantic import Field, StringConstraints, model_validator
+
+from hushcount.errors import UsageError
+from hushcount.parts import Hex32, Part
+
+
+class PublicKeyPart(Part):
+    """A party's public key and when clients may seal to it."""
+
+    id: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+    key: Hex32
+    not_before: datetime
+    not_after: datetime
+
+    @model_validator(mode="after")
+    def _check(self) -> PublicKeyPart:
+        if self.not_before.tzinfo is None or self.not_after.tzinfo is None:
+            raise ValueError("not_before and not_after must name a time zone, as in 2026-01-01T00:00:00Z")
+        if self.not_before >= self.not_after:
+            raise ValueError(f"not_after is {self.not_after.isoformat()}, must be later than not_before")
+        if self.id != key_id(bytes.fromhex(self.key)):
+            raise ValueError(f"id is {self.id}, but the key has id {key_id(bytes.fromhex(self.key))}")
+        return self
+
+
+class KeysPart(Part):
+    """Public keys by role; clients take the newest that is valid."""
+
+    analyzer: tuple[PublicKeyPart, ...] = Field(min_length=1)
+    aux_server: tuple[PublicKeyPart, ...] = ()
+
+
+def key_id(public_key: bytes) -> str:
+    """Return the id of a public key: 16 hexadecimal digits of its BLAKE2b hash."""
+    return hashlib.blake2b(public_key, digest_size=8).hexdigest()
+
+
+def valid_key(keys: tuple[PublicKeyPart, ...], at: datetime | None = None) -> PublicKeyPart:
+    """Return the key that clients seal to now: of those valid, the one whose validity began last.
+
+    Raises:
+        UsageError: none is valid.
+    """
+    now = at or datetime.now(timezone.utc)
+    valid = [key for key in keys if key.not_before <= now < key.not_after]
+    if not valid:
+        spans = ", ".join(f"{key.id} {key.not_before.isoformat()}..{key.not_after.isoformat()}" for key in keys)
+        raise UsageError(f"no key of the campaign is valid at {now.isoformat()} ({spans}): fetch the newest campaign")
+    return max(valid, key=lambda key: key.not_before)
