@@ -15,6 +15,7 @@ from hushcount.fields import Field, Reports
 from hushcount.randomness import WORD_VALUES, UInt64Array, Words
 from hushcount.responders.base import Responder
 from hushcount.tally import Tally
+from hushcount.variance import Numbers, SupportLaw
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,12 @@ class Mechanism:
         return (self.responder.support_size - self.p) / (self.responder.width - 1)
 
     @property
+    def law(self) -> SupportLaw:
+        """The probabilities that estimates and variances follow from."""
+        pool = self.encoder.pool
+        return SupportLaw(self.p, self.q, float(self.encoder.collision), np.inf if pool is None else pool)
+
+    @property
     def p_star(self) -> float:
         """The probability that a report supports its own item."""
         return self.p
@@ -76,8 +83,7 @@ class Mechanism:
     @property
     def q_star(self) -> float:
         """The probability that a report supports another given item, over the function drawn as well."""
-        collision = float(self.encoder.collision)
-        return collision * self.p + (1.0 - collision) * self.q
+        return float(self.law.q_star)
 
     def encode(self, items: UInt64Array, words: Words) -> Reports:
         """Privatise one item for each client.
@@ -139,21 +145,14 @@ class Mechanism:
         others = np.maximum(self.sum_of_squares(tally) - held**2, n - held)
         return Estimate(count, noise, np.sqrt(self.collision_variance(others)))
 
-    def variance(self, n: int, share: npt.ArrayLike) -> FloatArray:
-        """Return the variance of an estimated count by randomisation, in users squared, exact.
+    def variance(self, n: int, share: Numbers) -> FloatArray:
+        """Return the variance of an estimated count by randomisation, in users squared, exact: `SupportLaw.noise`.
 
-        `[F p*(1-p*) + (n-F)(q*(1-q*) - a2)] / (p*-q*)^2` with `F = n share`; `a2 = (p-q)^2 (1-1/m)/(k m)` for a pool,
-        whose collisions are not noise (see `collision_variance`), else 0.
-
-        Reference: [P26] Theorem 2.6; [J] Theorem 3 corrected, docs/mathematics.md sections 5 and 8: the printed
-        `p^2/k` and `alpha1^2/k` forget that a client answers in one row only, and overstate the variance (simulated
-        in the tests).
+        Collisions in a pool are no noise and not part of it, see `collision_variance`.
         """
-        held = n * np.asarray(share, dtype=np.float64)
-        p, q = self.p_star, self.q_star
-        return (held * p * (1.0 - p) + (n - held) * (q * (1.0 - q) - self._collision_unit)) / (p - q) ** 2
+        return self.law.noise(n, share)
 
-    def collision_variance(self, others_squared: npt.ArrayLike) -> FloatArray:
+    def collision_variance(self, others_squared: Numbers) -> FloatArray:
         """Return the mean square error by collisions in a fixed pool, in users squared.
 
         Args:
@@ -161,15 +160,8 @@ class Mechanism:
 
         Reference: docs/mathematics.md section 5, last term of Var[C].
         """
-        return self._collision_unit * np.asarray(others_squared, dtype=np.float64) / (self.p_star - self.q_star) ** 2
-
-    @property
-    def _collision_unit(self) -> float:
-        """`a2`: the variance, over a pool of fresh functions, that one pair of colliding items contributes to C."""
-        if self.encoder.pool is None:
-            return 0.0
-        collision = float(self.encoder.collision)
-        return (self.p - self.q) ** 2 * collision * (1.0 - collision) / self.encoder.pool
+        law = self.law
+        return np.asarray(law.collision_unit * others_squared / law.gain**2, dtype=np.float64)
 
     def sum_of_squares(self, tally: Tally) -> float:
         """Estimate the sum over all items of their squared counts from a pool's tally alone, no dictionary needed.

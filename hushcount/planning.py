@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from hushcount.mechanism import Mechanism
+from hushcount.probability import spending_probability
+from hushcount.variance import FloatArray, SupportLaw
 
 ObjectiveName = Literal["l2", "mse", "target"]
 OBJECTIVES: tuple[ObjectiveName, ...] = ("l2", "mse", "target")
+_SCANNED = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -34,36 +36,56 @@ class Objective:
         if not 0.0 <= self.share <= 1.0:
             raise ValueError(f"target_share is {self.share}, must be in [0, 1]")
 
-    def loss(self, mechanism: Mechanism) -> float:
-        """Return the objective's variance for one report; it is linear in the share, so two ends tell all.
+    def loss(self, law: SupportLaw, domain: int | None) -> FloatArray:
+        """Return the objective's variance for one report, one for each candidate law.
 
-        Collisions in a pool are left out: they are no function of s.
+        The variance is linear in the share: the l2 loss is that of share 1/d, the worst is at one of the two ends.
+        Collisions in a pool are left out: they do not depend on s.
+
+        Args:
+            law: of the candidates.
+            domain: d, or None for an open domain, where every item is rare.
         """
         if self.name == "mse":
-            return float(np.max(mechanism.variance(1, np.array([0.0, 1.0]))))
-        domain = mechanism.encoder.domain
-        share = self.share if self.name == "target" else (1.0 / domain if domain else 0.0)
-        return float(mechanism.variance(1, share))
+            return np.maximum(law.noise(1.0, 0.0), law.noise(1.0, 1.0))
+        return law.noise(1.0, self.share if self.name == "target" else (1.0 / domain if domain else 0.0))
 
 
-def best_integer(
-    low: int, high: int, make: Callable[[int], Mechanism], objective: Objective, start: float
-) -> Mechanism:
-    """Return the mechanism of least loss among `make(low) .. make(high)`, the smaller integer on a tie.
+def best_size(
+    epsilon: float, width: int, domain: int | None, objective: Objective, collision: float = 0.0, pool: float = np.inf
+) -> int:
+    """Return the s in 1..width-1 of least loss for a responder that reports s of `width` cells."""
 
-    The loss falls to one valley and rises after it, in s as in B; the walk goes downhill from the start in steps that
-    halve, so a domain of millions takes a few dozen evaluations. The tests hold it against the full scan.
+    def loss(sizes: npt.NDArray[np.int64]) -> FloatArray:
+        p = spending_probability(epsilon, width, sizes)
+        return objective.loss(SupportLaw(p, (sizes - p) / (width - 1), collision, pool), domain)
+
+    return _least(1, width - 1, loss)
+
+
+def best_buckets(epsilon: float, prime: int, domain: int, objective: Objective) -> int:
+    """Return the B in 2..prime of least loss for randomised response over residues folded into B buckets.
+
+    The exact collision probability ripples with `prime mod B`, so the loss may have several valleys: all are scanned.
     """
-    best = min(max(low, round(start) if math.isfinite(start) else low), high)
-    best_loss = objective.loss(make(best))
-    step = max(1, (high - low) // 4)
-    while step:
-        moved = False
-        for candidate in (best - step, best + step):
-            if low <= candidate <= high:
-                loss = objective.loss(make(candidate))
-                if (loss, candidate) < (best_loss, best):
-                    best, best_loss, moved = candidate, loss, True
-        if not moved:
-            step //= 2
-    return make(best)
+
+    def loss(buckets: npt.NDArray[np.int64]) -> FloatArray:
+        p = spending_probability(epsilon, buckets, 1)
+        least, larger = prime // buckets, prime % buckets
+        pairs = larger * ((least + 1.0) * least) + (buckets - larger) * (least * (least - 1.0))
+        return objective.loss(SupportLaw(p, (1.0 - p) / (buckets - 1), pairs / prime / (prime - 1.0)), domain)
+
+    return _least(2, prime, loss)
+
+
+def _least(low: int, high: int, loss: Callable[[npt.NDArray[np.int64]], FloatArray]) -> int:
+    """Return the integer of least loss, the smallest on a tie.
+
+    Up to a million candidates are all tried; of more, a logarithmic grid first, then all around its best point.
+    """
+    if high - low >= _SCANNED:
+        grid = np.unique(np.geomspace(low, high, _SCANNED // 8).astype(np.int64))
+        best = int(np.argmin(loss(grid)))
+        low, high = int(grid[max(0, best - 4)]), int(grid[min(len(grid) - 1, best + 4)])
+    candidates = np.arange(low, high + 1, dtype=np.int64)
+    return int(candidates[np.argmin(loss(candidates))])

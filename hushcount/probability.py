@@ -10,7 +10,10 @@ import math
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 
+import numpy as np
+
 from hushcount.randomness import WORD_VALUES
+from hushcount.variance import FloatArray, Numbers
 
 _DIGITS = 60
 
@@ -41,10 +44,16 @@ def spending_threshold(epsilon: float, width: int, size: int) -> int:
         return int((share * WORD_VALUES).to_integral_value(rounding=ROUND_FLOOR))
 
 
-def probability_threshold(probability: float) -> int:
+def spending_probability(epsilon: float, width: Numbers, size: Numbers) -> FloatArray:
+    """Return the same p in floating point, broadcast over widths and sizes: for planning, never for a client."""
+    weight = math.exp(epsilon) * size
+    return np.asarray(weight / (weight + (width - size)), dtype=np.float64)
+
+
+def probability_threshold(probability: float, name: str = "probability") -> int:
     """Return the threshold of a probability given as a number, rounded down."""
     if not (math.isfinite(probability) and 0.0 <= probability <= 1.0):
-        raise ValueError(f"probability is {probability}, must be in [0, 1]")
+        raise ValueError(f"{name} is {probability}, must be in [0, 1]")
     return math.floor(Fraction(probability) * WORD_VALUES)
 
 

@@ -15,7 +15,7 @@ from hushcount.encoders.identity import Identity
 from hushcount.encoders.pool import Pool
 from hushcount.errors import UsageError
 from hushcount.mechanism import Mechanism
-from hushcount.planning import Objective, best_integer
+from hushcount.planning import Objective, best_buckets, best_size
 from hushcount.primes import prime_at_least
 from hushcount.probability import probability_threshold, require_epsilon
 from hushcount.responders.interval import Interval
@@ -42,7 +42,7 @@ def gcms(epsilon: float, domain: int | None, parameters: Parameters) -> Mechanis
     pool = Pool(_integer(parameters, "k"), width, str(parameters["seed"]))
     if "p" not in parameters:
         return Mechanism(pool, Subset.spending(epsilon, width, size))
-    responder = Subset(width, size, probability_threshold(float(parameters["p"])))
+    responder = Subset(width, size, probability_threshold(float(parameters["p"]), "p"))
     if responder.epsilon > epsilon:
         raise ValueError(f"p is {parameters['p']}: it spends {responder.epsilon:.6g}, must not exceed {epsilon:.6g}")
     return Mechanism(pool, responder)
@@ -117,11 +117,7 @@ def build(name: str, epsilon: float, domain: int | None, parameters: Parameters)
     chosen = system(name)
     require_epsilon(epsilon)
     _check_names(name, chosen, parameters)
-    if domain is None and not chosen.open_domain:
-        able = ", ".join(key for key, value in SYSTEMS.items() if value.open_domain)
-        raise ValueError(f"mechanism {name} needs a dictionary; an open domain is served by {able}")
-    if domain is not None and not 2 <= domain <= MAX_DOMAIN:
-        raise ValueError(f"domain is {domain}, must be in 2..{MAX_DOMAIN} items, 'other' included")
+    _check_domain(name, chosen, domain)
     required = (*chosen.fixed, *([chosen.planned] if chosen.planned else []), *(["seed"] if name == "gcms" else []))
     missing = [key for key in required if key not in parameters]
     if missing:
@@ -144,26 +140,19 @@ def plan(
     chosen = system(name)
     require_epsilon(epsilon)
     _check_names(name, chosen, settings)
+    _check_domain(name, chosen, domain)
     complete = {**chosen.fixed, **settings}
     if "seed" in chosen.optional:
         complete.setdefault("seed", seed)
     if "p" in complete and chosen.planned not in complete:
         raise ValueError(f"p is given without {chosen.planned}: give both, or {chosen.planned} alone, or neither")
-    if chosen.planned and chosen.planned not in complete:
-        key, e = chosen.planned, math.exp(epsilon)
-        if key == "B":
-            high, start = prime_at_least(domain or 2), e + 1.0
-            low = 2
-        else:
-            width = _width(name, domain, complete)
-            low, high, start = 1, width - 1, width / (e + 1.0)
-
-        def make(value: int) -> Mechanism:
-            return build(name, epsilon, domain, {**complete, key: value})
-
-        best = best_integer(low, high, make, objective, start)
-        encoder = best.encoder
-        complete[key] = encoder.cells if key == "B" else best.responder.support_size
+    if chosen.planned == "B" and "B" not in complete:
+        items = domain or 2
+        complete["B"] = best_buckets(epsilon, prime_at_least(items), items, objective)
+    elif chosen.planned == "s" and "s" not in complete:
+        width = _width(name, domain, complete)
+        collision, pool = (1.0 / width, float(_integer(complete, "k"))) if chosen.open_domain else (0.0, math.inf)
+        complete["s"] = best_size(epsilon, width, domain, objective, collision, pool)
     build(name, epsilon, domain, complete)
     return complete
 
@@ -187,3 +176,11 @@ def _integer(parameters: Parameters, key: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(f"{key} is {value!r}, must be an integer")
     return value
+
+
+def _check_domain(name: str, chosen: System, domain: int | None) -> None:
+    if domain is None and not chosen.open_domain:
+        able = ", ".join(key for key, value in SYSTEMS.items() if value.open_domain)
+        raise ValueError(f"mechanism {name} needs a dictionary; an open domain is served by {able}")
+    if domain is not None and not 2 <= domain <= MAX_DOMAIN:
+        raise ValueError(f"domain is {domain}, must be in 2..{MAX_DOMAIN} items, 'other' included")

@@ -21,8 +21,8 @@ def closed_form_epsilon(epsilon: float, reports: int, delta: float) -> float | N
     """
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta is {delta}, must be in (0, 1)")
-    if epsilon <= 0.0:
-        raise ValueError(f"epsilon is {epsilon}, must be above 0")
+    if not (math.isfinite(epsilon) and epsilon > 0.0):
+        raise ValueError(f"epsilon is {epsilon}, must be above 0 and finite")
     room = reports / (8.0 * math.log(2.0 / delta)) - 1.0
     if room <= 0.0 or epsilon > math.log(room):
         return None

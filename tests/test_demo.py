@@ -1,0 +1,87 @@
+"""The demo on a small cut of its own data: what it prints is true and the page stands alone."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pipelines.cli import app
+
+DATA = Path(__file__).parents[1] / "examples" / "data"
+PEOPLE, WORDS = 3_000, 12_000
+# |z| beyond this happens by chance with probability 1e-9 for one item, so below 1e-6 for all items of the cut.
+Z_BOUND = 6.2
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("data")
+    for name, lines in (("education.txt.gz", PEOPLE), ("words.txt.gz", WORDS), ("words_dictionary.txt.gz", 500)):
+        with gzip.open(DATA / name, "rt", encoding="utf-8") as stream:
+            kept = [next(stream) for _ in range(lines)]
+        with gzip.open(directory / name, "wt", encoding="utf-8") as stream:
+            stream.writelines(kept)
+    (directory / "education_dictionary.txt").write_bytes((DATA / "education_dictionary.txt").read_bytes())
+    return directory
+
+
+@pytest.fixture(scope="module")
+def shown(small: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    out = tmp_path_factory.mktemp("demo") / "out"
+    result = CliRunner().invoke(app, ["demo", "--out", str(out), "--data", str(small)], env={"COLUMNS": "300"})
+    assert result.exit_code == 0, result.output
+    return out, result.output
+
+
+def test_it_tells_what_each_party_saw_and_could_not_see(shown: tuple[Path, str]) -> None:
+    _, output = shown
+    for party in ("Clients", "Shuffler", "Auxiliary server", "Analyzer"):
+        assert party in output
+    assert output.count("could not see") == 7
+    assert f"{PEOPLE:,} reports" in output
+    assert f"permuted {2 * WORDS:,} reports" in output
+
+
+def test_estimates_are_within_their_errors(shown: tuple[Path, str]) -> None:
+    out, _ = shown
+    summary = json.loads((out / "summary.json").read_text())
+    for scene, items in (("adult", 16), ("words", 500)):
+        assert summary[scene]["items"] == items
+        assert summary[scene]["largest_z"] < Z_BOUND
+    discovery = summary["words"]["discovery"]
+    assert abs(discovery["found"] - discovery["expected"]) < Z_BOUND * discovery["expected_deviation"] + 1
+    assert discovery["found"] > 0
+
+
+def test_the_page_stands_alone_and_shows_everything(shown: tuple[Path, str]) -> None:
+    out, output = shown
+    for scene in ("adult", "words"):
+        page = out / scene / "results" / "report.html"
+        assert str(page) in output
+        text = page.read_text(encoding="utf-8")
+        # Names of XML name spaces are no references; nothing may be loaded from anywhere.
+        assert not re.search(r"(?:src|href)\s*=\s*['\"](?!#)|@import|url\((?!#)", text)
+        assert "<svg" in text
+        assert "What this guarantees" in text
+        assert "Counts of every hop" in text
+    found = (out / "words" / "found" / "found.csv").read_text().splitlines()[1:]
+    assert all(f"<li>{word}</li>" in text for word in found)
+
+
+def test_a_second_run_needs_overwrite(shown: tuple[Path, str], small: Path) -> None:
+    out, _ = shown
+    again = CliRunner().invoke(app, ["demo", "--out", str(out), "--data", str(small)])
+    assert again.exit_code == 2
+    assert "--overwrite" in again.output
+
+
+def test_missing_data_are_named(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "out"), "--data", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "education.txt.gz is missing" in " ".join(result.output.split())
+    assert not (tmp_path / "out").exists()
