@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import apache_beam as beam
 from apache_beam.pvalue import TaggedOutput
 
 from hushcount.discovery import HASH_BYTES, DiscoveryFormat
+from hushcount.sealing import Sealer
 from keys.private import PrivateKey
 from keys.store import KeyReference
 
@@ -16,11 +18,11 @@ from keys.store import KeyReference
 class Reveal(beam.DoFn):
     """Released records in, found values out.
 
-    A record is a bin's hash and a few sealed values drawn from it. One value that opens, is of this campaign and has
-    the bin's hash is enough: a poisoned ciphertext among them does not lose the item, and cannot forge one.
+    A record is a bin's hash and its sealed value, believed only if it opens, is of this campaign, has the bin's hash,
+    and is the pair that an honest client makes of it: a forged pair is a bin of its own and reveals nothing.
 
-    Counted in "counts": accepted; unverified, a bin none of whose values held; nothing, a kept bin that held a report
-    with no value.
+    Counted in "counts": accepted; unverified, a pair that no honest client makes; nothing, a bin of a report with no
+    value; control_character, a value that would break the lines of a table.
 
     Args:
         key: reference to the analyzer's private key, opened in `setup`.
@@ -42,19 +44,21 @@ class Reveal(beam.DoFn):
 
 
 def reveal(key: PrivateKey, form: DiscoveryFormat, record: bytes) -> tuple[str, str | None]:
-    """Return ("accepted", value), ("nothing", None) or ("unverified", None) for one released record."""
+    """Return ("accepted", value), or the reason why there is none and None, for one released record."""
     bin_hash, sealed = record[:HASH_BYTES], record[HASH_BYTES:]
-    reason = "unverified"
-    for start in range(0, len(sealed), form.sealed_value_bytes):
-        plain = key.open(sealed[start : start + form.sealed_value_bytes])
-        if plain is None or not plain.startswith(form.binding):
-            continue
-        try:
-            value = form.unpad(plain[len(form.binding) :])
-        except ValueError:
-            continue
-        if value is None:
-            reason = "nothing"
-        elif form.hash(value) == bin_hash:
-            return "accepted", value
-    return reason, None
+    plain = key.open(sealed)
+    if plain is None or not plain.startswith(form.binding):
+        return "unverified", None
+    padded = plain[len(form.binding) :]
+    try:
+        value = form.unpad(padded)
+    except ValueError:
+        return "unverified", None
+    if value is None:
+        return "nothing", None
+    honest = Sealer(key.public_key).seal_alike(plain, form.seed(padded))
+    if form.hash(value) != bin_hash or honest != sealed:
+        return "unverified", None
+    if any(unicodedata.category(letter) == "Cc" for letter in value):
+        return "control_character", None
+    return "accepted", value

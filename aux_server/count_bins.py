@@ -1,4 +1,4 @@
-"""Count by hash over all reports: the CombineFn around `bins`."""
+"""Count equal pairs over all reports: the CombineFn around `bins`."""
 
 from __future__ import annotations
 
@@ -6,35 +6,29 @@ from collections.abc import Iterable
 
 import apache_beam as beam
 
-from aux_server.bins import Bins, bins_of, merge, no_bins
-from hushcount.randomness import SystemWords
+from aux_server.bins import Bins, bins_of, merge
 
 
 class CountBins(beam.CombineFn):
     """(partition, blocks of pairs) to Bins; memory is constant a bin, whatever its count.
 
     Args:
-        sealed_value_bytes: length of a value sealed to the analyzer.
-        values_per_bin: v, how many are drawn of each bin.
-
-    Randomness: priorities from the operating system's cryptographic generator.
+        pair_bytes: length of a pair, hash and sealed value.
     """
 
-    def __init__(self, sealed_value_bytes: int, values_per_bin: int) -> None:
-        self._sealed_value_bytes = sealed_value_bytes
-        self._values_per_bin = values_per_bin
+    def __init__(self, pair_bytes: int) -> None:
+        self._pair_bytes = pair_bytes
 
     def create_accumulator(self) -> Bins:
-        return no_bins(self._sealed_value_bytes)
+        return bins_of(b"", self._pair_bytes)
 
     def add_input(self, accumulator: Bins, pairs: bytes) -> Bins:
-        fresh = bins_of(pairs, self._sealed_value_bytes, self._values_per_bin, SystemWords())
-        return merge(accumulator, fresh, self._values_per_bin)
+        return merge(accumulator, bins_of(pairs, self._pair_bytes))
 
     def merge_accumulators(self, accumulators: Iterable[Bins]) -> Bins:
         total = self.create_accumulator()
         for part in accumulators:
-            total = merge(total, part, self._values_per_bin)
+            total = merge(total, part)
         return total
 
     def extract_output(self, accumulator: Bins) -> Bins:

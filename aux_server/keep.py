@@ -1,4 +1,4 @@
-"""Draw which bins are kept, and release their sampled sealed values."""
+"""Draw which bins are kept, and release their pairs."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from aux_server.bins import Bins
-from hushcount.discovery import HASH_BYTES
 from hushcount.privacy.keep_rules import KeepRule
 from hushcount.randomness import SystemWords, Words
 
 
 class Keep(beam.DoFn):
-    """(partition, Bins) in, released records out: a kept bin's hash and its `values_per_bin` sealed values.
+    """(partition, Bins) in, the pairs of kept bins out.
 
     Dropped: bins that are not kept; neither they nor their number leave.
 
-    Privacy: the set of kept bins is (epsilon, delta)-private as the rule states; a record tells no more than that its
-        bin is kept, because it always holds the same number of values.
+    Privacy: the set of kept bins is (epsilon, delta)-private as the rule states, and a pair is a function of its value
+        alone, so the release tells no more than that set, even to one who made some of the reports.
     Randomness: cryptographic; drawn once, behind the checkpoint that the pipeline puts after this step.
     """
 
@@ -29,12 +28,9 @@ class Keep(beam.DoFn):
 
     def process(self, element: tuple[int, Bins]) -> Iterator[bytes]:
         _, bins = element
-        kept = draw_kept(self._rule, bins.counts, SystemWords())
-        starts = np.searchsorted(bins.owner, np.arange(len(bins.hashes)))
-        hashes = bins.hashes.view(np.uint8).reshape(-1, HASH_BYTES)
-        for index in np.flatnonzero(kept):
-            sample = bins.sealed[starts[index] : starts[index] + self._rule.values_per_bin]
-            yield hashes[index].tobytes() + sample.tobytes()
+        kept = np.ascontiguousarray(bins.pairs[draw_kept(self._rule, bins.counts, SystemWords())])
+        for pair in kept.view(np.uint8).reshape(len(kept), kept.itemsize):
+            yield pair.tobytes()
 
 
 def draw_kept(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> npt.NDArray[np.bool_]:
@@ -42,21 +38,16 @@ def draw_kept(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> np
 
     Args:
         rule: the campaign's.
-        counts: int64[b].
+        counts: int64[b], each at least 1.
         words: for the optimal rule. The laplace rule takes its noise from OpenDP's discrete sampler instead.
     """
-    shifted = counts - (rule.values_per_bin - 1)
-    able = shifted >= 1
-    kept = np.zeros(len(counts), dtype=np.bool_)
-    if rule.name == "optimal":
-        thresholds = rule.optimal_thresholds
-        surely = shifted >= len(thresholds) - 1
-        table = np.array(thresholds[:-1], dtype=np.uint64)
-        chance = table[np.clip(shifted, 0, len(table) - 1)]
-        kept[able] = (surely | (words.words(len(counts)) < chance))[able]
-    else:
-        kept[able] = noisy(rule, shifted[able]) >= rule.laplace_threshold
-    return kept
+    if rule.name == "laplace":
+        return noisy(rule, counts) >= rule.laplace_threshold
+    thresholds = rule.optimal_thresholds
+    table = np.array(thresholds[:-1], dtype=np.uint64)
+    chance = table[np.minimum(counts, len(table) - 1)]
+    # The last threshold is 2**64, which no 64-bit word holds: those bins are kept without a draw.
+    return (counts >= len(table)) | (words.words(len(counts)) < chance)
 
 
 def noisy(rule: KeepRule, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

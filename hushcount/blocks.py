@@ -69,6 +69,12 @@ class Header:
         """Return how many records block `index` has."""
         return min(self.full_block, self.records - index * self.full_block)
 
+    def whole_blocks(self, size: int) -> int:
+        """Return how many blocks a file of so many bytes holds completely."""
+        if size >= self.file_bytes:
+            return self.blocks
+        return max(0, size - HEADER_BYTES) // (_CRC.size + self.full_block * self.record_bytes)
+
     @property
     def file_bytes(self) -> int:
         """Return the length of the whole file."""

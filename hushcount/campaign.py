@@ -60,7 +60,6 @@ class DiscoveryPart(Part):
     relation: Relation = "replace-one"
     rule: RuleName = "optimal"
     max_value_bytes: int = Field(default=64, ge=1, le=MAX_VALUE_BYTES, description="longest value, in UTF-8 bytes")
-    values_per_bin: int = Field(default=3, ge=1, le=16, description="sealed values released for a kept bin")
     hash_key: Hex32 = Field(description="key of the hash that bins are counted by, drawn anew for each campaign")
 
 
@@ -87,6 +86,9 @@ class Campaign(Part):
             wrong.append("dictionary: is of no use without a mechanism or discovery")
         if self.discovery is not None and not self.keys.aux_server:
             wrong.append("keys.aux_server: discovery needs the auxiliary server's key")
+        shared = {key.id for key in self.keys.analyzer} & {key.id for key in self.keys.aux_server}
+        if shared:
+            wrong.append(f"keys: {', '.join(sorted(shared))} is of both roles: one party would open both layers")
         for check in (self._build_frequency, self._build_rule):
             try:
                 check()
@@ -111,7 +113,7 @@ class Campaign(Part):
         if part is None:
             return None
         try:
-            return KeepRule(part.rule, part.epsilon, part.delta, part.relation, self.shuffle.cap, part.values_per_bin)
+            return KeepRule(part.rule, part.epsilon, part.delta, part.relation, self.shuffle.cap)
         except ValueError as error:
             raise ValueError(f"discovery: {error}") from None
 

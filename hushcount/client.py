@@ -9,10 +9,12 @@ import numpy as np
 
 from hushcount.campaign import Campaign
 from hushcount.dictionary import Dictionary
+from hushcount.discovery import HASH_BYTES, DiscoveryFormat
 from hushcount.domain import items_of
+from hushcount.errors import UsageError
 from hushcount.public_keys import valid_key
 from hushcount.randomness import SystemWords
-from hushcount.sealing import Octets, Sealer
+from hushcount.sealing import Octets, Sealer, in_chunks
 
 
 @dataclass(frozen=True)
@@ -45,37 +47,38 @@ class Client:
 
     def reports(self, values: Sequence[str], threads: int = 1) -> Octets:
         """Return uint8[n, L]: one sealed frequency report for each value, all of the same length."""
+        _require_text(values)
         mechanism = self.campaign.require_frequency()
         packed = mechanism.pack(mechanism.encode(items_of(mechanism, self.dictionary, values), SystemWords()))
         return self._analyzer.seal_many(_bound(self.campaign.binding("reports"), packed), threads)
 
-    def discovery_report(self, value: str) -> bytes:
-        """Return one sealed discovery report.
+    def discovery_report(self, value: str | None) -> bytes:
+        """Return one sealed discovery report; None stands for "nothing to discover".
 
         Raises:
-            UsageError: the value is longer than the campaign allows; its length is named, never the value.
+            UsageError: the value is longer than the campaign allows; its length is named, never the value. An app that
+                then sends nothing tells the shuffler so; one that sends `discovery_report(None)` does not.
         """
         return self.discovery_reports([value]).tobytes()
 
-    def discovery_reports(self, values: Sequence[str], threads: int = 1) -> Octets:
+    def discovery_reports(self, values: Sequence[str | None], threads: int = 1) -> Octets:
         """Return uint8[n, L]: one sealed discovery report for each value, all of the same length.
 
-        With a dictionary, a value that it lists is nothing to discover: such a report carries a random hash and no
+        With a dictionary, a value that it lists is nothing to discover. Such a report carries a random hash and no
         value, so that every client sends one and to send says nothing.
         """
-        form = self.campaign.discovery_format
-        unknown = [value if self.dictionary is None or value not in self.dictionary else None for value in values]
-        padded = b"".join(form.pad(value) for value in unknown)
-        width = form.value_bytes - len(form.binding)
-        plain = np.frombuffer(padded, dtype=np.uint8).reshape(len(values), width)
-        sealed_values = self._analyzer.seal_many(_bound(form.binding, plain), threads)
-        blank = SystemWords().words(4 * len(values)).reshape(len(values), 4)
-        hashes = b"".join(
-            blank[row].tobytes() if value is None else form.hash(value) for row, value in enumerate(unknown)
-        )
-        bins = np.frombuffer(hashes, dtype=np.uint8).reshape(len(values), -1)
-        pairs = _bound(form.binding, np.concatenate([bins, sealed_values], axis=1))
-        return self._aux_server.seal_many(pairs, threads)
+        _require_text([value for value in values if value is not None])
+        form, recipient = self.campaign.discovery_format, self._analyzer
+
+        def pairs(chunk: list[str | None]) -> bytes:
+            return b"".join(_pair(form, recipient, None if self._lists(value) else value) for value in chunk)
+
+        made = b"".join(in_chunks(pairs, list(values), threads))
+        rows = np.frombuffer(made, dtype=np.uint8).reshape(len(values), form.pair_bytes)
+        return self._aux_server.seal_many(rows, threads)
+
+    def _lists(self, value: str | None) -> bool:
+        return value is not None and self.dictionary is not None and value in self.dictionary
 
     @property
     def _analyzer(self) -> Sealer:
@@ -90,3 +93,23 @@ def _bound(binding: bytes, rows: Octets) -> Octets:
     """Put the campaign's binding before every row."""
     head = np.broadcast_to(np.frombuffer(binding, dtype=np.uint8), (len(rows), len(binding)))
     return np.concatenate([head, rows], axis=1)
+
+
+def _pair(form: DiscoveryFormat, recipient: Sealer, value: str | None) -> bytes:
+    """Return a value's binding, hash and inner box; of a value that is None, random ones that no other report has."""
+    padded = form.pad(value)
+    if value is None:
+        fresh = SystemWords().words(8).tobytes()
+        bin_hash, seed = fresh[:HASH_BYTES], fresh[HASH_BYTES:]
+    else:
+        bin_hash, seed = form.hash(value), form.seed(padded)
+    return form.binding + bin_hash + recipient.seal_alike(form.binding + padded, seed)
+
+
+def _require_text(values: Sequence[str]) -> None:
+    """Refuse what is no Unicode text, without repeating it: Python's own error carries the whole value."""
+    for value in values:
+        if not isinstance(value, str):
+            raise UsageError(f"a value is a {type(value).__name__}, must be a str")
+        if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise UsageError("a value holds a lone surrogate, must be Unicode text")

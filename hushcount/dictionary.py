@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,6 +36,9 @@ class Dictionary:
                 if item in seen:
                     raise UsageError(f"item {item!r} stands a second time in line {line}: remove one")
                 seen.add(item)
+        for line, item in enumerate(self.items, start=1):
+            if not item.isprintable() and any(unicodedata.category(letter) == "Cc" for letter in item):
+                raise UsageError(f"line {line} of the list of items holds a control character: remove it")
         if "" in self._index:
             raise UsageError(f"line {self.items.index('') + 1} of the list of items is empty: remove it")
 

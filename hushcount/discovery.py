@@ -2,7 +2,9 @@
 
     report = sealed to aux_server( binding | H(value) | sealed to analyzer( binding | pad(value) ) )
 
-The auxiliary server counts by H(value) and cannot open the value; the analyzer sees a value only after it was kept.
+The auxiliary server counts equal pairs and cannot open the value; the analyzer sees a value only after it was kept.
+The inner box is a function of the value alone: whichever client's copy is released, it is the same bytes, so that the
+release tells nothing about who sent the value or how many did (docs/adr/0005).
 """
 
 from __future__ import annotations
@@ -41,6 +43,10 @@ class DiscoveryFormat:
         the auxiliary server, which can test a value that it guesses.
         """
         return hashlib.blake2b(value.encode(), digest_size=HASH_BYTES, key=self.hash_key).digest()
+
+    def seed(self, padded: bytes) -> bytes:
+        """Return the seed of a value's inner box: a hash keyed by the campaign, apart from H by its person."""
+        return hashlib.blake2b(padded, digest_size=32, key=self.hash_key, person=b"inner box").digest()
 
     def pad(self, value: str | None) -> bytes:
         """Return the value in one fixed length: length, bytes, zeros; None stands for "nothing to discover".

@@ -32,5 +32,9 @@ def sealed_offset(sealed_bytes: int) -> int:
 
 
 def client_token(client: str, campaign: bytes) -> bytes:
-    """Return the token of a client in one campaign: BLAKE2b of its name keyed by the campaign's fingerprint."""
+    """Return the token of a client in one campaign: BLAKE2b of its name keyed by the campaign's fingerprint.
+
+    For trials, where a name is all there is. In production a token must be a secret between client and collector:
+    whoever knows another client's token can crowd out its reports under the cap.
+    """
     return hashlib.blake2b(client.encode(), digest_size=TOKEN_BYTES, key=campaign).digest()

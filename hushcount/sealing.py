@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,13 @@ from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from nacl.bindings import crypto_box_seal, crypto_box_SEALBYTES
+from nacl.bindings import (
+    crypto_box,
+    crypto_box_NONCEBYTES,
+    crypto_box_seal,
+    crypto_box_SEALBYTES,
+    crypto_box_seed_keypair,
+)
 
 Octets = npt.NDArray[np.uint8]
 SEAL_BYTES: int = crypto_box_SEALBYTES
@@ -38,6 +45,21 @@ class Sealer:
         sealed: bytes = crypto_box_seal(plain, self.public_key)
         return sealed
 
+    def seal_alike(self, plain: bytes, seed: bytes) -> bytes:
+        """Return a sealed box whose ephemeral key comes from a seed: equal plain and seed give the equal box.
+
+        For boxes that must not tell who made them. The seed must be as hard to guess as the plain bytes are.
+
+        Args:
+            plain: what to seal.
+            seed: 32 bytes.
+        """
+        public, secret = crypto_box_seed_keypair(seed)
+        # The nonce that libsodium's sealed box derives, so that it opens like any other.
+        nonce = hashlib.blake2b(public + self.public_key, digest_size=crypto_box_NONCEBYTES).digest()
+        box: bytes = public + crypto_box(plain, nonce, self.public_key, secret)
+        return box
+
     def seal_many(self, plain: Octets, threads: int = 1) -> Octets:
         """Seal every row of uint8[n, L] by itself: uint8[n, L + SEAL_BYTES], on so many threads."""
         length = plain.shape[1] + SEAL_BYTES
@@ -49,15 +71,17 @@ class Sealer:
         return np.concatenate(in_chunks(chunk, plain, threads)) if len(plain) else np.zeros((0, length), np.uint8)
 
 
+S = TypeVar("S", Octets, "list[str | None]")
 T = TypeVar("T")
 
 
-def in_chunks(work: Callable[[Octets], T], rows: Octets, threads: int) -> list[T]:
-    """Call `work` on consecutive chunks of the rows, in order, on so many threads; libsodium releases the GIL."""
+def in_chunks(work: Callable[[S], T], rows: S, threads: int) -> list[T]:
+    """Call `work` on consecutive chunks of an array or list, in order, on so many threads; libsodium frees the GIL."""
     if threads <= 1 or len(rows) < 2 * threads:
         return [work(rows)]
+    step = -(-len(rows) // threads)
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, np.array_split(rows, threads)))
+        return list(pool.map(work, [rows[start : start + step] for start in range(0, len(rows), step)]))
 
 
 def available_threads() -> int:

@@ -52,6 +52,9 @@ class PrivateKey:
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a private key must not be pickled or copied: pass its reference and open it where it is used")
 
+    def __getstate__(self) -> NoReturn:
+        raise TypeError("a private key must not be pickled or copied: pass its reference and open it where it is used")
+
     def secret_for_storage(self) -> bytes:
         """Return the 32 secret bytes. For `keys.store` alone."""
         return self.__secret

@@ -19,7 +19,15 @@ from hushcount.mechanism import Mechanism
 from hushcount.tally import Tally
 from keys.store import KeyReference, require_campaign_key
 from pipelines import results, storage
-from pipelines.block_io import BlockFile, ReadBlocks, WriteDeadLetter, find_files, total_records, with_length
+from pipelines.block_io import (
+    BlockFile,
+    ReadBlocks,
+    WriteDeadLetter,
+    find_files,
+    of_stream,
+    of_stream_and_length,
+    total_records,
+)
 from pipelines.counting import WriteCounts
 from pipelines.progress import bar
 from pipelines.runner import Engine
@@ -119,9 +127,11 @@ def _graph(
         | "label" >> beam.Map(label, "reports")
         | "counts" >> WriteCounts(storage.join(directory, ".counts.json"))
     )
-    dropped = opened.dead | "length of dead" >> beam.Map(with_length, length)
-    dead = (read["dead"], dropped) | "all dead" >> beam.Flatten()
-    dead | "dead letter" >> WriteDeadLetter(storage.join(directory, "reports"), campaign)
+    dead = (
+        read["dead"] | "stream of dead" >> beam.Map(of_stream, "reports"),
+        opened.dead | "length of dead" >> beam.Map(of_stream_and_length, "reports", length),
+    )
+    dead | "all dead" >> beam.Flatten() | "dead letter" >> WriteDeadLetter(directory, campaign)
 
 
 class WriteTallyPart(beam.DoFn):
@@ -141,7 +151,7 @@ def _gather(mechanism: Mechanism, directory: str) -> Tally:
     items = tally_items(mechanism)
     counts = mechanism.new_tally(items)
     rows, reports = rows_per_block(mechanism), 0
-    for path in storage.list_files(directory, ".part"):
+    for path, _ in storage.list_files(directory, ".part"):
         with storage.open_read(path) as stream:
             raw = stream.read()
         added, height, width = np.frombuffer(raw[:24], dtype="<i8")

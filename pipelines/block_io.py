@@ -12,7 +12,8 @@ from apache_beam.pvalue import PCollection, TaggedOutput
 
 from hushcount.blocks import Header, Kind, encode_blocks, read_block, read_header
 from hushcount.campaign import Campaign
-from hushcount.errors import UsageError
+from hushcount.errors import FormatError, UsageError
+from hushcount.randomness import SystemWords, permutation
 from pipelines import storage
 from pipelines.progress import tick
 
@@ -22,25 +23,39 @@ _SPAN_BLOCKS = 8
 
 @dataclass(frozen=True)
 class BlockFile:
-    """A file found in an input directory, its header read and checked."""
+    """A file found in an input directory, its header read and checked.
+
+    Attributes:
+        path: where it is.
+        header: what it says of itself.
+        whole_blocks: how many of its blocks the file is long enough to hold; fewer than it says if it was cut.
+    """
 
     path: str
     header: Header
+    whole_blocks: int
+
+    @property
+    def missing(self) -> int:
+        """How many records the header promises beyond the end of the file."""
+        return self.header.records - min(self.header.records, self.whole_blocks * self.header.full_block)
 
 
 def find_files(directory: str, kind: Kind) -> list[BlockFile]:
     """Return the block files of a directory.
 
     Raises:
-        UsageError: a file is damaged in its header, or is of another kind; the file is named.
+        UsageError: a file is damaged in its header, longer than it says, or of another kind; the file is named.
     """
     found = []
-    for path in storage.list_files(directory, SUFFIX):
+    for path, size in storage.list_files(directory, SUFFIX):
         with storage.open_read(path) as stream:
             header = read_header(stream, path)
+        if size > header.file_bytes:
+            raise FormatError(f"{path} has {size} bytes, its header says {header.file_bytes}: restore the file")
         if header.kind != kind:
             raise UsageError(f"{path} holds {header.kind.name.lower()}, this job reads {kind.name.lower()}")
-        found.append(BlockFile(path, header))
+        found.append(BlockFile(path, header, header.whole_blocks(size)))
     return found
 
 
@@ -75,17 +90,20 @@ class ReadBlocks(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no
 
     def expand(self, begin: PCollection) -> dict[str, PCollection]:
         spans = [
-            (file, start, min(start + _SPAN_BLOCKS, file.header.blocks))
+            (file, start, min(start + _SPAN_BLOCKS, file.whole_blocks))
             for file in self._files
-            for start in range(0, file.header.blocks, _SPAN_BLOCKS)
+            for start in range(0, file.whole_blocks, _SPAN_BLOCKS)
         ]
+        missing = sum(file.missing for file in self._files)
+        lost = [("received", missing), ("truncated", missing)] if missing else []
         read = (
             begin
             | "spans" >> beam.Create(spans)
             | "spread" >> beam.Reshuffle()
             | "read" >> beam.ParDo(self._read).with_outputs("counts", "dead", main="blocks")
         )
-        return {"blocks": read.blocks, "counts": read.counts, "dead": read.dead}
+        counts = (read.counts, begin | "cut off" >> beam.Create(lost)) | "read counts" >> beam.Flatten()
+        return {"blocks": read.blocks, "counts": counts, "dead": read.dead}
 
 
 class _ReadSpan(beam.DoFn):
@@ -105,8 +123,7 @@ class _ReadSpan(beam.DoFn):
                 yield TaggedOutput("counts", ("received", records))
                 block = read_block(stream, header, index)
                 if block is None:
-                    whole = _is_whole(stream, header)
-                    yield TaggedOutput("counts", ("corrupt_block" if whole else "truncated", records))
+                    yield TaggedOutput("counts", ("corrupt_block", records))
                 elif reason is None:
                     yield block
                 else:
@@ -119,12 +136,6 @@ class _ReadSpan(beam.DoFn):
         if header.campaign != self._campaign:
             return "wrong_campaign"
         return None if header.record_bytes == self._record_bytes else "wrong_length"
-
-
-def _is_whole(stream: Any, header: Header) -> bool:
-    """Return whether the file is as long as its header says."""
-    stream.seek(0, 2)
-    return bool(stream.tell() >= header.file_bytes)
 
 
 class WriteShards(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
@@ -183,29 +194,45 @@ class _WriteShard(beam.DoFn):
 
 
 class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """(reason, sealed records, their length) to one file for each reason and length under `dead_letter/`."""
+    """(stream, reason, sealed records, their length) to one file for each of them under `dead_letter/`.
 
-    def __init__(self, directory: str, campaign: Campaign) -> None:
+    The folder lies apart from the streams' own, which are handed on: it stays with the party that wrote it. The order
+    of the records is random, as if they had been released.
+
+    Args:
+        directory: the job's output.
+        campaign: whose.
+        allowed: a side input; nothing is written unless it is true. None: always.
+    """
+
+    def __init__(self, directory: str, campaign: Campaign, allowed: Any | None = None) -> None:
         super().__init__()
         self._write = _WriteDead(directory, campaign.fingerprint, campaign.id)
+        self._allowed = allowed
 
     def expand(self, dead: PCollection) -> PCollection:
+        allowed = True if self._allowed is None else self._allowed
         return (
             dead
-            | "by reason" >> beam.Map(_keyed_dead)
-            | "a reason meets" >> beam.GroupByKey()
-            | "write dead" >> beam.ParDo(self._write)
+            | "by file" >> beam.Map(_by_file)
+            | "a file's records meet" >> beam.GroupByKey()
+            | "write dead" >> beam.ParDo(self._write, allowed)
         )
 
 
-def _keyed_dead(element: tuple[str, bytes, int]) -> tuple[str, bytes]:
-    reason, records, length = element
-    return f"{reason}-{length}", records
+def of_stream(element: tuple[str, bytes, int], stream: str) -> tuple[str, str, bytes, int]:
+    """Name the stream of a dead letter that `ReadBlocks` gave."""
+    return (stream, *element)
 
 
-def with_length(element: tuple[str, bytes], length: int) -> tuple[str, bytes, int]:
-    """Name the record length of a dead letter that a party's transform gave without."""
-    return (*element, length)
+def of_stream_and_length(element: tuple[str, bytes], stream: str, length: int) -> tuple[str, str, bytes, int]:
+    """Name the stream and the record length of a dead letter that a party's transform gave."""
+    return (stream, *element, length)
+
+
+def _by_file(element: tuple[str, str, bytes, int]) -> tuple[tuple[str, str, int], bytes]:
+    stream, reason, records, length = element
+    return (stream, reason, length), records
 
 
 class _WriteDead(beam.DoFn):
@@ -214,11 +241,14 @@ class _WriteDead(beam.DoFn):
         self._campaign = campaign
         self._campaign_id = campaign_id
 
-    def process(self, element: tuple[str, Iterable[bytes]]) -> None:
-        name, blocks = element
-        length = int(name.rpartition("-")[2])
-        path = storage.join(self._directory, "dead_letter", name + SUFFIX)
-        write_file(path, Kind.DEAD_LETTER, length, b"".join(blocks), self._campaign, self._campaign_id)
+    def process(self, element: tuple[tuple[str, str, int], Iterable[bytes]], allowed: bool) -> None:
+        (stream, reason, length), blocks = element
+        if not allowed:
+            return
+        rows = np.frombuffer(b"".join(blocks), dtype=np.uint8).reshape(-1, length)
+        mixed = rows[permutation(len(rows), SystemWords())].tobytes()
+        path = storage.join(self._directory, "dead_letter", stream, f"{reason}-{length}{SUFFIX}")
+        write_file(path, Kind.DEAD_LETTER, length, mixed, self._campaign, self._campaign_id)
 
 
 def write_file(path: str, kind: Kind, record_bytes: int, records: bytes, campaign: bytes, campaign_id: str) -> None:

@@ -183,7 +183,7 @@ def _tell_discovery(
         console,
         "Auxiliary server",
         f"counted {found['accepted']:,} sealed values by their hash, kept {found['bins']['kept']:,} bins "
-        f"(an even chance at {rule.count_for(0.5)} clients), released {rule.values_per_bin} sealed values of each",
+        f"(an even chance at {rule.count_for(0.5)} clients), released the sealed value of each",
         "hashes and how often each came (it can test a word that it guesses)",
         "any value, any sender",
     )

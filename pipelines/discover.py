@@ -26,8 +26,9 @@ from pipelines.block_io import (
     WriteDeadLetter,
     WriteShards,
     find_files,
+    of_stream,
+    of_stream_and_length,
     total_records,
-    with_length,
 )
 from pipelines.counting import WriteCounts
 from pipelines.progress import bar
@@ -107,8 +108,7 @@ def _release(
         _release_graph(pipeline, campaign, key, files, directory, progress)
     counts = _counts(directory)
     storage.make_directory(storage.join(directory, "released"))
-    reports = upstream["streams"].get("reports", {}).get("accepted")
-    return make_summary("release", campaign, {"discovery": counts}, reports, upstream)
+    return make_summary("release", campaign, {"discovery": counts}, None, upstream)
 
 
 def _release_graph(
@@ -127,7 +127,7 @@ def _release_graph(
     )
     (
         opened.pairs
-        | "count and sample bins" >> beam.CombinePerKey(CountBins(form.sealed_value_bytes, rule.values_per_bin))
+        | "count bins" >> beam.CombinePerKey(CountBins(_released_bytes(campaign)))
         | "keep" >> beam.ParDo(Keep(rule))
         # The draw is made once: what comes after may be retried, the draw before this checkpoint may not.
         | "drawn once" >> beam.Reshuffle()
@@ -143,9 +143,11 @@ def _release_graph(
         | "label" >> beam.Map(label, "discovery")
         | "counts" >> WriteCounts(storage.join(directory, ".counts.json"))
     )
-    dropped = opened.dead | "length of dead" >> beam.Map(with_length, form.sealed_bytes)
-    dead = (read["dead"], dropped) | "all dead" >> beam.Flatten()
-    dead | "dead letter" >> WriteDeadLetter(storage.join(directory, "discovery"), campaign)
+    dead = (
+        read["dead"] | "stream of dead" >> beam.Map(of_stream, "discovery"),
+        opened.dead | "length of dead" >> beam.Map(of_stream_and_length, "discovery", form.sealed_bytes),
+    )
+    dead | "all dead" >> beam.Flatten() | "dead letter" >> WriteDeadLetter(directory, campaign)
 
 
 def _one_place(record: bytes) -> tuple[int, bytes]:
@@ -184,16 +186,9 @@ def _reveal(
         )
     bins = _counts(directory)
     pairs = StreamCounts(**released["streams"]["discovery"])
-    summary = make_summary("discover", campaign, {"discovery": pairs}, _shuffled_reports(released), released)
+    summary = make_summary("discover", campaign, {"discovery": pairs}, None, released)
     summary["bins"] = {"kept": bins.received, "found": bins.accepted, "rejected": bins.rejected}
     return summary
-
-
-def _shuffled_reports(summary: Summary) -> int | None:
-    """Return how many frequency reports the shuffler forwarded, for the statement; None where there were none."""
-    shuffled = next(hop for hop in summary["upstream"] if hop["hop"] == "shuffle")
-    accepted: int | None = shuffled["streams"].get("reports", {}).get("accepted")
-    return accepted
 
 
 def _records(block: bytes, record_bytes: int) -> list[bytes]:
@@ -212,5 +207,4 @@ def _counts(directory: str) -> StreamCounts:
 
 
 def _released_bytes(campaign: Campaign) -> int:
-    rule, form = campaign.require_keep_rule(), campaign.discovery_format
-    return HASH_BYTES + rule.values_per_bin * form.sealed_value_bytes
+    return HASH_BYTES + campaign.discovery_format.sealed_value_bytes

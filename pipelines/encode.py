@@ -155,7 +155,8 @@ class Encode(beam.DoFn):
     """(chunk number, lines) in; (chunk number, envelopes) of each stream out, tagged with the stream's name.
 
     Dropped, counted in "counts" and kept nowhere, because they are plain values: not_utf8; no_client, a line without
-    a tab where clients are named; value_too_long, which the client refuses to send for discovery.
+    a tab where clients are named; value_too_long, which the client refuses to send for discovery: it sends a report
+    with no value in its place, because not to send would tell.
 
     Args:
         campaign_path: read in `setup`.
@@ -179,19 +180,23 @@ class Encode(beam.DoFn):
         for stream in campaign.streams:
             for reason, lost in (("received", len(lines)), *refused.items()):
                 yield TaggedOutput("counts", (f"{stream}:{reason}", lost))
-            fits = [True] * len(values)
-            if stream == "discovery":
-                longest = campaign.discovery_format.max_value_bytes
-                fits = [len(value.encode()) <= longest for value in values]
-            sent = [value for value, fit in zip(values, fits, strict=True) if fit]
-            if sent:
-                seal = self._client.reports if stream == "reports" else self._client.discovery_reports
-                tokens = senders[np.array(fits)]
-                yield TaggedOutput(stream, (number, _envelopes(tokens, seal(sent, self._threads), number)))
-            yield TaggedOutput("counts", (f"{stream}:accepted", len(sent)))
-            if len(sent) < len(values):
-                yield TaggedOutput("counts", (f"{stream}:value_too_long", len(values) - len(sent)))
+            sealed, too_long = self._seal(stream, values)
+            if values:
+                yield TaggedOutput(stream, (number, _envelopes(senders, sealed, number)))
+            yield TaggedOutput("counts", (f"{stream}:accepted", len(values) - too_long))
+            if too_long:
+                yield TaggedOutput("counts", (f"{stream}:value_too_long", too_long))
         tick(self._progress, len(lines))
+
+    def _seal(self, stream: str, values: list[str]) -> tuple[Octets, int]:
+        """Return the sealed reports of a stream, and how many values were too long to be in them."""
+        if stream == "reports":
+            return self._client.reports(values, self._threads), 0
+        longest = self._client.campaign.discovery_format.max_value_bytes
+        dictionary = self._client.dictionary
+        listed = dictionary if dictionary is not None else ()
+        sent = [value if value in listed or len(value.encode()) <= longest else None for value in values]
+        return self._client.discovery_reports(sent, self._threads), sent.count(None)
 
 
 def _parse(lines: list[bytes], clients: bool, campaign: bytes) -> tuple[Octets, list[str], dict[str, int]]:

@@ -19,8 +19,8 @@ from pipelines.block_io import (
     WriteDeadLetter,
     WriteShards,
     find_files,
+    of_stream,
     total_records,
-    with_length,
 )
 from pipelines.counting import WriteCounts
 from pipelines.progress import bar
@@ -85,8 +85,7 @@ def shuffle(
                     f"{stream}: {counted.accepted} reports of {len(files[stream])} files can be forwarded, the minimum "
                     f"batch is {floor}: nothing was released and the input stays; run again when more have arrived"
                 )
-        reports = counts["reports"].accepted if "reports" in counts else None
-        summary = make_summary("shuffle", campaign, counts, reports, upstream)
+        summary = make_summary("shuffle", campaign, counts, None, upstream)
         storage.write_json(storage.join(directory, SUMMARY), summary)
     return summary
 
@@ -101,7 +100,7 @@ def _graph(
     """Read, shuffle and count each stream by itself; write only if all of them reach the minimum batch."""
     shards: dict[Stream, PCollection] = {}
     numbers: dict[Stream, int] = {}
-    counts = []
+    counts, dead = [], []
     for stream, found in files.items():
         dtype = envelope_dtype(campaign.sealed_bytes(stream))
         strip = sealed_offset(campaign.sealed_bytes(stream))
@@ -115,10 +114,7 @@ def _graph(
         shards[stream] = mixed["shards"]
         both = (read["counts"], mixed["counts"]) | f"counts of {stream}" >> beam.Flatten()
         counts.append(both | f"label {stream}" >> beam.Map(label, stream))
-        length = campaign.sealed_bytes(stream)
-        dropped = mixed["dead"] | f"length of dead {stream}" >> beam.Map(with_length, length)
-        dead = (read["dead"], dropped) | f"dead of {stream}" >> beam.Flatten()
-        dead | f"dead letter of {stream}" >> WriteDeadLetter(storage.join(directory, stream), campaign)
+        dead.append(read["dead"] | f"stream of dead {stream}" >> beam.Map(of_stream, stream))
     summed = counts | "all counts" >> beam.Flatten()
     summed | "counts" >> WriteCounts(storage.join(directory, ".counts.json"))
     enough = (
@@ -127,6 +123,7 @@ def _graph(
         | "all sums" >> beam.combiners.ToDict()
         | "minimum batch" >> beam.Map(reaches_floor, tuple(files), campaign.shuffle.minimum_batch)
     )
+    dead | "all dead" >> beam.Flatten() | "dead letter" >> WriteDeadLetter(directory, campaign, AsSingleton(enough))
     for stream in files:
         shards[stream] | f"write {stream}" >> WriteShards(
             storage.join(directory, stream),

@@ -29,13 +29,13 @@ def exists(path: str) -> bool:
     return bool(FileSystems.exists(path))
 
 
-def list_files(directory: str, suffix: str) -> list[str]:
-    """Return the paths of a directory's files of that ending, sorted; none if there is no such directory."""
+def list_files(directory: str, suffix: str) -> list[tuple[str, int]]:
+    """Return path and size of a directory's files of that ending, sorted; none if there is no such directory."""
     try:
         matches = FileSystems.match([join(directory, f"*{suffix}")])
     except BeamIOError as error:
         raise UsageError(f"cannot list {directory}: {cause(error)}") from None
-    return sorted(metadata.path for match in matches for metadata in match.metadata_list)
+    return sorted((file.path, file.size_in_bytes) for match in matches for file in match.metadata_list)
 
 
 def open_read(path: str) -> IO[bytes]:

@@ -15,12 +15,13 @@ from hushcount.randomness import SystemWords, Words, distinct_words
 
 
 class CapAndStrip(beam.DoFn):
-    """(partition, blocks of envelopes) in, one block of sealed reports out: the last place that sees a token.
+    """(partition, blocks of envelopes) in, one block of sealed reports out: the only place that looks at a token.
 
-    Which l of a client's reports go on is a uniform draw, not the first l: the order of arrival must not decide.
+    Which l of a client's reports go on is a uniform draw, not the first l: the order of arrival must not decide. A
+    client's own retries are dropped before, so that they neither fill the cap nor are drawn for it.
 
-    Dropped: reports over the cap, counted as "over_cap" in "counts" and not kept anywhere, because a cap whose rest
-    is stored is no cap.
+    Dropped: copies within one client, counted as "duplicate", and reports over the cap, counted as "over_cap", both in
+    "counts" and kept nowhere, because a cap whose rest is stored is no cap.
     """
 
     def __init__(self, sealed_bytes: int, cap: int) -> None:
@@ -29,11 +30,24 @@ class CapAndStrip(beam.DoFn):
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
         envelopes = np.frombuffer(b"".join(element[1]), dtype=envelope_dtype(self._sealed_bytes))
-        kept = capped(envelopes, self._cap, SystemWords())
-        yield envelopes["sealed"][kept].tobytes()
-        yield TaggedOutput("counts", ("accepted", int(kept.sum())))
-        if not kept.all():
-            yield TaggedOutput("counts", ("over_cap", int((~kept).sum())))
+        single = envelopes[first_copies(envelopes)]
+        kept = capped(single, self._cap, SystemWords())
+        yield np.ascontiguousarray(single["sealed"][kept]).tobytes()
+        for reason, number in (
+            ("duplicate", len(envelopes) - len(single)),
+            ("over_cap", len(single) - int(kept.sum())),
+        ):
+            if number:
+                yield TaggedOutput("counts", (reason, number))
+
+
+def first_copies(envelopes: np.ndarray[Any, Any]) -> npt.NDArray[np.intp]:
+    """Return the index of one envelope of every distinct pair of client token and ciphertext."""
+    pair = np.dtype([("client_token", f"S{TOKEN_BYTES}"), ("sealed", envelopes.dtype["sealed"])])
+    pairs = np.empty(len(envelopes), dtype=pair)
+    for name in ("client_token", "sealed"):
+        pairs[name] = envelopes[name]
+    return np.unique(pairs.view(f"S{pair.itemsize}"), return_index=True)[1]
 
 
 def capped(envelopes: np.ndarray[Any, Any], cap: int, words: Words) -> npt.NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Send envelopes that must meet to one place: those of equal ciphertext, then those of equal client token."""
+"""Send records that must meet to one place: those of one client token, then those of equal ciphertext."""
 
 from __future__ import annotations
 
@@ -8,45 +8,54 @@ import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.envelopes import envelope_dtype
-from hushcount.randomness import UInt64Array
-
-_HASHED_BYTES = 16
+from hushcount.randomness import UInt64Array, Words
 
 
 class PartitionBy(beam.DoFn):
-    """Blocks of envelopes in, (partition, block) out; equal columns always land in one partition.
+    """Blocks of records in, (partition, block) out; records equal in a span of bytes always land in one partition.
 
     Args:
-        sealed_bytes: length of a sealed report.
-        column: "sealed" or "client_token"; its first 16 bytes are hashed.
+        record_bytes: length of a record.
+        span: first byte and length of what is compared.
         partitions: how many, at least 1.
-        salt: two random words, the same for all workers of a job, so that no sender can aim at one partition.
+        keys: one random 64-bit word for each 4 bytes of the span and one more, from `hash_keys`; the same for all
+            workers of a job and unknown to senders.
     """
 
-    def __init__(self, sealed_bytes: int, column: str, partitions: int, salt: tuple[int, int]) -> None:
-        self._sealed_bytes = sealed_bytes
-        self._column = column
+    def __init__(self, record_bytes: int, span: tuple[int, int], partitions: int, keys: tuple[int, ...]) -> None:
+        self._record_bytes = record_bytes
+        self._span = span
         self._partitions = partitions
-        self._salt = salt
+        self._keys = keys
 
     def process(self, block: bytes) -> Iterator[tuple[int, bytes]]:
         if self._partitions == 1:
             yield 0, block
             return
-        envelopes = np.frombuffer(block, dtype=envelope_dtype(self._sealed_bytes))
-        column = np.ascontiguousarray(envelopes[self._column]).view(np.uint8).reshape(len(envelopes), -1)
-        places = column_hash(column[:, :_HASHED_BYTES], self._salt) % np.uint64(self._partitions)
+        records = np.frombuffer(block, dtype=np.uint8).reshape(-1, self._record_bytes)
+        first, length = self._span
+        places = span_hash(records[:, first : first + length], self._keys) % np.uint64(self._partitions)
         for place, members in split(places.astype(np.int64)):
-            yield place, envelopes[members].tobytes()
+            yield place, records[members].tobytes()
 
 
-def column_hash(octets: npt.NDArray[np.uint8], salt: tuple[int, int]) -> UInt64Array:
-    """Return uint64[n]: a salted multiply-and-fold hash of uint8[n, 16]; spreads load, decides nothing."""
-    words = np.ascontiguousarray(octets).view("<u8").astype(np.uint64)
-    mixed = (words[:, 0] ^ np.uint64(salt[0])) * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(32)) ^ words[:, 1] ^ np.uint64(salt[1])) * np.uint64(0xD6E8FEB86659FD93)
-    return mixed ^ (mixed >> np.uint64(32))
+def hash_keys(length: int, words: Words) -> tuple[int, ...]:
+    """Draw the keys for a span of so many bytes."""
+    return tuple(words.words(-(-length // 4) + 1).tolist())
+
+
+def span_hash(octets: npt.NDArray[np.uint8], keys: tuple[int, ...]) -> UInt64Array:
+    """Return uint64[n] below 2**32: multilinear hashing of uint8[n, length], the high half of `k0 + sum k_i x_i`.
+
+    Strongly universal over 32-bit pieces x_i and random 64-bit keys (Lemire, Kaser 2014): two different records meet by
+    chance only, however a sender chose them. Many records that are equal do meet; that is what it is for.
+    """
+    pieces = np.zeros((len(octets), 4 * (len(keys) - 1)), dtype=np.uint8)
+    pieces[:, : octets.shape[1]] = octets
+    total = np.full(len(octets), keys[0], dtype=np.uint64)
+    for key, column in zip(keys[1:], pieces.view("<u4").T, strict=True):
+        total += np.uint64(key) * column
+    return total >> np.uint64(32)
 
 
 def split(places: npt.NDArray[np.int64]) -> Iterator[tuple[int, npt.NDArray[np.intp]]]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
+from hushcount.envelopes import TOKEN_BYTES, envelope_dtype
 from hushcount.randomness import SystemWords
 from shuffler.cap import CapAndStrip
 from shuffler.deduplicate import DropDuplicates
-from shuffler.partition import PartitionBy
+from shuffler.partition import PartitionBy, hash_keys
 from shuffler.permute import DrawShard, PermuteShard
 
 
@@ -18,9 +19,8 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
     Out:
         shards: (shard, sealed reports in random order).
         counts: (reason or "accepted", number).
-        dead: (reason, sealed reports) of what was dropped as bad.
 
-    Dropped: duplicates (counted, dead letter), reports over the cap (counted only).
+    Dropped and counted, kept nowhere: duplicates, reports over the cap.
 
     Args:
         sealed_bytes: length of every sealed report of the stream.
@@ -39,26 +39,29 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
         self._partitions = partitions
         self._shards = shards
 
-    def expand(self, blocks: PCollection) -> dict[str, PCollection]:
-        size = self._sealed_bytes
-        first, second = SystemWords().words(2).tolist()
-        distinct = (
-            blocks
-            | "by ciphertext" >> beam.ParDo(PartitionBy(size, "sealed", self._partitions, (first, second)))
-            | "equal ciphertexts meet" >> beam.GroupByKey()
-            | "drop duplicates" >> beam.ParDo(DropDuplicates(size)).with_outputs("dead", "counts", main="blocks")
+    def expand(self, envelopes: PCollection) -> dict[str, PCollection]:
+        size, words = self._sealed_bytes, SystemWords()
+        by_client = PartitionBy(
+            envelope_dtype(size).itemsize, (0, TOKEN_BYTES), self._partitions, hash_keys(TOKEN_BYTES, words)
         )
+        by_ciphertext = PartitionBy(size, (0, size), self._partitions, hash_keys(size, words))
         capped = (
-            distinct.blocks
-            | "by client" >> beam.ParDo(PartitionBy(size, "client_token", self._partitions, (first, second)))
+            envelopes
+            | "by client" >> beam.ParDo(by_client)
             | "a client's reports meet" >> beam.GroupByKey()
             | "cap and strip" >> beam.ParDo(CapAndStrip(size, self._cap)).with_outputs("counts", main="blocks")
         )
-        shards = (
+        distinct = (
             capped.blocks
+            | "by ciphertext" >> beam.ParDo(by_ciphertext)
+            | "equal ciphertexts meet" >> beam.GroupByKey()
+            | "drop duplicates" >> beam.ParDo(DropDuplicates(size)).with_outputs("counts", main="blocks")
+        )
+        shards = (
+            distinct.blocks
             | "draw a shard" >> beam.ParDo(DrawShard(size, self._shards))
             | "a shard meets" >> beam.GroupByKey()
             | "permute" >> beam.ParDo(PermuteShard(size))
         )
-        counts = (distinct.counts, capped.counts) | "all counts" >> beam.Flatten()
-        return {"shards": shards, "counts": counts, "dead": distinct.dead}
+        counts = (capped.counts, distinct.counts) | "all counts" >> beam.Flatten()
+        return {"shards": shards, "counts": counts}

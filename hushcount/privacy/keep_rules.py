@@ -29,9 +29,6 @@ class KeepRule:
         add-remove   e0 = epsilon / cap         d0 = delta / S        S = sum over i < cap of e^(i e0)
         replace-one  e0 = epsilon / (2 cap)     d0 = delta / (2 S)
 
-    `values_per_bin` = v sealed values of a kept bin are drawn without replacement. A bin of fewer could not give them,
-    and that would tell its count; so the rule is applied to `count - (v - 1)` and such a bin is never kept.
-
     Attributes:
         name: "optimal", the greatest keep probability that (e0, d0) allows at every count; "laplace", the count with
             discrete Laplace noise against a threshold.
@@ -39,7 +36,6 @@ class KeepRule:
         delta: in (0, 1).
         relation: which data sets are neighbours; the unit is one client.
         cap: l, reports of one client, at least 1.
-        values_per_bin: v, at least 1.
 
     Reference: Desfontaines, Voss, Gipson 2020 (optimal); [J] Algorithm 6 and Theorem 4 (laplace), whose (epsilon,
     delta) holds for add-remove and one report only (docs/mathematics.md section 8).
@@ -50,7 +46,6 @@ class KeepRule:
     delta: float
     relation: Relation = "replace-one"
     cap: int = 1
-    values_per_bin: int = 1
 
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
@@ -58,8 +53,6 @@ class KeepRule:
             raise ValueError(f"delta is {self.delta}, must be in (0, 1)")
         if self.cap < 1:
             raise ValueError(f"cap is {self.cap}, must be at least 1")
-        if self.values_per_bin < 1:
-            raise ValueError(f"values_per_bin is {self.values_per_bin}, must be at least 1")
         if int(self.step_delta * WORD_VALUES) < 1:
             raise ValueError(f"delta is {self.delta}: a step of {float(self.step_delta):.3g} is below 2**-64, raise it")
         if self.step_epsilon < Decimal("1e-4"):
@@ -85,18 +78,13 @@ class KeepRule:
         return 2 if self.relation == "replace-one" else 1
 
     @property
-    def least_count(self) -> int:
-        """The smallest count at which a bin can be kept at all."""
-        return self.values_per_bin
-
-    @property
     def noise_scale(self) -> float:
         """Scale of the laplace rule's discrete noise: `1/e0`, rounded up; the optimal rule adds none."""
         return math.nextafter(float(1 / self.step_epsilon), math.inf)
 
     @cached_property
     def laplace_threshold(self) -> int:
-        """The least T with `Pr[1 + noise >= T] <= d0`, for shifted counts; of the laplace rule.
+        """The least T with `Pr[1 + noise >= T] <= d0`, of the laplace rule.
 
         The discrete Laplace law of scale 1/e0 has `Pr[noise >= t] = a^t / (1 + a)` for t >= 1, `a = exp(-e0)`.
         """
@@ -109,7 +97,7 @@ class KeepRule:
 
     @cached_property
     def optimal_thresholds(self) -> tuple[int, ...]:
-        """The optimal rule's `pi(c) 2**64` for shifted counts c = 0, 1, ... up to the first that is always kept.
+        """The optimal rule's `pi(c) 2**64` for counts c = 0, 1, ... up to the first that is always kept.
 
         `pi(0) = 0`, `pi(c) = min(e pi(c-1) + d0, 1 - (1 - pi(c-1) - d0)/e, 1)`, computed in integers and rounded so
         that both inequalities of (e0, d0) hold for the rounded probabilities.
@@ -127,13 +115,12 @@ class KeepRule:
 
     def keep_probability(self, count: int) -> float:
         """Return the probability that a bin of so many reports is kept."""
-        shifted = count - (self.values_per_bin - 1)
-        if shifted < 1:
+        if count < 1:
             return 0.0
         if self.name == "optimal":
             kept = self.optimal_thresholds
-            return kept[min(shifted, len(kept) - 1)] / WORD_VALUES
-        short = self.laplace_threshold - shifted
+            return kept[min(count, len(kept) - 1)] / WORD_VALUES
+        short = self.laplace_threshold - count
         with localcontext() as context:
             context.prec = _DIGITS
             ratio = (-self.step_epsilon).exp()
@@ -145,7 +132,7 @@ class KeepRule:
         """Return the least count that is kept with at least this probability, in (0, 1)."""
         if not 0.0 < probability < 1.0:
             raise ValueError(f"probability is {probability}, must be in (0, 1)")
-        low, high = 0, self.values_per_bin
+        low, high = 0, 1
         while self.keep_probability(high) < probability:
             low, high = high, 2 * high
         while high - low > 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, Decimal, localcontext
 from typing import Any
 
 from hushcount.campaign import Campaign
@@ -16,7 +17,8 @@ def statement(campaign: Campaign, reports: int | None) -> dict[str, Any]:
 
     Args:
         campaign: what clients were told.
-        reports: frequency reports that really arrived and were accepted; None before that is known.
+        reports: frequency reports that were opened and accepted; None before that is known, and no amplification is
+            stated: what was merely forwarded may be anything.
 
     Privacy: epsilons compose by addition; a client with l reports by group privacy, `(l e, d (1 + exp(e) + ...))`.
     """
@@ -34,9 +36,7 @@ def statement(campaign: Campaign, reports: int | None) -> dict[str, Any]:
 
 def _unit(campaign: Campaign) -> str:
     cap = campaign.shuffle.cap
-    return (
-        "one client with at most 1 report a stream" if cap == 1 else f"one client with at most {cap} reports a stream"
-    )
+    return f"one client that sends at most {cap} {'report' if cap == 1 else 'reports'} a stream"
 
 
 def _local(campaign: Campaign) -> Guarantee:
@@ -105,14 +105,14 @@ def _sentences(campaign: Campaign, result: dict[str, Any], reports: int | None) 
         local, shuffled = result["local"], result["shuffled"]
         sentences.append(
             f"Every frequency report is randomised on the client: whoever sees it, even all parties together, can tell "
-            f"any two values apart only by a factor of e^{local['epsilon_per_report']:.4g} "
-            f"(local epsilon {local['epsilon']:.4g} for {local['unit']}, replace-one)."
+            f"any two values apart only by a factor of e^{_up(local['epsilon_per_report'])} "
+            f"(local epsilon {_up(local['epsilon'])} for {local['unit']}, replace-one)."
         )
         if shuffled:
             sentences.append(
                 f"Mixed among {shuffled['reports']:,} reports, what the analyzer receives is "
-                f"({shuffled['epsilon']:.4g}, {shuffled['delta']:.2g})-private for {shuffled['unit']}, replace-one, "
-                "if the shuffler is honest."
+                f"({_up(shuffled['epsilon'])}, {_up(shuffled['delta'])})-private for {shuffled['unit']}, replace-one, "
+                "if the shuffler is honest and those reports are."
             )
         elif reports is not None:
             sentences.append(
@@ -122,13 +122,20 @@ def _sentences(campaign: Campaign, result: dict[str, Any], reports: int | None) 
         part = result["discovery"]
         sentences.append(
             f"Discovery reports are not randomised: the auxiliary server reveals a value only when enough clients sent "
-            f"it (about {part['clients_for_even_chance']} for an even chance), which is ({part['epsilon']:.4g}, "
-            f"{part['delta']:.2g})-private for {part['unit']}, {part['relation']}, if the auxiliary server is honest; "
+            f"it (about {part['clients_for_even_chance']} for an even chance), which is ({_up(part['epsilon'])}, "
+            f"{_up(part['delta'])})-private for {part['unit']}, {part['relation']}, if the auxiliary server is honest; "
             "that server can test a value that it guesses."
         )
     if "total" in result:
         total = result["total"]
         sentences.append(
-            f"A client that sends both pays for both: ({total['epsilon']:.4g}, {total['delta']:.2g}), replace-one."
+            f"A client that sends both pays for both: ({_up(total['epsilon'])}, {_up(total['delta'])}), replace-one."
         )
     return sentences
+
+
+def _up(value: float) -> str:
+    """Return a number in four significant digits, rounded up, so that no sentence claims more than the figure."""
+    with localcontext() as context:
+        context.prec, context.rounding = 4, ROUND_CEILING
+        return f"{float(+Decimal(value)):.4g}"

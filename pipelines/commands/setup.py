@@ -83,7 +83,6 @@ def new_campaign(
     discovery_delta: Annotated[float, typer.Option(help="Delta of discovery.")] = 1e-8,
     discovery_relation: Annotated[str, typer.Option(help="replace-one or add-remove.")] = "replace-one",
     discovery_rule: Annotated[str, typer.Option(help="optimal or laplace.")] = "optimal",
-    values_per_bin: Annotated[int, typer.Option(help="Sealed values released for a kept bin.")] = 3,
     max_value_bytes: Annotated[int, typer.Option(help="Longest value to discover, in UTF-8 bytes.")] = 64,
     as_json: JsonOption = False,
 ) -> None:
@@ -104,7 +103,6 @@ def new_campaign(
             "relation": discovery_relation,
             "rule": discovery_rule,
             "max_value_bytes": max_value_bytes,
-            "values_per_bin": values_per_bin,
         }
     campaign = create_campaign(
         id,
