@@ -14,9 +14,11 @@ from pydantic import Field, PrivateAttr, StringConstraints, ValidationError, mod
 from hushcount.dictionary import Dictionary, read_dictionary
 from hushcount.discovery import MAX_VALUE_BYTES, DiscoveryFormat
 from hushcount.errors import UsageError
+from hushcount.files import write_new
 from hushcount.mechanism import Mechanism
 from hushcount.parts import Hex32, Part, explain
 from hushcount.privacy.keep_rules import KeepRule, Relation, RuleName
+from hushcount.probability import LARGEST_EPSILON, LEAST_EPSILON
 from hushcount.public_keys import KeysPart
 from hushcount.sealing import SEAL_BYTES
 from hushcount.systems import build
@@ -32,7 +34,7 @@ class MechanismPart(Part):
     """The frequency oracle, its parameters complete, so that every party builds the same one."""
 
     name: str
-    epsilon: float = Field(gt=0.0, le=40.0, description="local budget of one report, nats")
+    epsilon: float = Field(ge=LEAST_EPSILON, le=LARGEST_EPSILON, description="local budget of one report, nats")
     parameters: dict[str, int | float | str] = Field(default_factory=dict)
 
 
@@ -55,7 +57,7 @@ class ShufflePart(Part):
 class DiscoveryPart(Part):
     """Collection of values that no list holds."""
 
-    epsilon: float = Field(gt=0.0, le=40.0)
+    epsilon: float = Field(ge=LEAST_EPSILON, le=LARGEST_EPSILON)
     delta: float = Field(gt=0.0, lt=1.0)
     relation: Relation = "replace-one"
     rule: RuleName = "optimal"
@@ -229,8 +231,7 @@ class Campaign(Part):
         else:
             raise UsageError(f"campaign file is {path}, must end in .json or .toml")
         try:
-            with path.open("x", encoding="utf-8") as stream:
-                stream.write(text)
+            write_new(path, text, 0o644)
         except FileExistsError:
             raise UsageError(f"campaign file {path} exists: a campaign is immutable, give another name") from None
         except OSError as error:

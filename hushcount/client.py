@@ -38,8 +38,12 @@ class Client:
     dictionary: Dictionary | None = None
 
     def __post_init__(self) -> None:
-        if self.dictionary is None and self.campaign.dictionary is not None:
+        listed = self.campaign.dictionary
+        if self.dictionary is None:
             object.__setattr__(self, "dictionary", self.campaign.read_dictionary())
+        elif listed is None or self.dictionary.digest != listed.digest:
+            wanted = "none, its domain is open" if listed is None else f"one of digest {listed.digest}"
+            raise UsageError(f"the dictionary has digest {self.dictionary.digest}, the campaign has {wanted}")
 
     def report(self, value: str) -> bytes:
         """Return one sealed frequency report; a value outside the dictionary is reported as "other"."""

@@ -16,12 +16,14 @@ from hushcount.randomness import WORD_VALUES
 from hushcount.variance import FloatArray, Numbers
 
 _DIGITS = 60
+LEAST_EPSILON = 1e-4
+LARGEST_EPSILON = 40.0
 
 
 def require_epsilon(epsilon: float, name: str = "epsilon") -> None:
-    """Raise ValueError unless epsilon is finite and in (0, 40]; beyond 40 a 64-bit threshold cannot hold 1 - p."""
-    if not (math.isfinite(epsilon) and 0.0 < epsilon <= 40.0):
-        raise ValueError(f"{name} is {epsilon}, must be a finite number in (0, 40]")
+    """Raise ValueError unless epsilon is in [0.0001, 40]: what 64-bit thresholds can tell from nothing and all."""
+    if not (math.isfinite(epsilon) and LEAST_EPSILON <= epsilon <= LARGEST_EPSILON):
+        raise ValueError(f"{name} is {epsilon}, must be a finite number in [{LEAST_EPSILON}, {LARGEST_EPSILON}]")
 
 
 def spending_threshold(epsilon: float, width: int, size: int) -> int:

@@ -42,7 +42,7 @@ def gcms(epsilon: float, domain: int | None, parameters: Parameters) -> Mechanis
     pool = Pool(_integer(parameters, "k"), width, str(parameters["seed"]))
     if "p" not in parameters:
         return Mechanism(pool, Subset.spending(epsilon, width, size))
-    responder = Subset(width, size, probability_threshold(float(parameters["p"]), "p"))
+    responder = Subset(width, size, probability_threshold(_real(parameters, "p"), "p"))
     if responder.epsilon > epsilon:
         raise ValueError(f"p is {parameters['p']}: it spends {responder.epsilon:.6g}, must not exceed {epsilon:.6g}")
     return Mechanism(pool, responder)
@@ -107,7 +107,7 @@ def build(name: str, epsilon: float, domain: int | None, parameters: Parameters)
 
     Args:
         name: a key of SYSTEMS.
-        epsilon: the local budget of one report, in (0, 40].
+        epsilon: the local budget of one report, in [0.0001, 40].
         domain: the number of items, "other" among them; None for an open domain.
         parameters: by the letters of docs/mathematics.md.
 
@@ -146,6 +146,9 @@ def plan(
         complete.setdefault("seed", seed)
     if "p" in complete and chosen.planned not in complete:
         raise ValueError(f"p is given without {chosen.planned}: give both, or {chosen.planned} alone, or neither")
+    if chosen.planned and chosen.planned not in complete:
+        # The smallest choice is always allowed, so what fails here is one of the other settings.
+        build(name, epsilon, domain, {**complete, chosen.planned: 2 if chosen.planned == "B" else 1})
     if chosen.planned == "B" and "B" not in complete:
         items = domain or 2
         complete["B"] = best_buckets(epsilon, prime_at_least(items), items, objective)
@@ -184,3 +187,10 @@ def _check_domain(name: str, chosen: System, domain: int | None) -> None:
         raise ValueError(f"mechanism {name} needs a dictionary; an open domain is served by {able}")
     if domain is not None and not 2 <= domain <= MAX_DOMAIN:
         raise ValueError(f"domain is {domain}, must be in 2..{MAX_DOMAIN} items, 'other' included")
+
+
+def _real(parameters: Parameters, key: str) -> float:
+    value = parameters[key]
+    if isinstance(value, (bool, str)):
+        raise ValueError(f"{key} is {value!r}, must be a number")
+    return float(value)

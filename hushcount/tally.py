@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from dataclasses import dataclass
 from typing import IO
 
@@ -13,6 +14,8 @@ from hushcount.errors import FormatError
 from hushcount.randomness import UInt64Array
 
 _VERSION = 1
+_DAMAGE = (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""What numpy and zipfile raise on a damaged archive; NotImplementedError is a RuntimeError."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +55,7 @@ def load(stream: IO[bytes], fingerprint: bytes) -> Tally:
         with np.load(stream, allow_pickle=False) as stored:
             version, campaign = int(stored["version"]), stored["campaign"].tobytes()
             tally = Tally(stored["counts"], int(stored["reports"]), stored["items"])
-    except (ValueError, KeyError, OSError, zipfile.BadZipFile, EOFError) as error:
+    except _DAMAGE as error:
         raise FormatError("the tally file is damaged or is not a tally that hushcount analyze wrote") from error
     if version != _VERSION:
         raise FormatError(f"the tally file has version {version}, this program reads version {_VERSION}")

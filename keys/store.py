@@ -16,6 +16,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from hushcount.errors import UsageError
+from hushcount.files import write_new
 from hushcount.parts import explain
 from hushcount.public_keys import KeysPart, PublicKeyPart
 from keys.private import ROLES, PrivateKey, Role
@@ -89,13 +90,17 @@ def create(directory: Path, days: int, now: datetime | None = None) -> KeysPart:
         for role, key in pairs.items()
     }
     part = KeysPart(analyzer=public["analyzer"], aux_server=public["aux_server"])
+    made: list[Path] = []
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for role, key in pairs.items():
             record = {"role": role, "id": key.id, "secret": key.secret_for_storage().hex()}
-            _write_new(directory / f"{role}.key", json.dumps(record), 0o600)
-        _write_new(directory / PUBLIC_FILE, part.model_dump_json(indent=2), 0o644)
+            write_new(directory / f"{role}.key", json.dumps(record) + "\n", 0o600)
+            made.append(directory / f"{role}.key")
+        write_new(directory / PUBLIC_FILE, part.model_dump_json(indent=2) + "\n", 0o644)
     except OSError as error:
+        for path in made:
+            path.unlink()
         raise UsageError(f"cannot write keys to {directory}: {error.strerror}") from None
     return part
 
@@ -125,10 +130,3 @@ def require_campaign_key(reference: KeyReference, listed: tuple[PublicKeyPart, .
     if key.id not in [part.id for part in listed]:
         ids = ", ".join(part.id for part in listed)
         raise UsageError(f"key file {reference.path} has id {key.id}, the campaign's {reference.role} keys are {ids}")
-
-
-def _write_new(path: Path, text: str, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        os.fchmod(stream.fileno(), mode)
-        stream.write(text + "\n")

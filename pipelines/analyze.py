@@ -160,6 +160,5 @@ def _gather(mechanism: Mechanism, directory: str) -> Tally:
         reports += int(added)
         last = min(first + rows, len(counts))
         counts[first:last] += part[: last - first]
-    if storage.exists(directory):
-        storage.remove(directory)
+    storage.remove_directory(directory)
     return Tally(counts, reports, items)

@@ -129,7 +129,9 @@ class _ReadSpan(beam.DoFn):
                 else:
                     yield TaggedOutput("counts", (reason, records))
                     rows = np.frombuffer(block, np.uint8).reshape(records, header.record_bytes)[:, self._strip :]
-                    yield TaggedOutput("dead", (reason, rows.tobytes(), rows.shape[1]))
+                    # Of a record no longer than the metadata nothing can be kept.
+                    if rows.shape[1]:
+                        yield TaggedOutput("dead", (reason, rows.tobytes(), rows.shape[1]))
                 tick(self._progress, records)
 
     def _refusal(self, header: Header) -> str | None:

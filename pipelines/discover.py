@@ -17,6 +17,7 @@ from aux_server.open_pairs import OpenPairs
 from hushcount.blocks import Kind
 from hushcount.campaign import Campaign
 from hushcount.discovery import HASH_BYTES
+from hushcount.errors import UsageError
 from hushcount.randomness import SystemWords, permutation
 from keys.store import KeyReference, require_campaign_key
 from pipelines import results, storage
@@ -84,7 +85,7 @@ def discover(
         if party != "aux-server":
             summary = _reveal(campaign, release, analyzer, directory, summary, engine)
         if party == "both":
-            storage.remove(storage.join(directory, "released"))
+            storage.remove_directory(storage.join(directory, "released"))
         storage.write_json(storage.join(directory, SUMMARY), summary)
     return summary
 
@@ -108,7 +109,10 @@ def _release(
         _release_graph(pipeline, campaign, key, files, directory, progress)
     counts = _counts(directory)
     storage.make_directory(storage.join(directory, "released"))
-    return make_summary("release", campaign, {"discovery": counts}, None, upstream)
+    summary = make_summary("release", campaign, {"discovery": counts}, None, upstream)
+    # How many bins are kept follows from the release; it lets the analyzer notice a file that was lost on the way.
+    summary["released"] = total_records(find_files(storage.join(directory, "released"), Kind.RELEASED))
+    return summary
 
 
 def _release_graph(
@@ -166,6 +170,11 @@ def _reveal(
     form = campaign.discovery_format
     record_bytes = _released_bytes(campaign)
     files = find_files(storage.join(release, "released"), Kind.RELEASED)
+    if total_records(files) != released["released"]:
+        raise UsageError(
+            f"the released files hold {total_records(files)} records, hushcount discover --party aux-server wrote "
+            f"{released['released']}: a file is missing or was added"
+        )
     with engine.pipeline("discover") as pipeline:
         read = pipeline | "read" >> ReadBlocks(files, campaign.fingerprint, record_bytes, 0, None)
         opened = (

@@ -58,7 +58,8 @@ def shuffle(
     """
     campaign = Campaign.read(campaign_path)
     require_free(out, overwrite)
-    if not storage.exists(input_directory):
+    # A store has no directories that could be missing; an empty one is a batch that has not come yet.
+    if not storage.is_remote(input_directory) and not storage.exists(input_directory):
         raise UsageError(f"input directory {input_directory} does not exist")
     files: dict[Stream, list[BlockFile]] = {
         stream: find_files(storage.join(input_directory, stream), ENVELOPES[stream]) for stream in campaign.streams

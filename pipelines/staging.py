@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from apache_beam.io.filesystems import FileSystems
-
 from hushcount.errors import UsageError
 from pipelines import storage
 
@@ -26,7 +24,8 @@ def staged(out: str, overwrite: bool) -> Iterator[str]:
 
     Local: a hidden directory beside `out`, renamed at the end; with `overwrite` the two are exchanged in one step, so
     that at every moment `out` is the old result or the new one. Remote stores cannot rename a directory: there the
-    files are written in place and `summary.json`, which the block writes last, marks the result as complete.
+    files are written in place and `summary.json`, which the block writes last, marks the result as complete; what a
+    failing block wrote is deleted, and with `overwrite` so is the old result before the block begins, its mark first.
 
     Raises:
         UsageError: `out` holds something: a result without `overwrite`, or no result of ours at all.
@@ -34,8 +33,13 @@ def staged(out: str, overwrite: bool) -> Iterator[str]:
     require_free(out, overwrite)
     if storage.is_remote(out):
         if storage.exists(storage.join(out, SUMMARY)):
-            FileSystems.delete([out])
-        yield out
+            storage.remove(storage.join(out, SUMMARY))
+        storage.remove_directory(out)
+        try:
+            yield out
+        except BaseException:
+            storage.remove_directory(out)
+            raise
         return
     target = Path(out).absolute()
     try:
@@ -60,7 +64,11 @@ def require_free(out: str, overwrite: bool) -> None:
     marked = storage.exists(storage.join(out, SUMMARY))
     if marked and not overwrite:
         raise UsageError(f"output directory {out} already holds a result: give another, or --overwrite to replace it")
-    if marked or storage.is_remote(out):
+    if marked:
+        return
+    if storage.is_remote(out):
+        if storage.holds_objects(out):
+            raise UsageError(f"output directory {out} holds objects that are no complete result: remove them first")
         return
     path = Path(out)
     if path.is_dir() and any(path.iterdir()):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import posixpath
+import shutil
 import uuid
 from collections.abc import Iterable
 from typing import IO, Any
@@ -32,7 +34,7 @@ def exists(path: str) -> bool:
 def list_files(directory: str, suffix: str) -> list[tuple[str, int]]:
     """Return path and size of a directory's files of that ending, sorted; none if there is no such directory."""
     try:
-        matches = FileSystems.match([join(directory, f"*{suffix}")])
+        matches = FileSystems.match([join(glob.escape(directory), f"*{suffix}")])
     except BeamIOError as error:
         raise UsageError(f"cannot list {directory}: {cause(error)}") from None
     return sorted((file.path, file.size_in_bytes) for match in matches for file in match.metadata_list)
@@ -58,7 +60,7 @@ def write_whole(path: str, parts: Iterable[bytes]) -> None:
         FileSystems.rename([temporary], [path])
     except BaseException:
         if exists(temporary):
-            FileSystems.delete([temporary])
+            remove(temporary)
         raise
 
 
@@ -109,5 +111,20 @@ class StorageError(HushcountError):
 
 
 def remove(path: str) -> None:
-    """Delete a file or directory of our own staging area."""
-    FileSystems.delete([path])
+    """Delete one file."""
+    # Beam takes what it is to delete for a pattern.
+    FileSystems.delete([glob.escape(path)])
+
+
+def remove_directory(path: str) -> None:
+    """Delete a directory and all in it; in a store, all objects whose names begin with it."""
+    if is_remote(path):
+        if holds_objects(path):
+            FileSystems.delete([path.rstrip("/") + "/"])
+    elif exists(path):
+        shutil.rmtree(path)
+
+
+def holds_objects(path: str) -> bool:
+    """Return whether a store has objects whose names begin with this directory."""
+    return any(match.metadata_list for match in FileSystems.match([join(glob.escape(path), "**")], limits=[1]))

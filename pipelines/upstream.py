@@ -23,6 +23,8 @@ def read_upstream(directory: str, hop: str, campaign: Campaign) -> Summary:
     summary = storage.read_json(path)
     if summary.get("hop") != hop:
         raise UsageError(f"input directory {directory} was written by hushcount {summary.get('hop')}, must be of {hop}")
+    if not _is_summary(summary):
+        raise UsageError(f"{path} is no summary that hushcount {hop} wrote: restore it")
     if summary.get("fingerprint") != campaign.fingerprint.hex():
         raise UsageError(
             f"input directory {directory} is of campaign {summary.get('campaign')} with fingerprint "
@@ -30,6 +32,18 @@ def read_upstream(directory: str, hop: str, campaign: Campaign) -> Summary:
             "was made with"
         )
     return summary
+
+
+def _is_summary(data: Summary) -> bool:
+    """Return whether a summary has the counts that the next hop relies on."""
+    streams, upstream = data.get("streams"), data.get("upstream")
+    if not isinstance(streams, dict) or not isinstance(upstream, list):
+        return False
+    if data["hop"] == "release" and not isinstance(data.get("released"), int):
+        return False
+    counts = [*streams.values(), *(hop.get("streams") for hop in upstream if isinstance(hop, dict))]
+    numbers = (part.get("accepted") if isinstance(part, dict) else None for part in streams.values())
+    return None not in counts and all(isinstance(number, int) for number in numbers)
 
 
 def check_complete(upstream: Summary, campaign: Campaign, stream: Stream, files: list[BlockFile], exact: bool) -> None:

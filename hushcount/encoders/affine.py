@@ -114,6 +114,8 @@ class Affine:
         tally[0] += counts[items]
 
     def support_counts(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
+        if not len(items):
+            raise ValueError("the tally was made for no items")
         order = np.argsort(items)
         place = np.searchsorted(items, wanted, sorter=order)
         found = order[np.minimum(place, len(items) - 1)]

@@ -32,7 +32,7 @@ class KeepRule:
     Attributes:
         name: "optimal", the greatest keep probability that (e0, d0) allows at every count; "laplace", the count with
             discrete Laplace noise against a threshold.
-        epsilon: in (0, 40].
+        epsilon: in [0.0001, 40].
         delta: in (0, 1).
         relation: which data sets are neighbours; the unit is one client.
         cap: l, reports of one client, at least 1.

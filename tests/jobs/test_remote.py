@@ -1,0 +1,163 @@
+"""Input and output in an object store: every byte goes through Beam's FileSystems, and summary.json comes last."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from pipelines.shuffle import shuffle
+from tests.jobs.conftest import World
+from tests.support.jobs import Chain, cli, done, new_campaign, refused, write_lines
+from tests.support.records import file_bytes, read_file
+from tests.support.stub_store import StubStore
+
+LINES = ["alpha"] * 60 + ["unlisted"] * 60
+
+
+@pytest.fixture(scope="session")
+def chain(world: World) -> Chain:
+    path = new_campaign(world.root / "remote.json", world.keys, dictionary=world.dictionary, discovery=2.0)
+    chain = Chain(path, world.keys)
+    write_lines(world.root / "remote.txt", LINES)
+    return chain
+
+
+@pytest.fixture(autouse=True)
+def store() -> Iterator[type[StubStore]]:
+    StubStore.clear()
+    yield StubStore
+    StubStore.clear()
+
+
+def encode(chain: Chain, out: str, *options: object) -> None:
+    values = chain.campaign_path.with_name("remote.txt")
+    done("encode", "--campaign", chain.campaign_path, "--values", values, "--out", out, *options)
+
+
+def shuffle_arguments(chain: Chain, source: object, out: str) -> tuple[object, ...]:
+    return ("shuffle", "--campaign", chain.campaign_path, "--input", source, "--out", out)
+
+
+def names(store: type[StubStore], prefix: str) -> set[str]:
+    return {path.removeprefix(prefix) for path in store.objects if path.startswith(prefix)}
+
+
+def test_every_job_with_input_and_output_in_the_store(
+    chain: Chain, store: type[StubStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store has no directories: shuffle must not ask whether its input directory exists."""
+    monkeypatch.chdir(tmp_path)
+    base = "stub://bucket/run"
+    encode(chain, f"{base}/encoded")
+    done(*shuffle_arguments(chain, f"{base}/encoded", f"{base}/shuffled"))
+    assert names(store, f"{base}/shuffled/") == {
+        "summary.json",
+        "reports/part-00000-of-00001.blocks",
+        "discovery/part-00000-of-00001.blocks",
+    }
+    common = ("--campaign", chain.campaign_path, "--keys", chain.keys, "--input", f"{base}/shuffled")
+    done("analyze", *common, "--out", f"{base}/results")
+    assert names(store, f"{base}/results/") == {
+        "summary.json", "estimates.csv", "estimates.parquet", "tally.npz", "report.html"
+    }  # fmt: skip
+    done("discover", *common, "--out", f"{base}/found")
+    assert names(store, f"{base}/found/") == {"summary.json", "found.csv"}
+    assert store.objects[f"{base}/found/found.csv"] == b"item\nunlisted\n"
+    asked = ("--tally", f"{base}/results/tally.npz", "--items", chain.campaign_path.with_name("dictionary.txt"))
+    done("estimate", "--campaign", chain.campaign_path, *asked, "--out", f"{base}/again")
+    for name in ("estimates.csv", "estimates.parquet"):
+        assert store.objects[f"{base}/again/{name}"] == store.objects[f"{base}/results/{name}"]
+    for job in ("encoded", "shuffled", "results", "found", "again"):
+        written = [path for path in store.named if path.startswith(f"{base}/{job}/") and not path.endswith(".tmp")]
+        assert written[-1] == f"{base}/{job}/summary.json"
+        assert written.count(f"{base}/{job}/summary.json") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_local_input_may_go_to_a_store_and_leaves_no_scaffolding_there(
+    chain: Chain, store: type[StubStore], tmp_path: Path
+) -> None:
+    """Neither the parts of the tally nor the released pairs stay behind where no directory can be removed."""
+    encode(chain, str(tmp_path / "encoded"))
+    done(*shuffle_arguments(chain, tmp_path / "encoded", "stub://b/shuffled"))
+    common = ("--campaign", chain.campaign_path, "--keys", chain.keys, "--input", "stub://b/shuffled")
+    done("analyze", *common, "--out", "stub://b/results")
+    assert not [path for path in store.objects if "/." in path]
+    done("discover", *common, "--out", "stub://b/found")
+    assert names(store, "stub://b/found/") == {"summary.json", "found.csv"}
+
+
+def test_overwrite_in_a_store_leaves_nothing_of_the_old_result(
+    chain: Chain, store: type[StubStore], tmp_path: Path
+) -> None:
+    """All objects of the old result go, those that the new one does not name included."""
+    encode(chain, str(tmp_path / "encoded"))
+    arguments = shuffle_arguments(chain, tmp_path / "encoded", "stub://b/shuffled")
+    done(*arguments)
+    old = dict(store.objects)
+    refused(*arguments, says=["already holds a result"])
+    assert store.objects == old
+    store.objects["stub://b/shuffled/reports/part-00001-of-00002.blocks"] = b"of an older run"
+    done(*arguments, "--overwrite")
+    assert set(store.objects) == set(old)
+    assert store.objects != old
+
+
+def test_while_a_result_in_a_store_is_replaced_it_is_not_marked_complete(
+    chain: Chain, store: type[StubStore], tmp_path: Path
+) -> None:
+    """The mark goes first: new reports never stand beside an old summary.json."""
+    encode(chain, str(tmp_path / "encoded"))
+    arguments = shuffle_arguments(chain, tmp_path / "encoded", "stub://b/shuffled")
+    done(*arguments)
+    store.full = "/reports/"
+    refused(*arguments, "--overwrite", status=1, says=["No space left"])
+    assert "stub://b/shuffled/summary.json" not in store.objects
+
+
+def test_rest_of_a_failed_run_in_a_store_never_gets_into_a_result(
+    chain: Chain, store: type[StubStore], tmp_path: Path
+) -> None:
+    """Objects without a summary.json are somebody's: refused, never mixed into a result."""
+    encode(chain, str(tmp_path / "encoded"))
+    left = "stub://b/shuffled/reports/part-00001-of-00002.blocks"
+    done(*shuffle_arguments(chain, tmp_path / "encoded", "stub://b/first"))
+    store.objects[left] = store.objects["stub://b/first/reports/part-00000-of-00001.blocks"]
+    arguments = shuffle_arguments(chain, tmp_path / "encoded", "stub://b/shuffled")
+    run = cli(*arguments)
+    assert run.status == 2 or left not in store.objects
+
+
+def test_below_the_minimum_batch_nothing_is_written_to_a_store(
+    chain: Chain, store: type[StubStore], tmp_path: Path
+) -> None:
+    """Not the dead letters either, although they are written in place."""
+    values = write_lines(tmp_path / "few.txt", ["alpha"] * 49)
+    done("encode", "--campaign", chain.campaign_path, "--values", values, "--out", tmp_path / "encoded")
+    (file,) = (tmp_path / "encoded" / "reports").glob("*.blocks")
+    header, rows = read_file(file)
+    foreign = file_bytes(header.kind, rows, bytes(32), "foreign")
+    file.with_name("foreign.blocks").write_bytes(foreign)
+    refused(*shuffle_arguments(chain, tmp_path / "encoded", "stub://b/shuffled"), status=3, says=["not yet"])
+    assert store.objects == {}
+
+
+@pytest.mark.parametrize("where", ["local", "store"])
+def test_progress_on_a_terminal_leaves_nothing_behind(
+    chain: Chain, store: type[StubStore], tmp_path: Path, where: str
+) -> None:
+    encode(chain, str(tmp_path / "encoded"))
+    out = str(tmp_path / "out") if where == "local" else "stub://b/out"
+    with (tmp_path / "terminal").open("w", encoding="utf-8") as stream:
+        console = Console(file=stream, force_terminal=True)
+        shuffle(chain.campaign_path, str(tmp_path / "encoded"), out, console=console)
+    if where == "local":
+        assert "240/240" in (tmp_path / "terminal").read_text(encoding="utf-8")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["encoded", *(["out"] * (where == "local")), "terminal"]
+    assert not list(tmp_path.rglob(".*"))
+    summary = store.objects.get(f"{out}/summary.json") or (tmp_path / "out" / "summary.json").read_bytes()
+    assert json.loads(summary)["accepted"] == 240
