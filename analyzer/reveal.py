@@ -56,7 +56,7 @@ def reveal(key: PrivateKey, form: DiscoveryFormat, record: bytes) -> tuple[str, 
         return "unverified", None
     if value is None:
         return "nothing", None
-    honest = Sealer(key.public_key).seal_alike(plain, form.seed(padded))
+    honest = Sealer(key.public_key).seal_alike(plain, form.hash_key)
     if form.hash(value) != bin_hash or honest != sealed:
         return "unverified", None
     if any(unicodedata.category(letter) == "Cc" for letter in value):

@@ -101,13 +101,12 @@ def _bound(binding: bytes, rows: Octets) -> Octets:
 
 def _pair(form: DiscoveryFormat, recipient: Sealer, value: str | None) -> bytes:
     """Return a value's binding, hash and inner box; of a value that is None, random ones that no other report has."""
-    padded = form.pad(value)
     if value is None:
         fresh = SystemWords().words(8).tobytes()
-        bin_hash, seed = fresh[:HASH_BYTES], fresh[HASH_BYTES:]
+        bin_hash, key = fresh[:HASH_BYTES], fresh[HASH_BYTES:]
     else:
-        bin_hash, seed = form.hash(value), form.seed(padded)
-    return form.binding + bin_hash + recipient.seal_alike(form.binding + padded, seed)
+        bin_hash, key = form.hash(value), form.hash_key
+    return form.binding + bin_hash + recipient.seal_alike(form.binding + form.pad(value), key)
 
 
 def _require_text(values: Sequence[str]) -> None:

@@ -44,10 +44,6 @@ class DiscoveryFormat:
         """
         return hashlib.blake2b(value.encode(), digest_size=HASH_BYTES, key=self.hash_key).digest()
 
-    def seed(self, padded: bytes) -> bytes:
-        """Return the seed of a value's inner box: a hash keyed by the campaign, apart from H by its person."""
-        return hashlib.blake2b(padded, digest_size=32, key=self.hash_key, person=b"inner box").digest()
-
     def pad(self, value: str | None) -> bytes:
         """Return the value in one fixed length: length, bytes, zeros; None stands for "nothing to discover".
 

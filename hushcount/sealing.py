@@ -45,15 +45,17 @@ class Sealer:
         sealed: bytes = crypto_box_seal(plain, self.public_key)
         return sealed
 
-    def seal_alike(self, plain: bytes, seed: bytes) -> bytes:
-        """Return a sealed box whose ephemeral key comes from a seed: equal plain and seed give the equal box.
+    def seal_alike(self, plain: bytes, key: bytes) -> bytes:
+        """Return the one sealed box that all who hold this key make of these bytes; it opens like any other.
 
-        For boxes that must not tell who made them. The seed must be as hard to guess as the plain bytes are.
+        For boxes that must not tell who made them. Equal boxes show that equal bytes were sealed, and whoever has the
+        key can test a guess. The ephemeral key is a keyed hash of recipient and bytes, so no two of them share one.
 
         Args:
             plain: what to seal.
-            seed: 32 bytes.
+            key: 32 bytes.
         """
+        seed = hashlib.blake2b(self.public_key + plain, digest_size=32, key=key, person=b"seal alike").digest()
         public, secret = crypto_box_seed_keypair(seed)
         # The nonce that libsodium's sealed box derives, so that it opens like any other.
         nonce = hashlib.blake2b(public + self.public_key, digest_size=crypto_box_NONCEBYTES).digest()
