@@ -195,6 +195,8 @@ class Campaign(Part):
         if self.dictionary is None:
             return None
         path = self._directory / self.dictionary.path
+        if not path.exists():
+            raise UsageError(f"the campaign's dictionary {path} is missing: put it there, as it came with the campaign")
         dictionary = read_dictionary(path)
         if dictionary.digest != self.dictionary.digest:
             raise UsageError(f"dictionary {path} has digest {dictionary.digest}, must have {self.dictionary.digest}")
@@ -239,6 +241,8 @@ class Campaign(Part):
 
 
 def _read_mapping(path: Path) -> dict[str, Any]:
+    if path.suffix not in (".json", ".toml"):
+        raise UsageError(f"campaign file is {path}, must end in .json or .toml")
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -246,7 +250,7 @@ def _read_mapping(path: Path) -> dict[str, Any]:
     try:
         data = _parse_toml(text, path) if path.suffix == ".toml" else json.loads(text)
     except ValueError as error:
-        raise UsageError(f"campaign file {path} is not {path.suffix[1:] or 'JSON'}: {error}") from None
+        raise UsageError(f"campaign file {path} is not {path.suffix[1:].upper()}: {error}") from None
     if not isinstance(data, dict):
         raise UsageError(f"campaign file {path} holds a {type(data).__name__}, must hold an object")
     return data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import hashlib
 import unicodedata
@@ -67,11 +68,11 @@ class Dictionary:
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a text or gzip file without their line ends."""
+    """Yield the lines of a text or gzip file without their ends, and without a byte order mark before the first."""
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rb") as stream:
-        for line in stream:
-            yield line.rstrip(b"\r\n")
+        for number, line in enumerate(stream):
+            yield (line.removeprefix(codecs.BOM_UTF8) if number == 0 else line).rstrip(b"\r\n")
 
 
 def read_items(path: Path) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -17,12 +18,19 @@ from pydantic import ValidationError
 
 from hushcount.errors import UsageError
 from hushcount.files import write_new
-from hushcount.parts import explain
-from hushcount.public_keys import KeysPart, PublicKeyPart
+from hushcount.parts import Part, explain
+from hushcount.public_keys import PublicKeyPart
 from keys.private import ROLES, PrivateKey, Role
 
 PUBLIC_FILE = "public.json"
 _LONGEST_FILE = 4096
+
+
+class PublicFile(Part):
+    """What public.json holds: public keys by role, of one party or of both."""
+
+    analyzer: tuple[PublicKeyPart, ...] = ()
+    aux_server: tuple[PublicKeyPart, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,12 +74,14 @@ class KeyReference:
         return key
 
 
-def create(directory: Path, days: int, now: datetime | None = None) -> KeysPart:
-    """Make a key pair for each role in a directory.
+def create(directory: Path, days: int, roles: tuple[Role, ...] = ROLES, now: datetime | None = None) -> PublicFile:
+    """Make a key pair for each of the roles in a directory.
 
     Args:
         directory: made if missing; may not hold a key already.
         days: validity from now on, at least 1.
+        roles: whose; a party that runs by itself makes its own alone.
+        now: when validity begins; the present by default.
 
     Raises:
         UsageError: a key file exists (it is never overwritten), or the directory cannot be written.
@@ -80,16 +90,16 @@ def create(directory: Path, days: int, now: datetime | None = None) -> KeysPart:
         raise UsageError(f"days is {days}, must be at least 1")
     start = (now or datetime.now(timezone.utc)).replace(microsecond=0)
     existing = [
-        path for path in (*(directory / f"{role}.key" for role in ROLES), directory / PUBLIC_FILE) if path.exists()
+        path for path in (*(directory / f"{role}.key" for role in roles), directory / PUBLIC_FILE) if path.exists()
     ]
     if existing:
         raise UsageError(f"key file {existing[0]} exists and is never overwritten: give another directory")
-    pairs = {role: PrivateKey.generate() for role in ROLES}
+    pairs = {role: PrivateKey.generate() for role in roles}
     public = {
         role: (PublicKeyPart(id=key.id, key=key.public_key.hex(), not_before=start, not_after=start + timedelta(days)),)
         for role, key in pairs.items()
     }
-    part = KeysPart(analyzer=public["analyzer"], aux_server=public["aux_server"])
+    part = PublicFile(analyzer=public.get("analyzer", ()), aux_server=public.get("aux_server", ()))
     made: list[Path] = []
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -105,15 +115,22 @@ def create(directory: Path, days: int, now: datetime | None = None) -> KeysPart:
     return part
 
 
-def read_public(directory: Path) -> KeysPart:
-    """Read the public key file of a key directory.
+def read_public(directories: Sequence[Path]) -> PublicFile:
+    """Read the public key files of one or more key directories, one party's after another's.
 
     Raises:
-        UsageError: missing or invalid.
+        UsageError: one is missing or invalid, or none holds the analyzer's key.
     """
-    path = directory / PUBLIC_FILE
+    found = [_read_public(directory / PUBLIC_FILE) for directory in directories]
+    return PublicFile(
+        analyzer=tuple(key for part in found for key in part.analyzer),
+        aux_server=tuple(key for part in found for key in part.aux_server),
+    )
+
+
+def _read_public(path: Path) -> PublicFile:
     try:
-        return KeysPart.model_validate_json(path.read_text(encoding="utf-8"))
+        return PublicFile.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     except ValidationError as error:

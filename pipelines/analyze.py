@@ -12,7 +12,6 @@ from rich.console import Console
 from analyzer.open_reports import OpenReports
 from analyzer.tally_reports import Accumulator, TallyReports, rows_per_block
 from hushcount.campaign import Campaign
-from hushcount.dictionary import read_items
 from hushcount.domain import tally_items
 from hushcount.errors import HushcountError
 from hushcount.mechanism import Mechanism
@@ -57,8 +56,8 @@ def analyze(
         input_directory: what hushcount shuffle wrote.
         keys: directory with the analyzer's private key.
         out: output directory.
-        items: items to estimate, one a line; the whole dictionary when it is not given. With an open domain and no
-            items only the tally is written, to be asked later.
+        items: items to estimate, one a line or a .csv with the column item; the whole dictionary when it is not given.
+            With an open domain those in `found`, or else only the tally is written, to be asked later.
         found: a result of hushcount discover, to be shown on the page.
         confidence: of the intervals, for each item alone.
 
@@ -70,10 +69,19 @@ def analyze(
     mechanism = campaign.require_frequency()
     reference = KeyReference(str(keys.absolute()), "analyzer")
     require_campaign_key(reference, campaign.keys.analyzer)
-    require_free(out, overwrite)
+    read: tuple[str | Path, ...] = (
+        input_directory,
+        keys,
+        campaign_path,
+        *(path for path in (items, found) if path is not None),
+    )
+    require_free(out, overwrite, ("analyze",), read)
     dictionary = campaign.read_dictionary()
-    wanted = results.wanted_items(mechanism, dictionary, read_items(items) if items else None)
-    words_found = None if found is None else results.read_found(found, campaign)
+    revealed = None if found is None else results.read_found(found, campaign)
+    names = results.read_names(items) if items else None
+    if names is None and dictionary is None and revealed is not None and revealed.items:
+        names = list(revealed.items)
+    wanted = results.wanted_items(mechanism, dictionary, names)
     upstream = read_upstream(input_directory, "shuffle", campaign)
     files = find_files(storage.join(input_directory, "reports"), SEALED["reports"])
     check_complete(upstream, campaign, "reports", files, exact=True)
@@ -97,7 +105,7 @@ def analyze(
             raise HushcountError(f"the tally holds {tally.reports} reports, {accepted} were accepted: report this bug")
         summary = make_summary("analyze", campaign, counts, accepted, upstream)
         results.write_tally(directory, tally, campaign)
-        results.write_results(directory, campaign, tally, wanted, confidence, summary, words_found)
+        results.write_results(directory, campaign, tally, wanted, confidence, summary, revealed)
         storage.write_json(storage.join(directory, SUMMARY), summary)
     return summary
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import warnings
 from typing import Annotated
 
 import typer
@@ -12,6 +10,7 @@ from hushcount import __version__
 from pipelines.commands import jobs
 from pipelines.commands.common import BEAM_SETTINGS
 from pipelines.commands.setup import campaign_app, keys_app
+from pipelines.entry import main
 
 app = typer.Typer(
     name="hushcount",
@@ -43,15 +42,6 @@ def options(
     ] = False,
 ) -> None:
     """Learn what people use and how often, without learning who."""
-
-
-def main() -> None:
-    """Entry point of the `hushcount` command."""
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    # Beam warns at import about optional clouds that are not installed; their absence is no news to a user.
-    logging.getLogger().addFilter(lambda record: "apitools not found" not in record.getMessage())
-    warnings.filterwarnings("ignore", module="apache_beam")
-    app()
 
 
 if __name__ == "__main__":

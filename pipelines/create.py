@@ -14,14 +14,14 @@ from hushcount.dictionary import read_dictionary
 from hushcount.errors import UsageError
 from hushcount.parts import explain
 from hushcount.planning import Objective
-from hushcount.public_keys import KeysPart
 from hushcount.randomness import SystemWords
 from hushcount.systems import Parameters, plan
+from keys.store import PublicFile
 
 
 def create_campaign(
     id: str,
-    keys: KeysPart,
+    keys: PublicFile,
     directory: Path,
     *,
     mechanism: str | None = None,
@@ -53,6 +53,8 @@ def create_campaign(
     """
     if (mechanism is None) != (epsilon is None):
         raise UsageError("mechanism and epsilon must be given together, or neither for discovery only")
+    if not keys.analyzer:
+        raise UsageError("keys hold none of the analyzer: give its directory too")
     known = None if dictionary is None else read_dictionary(dictionary)
     data: dict[str, Any] = {"id": id, "epoch": epoch, "keys": keys.model_dump(mode="json"), "shuffle": shuffle or {}}
     try:

@@ -41,6 +41,7 @@ from pipelines.upstream import check_complete, read_upstream
 
 Party = Literal["both", "aux-server", "analyzer"]
 _PARTITION_RECORDS = 1 << 20
+_BINS = "bins"
 
 
 def discover(
@@ -61,8 +62,8 @@ def discover(
         input_directory: what hushcount shuffle wrote; for the analyzer alone, what the auxiliary server wrote.
         keys: directory with the private keys of the parties that run here.
         out: output directory.
-        party: "aux-server" writes `released/` for the analyzer, "analyzer" reads it; "both" does one after the other,
-            for a machine that holds both keys, and then `released/` does not stay.
+        party: "aux-server" writes `bins/` for the analyzer, "analyzer" reads it; "both" does one after the other,
+            for a machine that holds both keys, and then `bins/` does not stay.
 
     Raises:
         UsageError: a file or key is missing or invalid, or `out` is taken.
@@ -74,7 +75,7 @@ def discover(
         require_campaign_key(aux, campaign.keys.aux_server)
     if party != "aux-server":
         require_campaign_key(analyzer, campaign.keys.analyzer)
-    require_free(out, overwrite)
+    require_free(out, overwrite, ("release", "discover"), (input_directory, keys, campaign_path))
     upstream = read_upstream(input_directory, "release" if party == "analyzer" else "shuffle", campaign)
     engine = engine or Engine()
     with staged(out, overwrite) as directory:
@@ -85,7 +86,7 @@ def discover(
         if party != "aux-server":
             summary = _reveal(campaign, release, analyzer, directory, summary, engine)
         if party == "both":
-            storage.remove_directory(storage.join(directory, "released"))
+            storage.remove_directory(storage.join(directory, _BINS))
         storage.write_json(storage.join(directory, SUMMARY), summary)
     return summary
 
@@ -108,10 +109,10 @@ def _release(
         pipeline = stack.enter_context(engine.pipeline("discover"))
         _release_graph(pipeline, campaign, key, files, directory, progress)
     counts = _counts(directory)
-    storage.make_directory(storage.join(directory, "released"))
+    storage.make_directory(storage.join(directory, _BINS))
     summary = make_summary("release", campaign, {"discovery": counts}, None, upstream)
     # How many bins are kept follows from the release; it lets the analyzer notice a file that was lost on the way.
-    summary["released"] = total_records(find_files(storage.join(directory, "released"), Kind.RELEASED))
+    summary["released"] = total_records(find_files(storage.join(directory, _BINS), Kind.RELEASED))
     return summary
 
 
@@ -139,7 +140,7 @@ def _release_graph(
         | "released records meet" >> beam.GroupByKey()
         | "in random order" >> beam.Map(_in_random_order)
         | "write released"
-        >> WriteShards(storage.join(directory, "released"), Kind.RELEASED, campaign, _released_bytes(campaign), 1)
+        >> WriteShards(storage.join(directory, _BINS), Kind.RELEASED, campaign, _released_bytes(campaign), 1)
     )
     (
         (read["counts"], opened.counts)
@@ -169,7 +170,7 @@ def _reveal(
     """The analyzer's job: found.csv."""
     form = campaign.discovery_format
     record_bytes = _released_bytes(campaign)
-    files = find_files(storage.join(release, "released"), Kind.RELEASED)
+    files = find_files(storage.join(release, _BINS), Kind.RELEASED)
     if total_records(files) != released["released"]:
         raise UsageError(
             f"the released files hold {total_records(files)} records, hushcount discover --party aux-server wrote "

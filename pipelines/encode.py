@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from pipelines.summary import Summary, make_summary
 
 _CHUNK_LINES = 4096
 _CHUNKS_A_FILE = 64
+_LOOKED_AT = 100
 _LOCAL_PREFIX = 0xFD  # of unique local IPv6 addresses
 
 
@@ -58,8 +60,10 @@ def encode(
     """
     campaign = Campaign.read(campaign_path)
     Client(campaign)  # reads the dictionary and checks the keys before any work
-    require_free(out, overwrite)
+    require_free(out, overwrite, ("encode",), (values, campaign_path))
     total = _count_lines(values)
+    if console is not None and not clients and all(b"\t" in line for line in islice(read_lines(values), _LOOKED_AT)):
+        console.print(f"warning: the first lines of {values} hold a tab: if they are client<TAB>value, add --clients")
     engine = engine or Engine()
     with staged(out, overwrite) as directory:
         with ExitStack() as stack:
@@ -78,6 +82,10 @@ def encode(
         sums = storage.read_json(storage.join(directory, ".counts.json"))
         storage.remove(storage.join(directory, ".counts.json"))
         summary = make_summary("encode", campaign, counts_of(sums, campaign.streams), None)
+        if not summary["accepted"]:
+            first = summary["streams"][campaign.streams[0]]["rejected"]
+            reasons = ", ".join(f"{reason} {number:,}" for reason, number in first.items())
+            raise UsageError(f"no line of {values} could be sent ({reasons}): nothing was written")
         storage.write_json(storage.join(directory, SUMMARY), summary)
     return summary
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from hushcount.campaign import Campaign, Stream
-from hushcount.dictionary import read_items
 from pipelines import results, storage
 from pipelines.staging import SUMMARY, require_free, staged
 from pipelines.summary import StreamCounts, Summary, make_summary
@@ -27,8 +26,8 @@ def estimate(
     """
     campaign = Campaign.read(campaign_path)
     mechanism = campaign.require_frequency()
-    require_free(out, overwrite)
-    wanted = results.wanted_items(mechanism, campaign.read_dictionary(), read_items(items))
+    require_free(out, overwrite, ("estimate",), (tally_path, items, campaign_path))
+    wanted = results.wanted_items(mechanism, campaign.read_dictionary(), results.read_names(items))
     tally = results.read_tally(tally_path, campaign)
     counts: dict[Stream, StreamCounts] = {"reports": StreamCounts(tally.reports, tally.reports, {})}
     with staged(out, overwrite) as directory:

@@ -18,7 +18,7 @@ from pipelines.summary import Summary
 
 _CHART_ITEMS = 40
 _TABLE_ITEMS = 200
-_INK, _PALE, _LINE = "#1d4e5f", "#8fb8c6", "#c9d3d6"
+_INK, _PALE, _FAINT, _LINE = "#1d4e5f", "#8fb8c6", "#dde7ea", "#c9d3d6"
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,9 @@ def _estimates(page: Page) -> str:
     shown = min(table.num_rows, _TABLE_ITEMS)
     return (
         f"<section><h2>Estimates</h2><p>The {min(table.num_rows, _CHART_ITEMS)} largest of {table.num_rows:,} items, "
-        f"with {percent} intervals for each item alone.</p>{_chart(table.slice(0, _CHART_ITEMS))}{outside}"
+        f"with {percent} intervals for each item alone; pale where the interval "
+        "holds 0. The largest of many noisy estimates tend to be too large.</p>"
+        f"{_chart(table.slice(0, _CHART_ITEMS))}{outside}"
         f"<details><summary>The {shown} largest as a table</summary><table><tr><th>item</th><th>count</th>"
         f"<th>standard error</th><th>collision error</th><th>low</th><th>high</th></tr>{rows}</table></details>"
         "</section>"
@@ -95,7 +97,8 @@ def _chart(table: pa.Table) -> str:
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "hushcount", "font.family": "sans-serif"}):
         figure = Figure(figsize=(9.0, 0.6 + 0.24 * len(rows)), layout="constrained")
         axes = figure.add_subplot()
-        axes.barh(places, count, color=_PALE, height=0.7)
+        low = count - half
+        axes.barh(places, count, color=[_PALE if bound > 0.0 else _FAINT for bound in low], height=0.7)
         axes.errorbar(count, places, xerr=half, fmt="none", ecolor=_INK, elinewidth=1.2, capsize=2.5)
         axes.set_yticks(places, [_short(row["item"]) for row in rows])
         for label in axes.get_yticklabels():
@@ -104,7 +107,7 @@ def _chart(table: pa.Table) -> str:
         axes.margins(y=0.01)
         axes.axvline(0.0, color=_INK, linewidth=0.8)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        axes.set_xlabel("users")
+        axes.set_xlabel("reports")
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.tick_params(axis="y", length=0)
         buffer = io.StringIO()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 
 from hushcount import tally as tally_files
 from hushcount.campaign import Campaign
-from hushcount.dictionary import Dictionary
+from hushcount.dictionary import Dictionary, read_items
 from hushcount.domain import known_items, other_item
 from hushcount.errors import UsageError
 from hushcount.estimates import Estimate
@@ -25,6 +26,7 @@ from pipelines.page import Found, Page, render
 from pipelines.summary import Summary
 from pipelines.upstream import read_upstream
 
+_SHOWN = 10
 COLUMNS = ("item", "count", "standard_error", "collision_error", "low", "high")
 
 
@@ -50,6 +52,23 @@ def wanted_items(mechanism: Mechanism, dictionary: Dictionary | None, names: lis
     return Wanted(chosen, known_items(mechanism, dictionary, chosen))
 
 
+def read_names(path: Path) -> list[str]:
+    """Read items to estimate: one a line, or the column "item" of a .csv, as estimates.csv and found.csv have it.
+
+    Raises:
+        UsageError: unreadable, not UTF-8, or a .csv without that column.
+    """
+    if path.suffix != ".csv":
+        return read_items(path)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            return [row["item"] for row in csv.DictReader(stream)]
+    except KeyError:
+        raise UsageError(f"{path} has no column 'item'") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"cannot read {path}: {storage.cause(error)}") from None
+
+
 def write_results(
     directory: str,
     campaign: Campaign,
@@ -68,6 +87,7 @@ def write_results(
         storage.write_whole(storage.join(directory, "estimates.parquet"), [_parquet(table)])
         storage.write_whole(storage.join(directory, "estimates.csv"), [_csv(table)])
         summary["confidence"] = confidence
+    summary["largest"] = [] if table is None else _largest(table)
     if campaign.dictionary is not None:
         other = mechanism.estimate(tally, np.array([other_item(mechanism)], dtype=np.uint64))
         row = _table(("other",), other, confidence).to_pylist()[0]
@@ -112,17 +132,26 @@ def read_found(directory: Path, campaign: Campaign) -> Found:
     """
     summary = read_upstream(str(directory), "discover", campaign)
     path = directory / "found.csv"
-    try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            return Found(tuple(row["item"] for row in csv.DictReader(stream)), summary)
-    except (OSError, KeyError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}, which hushcount discover writes: {storage.cause(error)}") from None
+    return Found(tuple(read_names(path)), summary)
 
 
 def _table(names: tuple[str, ...], estimate: Estimate, confidence: float) -> pa.Table:
     low, high = estimate.interval(confidence)
     columns = (names, estimate.count, estimate.standard_error, estimate.collision_error, low, high)
     return pa.table(dict(zip(COLUMNS, columns, strict=True)))
+
+
+def _largest(table: pa.Table) -> list[dict[str, object]]:
+    """Return the few largest estimates, each with its two errors added in squares."""
+    rows = table.sort_by([("count", "descending")]).slice(0, _SHOWN).to_pylist()
+    return [
+        {
+            "item": row["item"],
+            "count": row["count"],
+            "error": math.hypot(row["standard_error"], row["collision_error"]),
+        }
+        for row in rows
+    ]
 
 
 def _parquet(table: pa.Table) -> bytes:

@@ -57,10 +57,8 @@ def shuffle(
         NotYet: a stream has fewer reports than the minimum batch; nothing is written, the input stays.
     """
     campaign = Campaign.read(campaign_path)
-    require_free(out, overwrite)
-    # A store has no directories that could be missing; an empty one is a batch that has not come yet.
-    if not storage.is_remote(input_directory) and not storage.exists(input_directory):
-        raise UsageError(f"input directory {input_directory} does not exist")
+    require_free(out, overwrite, ("shuffle",), (input_directory, campaign_path))
+    _require_input(input_directory)
     files: dict[Stream, list[BlockFile]] = {
         stream: find_files(storage.join(input_directory, stream), ENVELOPES[stream]) for stream in campaign.streams
     }
@@ -80,15 +78,29 @@ def shuffle(
         storage.remove(storage.join(directory, ".counts.json"))
         counts = counts_of(sums, campaign.streams)
         floor = campaign.shuffle.minimum_batch
-        for stream, counted in counts.items():
-            if counted.accepted < floor:
-                raise NotYet(
-                    f"{stream}: {counted.accepted} reports of {len(files[stream])} files can be forwarded, the minimum "
-                    f"batch is {floor}: nothing was released and the input stays; run again when more have arrived"
-                )
+        if any(counted.accepted < floor for counted in counts.values()):
+            have = ", ".join(f"{stream} {counted.accepted:,}" for stream, counted in counts.items())
+            raise NotYet(
+                f"reports that can be forwarded: {have}; the minimum batch is {floor:,} of every stream: nothing was "
+                "released and the input stays; run again when more have arrived"
+            )
         summary = make_summary("shuffle", campaign, counts, None, upstream)
         storage.write_json(storage.join(directory, SUMMARY), summary)
     return summary
+
+
+def _require_input(directory: str) -> None:
+    """Refuse what can never become a batch: no directory, or one that holds other things than streams.
+
+    A store has no directories that could be missing; an empty one is a batch that has not come yet.
+    """
+    if storage.is_remote(directory):
+        return
+    path = Path(directory)
+    if not path.is_dir():
+        raise UsageError(f"input directory {directory} {'is no directory' if path.exists() else 'does not exist'}")
+    if any(path.iterdir()) and not any((path / stream).is_dir() for stream in ENVELOPES):
+        raise UsageError(f"input directory {directory} holds neither reports/ nor discovery/")
 
 
 def _graph(

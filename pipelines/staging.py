@@ -55,16 +55,28 @@ def staged(out: str, overwrite: bool) -> Iterator[str]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def require_free(out: str, overwrite: bool) -> None:
+def require_free(out: str, overwrite: bool, hops: tuple[str, ...] = (), inputs: tuple[str | Path, ...] = ()) -> None:
     """Check before any work that `out` may be written.
 
+    Args:
+        out: output directory.
+        overwrite: whether a result there may be replaced.
+        hops: whose results may be replaced; empty: those of any.
+        inputs: files and directories that the job reads; `out` may not be one of them, in one, or hold one.
+
     Raises:
-        UsageError: it is a file, holds a result and `overwrite` is not given, or holds other things.
+        UsageError: it is a file, holds a result and `overwrite` is not given, holds other things, or meets an input.
     """
+    for source in inputs:
+        if _meet(out, str(source)):
+            raise UsageError(f"output directory {out} and input {source} may not be the same or in one another")
     marked = storage.exists(storage.join(out, SUMMARY))
     if marked and not overwrite:
         raise UsageError(f"output directory {out} already holds a result: give another, or --overwrite to replace it")
     if marked:
+        hop = storage.read_json(storage.join(out, SUMMARY)).get("hop")
+        if hops and hop not in hops:
+            raise UsageError(f"output directory {out} holds a result of hushcount {hop}: give another directory")
         return
     if storage.is_remote(out):
         if storage.holds_objects(out):
@@ -75,6 +87,15 @@ def require_free(out: str, overwrite: bool) -> None:
         raise UsageError(f"output directory {out} holds files that are no result of ours: give another directory")
     if path.exists() and not path.is_dir():
         raise UsageError(f"output directory {out} is a file: give another name")
+
+
+def _meet(out: str, source: str) -> bool:
+    """Return whether one of two paths is, or holds, the other."""
+    if storage.is_remote(out) or storage.is_remote(source):
+        left, right = out.rstrip("/") + "/", source.rstrip("/") + "/"
+        return left.startswith(right) or right.startswith(left)
+    first, second = Path(out).resolve(), Path(source).resolve()
+    return first.is_relative_to(second) or second.is_relative_to(first)
 
 
 def _put(partial: Path, target: Path) -> None:

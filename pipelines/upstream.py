@@ -10,6 +10,9 @@ from pipelines.block_io import BlockFile, total_records
 from pipelines.staging import SUMMARY
 from pipelines.summary import Summary
 
+COMMANDS = {"release": "discover --party aux-server"}
+"""The command of a hop that is not named after it."""
+
 
 def read_upstream(directory: str, hop: str, campaign: Campaign) -> Summary:
     """Read the summary of the hop before.
@@ -18,13 +21,19 @@ def read_upstream(directory: str, hop: str, campaign: Campaign) -> Summary:
         UsageError: the directory is no complete output of that hop for this campaign.
     """
     path = storage.join(directory, SUMMARY)
+    command = COMMANDS.get(hop, hop)
     if not storage.exists(path):
-        raise UsageError(f"input directory {directory} is no complete output of hushcount {hop}: it has no {SUMMARY}")
+        raise UsageError(
+            f"input directory {directory} is no complete output of hushcount {command}: it has no {SUMMARY}"
+        )
     summary = storage.read_json(path)
-    if summary.get("hop") != hop:
-        raise UsageError(f"input directory {directory} was written by hushcount {summary.get('hop')}, must be of {hop}")
+    given = str(summary.get("hop"))
+    if given != hop:
+        raise UsageError(
+            f"input directory {directory} was written by hushcount {COMMANDS.get(given, given)}, must be of {command}"
+        )
     if not _is_summary(summary):
-        raise UsageError(f"{path} is no summary that hushcount {hop} wrote: restore it")
+        raise UsageError(f"{path} is no summary that hushcount {command} wrote: restore it")
     if summary.get("fingerprint") != campaign.fingerprint.hex():
         raise UsageError(
             f"input directory {directory} is of campaign {summary.get('campaign')} with fingerprint "

@@ -105,7 +105,7 @@ def _sentences(campaign: Campaign, result: dict[str, Any], reports: int | None) 
         local, shuffled = result["local"], result["shuffled"]
         sentences.append(
             f"Every frequency report is randomised on the client: whoever sees it, even all parties together, can tell "
-            f"any two values apart only by a factor of e^{_up(local['epsilon_per_report'])} "
+            f"any two values apart only by a factor of e^{_up(local['epsilon_per_report'])} for one report "
             f"(local epsilon {_up(local['epsilon'])} for {local['unit']}, replace-one)."
         )
         if shuffled:
@@ -138,4 +138,4 @@ def _up(value: float) -> str:
     """Return a number in four significant digits, rounded up, so that no sentence claims more than the figure."""
     with localcontext() as context:
         context.prec, context.rounding = 4, ROUND_CEILING
-        return f"{float(+Decimal(value)):.4g}"
+        return f"{float(+Decimal(repr(value))):.4g}"

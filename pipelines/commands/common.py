@@ -87,19 +87,36 @@ def show_json(data: Any) -> None:
     sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
 
-def show_summary(summary: Summary, out: str, as_json: bool) -> None:
-    """Print a hop's summary."""
+def show_summary(summary: Summary, out: str, as_json: bool, result: str | None = None, state: bool = True) -> None:
+    """Print a hop's summary.
+
+    Args:
+        summary: the hop's.
+        out: where it wrote.
+        as_json: whether for machines.
+        result: what people want to see first: the main file, or a line about the answer.
+        state: whether to print the privacy statement's sentences.
+    """
     if as_json:
-        show_json(summary)
+        show_json({**summary, "out": out})
         return
     console = out_console()
     table = Table("stream", "received", "accepted", "rejected", title=f"{summary['hop']}: {summary['campaign']}")
     for stream, counts in summary["streams"].items():
-        rejected = ", ".join(f"{reason} {number:,}" for reason, number in counts["rejected"].items()) or "none"
-        table.add_row(stream, f"{counts['received']:,}", f"{counts['accepted']:,}", rejected)
+        table.add_row(stream, f"{counts['received']:,}", f"{counts['accepted']:,}", _reasons(counts["rejected"]))
+    if "bins" in summary:
+        bins = summary["bins"]
+        table.add_row("kept bins", f"{bins['kept']:,}", f"{bins['found']:,}", _reasons(bins["rejected"]))
     console.print(table)
-    show_sentences(console, summary)
+    if state:
+        show_sentences(console, summary)
+    if result:
+        console.print(f"  {result}", soft_wrap=True, markup=False)
     console.print(f"  written to {out}", soft_wrap=True, markup=False)
+
+
+def _reasons(rejected: dict[str, int]) -> str:
+    return ", ".join(f"{reason} {number:,}" for reason, number in rejected.items()) or "none"
 
 
 def show_sentences(console: Console, summary: Summary) -> None:

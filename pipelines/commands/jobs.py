@@ -18,6 +18,7 @@ from pipelines.commands.common import (
     reported,
     show_summary,
 )
+from pipelines.summary import Summary
 
 CampaignOption = Annotated[Path, typer.Option("--campaign", help="Campaign file.")]
 OutOption = Annotated[str, typer.Option("--out", help="Output directory, local or of any file system that Beam knows.")]
@@ -54,7 +55,7 @@ def encode(
     summary = job(
         campaign, values, out, clients=clients, overwrite=overwrite, engine=chosen, console=progress_console()
     )
-    show_summary(summary, out, as_json)
+    show_summary(summary, out, as_json, state=False)
 
 
 @reported
@@ -75,7 +76,7 @@ def shuffle(
 
     chosen = engine(context, runner)
     summary = job(campaign, input, out, overwrite=overwrite, engine=chosen, console=progress_console())
-    show_summary(summary, out, as_json)
+    show_summary(summary, out, as_json, state=False)
 
 
 @reported
@@ -110,7 +111,7 @@ def analyze(
         engine=engine(context, runner),
         console=progress_console(),
     )
-    show_summary(summary, out, as_json)
+    show_summary(summary, out, as_json, largest(summary))
 
 
 @reported
@@ -129,7 +130,8 @@ def estimate(
     """
     from pipelines.estimate import estimate as job
 
-    show_summary(job(campaign, tally, items, out, confidence=confidence, overwrite=overwrite), out, as_json)
+    summary = job(campaign, tally, items, out, confidence=confidence, overwrite=overwrite)
+    show_summary(summary, out, as_json, largest(summary))
 
 
 @reported
@@ -160,9 +162,16 @@ def discover(
         engine=engine(context, runner),
         console=progress_console(),
     )
-    show_summary(summary, out, as_json)
-    if "bins" in summary and not as_json:
-        out_console().print(f"  {summary['bins']['found']:,} values found")
+    found = f"{summary['bins']['found']:,} values found, in found.csv" if "bins" in summary else None
+    show_summary(summary, out, as_json, found)
+
+
+def largest(summary: Summary) -> str:
+    """Return a line with the largest estimates, or how to get any."""
+    rows = summary["largest"]
+    if not rows:
+        return "the domain is open: ask tally.npz for items with hushcount estimate, or give --items or --found"
+    return "largest: " + ", ".join(f"{row['item']} {row['count']:,.0f} \u00b1 {row['error']:,.0f}" for row in rows)
 
 
 @reported

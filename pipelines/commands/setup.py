@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,12 +12,26 @@ from rich.table import Column, Table
 from hushcount.campaign import Campaign
 from hushcount.errors import UsageError
 from hushcount.planning import Objective
-from hushcount.public_keys import KeysPart
 from hushcount.systems import SYSTEMS
 from keys import store
+from keys.private import ROLES, Role
 from pipelines.commands.common import JsonOption, out_console, reported, show_json
 from pipelines.create import create_campaign
 
+
+class RoleName(str, Enum):
+    """Whose keys to make."""
+
+    both = "both"
+    analyzer = "analyzer"
+    aux_server = "aux-server"
+
+
+_ROLES: dict[RoleName, tuple[Role, ...]] = {
+    RoleName.both: ROLES,
+    RoleName.analyzer: ("analyzer",),
+    RoleName.aux_server: ("aux_server",),
+}
 keys_app = typer.Typer(help="Make and show key pairs.", no_args_is_help=True)
 campaign_app = typer.Typer(help="Make, show and describe campaign files.", no_args_is_help=True)
 
@@ -26,13 +41,16 @@ campaign_app = typer.Typer(help="Make, show and describe campaign files.", no_ar
 def new_keys(
     out: Annotated[Path, typer.Option(help="Directory for the key files.")],
     days: Annotated[int, typer.Option(help="How long clients may seal to these keys.")] = 365,
+    role: Annotated[
+        RoleName, typer.Option(help="Whose: a party that runs by itself makes its own alone.")
+    ] = RoleName.both,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a key pair for the analyzer and one for the auxiliary server.
+    """Make a key pair for the analyzer and one for the auxiliary server, or one of them.
 
     Example: hushcount keys new --out keys
     """
-    _show_keys(store.create(out, days), out, as_json)
+    _show_keys(store.create(out, days, _ROLES[role]), str(out), as_json)
 
 
 @keys_app.command("show")
@@ -45,45 +63,52 @@ def show_keys(
 
     Example: hushcount keys show --keys keys
     """
-    _show_keys(store.read_public(keys), keys, as_json)
+    _show_keys(store.read_public([keys]), str(keys), as_json)
 
 
-def _show_keys(part: KeysPart, directory: Path, as_json: bool) -> None:
+def _show_keys(part: store.PublicFile, directory: str, as_json: bool) -> None:
     if as_json:
         show_json(part.model_dump(mode="json"))
         return
-    table = Table("role", "id", "public key", "not before", "not after", title=f"keys in {directory}")
-    for column in table.columns:
-        column.overflow = "fold"
+    console = out_console()
+    console.print(f"keys in {directory}", markup=False, soft_wrap=True)
     for role, listed in (("analyzer", part.analyzer), ("aux_server", part.aux_server)):
         for key in listed:
-            table.add_row(role, key.id, key.key, key.not_before.isoformat(), key.not_after.isoformat())
-    out_console().print(table)
+            console.print(
+                f"  {role} {key.id}, valid {key.not_before.isoformat()} to {key.not_after.isoformat()}", soft_wrap=True
+            )
+            console.print(f"    public key {key.key}", soft_wrap=True)
 
 
 @campaign_app.command("new")
 @reported
 def new_campaign(
     id: Annotated[str, typer.Option(help="Name of the campaign: lower case letters, digits, dot, dash.")],
-    keys: Annotated[Path, typer.Option(help="Directory with public.json of hushcount keys new.")],
+    keys: Annotated[
+        list[Path], typer.Option(help="Directory with public.json of hushcount keys new; once for each party.")
+    ],
     out: Annotated[Path, typer.Option(help="Campaign file to write, .json or .toml.")],
-    mechanism: Annotated[str | None, typer.Option(help=f"{', '.join(SYSTEMS)}; none for discovery only.")] = None,
+    mechanism: Annotated[
+        str | None, typer.Option(help=f"{', '.join(SYSTEMS)}; leave it out for discovery only.")
+    ] = None,
     epsilon: Annotated[float | None, typer.Option(help="Local budget of one report.")] = None,
     dictionary: Annotated[Path | None, typer.Option(help="Known items, one a line.")] = None,
     open_domain: Annotated[bool, typer.Option("--open-domain", help="Any string is an item.")] = False,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="name=value: k, m, s, p, B, or objective (l2, mse, target), target_share."),
+        typer.Option("--set", help="name=value: k, m, s, p, B, objective (l2, the default, or mse), or target_share."),
     ] = None,
     cap: Annotated[int, typer.Option(help="Reports of one client that are forwarded.")] = 1,
     min_batch: Annotated[int, typer.Option(help="Nothing is released below so many reports.")] = 1000,
-    delta: Annotated[float, typer.Option(help="Delta at which the shuffled epsilon is stated.")] = 1e-8,
+    delta: Annotated[float, typer.Option(help="Delta at which the shuffled epsilon of one report is stated.")] = 1e-8,
     epoch: Annotated[int, typer.Option(help="Number of the collection period.")] = 1,
     discovery_epsilon: Annotated[float | None, typer.Option(help="Turns discovery on.")] = None,
-    discovery_delta: Annotated[float, typer.Option(help="Delta of discovery.")] = 1e-8,
-    discovery_relation: Annotated[str, typer.Option(help="replace-one or add-remove.")] = "replace-one",
-    discovery_rule: Annotated[str, typer.Option(help="optimal or laplace.")] = "optimal",
-    max_value_bytes: Annotated[int, typer.Option(help="Longest value to discover, in UTF-8 bytes.")] = 64,
+    discovery_delta: Annotated[float | None, typer.Option(help="Delta of discovery; 1e-8 if not given.")] = None,
+    discovery_relation: Annotated[str | None, typer.Option(help="replace-one, if not given, or add-remove.")] = None,
+    discovery_rule: Annotated[str | None, typer.Option(help="optimal, if not given, or laplace.")] = None,
+    max_value_bytes: Annotated[
+        int | None, typer.Option(help="Longest value to discover, in UTF-8 bytes; 64 if not given.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write a campaign file: what clients and parties must agree on, validated and with a fingerprint.
@@ -95,15 +120,15 @@ def new_campaign(
         raise UsageError("give --dictionary or --open-domain, not both")
     if mechanism is not None and dictionary is None and not open_domain:
         raise UsageError("give --dictionary FILE, or --open-domain for any string")
-    discovery = None
-    if discovery_epsilon is not None:
-        discovery = {
-            "epsilon": discovery_epsilon,
-            "delta": discovery_delta,
-            "relation": discovery_relation,
-            "rule": discovery_rule,
-            "max_value_bytes": max_value_bytes,
-        }
+    discovery = _given(
+        epsilon=discovery_epsilon,
+        delta=discovery_delta,
+        relation=discovery_relation,
+        rule=discovery_rule,
+        max_value_bytes=max_value_bytes,
+    )
+    if discovery and discovery_epsilon is None:
+        raise UsageError(f"{', '.join(discovery)} of discovery given without --discovery-epsilon, which turns it on")
     campaign = create_campaign(
         id,
         store.read_public(keys),
@@ -114,7 +139,7 @@ def new_campaign(
         settings=settings,
         objective=objective,
         shuffle={"cap": cap, "minimum_batch": min_batch, "delta": delta},
-        discovery=discovery,
+        discovery={"delta": 1e-8, **discovery} if discovery else None,
         epoch=epoch,
     )
     campaign.write(out)
@@ -146,14 +171,25 @@ def schema() -> None:
 
 def _show_campaign(campaign: Campaign, path: Path, as_json: bool) -> None:
     facts: dict[str, Any] = {"id": campaign.id, "epoch": campaign.epoch, "fingerprint": campaign.fingerprint.hex()}
+    facts |= {
+        "cap": campaign.shuffle.cap,
+        "minimum_batch": campaign.shuffle.minimum_batch,
+        "delta": campaign.shuffle.delta,
+    }
+    for role, listed in (("analyzer", campaign.keys.analyzer), ("aux_server", campaign.keys.aux_server)):
+        facts[f"{role}_keys"] = ", ".join(f"{key.id} to {key.not_after.date()}" for key in listed)
+    if campaign.dictionary is not None:
+        facts["dictionary"] = f"{campaign.dictionary.path}, {campaign.dictionary.items:,} items"
     if campaign.mechanism is not None:
         mechanism = campaign.require_frequency()
+        facts["domain"] = "open" if campaign.dictionary is None else "the dictionary and 'other'"
         facts |= {
             "mechanism": campaign.mechanism.name,
             "parameters": dict(campaign.mechanism.parameters),
             "epsilon_spent": mechanism.epsilon,
             "p": mechanism.p_star,
             "q": mechanism.q_star,
+            "standard_error_of_100000_reports": float(mechanism.variance(100_000, 0.0)) ** 0.5,
             "report_bytes": mechanism.report_bytes,
             "sealed_bytes": campaign.sealed_bytes("reports"),
         }
@@ -172,8 +208,19 @@ def _show_campaign(campaign: Campaign, path: Path, as_json: bool) -> None:
         return
     table = Table(Column(), Column(overflow="fold"), show_header=False, title=f"campaign file {path}")
     for name, value in facts.items():
-        table.add_row(name.replace("_", " "), str(value))
+        table.add_row(name.replace("_", " "), _text(value))
     out_console().print(table)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={part}" for name, part in value.items()) or "none"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Return the options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _settings(pairs: list[str]) -> tuple[dict[str, int | float | str], Objective]:
@@ -184,6 +231,8 @@ def _settings(pairs: list[str]) -> tuple[dict[str, int | float | str], Objective
         if not equals or not name:
             raise UsageError(f"--set is {pair!r}, must be name=value")
         settings[name] = _number(text)
+    if "objective" in settings and "target_share" in settings and settings["objective"] != "target":
+        raise UsageError(f"objective is {settings['objective']!r} with a target_share: give one of the two")
     objective = settings.pop("objective", "target" if "target_share" in settings else "l2")
     share = settings.pop("target_share", 0.0)
     if not isinstance(share, (int, float)):

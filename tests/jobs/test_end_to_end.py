@@ -267,7 +267,7 @@ def test_every_command_prints_json(world: World) -> None:
     asked = ("--tally", tally, "--items", world.dictionary, "--out", chain.path("again"), "--json")
     runs.append(("again", done("estimate", *common, *asked)))
     for directory, run in runs:
-        assert run.json == summary(chain.path(directory))
+        assert run.json == {**summary(chain.path(directory)), "out": str(chain.path(directory))}
         assert run.json["privacy"]["sentences"]
     schema = done("campaign", "schema").json
     assert schema["title"] == "Campaign"

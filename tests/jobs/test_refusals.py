@@ -107,11 +107,77 @@ def test_lines_without_a_client_are_counted(mine: Chain, tmp_path: Path) -> None
     assert counts == {"received": 8, "accepted": 4, "rejected": {"no_client": 2, "not_utf8": 2}}
 
 
-def test_every_line_may_be_bad(mine: Chain, tmp_path: Path) -> None:
-    for options, line in ((("--clients",), b"no tab"), ((), b"\xff")):
-        mine.encode(write_lines(tmp_path / "v.txt", [line] * 3), *options, "--overwrite", out="lines")
-        counts = summary(mine.path("lines"))["streams"]
-        assert all((part["received"], part["accepted"]) == (3, 0) for part in counts.values())
+def test_if_every_line_is_bad_nothing_is_written(mine: Chain, tmp_path: Path) -> None:
+    for options, line, reason in ((("--clients",), b"no tab", "no_client 3"), ((), b"\xff", "not_utf8 3")):
+        values = write_lines(tmp_path / "v.txt", [line] * 3)
+        arguments = ("--campaign", mine.campaign_path, "--values", values, *options, "--out", mine.path("lines"))
+        refused("encode", *arguments, says=["no line", reason])
+        assert not mine.path("lines").exists()
+
+
+def test_lines_that_look_like_clients_and_values_are_pointed_out(mine: Chain, tmp_path: Path) -> None:
+    for line, told in ((b"client\talpha", True), (b"alpha", False)):
+        values = write_lines(tmp_path / "v.txt", [line] * 3)
+        run = done(
+            "encode", "--campaign", mine.campaign_path, "--values", values, "--out", mine.path("lines"), "--overwrite"
+        )
+        assert ("add --clients" in " ".join(run.err.split())) == told
+
+
+def test_the_output_may_not_be_the_input_or_of_another_hop(mine: Chain, tmp_path: Path) -> None:
+    encoded, shuffled = mine.path("encoded"), mine.path("shuffled")
+    before = files_under(tmp_path)
+    common = ("shuffle", "--campaign", mine.campaign_path, "--input", encoded)
+    for out in (encoded, encoded / "inside", encoded.parent):
+        refused(*common, "--out", out, "--overwrite", says=["may not be the same or in one another"])
+    refused(*common, "--out", mine.path("results"), "--overwrite", says=["holds a result of hushcount analyze"])
+    arguments = ("--campaign", mine.campaign_path, "--input", shuffled, "--keys", mine.keys)
+    for job in ("analyze", "discover"):
+        refused(job, *arguments, "--out", shuffled, "--overwrite", says=["may not be the same or in one another"])
+        refused(job, *arguments, "--out", mine.keys / "x", says=["may not be the same or in one another"])
+    assert files_under(tmp_path) == before
+
+
+def test_items_may_be_a_table_with_that_column(mine: Chain, tmp_path: Path) -> None:
+    asked = ("estimate", "--campaign", mine.campaign_path, "--tally", mine.path("results") / "tally.npz")
+    done(*asked, "--items", mine.path("results") / "estimates.csv", "--out", mine.path("again"))
+    assert estimates(mine.path("again")) == estimates(mine.path("results"))
+    (tmp_path / "other.csv").write_text("name\nalpha\n")
+    refused(*asked, "--items", tmp_path / "other.csv", "--out", mine.path("new"), says=["no column 'item'"])
+
+
+def test_parties_may_make_their_keys_apart(mine: Chain, tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    done("keys", "new", "--role", "analyzer", "--out", one)
+    done("keys", "new", "--role", "aux-server", "--out", two)
+    assert sorted(path.name for path in [*one.iterdir(), *two.iterdir()]) == [
+        "analyzer.key", "aux_server.key", "public.json", "public.json",
+    ]  # fmt: skip
+    new = ("campaign", "new", "--id", "apart", "--discovery-epsilon", 1)
+    refused(*new, "--keys", two, "--out", tmp_path / "a.json", says=["none of the analyzer"])
+    refused(*new, "--keys", one, "--out", tmp_path / "a.json", says=["auxiliary server's key"])
+    done(*new, "--keys", one, "--keys", two, "--out", tmp_path / "a.json")
+    keys = Campaign.read(tmp_path / "a.json").keys
+    assert (len(keys.analyzer), len(keys.aux_server)) == (1, 1)
+
+
+def test_settings_without_effect_are_refused(mine: Chain, tmp_path: Path) -> None:
+    new = ("campaign", "new", "--id", "x", "--keys", mine.keys, "--out", tmp_path / "x.json")
+    frequency = ("--mechanism", "gcms", "--epsilon", 1, "--open-domain")
+    refused(*new, *frequency, "--discovery-delta", 1e-9, says=["delta", "without --discovery-epsilon"])
+    both = ("--set", "objective=l2", "--set", "target_share=0.1")
+    refused(*new, *frequency, *both, says=["objective is 'l2' with a target_share"])
+    assert not (tmp_path / "x.json").exists()
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_item(mine: Chain, tmp_path: Path) -> None:
+    listed = tmp_path / "marked.txt"
+    listed.write_bytes(b"\xef\xbb\xbfalpha\r\nbeta\r\n")
+    new = ("campaign", "new", "--id", "x", "--mechanism", "grr", "--epsilon", 1, "--dictionary", listed)
+    done(*new, "--keys", mine.keys, "--out", tmp_path / "x.json")
+    dictionary = Campaign.read(tmp_path / "x.json").read_dictionary()
+    assert dictionary is not None
+    assert dictionary.items == ("alpha", "beta")
 
 
 def test_the_client_refuses_a_long_value_without_naming_it(mine: Chain) -> None:
@@ -163,8 +229,8 @@ def test_errors_between_parts_of_a_campaign_are_shown_together(mine: Chain, tmp_
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("a.json", b"{", "is not json"),
-        ("a.toml", b"= 1", "is not toml"),
+        ("a.json", b"{", "is not JSON"),
+        ("a.toml", b"= 1", "is not TOML"),
         ("a.json", b"[1]", "must hold an object"),
         ("a.json", b"\xff\xfe", "cannot read campaign file"),
         ("a.json", b'{"format": 2, "id": "a", "keys": {"analyzer": []}}', "format"),
@@ -220,7 +286,7 @@ def test_a_dictionary_that_changed_or_is_missing(mine: Chain, tmp_path: Path) ->
         ("encode", "--campaign", mine.campaign_path, *values, "--out", mine.path("new")),
         mine.analyze_arguments(out="new"),
     ):
-        refused(*arguments, says=[f"cannot read {path}"])
+        refused(*arguments, says=[f"dictionary {path} is missing"])
     assert not mine.path("new").exists()
 
 
@@ -456,7 +522,7 @@ def test_a_name_that_looks_like_a_closing_tag(mine: Chain, tmp_path: Path) -> No
 def test_an_input_that_is_empty_or_missing(mine: Chain, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     common = ("--campaign", mine.campaign_path, "--out", mine.path("new"))
-    refused("shuffle", *common, "--input", tmp_path / "empty", status=3, says=["not yet", "0 reports"])
+    refused("shuffle", *common, "--input", tmp_path / "empty", status=3, says=["not yet", "reports 0, discovery 0"])
     refused("shuffle", *common, "--input", tmp_path / "none", says=["does not exist"])
     for job in ("analyze", "discover"):
         for name in ("empty", "none"):
@@ -482,7 +548,7 @@ def test_a_missing_file_in_the_shufflers_output(mine: Chain, stream: str, job: s
 def test_a_missing_file_between_the_two_parties_of_discover(mine: Chain) -> None:
     """The release says how many bins it holds, or a file lost on the way would look like nothing found."""
     mine.discover("--party", "aux-server", out="released")
-    (file,) = (mine.path("released") / "released").glob("*.blocks")
+    (file,) = (mine.path("released") / "bins").glob("*.blocks")
     arguments = ("--input", mine.path("released"), "--keys", mine.keys, "--party", "analyzer")
     done("discover", "--campaign", mine.campaign_path, *arguments, "--out", mine.path("all"))
     assert found(mine.path("all")) == ["unlisted"]
@@ -529,7 +595,7 @@ def test_below_the_minimum_batch_nothing_is_written(mine: Chain, tmp_path: Path,
     before = files_under(tmp_path)
     arguments = ("--campaign", mine.campaign_path, "--input", mine.path("few"), "--out", mine.path("new"))
     stream = "discovery" if short == "discovery" else "reports"
-    refused("shuffle", *arguments, status=3, says=["not yet", f"{stream}: 49 reports", "minimum batch is 50"])
+    refused("shuffle", *arguments, status=3, says=["not yet", f"{stream} 49", "minimum batch is 50"])
     assert files_under(tmp_path) == before
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 

@@ -139,7 +139,7 @@ def test_key_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
     secrets = [json.loads((tmp_path / "a" / f"{role}.key").read_text())["secret"] for role in ROLES]
     assert not any(secret[:8] in public for secret in secrets)
     assert len(set(secrets)) == 2
-    assert store.read_public(tmp_path / "a") == part
+    assert store.read_public([tmp_path / "a"]) == part
 
 
 def test_keys_are_fresh_and_valid_from_now_for_the_days_asked(tmp_path: Path) -> None:
