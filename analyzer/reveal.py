@@ -14,6 +14,10 @@ from hushcount.sealing import Sealer
 from keys.private import PrivateKey
 from keys.store import KeyReference
 
+_UNFIT = ("Cc", "Zl", "Zp")
+_TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Controls of the direction of text: what is shown would not be what is there."""
+
 
 class Reveal(beam.DoFn):
     """Released records in, found values out.
@@ -59,6 +63,6 @@ def reveal(key: PrivateKey, form: DiscoveryFormat, record: bytes) -> tuple[str, 
     honest = Sealer(key.public_key).seal_alike(plain, form.hash_key)
     if form.hash(value) != bin_hash or honest != sealed:
         return "unverified", None
-    if any(unicodedata.category(letter) == "Cc" for letter in value):
+    if any(unicodedata.category(letter) in _UNFIT or letter in _TURNS for letter in value):
         return "control_character", None
     return "accepted", value

@@ -88,6 +88,9 @@ class Campaign(Part):
             wrong.append("dictionary: is of no use without a mechanism or discovery")
         if self.discovery is not None and not self.keys.aux_server:
             wrong.append("keys.aux_server: discovery needs the auxiliary server's key")
+        for role, listed in (("analyzer", self.keys.analyzer), ("aux_server", self.keys.aux_server)):
+            if len(listed) > 1:
+                wrong.append(f"keys.{role}: {len(listed)} keys, must be one; a new key needs a new epoch's campaign")
         shared = {key.id for key in self.keys.analyzer} & {key.id for key in self.keys.aux_server}
         if shared:
             wrong.append(f"keys: {', '.join(sorted(shared))} is of both roles: one party would open both layers")

@@ -29,7 +29,8 @@ class Client:
         UsageError: the dictionary is missing or another one, or no key of the campaign is valid now.
 
     Privacy: a frequency report is epsilon-locally private, replace-one. A discovery report hides its value only as
-        long as the auxiliary server and the analyzer do not collude, and within the (epsilon, delta) of the keep rule.
+        long as the auxiliary server and the analyzer do not collude, and within the (epsilon, delta) of the keep rule;
+        from the auxiliary server it hides only values that it cannot guess.
         A client that sends both pays for both. Sending the same value again spends the budget again.
     Randomness: the operating system's cryptographic generator.
     """
@@ -78,7 +79,7 @@ class Client:
             return b"".join(_pair(form, recipient, None if self._lists(value) else value) for value in chunk)
 
         made = b"".join(in_chunks(pairs, list(values), threads))
-        rows = np.frombuffer(made, dtype=np.uint8).reshape(len(values), form.pair_bytes)
+        rows = np.frombuffer(made, dtype=np.uint8).reshape(len(values), form.plain_bytes)
         return self._aux_server.seal_many(rows, threads)
 
     def _lists(self, value: str | None) -> bool:

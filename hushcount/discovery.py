@@ -37,12 +37,12 @@ class DiscoveryFormat:
     max_value_bytes: int
 
     def hash(self, value: str) -> bytes:
-        """Return H(value): BLAKE2b, 256 bits, keyed by the campaign.
+        """Return H(value): BLAKE2b, 256 bits, of binding and value, keyed by the campaign.
 
         Cryptographic, because a client that could make two strings collide would merge their bins. Not a secret from
         the auxiliary server, which can test a value that it guesses.
         """
-        return hashlib.blake2b(value.encode(), digest_size=HASH_BYTES, key=self.hash_key).digest()
+        return hashlib.blake2b(self.binding + value.encode(), digest_size=HASH_BYTES, key=self.hash_key).digest()
 
     def pad(self, value: str | None) -> bytes:
         """Return the value in one fixed length: length, bytes, zeros; None stands for "nothing to discover".
@@ -81,10 +81,15 @@ class DiscoveryFormat:
 
     @property
     def pair_bytes(self) -> int:
-        """Plain bytes of the outer layer: binding, hash, sealed value."""
-        return len(self.binding) + HASH_BYTES + self.sealed_value_bytes
+        """Bytes of a pair: hash and sealed value."""
+        return HASH_BYTES + self.sealed_value_bytes
+
+    @property
+    def plain_bytes(self) -> int:
+        """Plain bytes of the outer layer: binding and pair."""
+        return len(self.binding) + self.pair_bytes
 
     @property
     def sealed_bytes(self) -> int:
         """Bytes of a whole discovery report."""
-        return self.pair_bytes + SEAL_BYTES
+        return self.plain_bytes + SEAL_BYTES

@@ -16,7 +16,6 @@ from aux_server.keep import Keep
 from aux_server.open_pairs import OpenPairs
 from hushcount.blocks import Kind
 from hushcount.campaign import Campaign
-from hushcount.discovery import HASH_BYTES
 from hushcount.errors import UsageError
 from hushcount.randomness import SystemWords, permutation
 from keys.store import KeyReference, require_campaign_key
@@ -132,15 +131,14 @@ def _release_graph(
     )
     (
         opened.pairs
-        | "count bins" >> beam.CombinePerKey(CountBins(_released_bytes(campaign)))
+        | "count bins" >> beam.CombinePerKey(CountBins(form.pair_bytes))
         | "keep" >> beam.ParDo(Keep(rule))
         # The draw is made once: what comes after may be retried, the draw before this checkpoint may not.
         | "drawn once" >> beam.Reshuffle()
         | "one place" >> beam.Map(_one_place)
         | "released records meet" >> beam.GroupByKey()
         | "in random order" >> beam.Map(_in_random_order)
-        | "write released"
-        >> WriteShards(storage.join(directory, _BINS), Kind.RELEASED, campaign, _released_bytes(campaign), 1)
+        | "write released" >> WriteShards(storage.join(directory, _BINS), Kind.RELEASED, campaign, form.pair_bytes, 1)
     )
     (
         (read["counts"], opened.counts)
@@ -169,7 +167,7 @@ def _reveal(
 ) -> Summary:
     """The analyzer's job: found.csv."""
     form = campaign.discovery_format
-    record_bytes = _released_bytes(campaign)
+    record_bytes = form.pair_bytes
     files = find_files(storage.join(release, _BINS), Kind.RELEASED)
     if total_records(files) != released["released"]:
         raise UsageError(
@@ -214,7 +212,3 @@ def _counts(directory: str) -> StreamCounts:
     sums = storage.read_json(path)
     storage.remove(path)
     return counts_of(sums, ("discovery",))["discovery"]
-
-
-def _released_bytes(campaign: Campaign) -> int:
-    return HASH_BYTES + campaign.discovery_format.sealed_value_bytes

@@ -16,7 +16,7 @@ from hushcount import tally as tally_files
 from hushcount.campaign import Campaign
 from hushcount.dictionary import Dictionary, read_items
 from hushcount.domain import known_items, other_item
-from hushcount.errors import UsageError
+from hushcount.errors import FormatError, UsageError
 from hushcount.estimates import Estimate
 from hushcount.mechanism import Mechanism
 from hushcount.randomness import UInt64Array
@@ -112,7 +112,11 @@ def read_tally(path: str, campaign: Campaign) -> Tally:
     if not storage.exists(path):
         raise UsageError(f"tally {path} does not exist")
     with storage.open_read(path) as stream:
-        return tally_files.load(io.BytesIO(stream.read()), campaign.fingerprint)
+        tally = tally_files.load(io.BytesIO(stream.read()), campaign.fingerprint)
+    shape = campaign.require_frequency().encoder.tally_shape(tally.items)
+    if tally.counts.shape != shape or tally.counts.dtype != np.int64 or tally.reports < 1:
+        raise FormatError(f"tally {path} has shape {tally.counts.shape}, must be {shape} of this campaign")
+    return tally
 
 
 def write_found(directory: str, found: list[str]) -> None:

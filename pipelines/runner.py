@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.runner import PipelineState
 
 from hushcount.errors import HushcountError, UsageError
 from pipelines.storage import StorageError
@@ -54,7 +55,7 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str) -> Non
     # Beam logs a failing bundle's whole stack; the one sentence raised below says it all.
     logger.setLevel(logging.CRITICAL)
     try:
-        run().wait_until_finish()
+        _finish(run())
     except HushcountError:
         raise
     except Exception as error:
@@ -63,6 +64,17 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str) -> Non
         ) from error
     finally:
         logger.setLevel(level)
+
+
+def _finish(result: beam.runners.runner.PipelineResult) -> None:
+    """Wait for a job, and cancel it if the waiting is broken off: it must not go on writing behind its user's back."""
+    try:
+        state = result.wait_until_finish()
+    except BaseException:
+        result.cancel()
+        raise
+    if state != PipelineState.DONE:
+        raise StorageError(f"the job ended as {state}, not as {PipelineState.DONE}")
 
 
 def root(error: BaseException) -> str:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from hushcount.campaign import Campaign, Stream
 from hushcount.envelopes import envelope_dtype, sealed_offset
-from hushcount.errors import NotYet, UsageError
+from hushcount.errors import HushcountError, NotYet, UsageError
 from pipelines import storage
 from pipelines.block_io import (
     BlockFile,
@@ -84,6 +84,11 @@ def shuffle(
                 f"reports that can be forwarded: {have}; the minimum batch is {floor:,} of every stream: nothing was "
                 "released and the input stays; run again when more have arrived"
             )
+        for stream, counted in counts.items():
+            written = total_records(find_files(storage.join(directory, stream), SEALED[stream]))
+            if written != counted.accepted:
+                # An engine that ran a step twice drew other shards the second time.
+                raise HushcountError(f"{stream}: {written} of {counted.accepted} reports were written; run again")
         summary = make_summary("shuffle", campaign, counts, None, upstream)
         storage.write_json(storage.join(directory, SUMMARY), summary)
     return summary

@@ -23,9 +23,10 @@ def staged(out: str, overwrite: bool) -> Iterator[str]:
     """Yield a directory to write to, and put it in the place of `out` if the block ends without an exception.
 
     Local: a hidden directory beside `out`, renamed at the end; with `overwrite` the two are exchanged in one step, so
-    that at every moment `out` is the old result or the new one. Remote stores cannot rename a directory: there the
-    files are written in place and `summary.json`, which the block writes last, marks the result as complete; what a
-    failing block wrote is deleted, and with `overwrite` so is the old result before the block begins, its mark first.
+    that at every moment `out` is the old result or the new one; only its owner may read it. Remote stores cannot rename
+    a directory: there the files are written in place and `summary.json`, which the block writes last, marks the result
+    as complete; what a failing block wrote is deleted, and with `overwrite` so is the old result before the block
+    begins, its mark first.
 
     Raises:
         UsageError: `out` holds something: a result without `overwrite`, or no result of ours at all.
@@ -41,16 +42,16 @@ def staged(out: str, overwrite: bool) -> Iterator[str]:
             storage.remove_directory(out)
             raise
         return
-    target = Path(out).absolute()
+    target = Path(out).resolve()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = target.parent / f".{target.name}.{uuid.uuid4().hex}.partial"
-        partial.mkdir()
+        partial.mkdir(mode=0o700)
     except OSError as error:
         raise UsageError(f"cannot write to {target.parent}: {error.strerror}") from None
     try:
         yield str(partial)
-        _put(partial, target)
+        _put(partial, target, overwrite)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -62,14 +63,14 @@ def require_free(out: str, overwrite: bool, hops: tuple[str, ...] = (), inputs: 
         out: output directory.
         overwrite: whether a result there may be replaced.
         hops: whose results may be replaced; empty: those of any.
-        inputs: files and directories that the job reads; `out` may not be one of them, in one, or hold one.
+        inputs: files and directories that the job reads; `out` may not be one of them or hold one.
 
     Raises:
         UsageError: it is a file, holds a result and `overwrite` is not given, holds other things, or meets an input.
     """
     for source in inputs:
         if _meet(out, str(source)):
-            raise UsageError(f"output directory {out} and input {source} may not be the same or in one another")
+            raise UsageError(f"output directory {out} is or holds the input {source}: give another")
     marked = storage.exists(storage.join(out, SUMMARY))
     if marked and not overwrite:
         raise UsageError(f"output directory {out} already holds a result: give another, or --overwrite to replace it")
@@ -90,25 +91,36 @@ def require_free(out: str, overwrite: bool, hops: tuple[str, ...] = (), inputs: 
 
 
 def _meet(out: str, source: str) -> bool:
-    """Return whether one of two paths is, or holds, the other."""
+    """Return whether an output is an input or holds it, so that to replace the one would destroy the other."""
     if storage.is_remote(out) or storage.is_remote(source):
-        left, right = out.rstrip("/") + "/", source.rstrip("/") + "/"
-        return left.startswith(right) or right.startswith(left)
-    first, second = Path(out).resolve(), Path(source).resolve()
-    return first.is_relative_to(second) or second.is_relative_to(first)
+        return (source.rstrip("/") + "/").startswith(out.rstrip("/") + "/")
+    return Path(source).resolve().is_relative_to(Path(out).resolve())
 
 
-def _put(partial: Path, target: Path) -> None:
-    """Make `target` what `partial` is; what `target` was is left under the name of `partial`."""
-    if target.exists() and any(target.iterdir()):
+def _put(partial: Path, target: Path, overwrite: bool) -> None:
+    """Make `target` what `partial` is; a result that it replaces is left under the name of `partial`.
+
+    Raises:
+        UsageError: something appeared at `target` while the job ran; it is left as it is.
+    """
+    require_free(str(target), overwrite)
+    if overwrite and target.exists() and any(target.iterdir()):
         if not _exchange(partial, target):
             # No exchange on this system: for the moment between two renames there is no target.
             aside = partial.with_suffix(".old")
             os.rename(target, aside)
-            os.rename(partial, target)
+            try:
+                os.rename(partial, target)
+            except OSError:
+                os.rename(aside, target)
+                raise
             shutil.rmtree(aside)
         return
-    os.rename(partial, target)
+    try:
+        # Fails, as a whole, if the target has come to hold anything since it was looked at.
+        os.rename(partial, target)
+    except OSError as error:
+        raise UsageError(f"output directory {target} was taken while the job ran: {error.strerror}") from None
 
 
 def _exchange(left: Path, right: Path) -> bool:

@@ -16,7 +16,7 @@ def closed_form_epsilon(epsilon: float, reports: int, delta: float) -> float | N
         delta: in (0, 1).
 
     Privacy: (result, delta) for one report, replace-one, against who sees the shuffled reports only.
-    Reference: [J] Theorem 1, eq. (1) and (2), after Feldman, McMillan, Talwar 2021. Numerical bounds
+    Reference: [J] Theorem 1, eq. (1) and (2), after Feldman, McMillan, Talwar 2023. Numerical bounds
     (docs/mathematics.md section 7) are about four times tighter; this one is merely safe.
     """
     if not 0.0 < delta < 1.0:

@@ -123,8 +123,8 @@ def _sentences(campaign: Campaign, result: dict[str, Any], reports: int | None) 
         sentences.append(
             f"Discovery reports are not randomised: the auxiliary server reveals a value only when enough clients sent "
             f"it (about {part['clients_for_even_chance']} for an even chance), which is ({_up(part['epsilon'])}, "
-            f"{_up(part['delta'])})-private for {part['unit']}, {part['relation']}, if the auxiliary server is honest; "
-            "that server can test a value that it guesses."
+            f"{_up(part['delta'])})-private for {part['unit']}, {part['relation']}, if the shuffler and the auxiliary "
+            "server are honest; the auxiliary server can test a value that it guesses."
         )
     if "total" in result:
         total = result["total"]

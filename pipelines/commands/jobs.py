@@ -68,7 +68,7 @@ def shuffle(
     runner: RunnerOption = "FnApiRunner",
     as_json: JsonOption = False,
 ) -> None:
-    """Drop duplicates, cap each client, strip all metadata, permute; exit status 3 below the minimum batch.
+    """Cap each client, strip all metadata, drop duplicates, permute; exit status 3 below the minimum batch.
 
     Example: hushcount shuffle --campaign words.json --input encoded --out shuffled
     """

@@ -18,7 +18,7 @@ KEY = PrivateKey(bytes(range(32)))
 FORM = DiscoveryFormat(b"campaign binding", b"k" * 32, max_value_bytes=24)
 SEALER = Sealer(KEY.public_key)
 GOLDEN = (
-    "bae617d26f2ec4058aadf782b6fceccd7bce5fe6d91b9c3b3b58db7071aeae6e562292f03c6fba4959b059e1596a5493793a"
+    "bb5f51297f1b77e47d02d509d7f3b2a92bfafba9b1c53ed3b400ad273749f00f562292f03c6fba4959b059e1596a5493793a"
     "c26d9d1a1563ea91573166620e53a37ad7d8034c17f99763270fcf15cca070a9a004332cefa8918978c27d186b09694f6ff1"
     "f1a45b878ae8b405877b2502be0457b614dd30283633"
 )
@@ -102,7 +102,7 @@ def test_a_report_with_no_value_reveals_nothing() -> None:
 
 
 def test_control_characters_do_not_get_into_a_table() -> None:
-    for value in ("a\rb", "a\nb", "a\x00b", "\x1b[31m"):
+    for value in ("a\rb", "a\nb", "a\x00b", "\x1b[31m", "a\u2028b", "\u202egpj"):
         assert reveal(KEY, FORM, pair(value)) == ("control_character", None)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from hushcount.campaign import Campaign
 from hushcount.client import Client
@@ -85,7 +86,7 @@ CHANGES: dict[str, Any] = {
     "discovery": None,
     "keys.analyzer": [public(3)],
     "keys.analyzer.0": public(1, days=31),
-    "keys.aux_server": [public(2), public(4)],
+    "keys.aux_server": [public(4)],
 }
 
 
@@ -235,10 +236,22 @@ def test_a_client_refuses_an_expired_key_and_one_not_valid_yet(role: str, start:
             Client(campaign, WORDS).report("one")
 
 
-def test_clients_seal_to_the_newest_valid_key() -> None:
-    campaign = Campaign.model_validate(changed("keys.analyzer", [public(1, -9), public(5, -2), public(6, 3)]))
+def test_of_several_keys_the_newest_valid_one_is_chosen() -> None:
+    keys = tuple(PublicKeyPart.model_validate(key) for key in (public(1, -9), public(5, -2), public(6, 3)))
+    assert valid_key(keys) == keys[1]
+
+
+def test_a_campaign_has_one_key_of_each_role() -> None:
+    """Two would split the values that discovery counts, and the analyzer opens with one."""
+    for role in ("analyzer", "aux_server"):
+        with pytest.raises(ValidationError, match=f"keys.{role}: 2 keys, must be one"):
+            Campaign.model_validate(changed(f"keys.{role}", [public(5), public(6)]))
+
+
+def test_clients_seal_to_the_campaigns_key() -> None:
+    campaign = Campaign.model_validate(changed("keys.analyzer", [public(5)]))
     sealed = Client(campaign, WORDS).report("one")
-    assert [PrivateKey(bytes([secret]) * 32).open(sealed) is not None for secret in (1, 5, 6)] == [False, True, False]
+    assert [PrivateKey(bytes([secret]) * 32).open(sealed) is not None for secret in (1, 5)] == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,114 @@
+"""The privacy statement: units, relations, composition, and when nothing is claimed."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hushcount.campaign import Campaign
+from hushcount.privacy.amplification import closed_form_epsilon
+from hushcount.privacy.statement import statement
+from keys.store import PublicFile, create
+from pipelines.create import create_campaign
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> PublicFile:
+    return create(tmp_path_factory.mktemp("keys"), days=30, now=datetime.now(timezone.utc) - timedelta(days=1))
+
+
+def campaign(keys: PublicFile, cap: int = 1, relation: str | None = "replace-one", epsilon: float = 2.0) -> Campaign:
+    discovery = None if relation is None else {"epsilon": 0.5, "delta": 1e-7, "relation": relation}
+    return create_campaign(
+        "stated",
+        keys,
+        Path(),
+        mechanism="gcms",
+        epsilon=epsilon,
+        shuffle={"cap": cap, "minimum_batch": 5000, "delta": 1e-8},
+        discovery=discovery,
+    )
+
+
+def test_one_report_among_many(keys: PublicFile) -> None:
+    stated = statement(campaign(keys), 100_000)
+    one = closed_form_epsilon(stated["local"]["epsilon"], 100_000, 1e-8)
+    assert stated["local"]["epsilon"] <= 2.0
+    assert stated["shuffled"]["epsilon"] == stated["shuffled"]["epsilon_per_report"] == one
+    assert stated["shuffled"]["delta"] == 1e-8
+    assert stated["total"]["epsilon"] == one + 0.5
+    assert stated["total"]["delta"] == 1e-8 + 1e-7
+    assert {stated[name]["relation"] for name in ("local", "shuffled", "discovery", "total")} == {"replace-one"}
+
+
+def test_a_client_with_several_reports_pays_by_group_privacy(keys: PublicFile) -> None:
+    stated = statement(campaign(keys, cap=3), 100_000)
+    one = stated["shuffled"]["epsilon_per_report"]
+    assert stated["local"]["epsilon"] == 3 * stated["local"]["epsilon_per_report"]
+    assert stated["shuffled"]["epsilon"] == 3 * one
+    assert stated["shuffled"]["delta"] == pytest.approx(1e-8 * (1 + math.exp(one) + math.exp(2 * one)), rel=1e-12)
+    assert "at most 3 reports" in stated["unit"]
+
+
+def test_add_remove_counts_twice_in_a_total_under_replace_one(keys: PublicFile) -> None:
+    stated = statement(campaign(keys, relation="add-remove"), 100_000)
+    assert stated["discovery"]["relation"] == "add-remove"
+    assert stated["total"]["epsilon"] == stated["shuffled"]["epsilon"] + 2 * 0.5
+    assert stated["total"]["delta"] == stated["shuffled"]["delta"] + 2 * 1e-7
+
+
+@pytest.mark.parametrize(
+    ("reports", "epsilon"),
+    [(None, 2.0), (4999, 2.0), (5000, 12.0)],
+    ids=["not yet opened", "below the minimum batch", "too few for the theorem"],
+)
+def test_no_gain_is_claimed_where_none_is_known(keys: PublicFile, reports: int | None, epsilon: float) -> None:
+    stated = statement(campaign(keys, epsilon=epsilon), reports)
+    assert stated["shuffled"] is None
+    assert stated["total"]["epsilon"] == stated["local"]["epsilon"] + 0.5
+    assert not any("Mixed among" in sentence for sentence in stated["sentences"])
+
+
+def test_the_minimum_batch_itself_may_be_claimed(keys: PublicFile) -> None:
+    assert statement(campaign(keys), 5000)["shuffled"]["reports"] == 5000
+
+
+def test_only_what_the_campaign_carries_is_stated(keys: PublicFile) -> None:
+    frequency = statement(campaign(keys, relation=None), 100_000)
+    assert set(frequency) == {"unit", "relation", "sentences", "local", "shuffled"}
+    only = create_campaign("found", keys, Path(), discovery={"epsilon": 1.0, "delta": 1e-8})
+    stated = statement(only, None)
+    assert set(stated) == {"unit", "relation", "sentences", "discovery"}
+    assert len(stated["sentences"]) == 1
+
+
+def test_every_sentence_names_whom_it_relies_on(keys: PublicFile) -> None:
+    stated = statement(campaign(keys), 100_000)
+    local, shuffled, discovery, total = stated["sentences"]
+    assert "all parties together" in local
+    assert "if the shuffler is honest and those reports are" in shuffled
+    assert "if the shuffler and the auxiliary server are honest" in discovery
+    assert "can test a value that it guesses" in discovery
+    assert "pays for both" in total
+    for party in ("shuffler", "auxiliary server"):
+        assert party in stated["discovery"]["against"]
+
+
+def test_no_sentence_claims_more_than_its_figure(keys: PublicFile) -> None:
+    stated = statement(campaign(keys), 123_457)
+    for name, sentence in (("shuffled", stated["sentences"][1]), ("total", stated["sentences"][3])):
+        epsilon, delta = _printed_pair(sentence)
+        figure: dict[str, Any] = stated[name]
+        assert figure["epsilon"] <= epsilon < figure["epsilon"] * 1.001
+        assert figure["delta"] <= delta < figure["delta"] * 1.001
+    assert _printed_pair(stated["sentences"][2]) == (0.5, 1e-7)
+
+
+def _printed_pair(sentence: str) -> tuple[float, float]:
+    pair = next(part.split(")")[0] for part in sentence.split("(") if ", " in part and part[0].isdigit())
+    epsilon, delta = pair.split(", ")[:2]
+    return float(epsilon), float(delta)
