@@ -27,7 +27,7 @@ from pipelines.block_io import (
     of_stream_and_length,
     total_records,
 )
-from pipelines.counting import WriteCounts
+from pipelines.counting import WriteCounts, take_counts
 from pipelines.progress import bar
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY, require_free, staged
@@ -91,8 +91,7 @@ def analyze(
             progress = stack.enter_context(bar(console, "analyze", total_records(files), directory))
             pipeline = stack.enter_context(engine.pipeline("analyze"))
             _graph(pipeline, campaign, mechanism, reference, files, directory, progress)
-        sums = storage.read_json(storage.join(directory, ".counts.json"))
-        storage.remove(storage.join(directory, ".counts.json"))
+        sums = take_counts(directory)
         counts = counts_of(sums, ("reports",))
         tally = _gather(mechanism, storage.join(directory, ".tally"))
         accepted = counts["reports"].accepted
@@ -133,7 +132,7 @@ def _graph(
         (read["counts"], opened.counts)
         | "all counts" >> beam.Flatten()
         | "label" >> beam.Map(label, "reports")
-        | "counts" >> WriteCounts(storage.join(directory, ".counts.json"))
+        | "counts" >> WriteCounts(directory)
     )
     dead = (
         read["dead"] | "stream of dead" >> beam.Map(of_stream, "reports"),

@@ -9,13 +9,15 @@ from apache_beam.pvalue import PCollection
 
 from pipelines import storage
 
+_FILE = ".counts.json"
+
 
 class WriteCounts(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """(name, number) to one JSON file of sums."""
+    """(name, number) to one file of sums in a job's directory, for `take_counts`."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, directory: str) -> None:
         super().__init__()
-        self._path = path
+        self._path = storage.join(directory, _FILE)
 
     def expand(self, counts: PCollection) -> PCollection:
         return (
@@ -32,3 +34,11 @@ class _WriteCounts(beam.DoFn):
 
     def process(self, sums: dict[str, int]) -> None:
         storage.write_whole(self._path, [json.dumps(sums).encode()])
+
+
+def take_counts(directory: str) -> dict[str, int]:
+    """Return the sums that a job wrote to its directory, and remove their file."""
+    path = storage.join(directory, _FILE)
+    sums = storage.read_json(path)
+    storage.remove(path)
+    return sums

@@ -30,7 +30,7 @@ from pipelines.block_io import (
     of_stream_and_length,
     total_records,
 )
-from pipelines.counting import WriteCounts
+from pipelines.counting import WriteCounts, take_counts
 from pipelines.progress import bar
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY, require_free, staged
@@ -144,7 +144,7 @@ def _release_graph(
         (read["counts"], opened.counts)
         | "all counts" >> beam.Flatten()
         | "label" >> beam.Map(label, "discovery")
-        | "counts" >> WriteCounts(storage.join(directory, ".counts.json"))
+        | "counts" >> WriteCounts(directory)
     )
     dead = (
         read["dead"] | "stream of dead" >> beam.Map(of_stream, "discovery"),
@@ -181,16 +181,12 @@ def _reveal(
             | "records" >> beam.FlatMap(_records, record_bytes)
             | "reveal" >> beam.ParDo(Reveal(key, form)).with_outputs("counts", main="found")
         )
-        (
-            opened.found
-            | "gather" >> beam.combiners.ToList()
-            | "write found" >> beam.Map(_write_found, storage.join(directory, "found.csv"))
-        )
+        (opened.found | "gather" >> beam.combiners.ToList() | "write found" >> beam.Map(_write_found, directory))
         (
             (read["counts"], opened.counts)
             | "all counts" >> beam.Flatten()
             | "label" >> beam.Map(label, "discovery")
-            | "counts" >> WriteCounts(storage.join(directory, ".counts.json"))
+            | "counts" >> WriteCounts(directory)
         )
     bins = _counts(directory)
     pairs = StreamCounts(**released["streams"]["discovery"])
@@ -203,12 +199,9 @@ def _records(block: bytes, record_bytes: int) -> list[bytes]:
     return [block[start : start + record_bytes] for start in range(0, len(block), record_bytes)]
 
 
-def _write_found(found: list[str], path: str) -> None:
-    results.write_found(path.rpartition("/")[0], found)
+def _write_found(found: list[str], directory: str) -> None:
+    results.write_found(directory, found)
 
 
 def _counts(directory: str) -> StreamCounts:
-    path = storage.join(directory, ".counts.json")
-    sums = storage.read_json(path)
-    storage.remove(path)
-    return counts_of(sums, ("discovery",))["discovery"]
+    return counts_of(take_counts(directory), ("discovery",))["discovery"]

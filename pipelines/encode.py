@@ -24,7 +24,7 @@ from hushcount.randomness import SystemWords
 from hushcount.sealing import Octets, available_threads
 from pipelines import storage
 from pipelines.block_io import WriteShards
-from pipelines.counting import WriteCounts
+from pipelines.counting import WriteCounts, take_counts
 from pipelines.progress import bar, tick
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY, require_free, staged
@@ -79,8 +79,7 @@ def encode(
                 total,
                 progress,
             )
-        sums = storage.read_json(storage.join(directory, ".counts.json"))
-        storage.remove(storage.join(directory, ".counts.json"))
+        sums = take_counts(directory)
         summary = make_summary("encode", campaign, counts_of(sums, campaign.streams), None)
         if not summary["accepted"]:
             first = summary["streams"][campaign.streams[0]]["rejected"]
@@ -111,7 +110,7 @@ def _graph(
     files = max(1, -(-total // (_CHUNK_LINES * _CHUNKS_A_FILE)))
     for stream in campaign.streams:
         _write(encoded[stream], campaign, stream, directory, files)
-    encoded.counts | "counts" >> WriteCounts(storage.join(directory, ".counts.json"))
+    encoded.counts | "counts" >> WriteCounts(directory)
 
 
 def _write(envelopes: PCollection, campaign: Campaign, stream: Stream, directory: str, files: int) -> None:

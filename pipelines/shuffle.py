@@ -22,7 +22,7 @@ from pipelines.block_io import (
     of_stream,
     total_records,
 )
-from pipelines.counting import WriteCounts
+from pipelines.counting import WriteCounts, take_counts
 from pipelines.progress import bar
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY, require_free, staged
@@ -74,8 +74,7 @@ def shuffle(
             progress = stack.enter_context(bar(console, "shuffle", total, directory))
             pipeline = stack.enter_context(engine.pipeline("shuffle"))
             _graph(pipeline, campaign, files, directory, progress)
-        sums = storage.read_json(storage.join(directory, ".counts.json"))
-        storage.remove(storage.join(directory, ".counts.json"))
+        sums = take_counts(directory)
         counts = counts_of(sums, campaign.streams)
         floor = campaign.shuffle.minimum_batch
         if any(counted.accepted < floor for counted in counts.values()):
@@ -134,7 +133,7 @@ def _graph(
         counts.append(both | f"label {stream}" >> beam.Map(label, stream))
         dead.append(read["dead"] | f"stream of dead {stream}" >> beam.Map(of_stream, stream))
     summed = counts | "all counts" >> beam.Flatten()
-    summed | "counts" >> WriteCounts(storage.join(directory, ".counts.json"))
+    summed | "counts" >> WriteCounts(directory)
     enough = (
         summed
         | "sum for the floor" >> beam.CombinePerKey(sum)
