@@ -1,122 +1,299 @@
-"""The wire form of a report: fixed fields, each in the fewest whole bytes, little-endian, checked when read."""
+"""The wire form of a report: one integer below the number of distinct reports, in the fewest whole bytes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from hushcount import ranks
+from hushcount.randomness import WORD_VALUES
+from hushcount.ranks import Limbs
+
 Reports = npt.NDArray[Any]
 """A structured array, one element a report, its fields those of the mechanism's encoder and responder."""
+_TABLE_OCTETS = 64 << 20
+_CHUNK_LIMBS = 1 << 17
+"""Limbs that are worked on at once, so that they stay in the processor's cache."""
 
 
 @dataclass(frozen=True)
-class Field:
-    """One field of a report.
+class Number:
+    """One integer.
 
     Attributes:
-        name: its name in the structured array.
-        bound: values are in 0..bound-1.
-        count: how many values the field holds; a field of several values is a strictly ascending list.
-        least: the smallest allowed value.
+        name: its name in the structured array; there a uint32 if bound is at most 2**32, else a uint64.
+        bound: values are in least..bound-1; at most 2**62.
+        least: the smallest value.
     """
 
     name: str
     bound: int
-    count: int = 1
     least: int = 0
 
-    @property
-    def value_bytes(self) -> int:
-        """Whole bytes that hold one value."""
-        return max(1, ((self.bound - 1).bit_length() + 7) // 8)
+    def __post_init__(self) -> None:
+        if not 1 <= self.bound <= 1 << 62:
+            raise ValueError(f"bound of {self.name} is {self.bound}, must be in 1..2**62")
+        if not 0 <= self.least < self.bound:
+            raise ValueError(f"least of {self.name} is {self.least}, must be in 0..{self.bound - 1}")
 
     @property
-    def as_bitmap(self) -> bool:
-        """Whether a list is sent as one bit for each possible value, because that is shorter."""
-        return self.count > 1 and self.bitmap_bytes < self.count * self.value_bytes
+    def values(self) -> int:
+        """How many values there are."""
+        return self.bound - self.least
+
+
+@dataclass(frozen=True)
+class SubsetOf:
+    """Distinct integers, as a strictly ascending list.
+
+    On the wire it is the list's rank among all of its length (`ranks.rank`). Where the table that ranking takes exceeds
+    64 MiB (`ranks.table_octets`) it is a bitmap instead, `bound` bits of which `count` are set: quick at any size, but
+    longer, 26,000 bits against 21,832 for 6,993 of 26,000.
+
+    Attributes:
+        name: its name in the structured array; there uint16[count] if bound is at most 65536, else uint32[count].
+        bound: values are in 0..bound-1; at most 2**32.
+        count: how many, 1..bound.
+    """
+
+    name: str
+    bound: int
+    count: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.bound <= 1 << 32:
+            raise ValueError(f"bound of {self.name} is {self.bound}, must be in 1..2**32")
+        if not 1 <= self.count <= self.bound:
+            raise ValueError(f"count of {self.name} is {self.count}, must be in 1..{self.bound}")
 
     @property
-    def bitmap_bytes(self) -> int:
-        return (self.bound + 7) // 8
+    def values(self) -> int:
+        """How many lists there are, `C(bound, count)`."""
+        return ranks.subset_values(self.bound, self.count)
 
     @property
-    def wire_bytes(self) -> int:
-        """Bytes of the whole field on the wire."""
-        return self.bitmap_bytes if self.as_bitmap else self.count * self.value_bytes
+    def ranked(self) -> bool:
+        """Whether it goes as its rank, not as a bitmap."""
+        return ranks.table_octets(self.bound, self.count, _TABLE_OCTETS) <= _TABLE_OCTETS
+
+
+@dataclass(frozen=True)
+class Bits:
+    """Independent bits.
+
+    Attributes:
+        name: its name in the structured array; there uint8[(count+7)//8], bit i in place i%8 of byte i//8, and zeros
+            behind the last bit.
+        count: how many, at least 1.
+    """
+
+    name: str
+    count: int
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise ValueError(f"count of {self.name} is {self.count}, must be at least 1 bit")
+
+    @property
+    def values(self) -> int:
+        """How many values all bits together have, `2**count`."""
+        return 1 << self.count
+
+
+Field: TypeAlias = Number | SubsetOf | Bits
 
 
 def report_dtype(fields: Sequence[Field]) -> np.dtype[Any]:
     """Return the structured dtype that holds these fields in memory."""
-    return np.dtype(
-        [
-            (field.name, "<u4" if field.bound <= 1 << 32 else "<u8", (field.count,) if field.count > 1 else ())
-            for field in fields
-        ]
-    )
+    return np.dtype([(field.name, *_in_memory(field)) for field in fields])
+
+
+def report_values(fields: Sequence[Field]) -> int:
+    """Return the number of distinct reports."""
+    return math.prod(field.values for field in fields)
+
+
+def report_bits(fields: Sequence[Field]) -> float:
+    """Return the binary logarithm of the number of distinct reports: what no encoding of one length can go below."""
+    return math.log2(report_values(fields))
+
+
+def report_codes(fields: Sequence[Field]) -> int:
+    """Return the number that the integer of a report is below.
+
+    The number of distinct reports; more only where a subset goes as a bitmap, some of which are not its reports.
+
+    Raises:
+        ValueError: more than one of the fields is a subset or bits.
+    """
+    return _layout(fields).codes
+
+
+def report_bytes(fields: Sequence[Field]) -> int:
+    """Return the length of every report on the wire, the fewest whole bytes that hold its integer.
+
+    Raises:
+        ValueError: more than one of the fields is a subset or bits.
+    """
+    return _layout(fields).octets
 
 
 def pack(fields: Sequence[Field], reports: Reports) -> npt.NDArray[np.uint8]:
-    """Return uint8[n, L]: the wire bytes of each report, the same length for all."""
-    columns = [
-        _pack_bitmap(field, reports[field.name]) if field.as_bitmap else _pack_values(field, reports[field.name])
-        for field in fields
-    ]
-    return np.concatenate(columns, axis=1)
+    """Return the wire form of reports: for each its integer, little-endian.
 
+    Number fields are the integer's digits, the first field the least significant, a digit being the value less the
+    least value. The rank of a subset, or the bitmap of a subset or of bits, is the part above all digits. Every report
+    has one integer, and every integer below the number of reports is that of one, except for bitmaps of another count.
 
-def unpack(fields: Sequence[Field], wire: npt.NDArray[np.uint8]) -> tuple[Reports, npt.NDArray[np.bool_]]:
-    """Return the reports in uint8[n, L] and which of them are well formed.
+    Args:
+        fields: at most one of them a subset or bits.
+        reports: well-formed ones, report[n].
 
-    Well formed: every value in its range, lists strictly ascending, padding bits zero. What a report that is not well
-    formed holds is unspecified.
+    Returns:
+        uint8[n, report_bytes].
 
     Raises:
-        ValueError: the second axis is not the length that these fields have.
+        ValueError: more than one of the fields is a subset or bits.
     """
-    length = sum(field.wire_bytes for field in fields)
-    if wire.ndim != 2 or wire.shape[1] != length:
-        raise ValueError(f"wire has shape {wire.shape}, must be (n, {length})")
-    reports = np.zeros(len(wire), dtype=report_dtype(fields))
-    valid = np.ones(len(wire), dtype=np.bool_)
-    offset = 0
-    for field in fields:
-        column = wire[:, offset : offset + field.wire_bytes]
-        offset += field.wire_bytes
-        values, good = _unpack_bitmap(field, column) if field.as_bitmap else _unpack_values(field, column)
-        valid &= good
-        reports[field.name] = values if field.count > 1 else values[:, 0]
+    layout = _layout(fields)
+    octets = np.empty((len(reports), layout.octets), dtype=np.uint8)
+    for start in range(0, len(reports), layout.rows):
+        octets[start : start + layout.rows] = _pack(layout, reports[start : start + layout.rows])
+    return octets
+
+
+def unpack(fields: Sequence[Field], octets: npt.NDArray[np.uint8]) -> tuple[Reports, npt.NDArray[np.bool_]]:
+    """Return the reports of uint8[n, report_bytes] and bool[n], which of them are well formed: the inverse of `pack`.
+
+    What a report that is not well formed holds is unspecified, but within the bounds of its fields.
+
+    Raises:
+        ValueError: the second axis is not the length that these fields have, or more than one of the fields is a
+            subset or bits.
+    """
+    layout = _layout(fields)
+    if octets.ndim != 2 or octets.shape[1] != layout.octets:
+        raise ValueError(f"octets have shape {octets.shape}, must be (n, {layout.octets})")
+    reports = np.zeros(len(octets), dtype=report_dtype(fields))
+    valid = np.empty(len(octets), dtype=np.bool_)
+    for start in range(0, len(octets), layout.rows):
+        part = slice(start, start + layout.rows)
+        valid[part] = _unpack(layout, octets[part], reports[part])
     return reports, valid
 
 
-def _pack_values(field: Field, values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    wide = np.ascontiguousarray(values.reshape(len(values), field.count), dtype="<u8")
-    octets = wide.view(np.uint8).reshape(len(values), field.count, 8)[:, :, : field.value_bytes]
-    return octets.reshape(len(values), field.wire_bytes)
+@dataclass(frozen=True)
+class _Layout:
+    """Where the fields are in the integer.
+
+    Attributes:
+        numbers: from the least significant on.
+        big: the subset or the bits above them, if there is one.
+        codes: the integer is below it.
+    """
+
+    numbers: tuple[Number, ...]
+    big: SubsetOf | Bits | None
+    codes: int
+
+    @property
+    def octets(self) -> int:
+        return ((self.codes - 1).bit_length() + 7) // 8
+
+    @property
+    def limbs(self) -> int:
+        return ranks.limbs_below(self.codes)
+
+    @property
+    def rows(self) -> int:
+        """How many reports to take at once."""
+        return max(1, _CHUNK_LIMBS // self.limbs)
 
 
-def _unpack_values(field: Field, column: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-    octets = np.zeros((len(column), field.count, 8), dtype=np.uint8)
-    octets[:, :, : field.value_bytes] = column.reshape(len(column), field.count, field.value_bytes)
-    values: npt.NDArray[np.uint64] = octets.reshape(len(column), field.count * 8).view("<u8")
-    in_range = (values >= field.least) & (values < field.bound)
-    in_range[:, 1:] &= values[:, 1:] > values[:, :-1]
-    good: npt.NDArray[np.bool_] = np.logical_and.reduce(in_range, axis=1)
-    return values, good
+def _layout(fields: Sequence[Field]) -> _Layout:
+    big = [field for field in fields if not isinstance(field, Number)]
+    if len(big) > 1:
+        raise ValueError(f"subsets and bits are {[field.name for field in big]}, must be one field at most")
+    numbers = tuple(field for field in fields if isinstance(field, Number))
+    codes = math.prod(number.values for number in numbers) * math.prod(_codes(field) for field in big)
+    return _Layout(numbers, big[0] if big else None, codes)
 
 
-def _pack_bitmap(field: Field, values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    bits = np.zeros((len(values), field.bitmap_bytes * 8), dtype=np.uint8)
-    np.put_along_axis(bits, values.astype(np.intp), 1, axis=1)
-    return np.packbits(bits, axis=1, bitorder="little")
+def _codes(field: SubsetOf | Bits) -> int:
+    return field.values if isinstance(field, Bits) or field.ranked else 1 << field.bound
 
 
-def _unpack_bitmap(field: Field, column: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-    bits = np.unpackbits(column, axis=1, bitorder="little")
-    good = (bits.sum(axis=1) == field.count) & ~bits[:, field.bound :].any(axis=1)
-    values = np.zeros((len(column), field.count), dtype=np.uint64)
-    values[good] = np.nonzero(bits[good])[1].reshape(-1, field.count)
-    return values, good
+def _in_memory(field: Field) -> tuple[str, tuple[int, ...]]:
+    if isinstance(field, Number):
+        return ("<u4" if field.bound <= 1 << 32 else "<u8"), ()
+    if isinstance(field, SubsetOf):
+        return ("<u2" if field.bound <= 1 << 16 else "<u4"), (field.count,)
+    return "u1", ((field.count + 7) // 8,)
+
+
+def _pack(layout: _Layout, reports: Reports) -> npt.NDArray[np.uint8]:
+    integers = np.zeros((layout.limbs, len(reports)), dtype=np.uint64)
+    if layout.big is not None:
+        above = _big_part(layout.big, reports[layout.big.name])
+        integers[: len(above)] = above
+    digits = {number: reports[number.name].astype(np.uint64) - np.uint64(number.least) for number in layout.numbers}
+    if layout.codes > WORD_VALUES:
+        for number in reversed(layout.numbers):
+            ranks.multiply_add(integers, number.values, digits[number])
+    else:
+        words = ranks.to_words(integers)
+        for number in reversed(layout.numbers):
+            words = words * np.uint64(number.values) + digits[number]
+        integers = ranks.from_words(words, layout.limbs)
+    return ranks.to_octets(integers, layout.octets)
+
+
+def _unpack(layout: _Layout, octets: npt.NDArray[np.uint8], reports: Reports) -> npt.NDArray[np.bool_]:
+    """Fill in the reports, zeros so far, and return which are well formed; the others' integers are taken for 0."""
+    integers = ranks.from_octets(octets, layout.limbs)
+    valid = ranks.are_below(integers, layout.codes)
+    integers[:, ~valid] = 0
+    if layout.codes > WORD_VALUES:
+        for number in layout.numbers:
+            reports[number.name] = ranks.divide(integers, number.values) + np.uint64(number.least)
+    else:
+        words = ranks.to_words(integers)
+        for number in layout.numbers:
+            above = words // np.uint64(number.values)
+            reports[number.name] = words - above * np.uint64(number.values) + np.uint64(number.least)
+            words = above
+        integers = ranks.from_words(words, layout.limbs)
+    if layout.big is not None:
+        above = integers[: ranks.limbs_below(_codes(layout.big))]
+        valid &= _fill_big(layout.big, above, reports[layout.big.name])
+    return valid
+
+
+def _big_part(field: SubsetOf | Bits, column: npt.NDArray[Any]) -> Limbs:
+    limbs = ranks.limbs_below(_codes(field))
+    if isinstance(field, Bits):
+        return ranks.from_octets(column, limbs)
+    if field.ranked:
+        return ranks.rank(field.bound, column)
+    bits = np.zeros((len(column), field.bound), dtype=np.uint8)
+    np.put_along_axis(bits, column.astype(np.intp), 1, axis=1)
+    return ranks.from_octets(np.packbits(bits, axis=1, bitorder="little"), limbs)
+
+
+def _fill_big(field: SubsetOf | Bits, integers: Limbs, column: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    if isinstance(field, SubsetOf) and field.ranked:
+        column[:] = ranks.unrank(field.bound, field.count, integers)
+        return np.ones(len(column), dtype=np.bool_)
+    if isinstance(field, Bits):
+        column[:] = ranks.to_octets(integers, column.shape[1])
+        return np.ones(len(column), dtype=np.bool_)
+    octets = ranks.to_octets(integers, (field.bound + 7) // 8)
+    bits = np.unpackbits(octets, axis=1, count=field.bound, bitorder="little")
+    good: npt.NDArray[np.bool_] = bits.sum(axis=1) == field.count
+    column[good] = np.nonzero(bits[good])[1].reshape(-1, field.count)
+    return good
