@@ -7,7 +7,7 @@ rounded down, toward less loss, and every stated epsilon is that of the rounded 
 from __future__ import annotations
 
 import math
-from decimal import ROUND_FLOOR, Decimal, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -39,9 +39,13 @@ def spending_threshold(epsilon: float, width: int, size: int) -> int:
     Reference: docs/mathematics.md section 3, subset; [J] Theorem 2 solved for p.
     """
     require_epsilon(epsilon)
+    return _spending(Decimal(epsilon), width, size)
+
+
+def _spending(epsilon: Decimal, width: int, size: int) -> int:
     with localcontext() as context:
         context.prec = _DIGITS
-        weight = Decimal(epsilon).exp() * size
+        weight = epsilon.exp() * size
         share = weight / (weight + (width - size))
         return int((share * WORD_VALUES).to_integral_value(rounding=ROUND_FLOOR))
 
@@ -59,6 +63,38 @@ def probability_threshold(probability: float, name: str = "probability") -> int:
     return math.floor(Fraction(probability) * WORD_VALUES)
 
 
+def symmetric_threshold(epsilon: float) -> int:
+    """Return the threshold of `p = e^(epsilon/2) / (e^(epsilon/2) + 1)`: a bit kept as it is with p, turned with 1-p.
+
+    Two items differ in two bits, so that their losses add up to epsilon; rounded down, toward less.
+    """
+    require_epsilon(epsilon)
+    return _spending(Decimal(epsilon) / 2, 2, 1)
+
+
+def spending_flip(epsilon: float, keep: int) -> int:
+    """Return the least threshold of q whose odds are at least those of p over `e`: with p it spends epsilon at most.
+
+    Args:
+        epsilon: the local budget, in (0, 40].
+        keep: threshold of p, 1..2**64-1.
+    """
+    require_epsilon(epsilon)
+    if not 0 < keep < WORD_VALUES:
+        raise ValueError(f"p is {keep / WORD_VALUES:.6g}, must be above 0 and below 1")
+    with localcontext() as context:
+        context.prec = _DIGITS
+        odds = Decimal(keep) / (WORD_VALUES - keep) / Decimal(epsilon).exp()
+        return int((odds / (1 + odds) * WORD_VALUES).to_integral_value(rounding=ROUND_CEILING))
+
+
+def odds_ratio(keep: int, flip: int) -> float:
+    """Return `ln(p (1-q) / (q (1-p)))` of two thresholds, rounded up to the next float: the loss of unary responses."""
+    with localcontext() as context:
+        context.prec = _DIGITS
+        return _rounded_up((Decimal(keep * (WORD_VALUES - flip)) / Decimal(flip * (WORD_VALUES - keep))).ln())
+
+
 def epsilon_spent(threshold: int, width: int, size: int) -> float:
     """Return `ln(p(m-s) / ((1-p)s))` of the rounded probability, rounded up to the next float.
 
@@ -68,6 +104,9 @@ def epsilon_spent(threshold: int, width: int, size: int) -> float:
         context.prec = _DIGITS
         numerator = Decimal(threshold * (width - size))
         denominator = Decimal((WORD_VALUES - threshold) * size)
-        exact = (numerator / denominator).ln()
-        nearest = float(exact)
-        return nearest if Decimal(nearest) >= exact else math.nextafter(nearest, math.inf)
+        return _rounded_up((numerator / denominator).ln())
+
+
+def _rounded_up(exact: Decimal) -> float:
+    nearest = float(exact)
+    return nearest if Decimal(nearest) >= exact else math.nextafter(nearest, math.inf)

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hushcount.probability import epsilon_spent, probability_threshold, require_epsilon, spending_threshold
+from hushcount.probability import (
+    epsilon_spent,
+    probability_threshold,
+    require_epsilon,
+    spending_flip,
+    spending_probability,
+    spending_threshold,
+    symmetric_threshold,
+)
 from hushcount.randomness import WORD_VALUES
 
 epsilons = st.floats(1e-3, 40.0)
@@ -62,6 +70,25 @@ def test_a_fair_coin_is_half_of_all_words() -> None:
     assert spending_threshold(math.log(3.0), 4, 1) == pytest.approx(WORD_VALUES // 2, rel=1e-15)
 
 
+@given(epsilon=st.floats(1e-3, 15.0), width=widths, data=st.data())
+def test_plans_use_the_same_probability_in_floating_point(epsilon: float, width: int, data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, width - 1))
+    exact = spending_threshold(epsilon, width, size) / WORD_VALUES
+    assert float(spending_probability(epsilon, width, size)) == pytest.approx(exact, rel=1e-14)
+
+
+def test_two_cells_of_one_are_bits_that_are_kept_or_turned() -> None:
+    # Two items differ in two bits, each with half of the budget; in randomised response they differ in one cell.
+    for epsilon in (0.1, 1.0, 7.0):
+        assert symmetric_threshold(2.0 * epsilon) == spending_threshold(epsilon, 2, 1)
+
+
+@pytest.mark.parametrize("keep", [0, WORD_VALUES])
+def test_a_bit_that_is_certain_has_no_odds(keep: int) -> None:
+    with pytest.raises(ValueError, match=rf"p is {keep >> 64}, must be above 0 and below 1"):
+        spending_flip(1.0, keep)
+
+
 @given(probability=st.floats(0.0, 1.0))
 def test_a_given_probability_is_rounded_down(probability: float) -> None:
     threshold = probability_threshold(probability)
@@ -78,5 +105,8 @@ def test_what_is_no_probability_raises(probability: float) -> None:
 def test_what_is_no_budget_raises(epsilon: float) -> None:
     with pytest.raises(ValueError, match=rf"budget is {epsilon}, must be a finite number in \[0.0001, 40.0\]"):
         require_epsilon(epsilon, "budget")
+    for threshold in (lambda: spending_threshold(epsilon, 4, 1), lambda: symmetric_threshold(epsilon)):
+        with pytest.raises(ValueError, match=rf"epsilon is {epsilon}"):
+            threshold()
     with pytest.raises(ValueError, match=rf"epsilon is {epsilon}"):
-        spending_threshold(epsilon, 4, 1)
+        spending_flip(epsilon, 1 << 63)

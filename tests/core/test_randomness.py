@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
-from hushcount.randomness import WORD_VALUES, SystemWords, below, distinct_words, permutation, uniform
+from hushcount.randomness import WORD_VALUES, SystemWords, below, distinct_words, event_bits, permutation, uniform
 from tests.support.listed import ListedWords
-from tests.support.statistics import FAILURE, chi_square_p
+from tests.support.statistics import FAILURE, chi_square_p, deviations
 from tests.support.words import SeededWords
 
 LARGEST = WORD_VALUES - 1
@@ -39,6 +40,96 @@ def test_below_takes_one_word_an_event_whatever_the_threshold(threshold: int) ->
 def test_below_refuses_what_is_no_probability(threshold: int) -> None:
     with pytest.raises(ValueError, match=rf"threshold is {threshold}, must be in 0\.\.2\*\*64"):
         below(threshold, 1, ListedWords([0]))
+
+
+# Many events at once: each bit of a word compares a number of its own with the threshold, digit by digit
+
+
+def words_of_numbers(numbers: list[int], threshold: int) -> list[int]:
+    """Return the words that give the 64 events these 64-bit numbers: a digit a word, and then what is undecided."""
+    digits = [
+        sum((number >> digit & 1) << place for place, number in enumerate(numbers)) for digit in range(63, 55, -1)
+    ]
+    # The lowest eight bits of a word that decides are of no use.
+    late = [(number << 8) % WORD_VALUES | 0xA5 for number in numbers if number >> 56 == threshold >> 56]
+    return digits + late
+
+
+@given(threshold=st.integers(1, LARGEST), data=st.data())
+def test_events_are_those_of_full_numbers_below_the_threshold(threshold: int, data: st.DataObject) -> None:
+    near = st.integers(max(0, threshold - 3), min(LARGEST, threshold + 3))
+    same_top = st.integers(0, (1 << 56) - 1).map(lambda low: threshold >> 56 << 56 | low)
+    numbers = data.draw(st.lists(st.integers(0, LARGEST) | near | same_top, min_size=64, max_size=64))
+    source = ListedWords(words_of_numbers(numbers, threshold))
+    (found,) = event_bits(threshold, 1, source).tolist()
+    assert found == sum((number < threshold) << place for place, number in enumerate(numbers))
+    assert source.used == 8 + sum(number >> 56 == threshold >> 56 for number in numbers)
+
+
+def test_events_of_many_words_keep_their_places() -> None:
+    # Digit words come for all words together, late ones in the order of words and bits.
+    threshold = 3 << 56 | 77
+    numbers = [
+        [(3 << 56 | 77) - (bit % 2) if bit % 3 else bit << 56 for bit in range(turn, turn + 64)] for turn in range(5)
+    ]
+    separate = [words_of_numbers(own, threshold) for own in numbers]
+    digits = [words[digit] for digit in range(8) for words in separate]
+    source = ListedWords(digits + [word for words in separate for word in words[8:]])
+    expected = [sum((number < threshold) << place for place, number in enumerate(own)) for own in numbers]
+    assert event_bits(threshold, 5, source).tolist() == expected
+
+
+def bits_set_p(drawn: np.ndarray, p: float) -> float:
+    """Return the p-value of how many bits are set in each word, Binomial(64, p); rare numbers are put together."""
+    counts = np.bincount(np.unpackbits(drawn.view(np.uint8)).reshape(-1, 64).sum(axis=1), minlength=65)
+    law = stats.binom.pmf(np.arange(65), 64, p)
+    common = law * len(drawn) >= 50
+    tail = np.array([law[~common].sum()])
+    if tail * len(drawn) < 50:
+        # What is too rare to be tested goes to the most frequent number.
+        law[np.argmax(law)] += tail[0]
+        counts[np.argmax(law)] += counts[~common].sum()
+        return chi_square_p(counts[common], law[common])
+    return chi_square_p(np.append(counts[common], counts[~common].sum()), np.append(law[common], tail))
+
+
+AWKWARD = [
+    (1 << 56) - 1,
+    (1 << 56) + 1,
+    1 << 63,
+    (1 << 63) - 1,
+    0x5555555555555555,
+    0xFF00000000000001,
+    0xE1D2C3B4A5968778,
+]
+
+
+@pytest.mark.parametrize("threshold", AWKWARD, ids=hex)
+def test_events_have_the_probability_of_the_threshold_and_are_independent(threshold: int) -> None:
+    # Chi-square at FAILURE; 10 % more or less is rejected. Every place of a word by itself: normal bounds, FAILURE.
+    count = 60_000
+    drawn, p = event_bits(threshold, count, SystemWords()), threshold / WORD_VALUES
+    assert bits_set_p(drawn, p) >= FAILURE
+    for other in (0.9 * p, 1.1 * p) if p < 0.9 else (1.0 - 1.3 * (1.0 - p), 1.0 - 0.7 * (1.0 - p)):
+        assert bits_set_p(drawn, other) < FAILURE
+    ones = np.unpackbits(drawn.view(np.uint8), bitorder="little").reshape(count, 64).sum(axis=0)
+    assert np.abs(ones - count * p).max() <= deviations(64) * np.sqrt(count * p * (1 - p)) + 5.0
+
+
+def test_events_next_to_impossible_do_not_happen_and_next_to_certain_ones_do() -> None:
+    # Fails with probability 2 * 64 * 10,000 / 2**64.
+    assert not event_bits(1, 10_000, SystemWords()).any()
+    assert np.all(event_bits(LARGEST, 10_000, SystemWords()) == np.uint64(LARGEST))
+
+
+def test_no_events_are_no_words() -> None:
+    assert event_bits(5, 0, ListedWords([])).shape == (0,)
+
+
+@pytest.mark.parametrize("threshold", [0, -1, WORD_VALUES])
+def test_events_refuse_what_needs_no_draw(threshold: int) -> None:
+    with pytest.raises(ValueError, match=rf"threshold is {threshold}, must be in 1\.\.2\*\*64-1"):
+        event_bits(threshold, 1, ListedWords([0]))
 
 
 @given(bound=st.integers(2, LARGEST))
@@ -117,16 +208,35 @@ def test_distinct_words_have_no_tie() -> None:
     assert distinct_words(2, ListedWords([4, 4, 4, 4, 4, 8])).tolist() == [4, 8]
 
 
-def test_system_words_are_fresh_writable_and_of_full_range() -> None:
-    one, other = SystemWords().words(1000), SystemWords().words(1000)
+SMALL, EXPANDED, SEVERAL = 100, 1000, (1 << 21) + 1000
+"""Requests that go to the system itself, that are expanded from one key, and from more than one."""
+
+
+@pytest.mark.parametrize("count", [SMALL, EXPANDED, SEVERAL])
+def test_system_words_are_fresh_writable_and_of_full_range(count: int) -> None:
+    one, other = SystemWords().words(count), SystemWords().words(count)
     assert one.dtype == np.uint64
+    assert len(one) == len(other) == count
     assert one.flags.writeable
-    assert not np.isin(one, other).any()  # fails with probability 1e6 / 2**64
-    assert one.max() >= 1 << 63  # fails with probability 2**-1000
+    # The beginnings of both requests and what their last keys made: two words equal with probability 2**-42 at most.
+    ends = [part for drawn in (one, other) for part in (drawn[:100], drawn[100:][-900:])]
+    assert len(np.unique(np.concatenate(ends))) == 2 * min(count, 1000)
+    assert one.max() >= 1 << 63  # fails with probability 2**-100 at most
+
+
+def test_no_system_words_are_none() -> None:
     assert SystemWords().words(0).shape == (0,)
 
 
-def test_every_bit_of_a_system_word_is_fair() -> None:
-    drawn = SystemWords().words(40_000)
+@pytest.mark.parametrize("count", [127, 128, 129])
+def test_requests_around_the_size_that_is_expanded_are_whole(count: int) -> None:
+    drawn = [SystemWords().words(count) for _ in range(50)]
+    assert {len(words) for words in drawn} == {count}
+    assert len(np.unique(np.concatenate(drawn))) == 50 * count  # fails with probability 2e7 / 2**64
+
+
+@pytest.mark.parametrize("count", [SMALL, EXPANDED])
+def test_every_bit_of_a_system_word_is_fair(count: int) -> None:
+    drawn = np.concatenate([SystemWords().words(count) for _ in range(40_000 // count)])
     ones = np.array([int(((drawn >> np.uint64(bit)) & np.uint64(1)).sum()) for bit in range(64)])
     assert np.abs(ones - 20_000).max() <= 6.0 * 100  # 64 bits at six deviations of sqrt(n)/2: 1.3e-7
