@@ -9,22 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 from hushcount import fields as wire
-from hushcount.encoders.base import Counts, Encoder
+from hushcount.encoders.base import BlockEncoder, Encoder, PoolEncoder
 from hushcount.estimates import Estimate, FloatArray
 from hushcount.fields import Field, Reports
-from hushcount.randomness import WORD_VALUES, UInt64Array, Words
-from hushcount.responders.base import Responder
+from hushcount.randomness import UInt64Array, Words
+from hushcount.responders.base import Counts, Responder
 from hushcount.tally import Tally
-from hushcount.variance import Numbers, SupportLaw
+from hushcount.variance import Numbers, SupportLaw, opposing, supporting
 
 
 @dataclass(frozen=True)
 class Mechanism:
     """A frequency oracle: public parameters only, equal by value, small when pickled.
 
-    `p*` and `q*` are the probabilities that a report supports its own and another item. For each of them
-    `share = (C/n - q*) / (p* - q*)` is unbiased, C the number of reports that support the item: one estimator for the
-    whole grid ([J] eq. (4) is this with `q* = p/m + q(1 - 1/m)`).
+    A report adds a score to every item, with mean `p*` for the item that its client holds and `q*` for any other:
+    `count = (C - n q*) / (p* - q*)` is unbiased, C the sum of an item's scores: one estimator for the whole grid
+    ([J] eq. (4) is this with `q* = p/m + q(1 - 1/m)`). A score is 1 for an item that the report supports, else 0; with
+    blocks of items, -1 for one that it opposes.
 
     Args:
         encoder: in which cell an item falls.
@@ -55,35 +56,35 @@ class Mechanism:
         return wire.report_dtype(self.fields)
 
     @property
+    def report_bits(self) -> float:
+        """The information in a report: the binary logarithm of how many there are."""
+        return wire.report_bits(self.fields)
+
+    @property
     def report_bytes(self) -> int:
         """The length of every report on the wire, before sealing."""
-        return sum(field.wire_bytes for field in self.fields)
-
-    @property
-    def p(self) -> float:
-        """The probability that a report supports its own cell."""
-        return self.responder.keep / WORD_VALUES
-
-    @property
-    def q(self) -> float:
-        """The probability that a report supports another given cell: `(s-p)/(m-1)`, [J] eq. (3)."""
-        return (self.responder.support_size - self.p) / (self.responder.width - 1)
+        return wire.report_bytes(self.fields)
 
     @property
     def law(self) -> SupportLaw:
-        """The probabilities that estimates and variances follow from."""
-        pool = self.encoder.pool
-        return SupportLaw(self.p, self.q, float(self.encoder.collision), np.inf if pool is None else pool)
+        """The law of one report's scores, which estimates and variances follow from."""
+        p, q = self.responder.p, self.responder.q
+        if self.encoder.blocks > 1:
+            return opposing(p, q)
+        clash = 0.0
+        if isinstance(self.encoder, PoolEncoder) and self.encoder.pool is not None:
+            clash = 1.0 / (self.encoder.pool * (self.encoder.pool_cells - 1))
+        return supporting(p, q, float(self.encoder.collision), clash)
 
     @property
     def p_star(self) -> float:
-        """The probability that a report supports its own item."""
-        return self.p
+        """The mean score that a report adds to its own item; the probability that it supports it."""
+        return float(self.law.own)
 
     @property
     def q_star(self) -> float:
-        """The probability that a report supports another given item, over the function drawn as well."""
-        return float(self.law.q_star)
+        """The mean score that it adds to another item, over the function drawn as well."""
+        return float(self.law.other)
 
     def encode(self, items: UInt64Array, words: Words) -> Reports:
         """Privatise one item for each client.
@@ -106,6 +107,10 @@ class Mechanism:
         cells = self.encoder.cell(reports, items)
         return self.responder.log_prob(reports, cells) - self.encoder.log_functions()
 
+    def supports(self, reports: Reports, items: UInt64Array) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: whether each report supports the item of the same row."""
+        return self.responder.supports(reports, self.encoder.cell(reports, items))
+
     def pack(self, reports: Reports) -> npt.NDArray[np.uint8]:
         """Return uint8[n, report_bytes], the wire form."""
         return wire.pack(self.fields, reports)
@@ -122,6 +127,19 @@ class Mechanism:
         """Add well-formed reports to `tally` in place; integers only, so any sharding gives the identical tally."""
         self.encoder.accumulate(tally, self.responder, reports, items)
 
+    def counts(self, tally: Tally, items: UInt64Array) -> FloatArray:
+        """Return float64[c]: the unbiased estimates of `estimate`, without their errors.
+
+        Raises:
+            ValueError: the tally is empty, or an item is outside what it was made for.
+        """
+        n = tally.reports
+        if n < 1:
+            raise ValueError(f"reports is {n}, must be at least 1 to estimate anything")
+        scores = self.encoder.scores(tally.counts, tally.items, items)
+        law = self.law
+        return np.asarray((scores - n * float(law.other)) / float(law.gain), dtype=np.float64)
+
     def estimate(self, tally: Tally, items: UInt64Array) -> Estimate:
         """Estimate how many of the tally's reports hold each item.
 
@@ -133,24 +151,24 @@ class Mechanism:
             ValueError: the tally is empty, or an item is outside what it was made for.
         """
         n = tally.reports
-        if n < 1:
-            raise ValueError(f"reports is {n}, must be at least 1 to estimate anything")
-        support = self.encoder.support_counts(tally.counts, tally.items, items)
-        count = np.asarray((support - n * self.q_star) / (self.p_star - self.q_star), dtype=np.float64)
+        count = self.counts(tally, items)
         held = np.clip(count, 0.0, n)
-        noise = np.sqrt(self.variance(n, held / n))
-        if self.encoder.pool is None:
-            return Estimate(count, noise, np.zeros(len(items)))
+        near = self._near(tally, items, held / n)
+        noise = np.sqrt(self.variance(n, held / n, near))
+        null = np.sqrt(self.variance(n, 0.0, None if near is None else near + held / n)) * np.ones(len(items))
+        if not isinstance(self.encoder, PoolEncoder):
+            return Estimate(count, noise, np.zeros(len(items)), null)
         # Others hold at least one report each, so their squares add up to no less than their number.
         others = np.maximum(self.sum_of_squares(tally) - held**2, n - held)
-        return Estimate(count, noise, np.sqrt(self.collision_variance(others)))
+        return Estimate(count, noise, np.sqrt(self.collision_variance(others)), null)
 
-    def variance(self, n: int, share: Numbers) -> FloatArray:
+    def variance(self, n: int, share: Numbers, near: Numbers | None = None) -> FloatArray:
         """Return the variance of an estimated count by randomisation, in users squared, exact: `SupportLaw.noise`.
 
-        Collisions in a pool are no noise and not part of it, see `collision_variance`.
+        Collisions in a pool are no noise and not part of it, see `collision_variance`. With blocks of items it
+        depends on `near`, the share of the users of the other items of the block; the worst case if not given.
         """
-        return self.law.noise(n, share)
+        return self.law.noise(n, share, near)
 
     def collision_variance(self, others_squared: Numbers) -> FloatArray:
         """Return the mean square error by collisions in a fixed pool, in users squared.
@@ -160,24 +178,28 @@ class Mechanism:
 
         Reference: docs/mathematics.md section 5, last term of Var[C].
         """
-        law = self.law
-        return np.asarray(law.collision_unit * others_squared / law.gain**2, dtype=np.float64)
+        return np.asarray(np.multiply(self.law.clash, others_squared), dtype=np.float64)
 
     def sum_of_squares(self, tally: Tally) -> float:
         """Estimate the sum over all items of their squared counts from a pool's tally alone, no dictionary needed.
 
-        In row j, `sum_c (M_jc - q n_j)^2` has mean `n_j v + (p-q)^2 sum_c N_jc^2`, v the variance of one report over
-        the cells and N_jc the clients of the row whose own cell is c; over rows and functions the N_jc^2 add up to
-        `n(1 - 1/k) + S/k + (n^2 - S)/(mk)`. Solved for S. Derived here; simulated in the tests.
+        Over rows and functions the squared counts of cells, N_jc^2, add up to `n(1 - 1/k) + S/k + (n^2 - S)/(mk)`
+        on average. Solved for S. Derived here; simulated in the tests.
 
         Raises:
             ValueError: the encoder is not a pool.
         """
-        k, m = self.encoder.pool, self.responder.width
-        if k is None:
+        encoder = self.encoder
+        if not isinstance(encoder, PoolEncoder) or encoder.pool is None:
             raise ValueError("sum_of_squares needs a pool encoder; the others have no collision error")
-        n, p, q = tally.reports, self.p, self.q
-        in_row = tally.counts.sum(axis=1, keepdims=True) / self.responder.support_size
-        spread = float(((tally.counts - q * in_row) ** 2).sum())
-        squares = (spread - n * (p * (1.0 - p) + (m - 1) * q * (1.0 - q))) / (p - q) ** 2
+        k, m, n = encoder.pool, encoder.pool_cells, tally.reports
+        squares = encoder.cell_squares(tally.counts, n, self.responder)
         return (squares - n * (1.0 - 1.0 / k) - n * n / (m * k)) * k / (1.0 - 1.0 / m)
+
+    def _near(self, tally: Tally, items: UInt64Array, shares: FloatArray) -> FloatArray | None:
+        """Return the estimated share of the users of the other items of each item's block, or None without blocks."""
+        if not isinstance(self.encoder, BlockEncoder) or self.encoder.blocks == 1:
+            return None
+        p, q = self.responder.p, self.responder.q
+        named = self.encoder.block_reports(tally.counts, items) / tally.reports
+        return np.clip((named - 2.0 * q) / (p - q) - shares, 0.0, 1.0 - shares)

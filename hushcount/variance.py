@@ -14,46 +14,75 @@ Numbers = float | FloatArray | npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class SupportLaw:
-    """The probabilities by which reports support items; every field may be an array of candidates.
+    """What one report adds to the score of an item; every field may be an array of candidates.
+
+    A report scores 1 for the items that it supports and 0 for the others, but for Recursive Hadamard Response, where
+    it scores -1 for those whose cell it opposes.
 
     Attributes:
-        p: that a report supports its own cell.
-        q: that it supports another given cell.
-        collision: c, that two items share a cell, over the function drawn.
-        pool: k, how many functions all reports share; infinity where each draws its own or there is only one.
+        own: mean score of the item that the client holds; p* where scores are supports.
+        other: mean score of an item that it does not hold; q* where scores are supports.
+        own_spread: variance of the score of the item held.
+        near_spread: variance of the score of another item; of one in the same block where there are blocks.
+        far_spread: variance of the score of an item in another block; as near_spread where there are none.
+        clash: `c/((1-c) k)`, the square error by collisions in a pool of k fixed functions that collide with
+            probability c, for one colliding user squared; 0 where functions are fresh or there is only one.
     """
 
-    p: Numbers
-    q: Numbers
-    collision: Numbers
-    pool: float = np.inf
-
-    @property
-    def q_star(self) -> FloatArray:
-        """The probability that a report supports another given item: `c p + (1-c) q`."""
-        return np.asarray(self.collision * self.p + (1.0 - self.collision) * self.q, dtype=np.float64)
+    own: Numbers
+    other: Numbers
+    own_spread: Numbers
+    near_spread: Numbers
+    far_spread: Numbers
+    clash: float = 0.0
 
     @property
     def gain(self) -> FloatArray:
-        """`p* - q*`: by how much a report of the item adds to its support more than another."""
-        return np.asarray(self.p - self.q_star, dtype=np.float64)
+        """By how much a report of the item adds to its score more than another: `p* - q*`."""
+        return np.asarray(np.subtract(self.own, self.other), dtype=np.float64)
 
-    @property
-    def collision_unit(self) -> FloatArray:
-        """`a2 = (p-q)^2 c(1-c)/k`: what one pair of colliding items adds to Var[C] over pools of fresh functions."""
-        spread = (self.p - self.q) ** 2 * self.collision * (1.0 - self.collision)
-        return np.asarray(spread / self.pool, dtype=np.float64)
+    def noise(self, n: float, share: Numbers, near: Numbers | None = None) -> FloatArray:
+        """Return the variance of an estimated count by randomisation, in users squared, exact.
 
-    def noise(self, n: float, share: Numbers) -> FloatArray:
-        """Return the variance of an estimated count by randomisation, in users squared.
+        `[F p*(1-p*) + (n-F) q*(1-q*)] / (p*-q*)^2 - (n-F) clash` with `F = n share`.
 
-        `[F p*(1-p*) + (n-F)(q*(1-q*) - a2)] / (p*-q*)^2` with `F = n share`.
+        Args:
+            n: reports.
+            share: of the item, in [0, 1].
+            near: share of the users of the other items in its block, where there are blocks; all others, the worst
+                case, if not given.
 
         Reference: [P26] Theorem 2.6; [J] Theorem 3 corrected, docs/mathematics.md sections 5 and 8: the printed
         `p^2/k` and `alpha1^2/k` forget that a client answers in one row only, and overstate the variance (simulated
         in the tests).
         """
-        held = n * share
-        own, other = self.p, self.q_star
-        spread = held * own * (1.0 - own) + (n - held) * (other * (1.0 - other) - self.collision_unit)
-        return np.asarray(spread / self.gain**2, dtype=np.float64)
+        held = np.multiply(n, share)
+        close = n - held if near is None else np.multiply(n, near)
+        spread = held * self.own_spread + close * self.near_spread + (n - held - close) * self.far_spread
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # A candidate without gain has no estimate: infinite, or no number, is what a plan should see.
+            return np.asarray(spread / self.gain**2 - (n - held) * self.clash, dtype=np.float64)
+
+
+def supporting(p: Numbers, q: Numbers, collision: Numbers = 0.0, clash: float = 0.0) -> SupportLaw:
+    """Return the law of reports that support items or do not.
+
+    Args:
+        p: that a report supports its own cell.
+        q: that it supports another given cell.
+        collision: c, that two items share a cell, over the function drawn; `q* = c p + (1-c) q`.
+        clash: of a pool, see `SupportLaw`.
+    """
+    other = np.asarray(np.multiply(collision, p) + np.multiply(1.0 - np.asarray(collision), q), dtype=np.float64)
+    spread = other * (1.0 - other)
+    return SupportLaw(p, other, np.multiply(p, 1.0 - np.asarray(p)), spread, spread, clash)
+
+
+def opposing(p: Numbers, q: Numbers) -> SupportLaw:
+    """Return the law of scores +1, -1 or 0: randomised response over a pair of opposite cells for each block.
+
+    The other items of a block fall on either cell of its pair equally often, so their reports cancel in the mean; they
+    add noise (`p + q`), more than those of other blocks (`2 q`). Derived here; enumerated in the tests.
+    """
+    p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    return SupportLaw(p - q, np.zeros_like(p), p + q - (p - q) ** 2, p + q, 2.0 * q)

@@ -9,39 +9,47 @@ from typing import ClassVar
 
 import numpy as np
 
-from hushcount.encoders.base import Counts, require_items
-from hushcount.fields import Field, Reports
+from hushcount import decoding, field61
+from hushcount.encoders.base import require_items
+from hushcount.fields import Field, Number, Reports, report_dtype
+from hushcount.kernels.progressions import Progressions
 from hushcount.primes import is_prime
 from hushcount.randomness import UInt64Array, Words, uniform
-from hushcount.responders.base import Responder
-
-_CHUNK_WALKS = 1 << 20
+from hushcount.responders.base import Counts, Responder, RunResponder
 
 
 @dataclass(frozen=True)
 class Affine:
-    """`h(x) = (a x + b) mod P mod B`, a fresh `a` in 1..P-1 (and `b` in 0..P-1) for each report.
+    """`h(x) = (a x + b) mod P mod B`, a fresh `a` in 1..(P-1)/2 (and `b` in 0..P-1) for each report.
 
-    `a = 0` is excluded, so that two items never share a residue: the family is sharply 2-transitive. Unfolded (B = P)
-    no `b` is drawn: the responder's own answer is uniform over the circle of cells and absorbs any shift.
+    `a = 0` is excluded, so that two items never share a residue: the family is sharply 2-transitive but for the sign.
+    The slopes above P/2 would add nothing: `y -> P-1-y` maps the residues under a, windows on windows and buckets on
+    buckets, to residues under -a, so half of the slopes make every supported set with the same probability
+    (enumerated in the tests) and a report is one bit shorter. Unfolded (B = P) no `b` is drawn: the responder's own
+    answer is uniform over the circle of cells and absorbs any shift.
 
     Args:
-        domain: d, the number of items, 2..P.
-        prime: P, below 2**31.
+        domain: d, the number of items, 2..P; None for an open domain, whose items are 61-bit fingerprints.
+        prime: P, below 2**31; 2**61-1 for an open domain.
         buckets: B, 2..P; P leaves the residues unfolded.
 
     Reference: [P26] section 5.2 ([P25] section 3.6 allows `a = 0`); docs/mathematics.md sections 3, 4 and 5.
     """
 
-    domain: int
+    domain: int | None
     prime: int
     buckets: int
     pool: ClassVar[int | None] = None
+    blocks: ClassVar[int] = 1
+    by_item: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not (is_prime(self.prime) and self.prime < 1 << 31):
+        if self.domain is None:
+            if self.prime != field61.PRIME:
+                raise ValueError(f"prime is {self.prime}, must be 2**61-1 for an open domain")
+        elif not (is_prime(self.prime) and self.prime < 1 << 31):
             raise ValueError(f"prime is {self.prime}, must be a prime below 2**31")
-        if not 2 <= self.domain <= self.prime:
+        elif not 2 <= self.domain <= self.prime:
             raise ValueError(f"domain is {self.domain}, must be in 2..{self.prime} items")
         if not 2 <= self.buckets <= self.prime:
             raise ValueError(f"B is {self.buckets}, must be in 2..{self.prime} buckets")
@@ -56,9 +64,14 @@ class Affine:
         return self.buckets
 
     @property
+    def slopes(self) -> int:
+        """How many slopes are drawn from: half of them, since -a does what a does."""
+        return max(1, (self.prime - 1) // 2)
+
+    @property
     def fields(self) -> tuple[Field, ...]:
-        slope = Field("slope", self.prime, least=1)
-        return (slope, Field("shift", self.prime)) if self.folded else (slope,)
+        slope = Number("slope", self.slopes + 1, least=1)
+        return (slope, Number("shift", self.prime)) if self.folded else (slope,)
 
     @property
     def collision(self) -> Fraction:
@@ -71,49 +84,62 @@ class Affine:
         return 1, len(items)
 
     def draw(self, reports: Reports, words: Words) -> None:
-        reports["slope"] = uniform(self.prime - 1, len(reports), words) + np.uint64(1)
+        reports["slope"] = uniform(self.slopes, len(reports), words) + np.uint64(1)
         if self.folded:
             reports["shift"] = uniform(self.prime, len(reports), words)
 
     def log_functions(self) -> float:
-        return math.log(self.prime - 1) + (math.log(self.prime) if self.folded else 0.0)
+        return math.log(self.slopes) + (math.log(self.prime) if self.folded else 0.0)
 
     def cell(self, reports: Reports, items: UInt64Array) -> UInt64Array:
-        require_items(items, self.domain)
-        residues = reports["slope"].astype(np.uint64) * items
+        require_items(items, self.domain or self.prime)
+        slopes, prime = reports["slope"].astype(np.uint64), np.uint64(self.prime)
+        residues = field61.multiply(slopes, items) if self.domain is None else slopes * items % prime
         if self.folded:
-            residues = (residues + reports["shift"]) % np.uint64(self.prime)
+            residues = (residues + reports["shift"]) % prime
         return residues % np.uint64(self.buckets)
 
     def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
-        """Walk the items that each report supports, `O(n d / (e+1))`, integers throughout (docs/mathematics.md 4).
+        """Count by the cheapest of three exact ways, integers throughout (docs/mathematics.md section 4).
 
-        The items of one run are an arithmetic progression: `x = a^-1 (v - b)` with v stepping by 1 through a window,
-        or by B through the residues of a bucket.
+        They read a report as arithmetic progressions. A responder whose reports are no runs of cells is asked item by
+        item, which no named system needs.
         """
-        # Imported here: clients encode without numba, only servers accumulate.
-        from hushcount.kernels.walk import walk
+        require_items(items, self.domain or self.prime)
+        if not isinstance(responder, RunResponder):
+            for column, item in enumerate(items):
+                cells = self.cell(reports, np.full(len(reports), item, dtype=np.uint64))
+                tally[0, column] += np.count_nonzero(responder.supports(reports, cells))
+            return
+        step = max(1, decoding.AT_ONCE // self.progressions_each(responder))
+        for start in range(0, len(reports), step):
+            decoding.decode(tally[0], self.progressions(responder, reports[start : start + step]), items)
 
-        counts = np.zeros(self.prime, dtype=np.int64)
-        prime = np.uint64(self.prime)
-        for start in range(0, len(reports), _CHUNK_WALKS):
-            chunk = reports[start : start + _CHUNK_WALKS]
-            inverse = _inverses(chunk["slope"].astype(np.uint64), self.prime)[:, None]
-            firsts = responder.run_starts(chunk)
-            if self.folded:
-                cells = _run_cells(firsts, responder.run_length, self.buckets)
-                lengths = (prime - cells + np.uint64(self.buckets - 1)) // np.uint64(self.buckets)
-                shift = chunk["shift"].astype(np.uint64)[:, None]
-                begins = inverse * ((cells + prime - shift) % prime) % prime
-                steps = inverse * np.uint64(self.buckets) % prime
-            else:
-                begins = inverse * firsts % prime
-                lengths = np.full(firsts.shape, responder.run_length, dtype=np.uint64)
-                steps = inverse
-            walk(counts, begins.reshape(-1), np.broadcast_to(steps, begins.shape).reshape(-1), lengths.reshape(-1))
-        tally[0] += counts[items]
+    def progressions(self, responder: RunResponder, reports: Reports) -> Progressions:
+        """Return the reports in the form that decoding reads.
 
-    def support_counts(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
+        A window of the unfolded circle is one progression of stride 1. Of a folded one each cell is one of stride B:
+        the residues `z, z + B, ...` below P, moved back by the shift.
+        """
+        slopes, firsts = reports["slope"].astype(np.uint64), responder.run_starts(reports)
+        if not self.folded:
+            lengths = np.full(firsts.size, responder.run_length, dtype=np.uint64)
+            return Progressions(self.prime, 1, np.repeat(slopes, firsts.shape[1]), firsts.reshape(-1), lengths)
+        prime, buckets = np.uint64(self.prime), np.uint64(self.buckets)
+        offsets = np.arange(responder.run_length, dtype=np.uint64)
+        cells = ((firsts[:, :, None] + offsets) % buckets).reshape(len(reports), -1)
+        begins = (cells + prime - reports["shift"].astype(np.uint64)[:, None]) % prime
+        lengths = (prime - cells + buckets - np.uint64(1)) // buckets
+        spread = np.repeat(slopes, cells.shape[1])
+        return Progressions(self.prime, self.buckets, spread, begins.reshape(-1), lengths.reshape(-1))
+
+    def progressions_each(self, responder: RunResponder) -> int:
+        """Return how many progressions a report is."""
+        none = np.zeros(0, dtype=report_dtype(responder.fields))
+        runs = responder.run_starts(none).shape[1]
+        return runs * responder.run_length if self.folded else runs
+
+    def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
         if not len(items):
             raise ValueError("the tally was made for no items")
         order = np.argsort(items)
@@ -122,23 +148,3 @@ class Affine:
         if not np.array_equal(items[found], wanted):
             raise ValueError("wanted holds an item that the tally was not made for")
         return tally[0, found]
-
-
-def _run_cells(firsts: UInt64Array, run_length: int, buckets: int) -> UInt64Array:
-    """Return uint64[n, runs * run_length]: every supported cell."""
-    offsets = np.arange(run_length, dtype=np.uint64)
-    return ((firsts[:, :, None] + offsets) % np.uint64(buckets)).reshape(len(firsts), -1)
-
-
-def _inverses(values: UInt64Array, prime: int) -> UInt64Array:
-    """Return the inverses modulo the prime, by Fermat: `a^(P-2)`."""
-    modulus = np.uint64(prime)
-    result = np.ones_like(values)
-    power = values % modulus
-    exponent = prime - 2
-    while exponent:
-        if exponent & 1:
-            result = result * power % modulus
-        power = power * power % modulus
-        exponent >>= 1
-    return result

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import Protocol, runtime_checkable
 
 from hushcount.fields import Field, Reports
 from hushcount.randomness import UInt64Array, Words
-from hushcount.responders.base import Responder
+from hushcount.responders.base import Counts, Responder
 
-Counts = npt.NDArray[np.int64]
+__all__ = ["Counts", "Encoder", "PoolEncoder", "require_items"]
 
 
 class Encoder(Protocol):
@@ -34,7 +31,20 @@ class Encoder(Protocol):
 
     @property
     def collision(self) -> Fraction:
-        """The probability that two different items fall in one cell, over the function drawn."""
+        """The probability that two different items fall in one cell, over the function drawn.
+
+        With blocks, that of two items of one block; items of different blocks never do.
+        """
+        ...
+
+    @property
+    def blocks(self) -> int:
+        """In how many blocks items are put that never share a cell; 1 for none."""
+        ...
+
+    @property
+    def by_item(self) -> bool:
+        """Whether the tally has a column for each item that is asked for, and none can be asked for later."""
         ...
 
     @property
@@ -62,23 +72,39 @@ class Encoder(Protocol):
         """Add the reports to `tally`, int64[rows, width], in place."""
         ...
 
-    def support_counts(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
-        """Return int64[len(wanted)]: how many reports of a tally made for `items` support each wanted item."""
+    def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
+        """Return int64[len(wanted)]: the score of each wanted item in a tally made for `items`.
+
+        The number of reports that support it; with blocks, less the number of those that oppose it.
+        """
         ...
 
 
-def add_cells(tally: Counts, responder: Responder, reports: Reports, rows: npt.NDArray[Any] | None) -> None:
-    """Count every supported cell of every report in the report's row: the tally of encoders with few functions."""
-    starts = responder.run_starts(reports)
-    width = np.uint64(responder.width)
-    for offset in range(responder.run_length):
-        cells = (starts + np.uint64(offset)) % width
-        if rows is not None:
-            cells = cells + rows.astype(np.uint64)[:, None] * width
-        if cells.size * 8 < tally.size:
-            np.add.at(tally.reshape(-1), cells.reshape(-1).astype(np.intp), 1)
-        else:
-            tally += np.bincount(cells.reshape(-1).astype(np.intp), minlength=tally.size).reshape(tally.shape)
+@runtime_checkable
+class PoolEncoder(Encoder, Protocol):
+    """An encoder whose k functions are fixed for the campaign, so that collisions are a bias."""
+
+    @property
+    def pool_cells(self) -> int:
+        """m, over how many cells the fixed functions spread the items."""
+        ...
+
+    def cell_squares(self, tally: Counts, reports: int, responder: Responder) -> float:
+        """Estimate `sum over rows and cells of N^2`, N the clients of the row whose own cell it is; unbiased."""
+        ...
+
+
+@runtime_checkable
+class BlockEncoder(Encoder, Protocol):
+    """An encoder that puts items in blocks that never share a cell."""
+
+    def block_reports(self, tally: Counts, wanted: UInt64Array) -> Counts:
+        """Return int64[len(wanted)]: how many reports named a cell of each wanted item's block."""
+        ...
+
+    def block_of(self, items: UInt64Array) -> UInt64Array:
+        """Return the block of each item."""
+        ...
 
 
 def require_items(items: UInt64Array, domain: int) -> None:

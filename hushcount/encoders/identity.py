@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from hushcount.encoders.base import Counts, add_cells, require_items
+from hushcount.encoders.base import Counts, require_items
 from hushcount.fields import Field, Reports
 from hushcount.randomness import UInt64Array, Words
 from hushcount.responders.base import Responder
@@ -18,9 +18,13 @@ class Identity:
 
     Args:
         domain: d, at least 2.
+        cells: m, at least d; cells above the last item are held by nobody. d, if not given.
     """
 
     domain: int
+    cells: int = 0
+    blocks: ClassVar[int] = 1
+    by_item: ClassVar[bool] = False
     pool: ClassVar[int | None] = None
     fields: ClassVar[tuple[Field, ...]] = ()
     collision: ClassVar[Fraction] = Fraction(0)
@@ -28,13 +32,13 @@ class Identity:
     def __post_init__(self) -> None:
         if self.domain < 2:
             raise ValueError(f"domain is {self.domain}, must be at least 2 items")
-
-    @property
-    def cells(self) -> int:
-        return self.domain
+        if not self.cells:
+            object.__setattr__(self, "cells", self.domain)
+        if self.cells < self.domain:
+            raise ValueError(f"cells is {self.cells}, must be at least the domain's {self.domain} items")
 
     def tally_shape(self, items: UInt64Array) -> tuple[int, int]:
-        return 1, self.domain
+        return 1, self.cells
 
     def draw(self, reports: Reports, words: Words) -> None:
         return None
@@ -47,8 +51,8 @@ class Identity:
         return items
 
     def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
-        add_cells(tally, responder, reports, None)
+        responder.count_cells(tally, reports, None)
 
-    def support_counts(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
+    def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
         require_items(wanted, self.domain)
         return tally[0, wanted]

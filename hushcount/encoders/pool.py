@@ -12,10 +12,9 @@ import numpy as np
 from nacl.bindings import randombytes_buf_deterministic
 
 from hushcount import field61
-from hushcount.encoders.base import Counts, add_cells
-from hushcount.fields import Field, Reports
+from hushcount.fields import Field, Number, Reports
 from hushcount.randomness import UInt64Array, Words, uniform
-from hushcount.responders.base import Responder
+from hushcount.responders.base import Counts, Responder
 
 _CHUNK_HASHES = 1 << 20
 
@@ -39,6 +38,8 @@ class Pool:
     cells: int
     seed: str
     domain: ClassVar[int | None] = None
+    blocks: ClassVar[int] = 1
+    by_item: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.rows <= 1 << 24:
@@ -54,7 +55,7 @@ class Pool:
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        return (Field("row", self.rows),)
+        return (Number("row", self.rows),)
 
     @property
     def collision(self) -> Fraction:
@@ -73,18 +74,42 @@ class Pool:
         return self._hash(coefficients(self.rows, self.seed)[:, reports["row"]], items)
 
     def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
-        add_cells(tally, responder, reports, reports["row"])
+        responder.count_cells(tally, reports, reports["row"])
 
-    def support_counts(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
-        flat = tally.reshape(-1)
+    def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
+        return self.sum_of_cells(tally, wanted)
+
+    def sum_of_cells(self, matrix: Counts, wanted: UInt64Array) -> Counts:
+        """Return int64[c]: the sum over all rows of `matrix`, int64[rows, >= cells], at each wanted item's cells."""
+        flat, width = matrix.reshape(-1), np.uint64(matrix.shape[1])
         table = coefficients(self.rows, self.seed)[:, :, None]
-        offsets = (np.arange(self.rows, dtype=np.uint64) * np.uint64(self.cells))[:, None]
+        offsets = (np.arange(self.rows, dtype=np.uint64) * width)[:, None]
         counts = np.empty(len(wanted), dtype=np.int64)
         step = max(1, _CHUNK_HASHES // self.rows)
         for start in range(0, len(wanted), step):
             cells = self._hash(table, wanted[None, start : start + step]) + offsets
             counts[start : start + step] = flat[cells].sum(axis=0)
         return counts
+
+    @property
+    def pool_cells(self) -> int:
+        return self.cells
+
+    def cell_squares(self, tally: Counts, reports: int, responder: Responder) -> float:
+        """In row j with n_j reports, `sum_c (M_jc - q n_j)^2` has mean `n_j v + (p-q)^2 sum_c N_jc^2`.
+
+        `v` is the variance of one report over the cells. Where reports support a varying number of cells, n_j is not
+        known but estimated by the row's sum over the mean size S, which takes `(2q/S - m q^2/S^2) size_variance` from
+        v. Derived here; simulated in the tests.
+        """
+        p, q, m, varying = responder.p, responder.q, self.cells, responder.size_variance
+        size = p + (m - 1) * q
+        step, spread = max(1, _CHUNK_HASHES // m), 0.0
+        for start in range(0, len(tally), step):
+            rows = tally[start : start + step]
+            spread += float(((rows - (q / size) * rows.sum(axis=1, keepdims=True)) ** 2).sum())
+        variance = p * (1.0 - p) + (m - 1) * q * (1.0 - q) - varying * (2.0 * q / size - m * (q / size) ** 2)
+        return (spread - reports * variance) / (p - q) ** 2
 
     def _hash(self, table: UInt64Array, items: UInt64Array) -> UInt64Array:
         value = field61.add(field61.multiply(table[2], items), table[1])

@@ -1,48 +1,89 @@
-"""Count along arithmetic progressions in a prime field: the inner loop of decoding reports with affine functions."""
+"""Decode by walking the items that each report supports: the inner loop has one addition and no division."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numba
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.encoders.base import Counts
+from hushcount.kernels.progressions import Progressions
+from hushcount.kernels.turns import middle_of, residue_at, turn_of
 from hushcount.randomness import UInt64Array
+from hushcount.responders.base import Counts
 
 
-def walk(counts: Counts, begins: UInt64Array, steps: UInt64Array, lengths: UInt64Array) -> None:
-    """Add 1 to `counts[(begin + j step) mod P]` for j = 0..length-1 of every walk; P is the length of `counts`.
+def walk(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
+    """Add to `counts` how many progressions hold each item, in time proportional to the residues that they hold.
+
+    The items of a progression are one themselves: `x = a^-1 (begin + j t) mod P`.
 
     Args:
-        counts: int64[P], changed in place.
-        begins: uint64[n], below P.
-        steps: uint64[n], below P.
-        lengths: uint64[n].
+        counts: int64[c], changed in place.
+        progressions: fewer than 2**32, P below 2**31.
+        items: uint64[c], below P.
     """
-    _walk(counts, begins.astype(np.int64), steps.astype(np.int64), lengths.astype(np.int64))
+    if not len(progressions.slopes):
+        return
+    everywhere = np.zeros(progressions.prime, dtype=np.uint32)
+    turned = np.zeros(int(progressions.slopes.max()) + 1, dtype=np.uint64)
+    _walk(
+        everywhere,
+        turned,
+        progressions.slopes,
+        progressions.begins,
+        progressions.lengths,
+        np.uint64(progressions.stride),
+        np.uint64(progressions.prime),
+    )
+    counts += everywhere[items]
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
 def _walk(
-    counts: npt.NDArray[np.int64],
-    begins: npt.NDArray[np.int64],
-    steps: npt.NDArray[np.int64],
-    lengths: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.uint32],
+    turned: UInt64Array,
+    slopes: UInt64Array,
+    begins: UInt64Array,
+    lengths: UInt64Array,
+    stride: np.uint64,
+    prime: np.uint64,
 ) -> None:
-    modulus = counts.shape[0]
-    for index in range(begins.shape[0]):
-        place = begins[index]
-        step = steps[index]
+    """`turned` keeps the turn of each inverse that is met, since slopes repeat: no turn is 0."""
+    middle = middle_of(prime)
+    for index in range(slopes.shape[0]):
+        slope = slopes[index]
+        turn = turned[slope]
+        if turn == 0:
+            turn = turn_of(_inverse(slope, prime), prime)
+            turned[slope] = turn
+        place = turn * begins[index] + middle
+        step = turn * stride
         for _ in range(lengths[index]):
-            counts[place] += 1
+            counts[residue_at(place, prime)] += np.uint32(1)
             place += step
-            if place >= modulus:
-                place -= modulus
 
 
-def walk_numpy(counts: Counts, begins: UInt64Array, steps: UInt64Array, lengths: UInt64Array) -> None:
+@numba.njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]  # as above
+def _inverse(value: np.uint64, prime: np.uint64) -> np.uint64:
+    """Return the inverse modulo the prime, by Euclid's algorithm."""
+    greater, less = np.int64(prime), np.int64(value)
+    before, factor = np.int64(0), np.int64(1)
+    while less > 1:
+        quotient = greater // less
+        greater, less = less, greater - quotient * less
+        before, factor = factor, before - quotient * factor
+    return np.uint64(factor if factor > 0 else factor + np.int64(prime))
+
+
+def walk_numpy(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
     """The plain twin of `walk`, its oracle in the tests."""
-    modulus = np.uint64(len(counts))
-    for begin, step, length in zip(begins, steps, lengths, strict=True):
-        places = (begin + step * np.arange(length, dtype=np.uint64)) % modulus
-        np.add.at(counts, places, 1)
+    prime = progressions.prime
+    everywhere = np.zeros(prime, dtype=np.int64)
+    rows: Any = zip(progressions.slopes, progressions.begins, progressions.lengths, strict=True)
+    for slope, begin, length in rows:
+        inverse = np.uint64(pow(int(slope), -1, prime))
+        residues = (begin + np.uint64(progressions.stride) * np.arange(length, dtype=np.uint64)) % np.uint64(prime)
+        np.add.at(everywhere, inverse * residues % np.uint64(prime), 1)
+    counts += everywhere[items]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.fields import Field, Reports
+from hushcount.fields import Field, Number, Reports
 from hushcount.probability import epsilon_spent, spending_threshold
 from hushcount.randomness import WORD_VALUES, UInt64Array, Words, below, uniform
-from hushcount.responders.base import check_choice, supports
+from hushcount.responders.base import Counts, check_choice, count_runs, runs_support
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,10 @@ class Interval:
     width: int
     size: int
     keep: int
+    size_variance: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        check_choice(self, self.size)
+        check_choice(self.width, self.size, self.keep)
 
     @classmethod
     def spending(cls, epsilon: float, width: int, size: int) -> Interval:
@@ -41,15 +43,20 @@ class Interval:
         return cls(width, size, spending_threshold(epsilon, width, size))
 
     @property
+    def p(self) -> float:
+        return self.keep / WORD_VALUES
+
+    @property
+    def q(self) -> float:
+        """On average over where the other cell lies: `(s-p)/(m-1)`."""
+        return (self.size - self.p) / (self.width - 1)
+
+    @property
     def fields(self) -> tuple[Field, ...]:
-        return (Field("start", self.width),)
+        return (Number("start", self.width),)
 
     @property
     def run_length(self) -> int:
-        return self.size
-
-    @property
-    def support_size(self) -> int:
         return self.size
 
     @property
@@ -66,7 +73,13 @@ class Interval:
     def log_prob(self, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.float64]:
         held = math.log(self.keep / WORD_VALUES / self.size)
         absent = math.log((WORD_VALUES - self.keep) / WORD_VALUES / (self.width - self.size))
-        return np.where(supports(self, reports, cells), held, absent)
+        return np.where(self.supports(reports, cells), held, absent)
+
+    def supports(self, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.bool_]:
+        return runs_support(self, reports, cells)
+
+    def count_cells(self, tally: Counts, reports: Reports, rows: npt.NDArray[Any] | None) -> None:
+        count_runs(self, tally, reports, rows)
 
     def run_starts(self, reports: Reports) -> UInt64Array:
         return reports["start"].astype(np.uint64)[:, None]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.fields import Field, Reports
+from hushcount.fields import Field, Number, Reports
 from hushcount.probability import epsilon_spent, spending_threshold
 from hushcount.randomness import WORD_VALUES, UInt64Array, Words, below, uniform
-from hushcount.responders.base import check_choice
+from hushcount.responders.base import Counts, check_choice, count_runs
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class RandomisedResponse:
     width: int
     keep: int
     run_length: ClassVar[int] = 1
-    support_size: ClassVar[int] = 1
+    size_variance: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        check_choice(self, self.support_size)
+        check_choice(self.width, 1, self.keep)
 
     @classmethod
     def spending(cls, epsilon: float, width: int) -> RandomisedResponse:
@@ -41,8 +41,16 @@ class RandomisedResponse:
         return cls(width, spending_threshold(epsilon, width, 1))
 
     @property
+    def p(self) -> float:
+        return self.keep / WORD_VALUES
+
+    @property
+    def q(self) -> float:
+        return (1.0 - self.p) / (self.width - 1)
+
+    @property
     def fields(self) -> tuple[Field, ...]:
-        return (Field("cell", self.width),)
+        return (Number("cell", self.width),)
 
     @property
     def epsilon(self) -> float:
@@ -56,7 +64,14 @@ class RandomisedResponse:
     def log_prob(self, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.float64]:
         kept = math.log(self.keep / WORD_VALUES)
         changed = math.log((WORD_VALUES - self.keep) / WORD_VALUES / (self.width - 1))
-        return np.where(reports["cell"] == cells, kept, changed)
+        return np.where(self.supports(reports, cells), kept, changed)
+
+    def supports(self, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.bool_]:
+        result: npt.NDArray[np.bool_] = reports["cell"] == cells
+        return result
+
+    def count_cells(self, tally: Counts, reports: Reports, rows: npt.NDArray[Any] | None) -> None:
+        count_runs(self, tally, reports, rows)
 
     def run_starts(self, reports: Reports) -> UInt64Array:
         return reports["cell"].astype(np.uint64)[:, None]

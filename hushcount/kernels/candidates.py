@@ -1,0 +1,145 @@
+"""Decode item by item: whether each report supports a wanted item, several reports to one machine instruction.
+
+The loops over reports hold neither branch nor division, so that the compiler vectorises them; a tile of reports stays
+in the nearest cache while every item is held against it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from hushcount import field61
+from hushcount.kernels.candidates61 import strided61, windows61
+from hushcount.kernels.progressions import Progressions
+from hushcount.kernels.turns import middle_of, residue_at, turns
+from hushcount.randomness import UInt64Array
+from hushcount.responders.base import Counts
+
+_TILE = 1024
+
+
+def candidates(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
+    """Add to `counts` how many progressions hold each item, in time proportional to progressions times items.
+
+    Args:
+        counts: int64[c], changed in place.
+        progressions: P below 2**31, or 2**61-1.
+        items: uint64[c], below P.
+    """
+    wanted = items.astype(np.uint64)
+    if progressions.stride == 1:
+        _count_windows(counts, progressions, wanted)
+    else:
+        _count_strided(counts, progressions, wanted)
+
+
+def _count_windows(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
+    prime, begins, lengths = progressions.prime, progressions.begins, progressions.lengths
+    if prime == field61.PRIME:
+        windows61(counts, progressions.slopes, np.uint64(prime) - begins, lengths, items)
+        return
+    # Words of 32 bits are twice as quick, and enough where P (P-1) is below 2**32.
+    word = np.uint32 if prime < 1 << 16 else np.uint64
+    first = turns(begins, prime, word)
+    beyond = turns((begins + lengths) % np.uint64(prime), prime, word)
+    _windows(counts, turns(progressions.slopes, prime, word), first, beyond - first, items.astype(word))
+
+
+def _count_strided(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
+    prime, lengths = progressions.prime, progressions.lengths
+    inverse, twos = (np.uint64(value) for value in exact_division(progressions.stride))
+    ahead = np.uint64(prime) - progressions.begins
+    if prime == field61.PRIME:
+        strided61(counts, progressions.slopes, ahead, lengths, items, inverse, twos)
+        return
+    turned = turns(ahead % np.uint64(prime), prime, np.uint64)
+    slopes = turns(progressions.slopes, prime, np.uint64)
+    _strided(counts, slopes, turned, lengths, items, inverse, twos, np.uint64(prime))
+
+
+def exact_division(divisor: int) -> tuple[int, int]:
+    """Return (u, k) such that `x u mod 2**64`, rotated k bits to the right, is `x / divisor` where that is whole.
+
+    Where it is not, the result is above every quotient, so that one comparison tests divisibility and the quotient.
+
+    Reference: Granlund and Montgomery 1994, section 9.
+    """
+    twos = (divisor & -divisor).bit_length() - 1
+    return pow(divisor >> twos, -1, 1 << 64), twos
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+def _windows(
+    counts: Counts,
+    slopes: npt.NDArray[Any],
+    begins: npt.NDArray[Any],
+    sizes: npt.NDArray[Any],
+    items: npt.NDArray[Any],
+) -> None:
+    """Count whether `a x`, as a word, lies in the arcs of the window; two items to a pass share what is loaded."""
+    for start in range(0, slopes.shape[0], _TILE):
+        slope = slopes[start : start + _TILE]
+        begin = begins[start : start + _TILE]
+        size = sizes[start : start + _TILE]
+        for column in range(0, items.shape[0] - 1, 2):
+            one, other = _window(slope, begin, size, items[column], items[column + 1])
+            counts[column] += one
+            counts[column + 1] += other
+        if items.shape[0] % 2:
+            counts[-1] += _window(slope, begin, size, items[-1], items[-1])[0]
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+def _window(
+    slopes: npt.NDArray[Any], begins: npt.NDArray[Any], sizes: npt.NDArray[Any], first: Any, second: Any
+) -> tuple[Any, Any]:
+    word = slopes.dtype.type
+    one, other = word(0), word(0)
+    for index in range(slopes.shape[0]):
+        slope, begin, size = slopes[index], begins[index], sizes[index]
+        one = word(one + word(word(slope * first - begin) < size))
+        other = word(other + word(word(slope * second - begin) < size))
+    return one, other
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+def _strided(
+    counts: Counts,
+    slopes: UInt64Array,
+    ahead: UInt64Array,
+    lengths: UInt64Array,
+    items: UInt64Array,
+    inverse: np.uint64,
+    twos: np.uint64,
+    prime: np.uint64,
+) -> None:
+    ahead = ahead + middle_of(prime)
+    for start in range(0, slopes.shape[0], _TILE):
+        slope = slopes[start : start + _TILE]
+        offset = ahead[start : start + _TILE]
+        length = lengths[start : start + _TILE]
+        for column in range(items.shape[0]):
+            counts[column] += _progression(slope, offset, length, items[column], inverse, twos, prime)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+def _progression(
+    slopes: UInt64Array,
+    ahead: UInt64Array,
+    lengths: UInt64Array,
+    item: np.uint64,
+    inverse: np.uint64,
+    twos: np.uint64,
+    prime: np.uint64,
+) -> np.uint64:
+    """Count where `a x - begin` is the stride times a number below the length."""
+    back = (np.uint64(64) - twos) & np.uint64(63)
+    count = np.uint64(0)
+    for index in range(slopes.shape[0]):
+        scaled = residue_at(slopes[index] * item + ahead[index], prime) * inverse
+        count += np.uint64(((scaled >> twos) | (scaled << back)) < lengths[index])
+    return count

@@ -1,0 +1,106 @@
+"""The loops of `candidates` over the field of 2**61 - 1: items that no list holds, by their fingerprints.
+
+Products are cut into 30 and 31 bits as in `field61.multiply`, which the compiler vectorises and 128-bit integers are
+not.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from hushcount.field61 import PRIME
+from hushcount.randomness import UInt64Array
+from hushcount.responders.base import Counts
+
+_TILE = 1024
+_P = np.uint64(PRIME)
+_LOW31 = np.uint64((1 << 31) - 1)
+_LOW30 = np.uint64((1 << 30) - 1)
+_30, _31, _61 = np.uint64(30), np.uint64(31), np.uint64(61)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+def windows61(
+    counts: Counts, slopes: UInt64Array, ahead: UInt64Array, lengths: UInt64Array, items: UInt64Array
+) -> None:
+    """Add to each item's count how often `a x + ahead mod P` is below the length.
+
+    Args:
+        counts: int64[c], changed in place.
+        slopes: uint64[r], below P.
+        ahead: uint64[r], at most P.
+        lengths: uint64[r].
+        items: uint64[c], below P.
+    """
+    highs, lows = slopes >> _31, slopes & _LOW31
+    for start in range(0, slopes.shape[0], _TILE):
+        high, low = highs[start : start + _TILE], lows[start : start + _TILE]
+        offset, length = ahead[start : start + _TILE], lengths[start : start + _TILE]
+        for column in range(items.shape[0]):
+            counts[column] += _window(high, low, offset, length, items[column])
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+def strided61(
+    counts: Counts,
+    slopes: UInt64Array,
+    ahead: UInt64Array,
+    lengths: UInt64Array,
+    items: UInt64Array,
+    inverse: np.uint64,
+    twos: np.uint64,
+) -> None:
+    """Add to each item's count how often `a x + ahead mod P` is the stride times a number below the length.
+
+    Args:
+        inverse: with `twos`, divides by the stride: see `candidates.exact_division`.
+    """
+    highs, lows = slopes >> _31, slopes & _LOW31
+    for start in range(0, slopes.shape[0], _TILE):
+        high, low = highs[start : start + _TILE], lows[start : start + _TILE]
+        offset, length = ahead[start : start + _TILE], lengths[start : start + _TILE]
+        for column in range(items.shape[0]):
+            counts[column] += _progression(high, low, offset, length, items[column], inverse, twos)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+def _residue(
+    high: np.uint64, low: np.uint64, offset: np.uint64, item_high: np.uint64, item_low: np.uint64
+) -> np.uint64:
+    middle = high * item_low + low * item_high
+    total = np.uint64(2) * high * item_high + (middle >> _30) + ((middle & _LOW30) << _31) + low * item_low
+    total = (total & _P) + (total >> _61) + offset
+    total = (total & _P) + (total >> _61)
+    return total - _P if total >= _P else total
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+def _window(
+    highs: UInt64Array, lows: UInt64Array, ahead: UInt64Array, lengths: UInt64Array, item: np.uint64
+) -> np.uint64:
+    item_high, item_low = item >> _31, item & _LOW31
+    count = np.uint64(0)
+    for index in range(highs.shape[0]):
+        residue = _residue(highs[index], lows[index], ahead[index], item_high, item_low)
+        count += np.uint64(residue < lengths[index])
+    return count
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+def _progression(
+    highs: UInt64Array,
+    lows: UInt64Array,
+    ahead: UInt64Array,
+    lengths: UInt64Array,
+    item: np.uint64,
+    inverse: np.uint64,
+    twos: np.uint64,
+) -> np.uint64:
+    item_high, item_low = item >> _31, item & _LOW31
+    back = (np.uint64(64) - twos) & np.uint64(63)
+    count = np.uint64(0)
+    for index in range(highs.shape[0]):
+        scaled = _residue(highs[index], lows[index], ahead[index], item_high, item_low) * inverse
+        count += np.uint64(((scaled >> twos) | (scaled << back)) < lengths[index])
+    return count

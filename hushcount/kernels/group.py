@@ -1,0 +1,131 @@
+"""Decode by slope: in the coordinate `y = a x` all reports of one slope are counted at once, however many they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from hushcount.kernels.progressions import Progressions
+from hushcount.kernels.turns import middle_of, residue_at, turn_of
+from hushcount.randomness import UInt64Array
+from hushcount.responders.base import Counts
+
+
+def group(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
+    """Add to `counts` how many progressions hold each item, in time proportional to distinct slopes times (P + c).
+
+    A progression is two steps of a difference array, four if it passes the end of the circle. One running sum of
+    stride t for each slope, and one gather along `x -> a x mod P`.
+
+    Args:
+        counts: int64[c], changed in place.
+        progressions: fewer than 2**32, P below 2**31. The more at once, the better.
+        items: uint64[c], below P.
+    """
+    if not len(progressions.slopes):
+        return
+    sizes = np.bincount(progressions.slopes.astype(np.intp))
+    # No residue is held by more progressions than a slope has, so the smallest integers that count them are exact
+    # although the steps down wrap around: small enough a table stays in the nearest cache.
+    steps = np.zeros(progressions.prime + progressions.stride, dtype=np.min_scalar_type(int(sizes.max())))
+    _group(
+        counts,
+        steps,
+        sizes,
+        *_by_slope(progressions.slopes, sizes, progressions.begins, progressions.lengths),
+        progressions.stride,
+        progressions.prime,
+        items.astype(np.uint64),
+    )
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+def _by_slope(
+    slopes: UInt64Array, sizes: npt.NDArray[np.int64], begins: UInt64Array, lengths: UInt64Array
+) -> tuple[UInt64Array, UInt64Array]:
+    """Return the begins and lengths in the order of their slopes, by counting."""
+    sorted_begins, sorted_lengths = np.empty_like(begins), np.empty_like(lengths)
+    nexts = np.cumsum(sizes) - sizes
+    for index in range(slopes.shape[0]):
+        place = nexts[slopes[index]]
+        sorted_begins[place] = begins[index]
+        sorted_lengths[place] = lengths[index]
+        nexts[slopes[index]] = place + 1
+    return sorted_begins, sorted_lengths
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+def _group(
+    counts: Counts,
+    steps: npt.NDArray[Any],
+    sizes: npt.NDArray[np.int64],
+    begins: UInt64Array,
+    lengths: UInt64Array,
+    stride: int,
+    prime: int,
+    items: UInt64Array,
+) -> None:
+    place = 0
+    for slope in range(sizes.shape[0]):
+        if sizes[slope] == 0:
+            continue
+        steps[:] = 0
+        for _ in range(sizes[slope]):
+            _mark(steps, np.int64(begins[place]), np.int64(lengths[place]), stride, prime)
+            place += 1
+        _sum_running(steps, stride)
+        _gather(counts, steps, np.uint64(slope), np.uint64(prime), items)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]  # as above
+def _mark(steps: npt.NDArray[Any], begin: int, length: int, stride: int, prime: int) -> None:
+    """Mark where a progression begins and ends; the part beyond the end of the circle begins anew near 0."""
+    before = min(length, (prime - 1 - begin) // stride + 1)
+    end = begin + before * stride
+    steps[begin] += 1
+    steps[end] -= 1
+    if before < length:
+        steps[end - prime] += 1
+        steps[end - prime + (length - before) * stride] -= 1
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+def _sum_running(steps: npt.NDArray[Any], stride: int) -> None:
+    """Turn steps into heights, each the sum of every stride-th step up to it."""
+    if stride == 1:
+        height = steps[0]
+        for place in range(1, steps.shape[0]):
+            height += steps[place]
+            steps[place] = height
+        return
+    for place in range(stride, steps.shape[0]):
+        steps[place] += steps[place - stride]
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+def _gather(counts: Counts, heights: npt.NDArray[Any], slope: np.uint64, prime: np.uint64, items: UInt64Array) -> None:
+    turn, middle = turn_of(slope, prime), middle_of(prime)
+    for column in range(items.shape[0]):
+        counts[column] += heights[residue_at(turn * items[column] + middle, prime)]
+
+
+def group_numpy(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
+    """The plain twin of `group`, its oracle in the tests."""
+    prime, stride = progressions.prime, progressions.stride
+    rows = -(-(prime + stride) // stride)
+    for slope in np.unique(progressions.slopes):
+        chosen = progressions.slopes == slope
+        begins, lengths = progressions.begins[chosen].astype(np.int64), progressions.lengths[chosen].astype(np.int64)
+        before = np.minimum(lengths, (prime - 1 - begins) // stride + 1)
+        ends = begins + before * stride
+        turned = before < lengths
+        steps = np.zeros(rows * stride, dtype=np.int64)
+        np.add.at(steps, begins, 1)
+        np.add.at(steps, ends, -1)
+        np.add.at(steps, ends[turned] - prime, 1)
+        np.add.at(steps, (ends + (lengths - before) * stride)[turned] - prime, -1)
+        heights = steps.reshape(rows, stride).cumsum(axis=0).reshape(-1)
+        counts += heights[items * slope % np.uint64(prime)]

@@ -1,0 +1,46 @@
+"""Reports as arithmetic progressions of residues: the one form that every way of decoding affine reports reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hushcount import field61
+from hushcount.randomness import UInt64Array
+from hushcount.responders.base import Counts
+
+
+@dataclass(frozen=True, eq=False)
+class Progressions:
+    """Progression i holds item x iff `a_i x` is one of `begin_i + j t mod P`, j = 0..length_i - 1.
+
+    A window of s residues is one with `t = 1`, a bucket of `y mod B` one with `t = B`. A report is one progression or
+    several that share no residue.
+
+    Attributes:
+        prime: P, below 2**31, or 2**61-1.
+        stride: t, 1..P-1.
+        slopes: uint64[r], the a, 1..P-1.
+        begins: uint64[r], below P.
+        lengths: uint64[r], such that `(length - 1) t` is below P: a progression passes the end of the circle once.
+    """
+
+    prime: int
+    stride: int
+    slopes: UInt64Array
+    begins: UInt64Array
+    lengths: UInt64Array
+
+
+def count_by_definition(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
+    """Add to int64[c] how many progressions hold each item, item by item: the oracle of the compiled ways."""
+    prime = np.uint64(progressions.prime)
+    stride = np.uint64(progressions.stride)
+    for column, item in enumerate(items):
+        if progressions.prime == field61.PRIME:
+            residues = field61.multiply(progressions.slopes, item)
+        else:
+            residues = progressions.slopes * item % prime
+        steps, rest = np.divmod((residues + prime - progressions.begins) % prime, stride)
+        counts[column] += np.count_nonzero((rest == 0) & (steps < progressions.lengths))
