@@ -5,6 +5,7 @@ from setuptools import setup
 setup(
     packages=[
         "hushcount",
+        "hushcount.design_files",
         "hushcount.encoders",
         "hushcount.kernels",
         "hushcount.privacy",
@@ -15,6 +16,27 @@ setup(
         "aux_server",
         "pipelines",
         "pipelines.commands",
+        "experiments",
     ],
-    package_data={"hushcount": ["py.typed"]},
+    package_data={
+        "hushcount": ["py.typed"],
+        "hushcount.design_files": [
+            "10.json",
+            "16.json",
+            "20.json",
+            "21.json",
+            "32.json",
+            "33.json",
+            "50.json",
+            "51.json",
+            "64.json",
+            "65.json",
+            "100.json",
+            "128.json",
+            "129.json",
+            "200.json",
+            "201.json",
+            "256.json",
+        ],
+    },
 )
