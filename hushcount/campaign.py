@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, PrivateAttr, StringConstraints, ValidationError, model_validator
 
@@ -15,6 +14,7 @@ from hushcount.dictionary import Dictionary, read_dictionary
 from hushcount.discovery import MAX_VALUE_BYTES, DiscoveryFormat
 from hushcount.errors import UsageError
 from hushcount.files import write_new
+from hushcount.mappings import read_mapping
 from hushcount.mechanism import Mechanism
 from hushcount.parts import Hex32, Part, explain
 from hushcount.privacy.keep_rules import KeepRule, Relation, RuleName
@@ -62,7 +62,25 @@ class DiscoveryPart(Part):
     relation: Relation = "replace-one"
     rule: RuleName = "optimal"
     max_value_bytes: int = Field(default=64, ge=1, le=MAX_VALUE_BYTES, description="longest value, in UTF-8 bytes")
-    hash_key: Hex32 = Field(description="key of the hash that bins are counted by, drawn anew for each campaign")
+    hash_key: Hex32 | None = Field(
+        default=None, description="key of the hash that bins are counted by, drawn anew for each campaign"
+    )
+    hash_key_commitment: Hex32 | None = Field(
+        default=None, description="BLAKE2b-256 of hash_key, in its place where values must not be tested"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> DiscoveryPart:
+        if (self.hash_key is None) == (self.hash_key_commitment is None):
+            raise ValueError("hash_key, hash_key_commitment: exactly one of them must be given")
+        return self
+
+    @property
+    def commitment(self) -> str:
+        """What binds a campaign to its hash key without showing it; the key has 256 random bits, none is guessed."""
+        if self.hash_key is None:
+            return self.hash_key_commitment or ""
+        return hashlib.blake2b(bytes.fromhex(self.hash_key), digest_size=32, person=b"hash key").hexdigest()
 
 
 class Campaign(Part):
@@ -134,10 +152,16 @@ class Campaign(Part):
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """BLAKE2b-256 of all that the campaign fixes; where the dictionary file lies is not part of it."""
+        """BLAKE2b-256 of all that the campaign fixes, of the hash key its commitment.
+
+        Where the dictionary file lies is no part of it, nor whether the hash key is there or withheld.
+        """
         data = self.model_dump(mode="json")
         if self.dictionary is not None:
             del data["dictionary"]["path"]
+        if self.discovery is not None:
+            del data["discovery"]["hash_key"]
+            data["discovery"]["hash_key_commitment"] = self.discovery.commitment
         canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.blake2b(canonical.encode(), digest_size=32).digest()
 
@@ -177,9 +201,39 @@ class Campaign(Part):
             raise UsageError(_NO_DISCOVERY.format(self.id))
         return self.keep_rule
 
+    def require_hash_key(self) -> bytes:
+        """Return the key of the discovery hash.
+
+        Raises:
+            UsageError: the campaign carries no discovery reports, or this file is one without the key.
+        """
+        if self.discovery is None:
+            raise UsageError(_NO_DISCOVERY.format(self.id))
+        if self.discovery.hash_key is None:
+            raise UsageError(
+                f"this file of campaign {self.id} holds no hash key: it is for the shuffler and the auxiliary server; "
+                "clients and the analyzer need the whole one"
+            )
+        return bytes.fromhex(self.discovery.hash_key)
+
+    def redacted(self) -> Campaign:
+        """Return the same campaign, of the same fingerprint, without the key of the discovery hash.
+
+        It is all that the shuffler and the auxiliary server need: who holds nothing else cannot test a value that it
+        guesses against the hashes. Clients hold the key, so it is no secret from whoever asks one of them.
+        """
+        if self.discovery is None:
+            return self
+        withheld = {"hash_key": None, "hash_key_commitment": self.discovery.commitment}
+        data = self.model_dump(mode="json")
+        data["discovery"] |= withheld
+        campaign = Campaign.model_validate(data)
+        campaign._directory = self._directory
+        return campaign
+
     @property
     def discovery_format(self) -> DiscoveryFormat:
-        """The layout of the discovery reports.
+        """The layout of the discovery reports; without the hash key, which it leaves empty, it makes none.
 
         Raises:
             UsageError: the campaign carries none.
@@ -187,7 +241,7 @@ class Campaign(Part):
         part = self.discovery
         if part is None:
             raise UsageError(_NO_DISCOVERY.format(self.id))
-        return DiscoveryFormat(self.binding("discovery"), bytes.fromhex(part.hash_key), part.max_value_bytes)
+        return DiscoveryFormat(self.binding("discovery"), bytes.fromhex(part.hash_key or ""), part.max_value_bytes)
 
     def read_dictionary(self) -> Dictionary | None:
         """Read the dictionary beside the campaign file and check its digest; None for the open domain.
@@ -214,7 +268,7 @@ class Campaign(Part):
         """
         path = Path(path)
         try:
-            campaign = cls.model_validate(_read_mapping(path))
+            campaign = cls.model_validate(read_mapping(path))
         except ValidationError as error:
             raise UsageError(f"campaign file {path} is invalid: {explain(error)}") from None
         campaign._directory = path.parent
@@ -241,32 +295,3 @@ class Campaign(Part):
             raise UsageError(f"campaign file {path} exists: a campaign is immutable, give another name") from None
         except OSError as error:
             raise UsageError(f"cannot write campaign file {path}: {error.strerror}") from None
-
-
-def _read_mapping(path: Path) -> dict[str, Any]:
-    if path.suffix not in (".json", ".toml"):
-        raise UsageError(f"campaign file is {path}, must end in .json or .toml")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read campaign file {path}: {getattr(error, 'strerror', None) or error}") from None
-    try:
-        data = _parse_toml(text, path) if path.suffix == ".toml" else json.loads(text)
-    except ValueError as error:
-        raise UsageError(f"campaign file {path} is not {path.suffix[1:].upper()}: {error}") from None
-    if not isinstance(data, dict):
-        raise UsageError(f"campaign file {path} holds a {type(data).__name__}, must hold an object")
-    return data
-
-
-def _parse_toml(text: str, path: Path) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        try:
-            import tomli as tomllib
-        except ImportError:
-            raise UsageError(
-                f"reading {path} on Python 3.10 needs the package tomli: install it or use .json"
-            ) from None
-    return tomllib.loads(text)

@@ -12,10 +12,11 @@ from pydantic import ValidationError
 from hushcount.campaign import Campaign
 from hushcount.dictionary import read_dictionary
 from hushcount.errors import UsageError
+from hushcount.parameters import Parameters
 from hushcount.parts import explain
 from hushcount.planning import Objective
 from hushcount.randomness import SystemWords
-from hushcount.systems import Parameters, plan
+from hushcount.systems import plan
 from keys.store import PublicFile
 
 

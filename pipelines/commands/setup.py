@@ -11,11 +11,11 @@ from rich.table import Column, Table
 
 from hushcount.campaign import Campaign
 from hushcount.errors import UsageError
-from hushcount.planning import Objective
 from hushcount.systems import SYSTEMS
 from keys import store
 from keys.private import ROLES, Role
 from pipelines.commands.common import JsonOption, out_console, reported, show_json
+from pipelines.commands.settings import parse_settings
 from pipelines.create import create_campaign
 
 
@@ -115,7 +115,7 @@ def new_campaign(
 
     Example: hushcount campaign new --id w --mechanism ais --epsilon 1 --dictionary w.txt --keys keys --out w.json
     """
-    settings, objective = _settings(set_ or [])
+    settings, objective = parse_settings(set_ or [])
     if dictionary is not None and open_domain:
         raise UsageError("give --dictionary or --open-domain, not both")
     if mechanism is not None and dictionary is None and not open_domain:
@@ -157,6 +157,22 @@ def show_campaign(
     Example: hushcount campaign show --campaign words.json
     """
     _show_campaign(Campaign.read(campaign), campaign, as_json)
+
+
+@campaign_app.command("redact")
+@reported
+def redact_campaign(
+    campaign: Annotated[Path, typer.Option(help="Campaign file.")],
+    out: Annotated[Path, typer.Option(help="Campaign file to write, .json or .toml.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Write the campaign file for the shuffler and the auxiliary server: without the key of the discovery hash.
+
+    Example: hushcount campaign redact --campaign words.json --out parties.json
+    """
+    redacted = Campaign.read(campaign).redacted()
+    redacted.write(out)
+    _show_campaign(redacted, out, as_json)
 
 
 @campaign_app.command("schema")
@@ -221,32 +237,3 @@ def _text(value: Any) -> str:
 def _given(**options: Any) -> dict[str, Any]:
     """Return the options that were given."""
     return {name: value for name, value in options.items() if value is not None}
-
-
-def _settings(pairs: list[str]) -> tuple[dict[str, int | float | str], Objective]:
-    """Parse the --set options."""
-    settings: dict[str, int | float | str] = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not equals or not name:
-            raise UsageError(f"--set is {pair!r}, must be name=value")
-        settings[name] = _number(text)
-    if "objective" in settings and "target_share" in settings and settings["objective"] != "target":
-        raise UsageError(f"objective is {settings['objective']!r} with a target_share: give one of the two")
-    objective = settings.pop("objective", "target" if "target_share" in settings else "l2")
-    share = settings.pop("target_share", 0.0)
-    if not isinstance(share, (int, float)):
-        raise UsageError(f"target_share is {share!r}, must be a number in [0, 1]")
-    try:
-        return settings, Objective(objective, float(share))  # type: ignore[arg-type]  # checked by Objective itself
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-
-
-def _number(text: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

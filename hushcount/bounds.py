@@ -1,0 +1,31 @@
+"""The least losses that any unbiased estimator can have under local differential privacy, [P26] section 3."""
+
+from __future__ import annotations
+
+import math
+
+
+def least_l2(epsilon: float, domain: int, n: int) -> float:
+    """Return the lower bound of the l2 loss of frequency estimation, in shares squared; strict, for any n.
+
+    Args:
+        epsilon: local budget.
+        domain: d, at least 2.
+        n: reports.
+
+    Reference: [P26] Proposition 1, Theorem 3.8 and Corollary 3.3.
+    """
+    e, d = math.exp(epsilon), domain
+    if d >= e + 1.0:
+        return (d - 1) * (4.0 * d * e - (e + 1.0) ** 2) / (n * d * math.expm1(epsilon) ** 2)
+    return (d - 1) * (d + 2.0 * e - 2.0) / (n * math.expm1(epsilon) ** 2)
+
+
+def largest_l1(l2: float, domain: int) -> float:
+    """Return `sqrt(2 d l2 / pi)`, the l1 loss that goes with an l2 loss where all items are alike and n is large.
+
+    Other data have a lesser l1 loss at the same l2 loss. Of `least_l2` it is the asymptotic bound of the worst case.
+
+    Reference: [P26] Corollary 2.1; its Proposition 1 prints the root without d.
+    """
+    return math.sqrt(2.0 * domain * l2 / math.pi)

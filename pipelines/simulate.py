@@ -1,0 +1,211 @@
+"""hushcount simulate: the same values collected again and again in memory, against the prediction and the bound."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hushcount.bounds import largest_l1, least_l2
+from hushcount.dictionary import Dictionary, read_dictionary, read_items
+from hushcount.errors import UsageError
+from hushcount.fingerprints import OTHER, fingerprints
+from hushcount.mechanism import Mechanism
+from hushcount.parameters import Parameters
+from hushcount.planning import Objective
+from hushcount.randomness import SystemWords
+from hushcount.sealing import available_threads
+from hushcount.simulation import Losses, Population, SeededWords, gather, simulate
+from hushcount.systems import build, plan, system
+from pipelines import storage
+
+MOST_VALUES = 10**9
+Track = Callable[[Iterable[Losses], int], Iterable[Losses]]
+"""From the runs and how many there are to the same runs: where progress is shown."""
+
+
+@dataclass(frozen=True)
+class SimulationResult:
+    """What `hushcount simulate` prints; losses in shares as [P26] section 6 defines them.
+
+    Attributes:
+        n, d: reports; items, "other" among them where values are outside the dictionary.
+        other: how many values are outside the dictionary.
+        l1, l2: sums over the items of absolute and squared errors, means of the runs.
+        worst_mse: the largest mean squared error of an item.
+        predicted_l2: what the exact variance predicts for these values, collisions over pools drawn anew included.
+        lower_bound_l2: that of every unbiased estimator, [P26] Theorem 3.8.
+        lower_bound_l1: the l1 loss that goes with it where all items are alike, [P26] Corollary 2.1; other values
+            have less.
+        bias_z_max: the largest mean error of an item, in standard deviations of a mean of so many runs.
+        encode_us_per_report, tally_us_per_report, decode_seconds: CPU time.
+    """
+
+    mechanism: str
+    parameters: dict[str, int | float | str]
+    epsilon: float
+    n: int
+    d: int
+    other: int
+    runs: int
+    l1: float
+    l2: float
+    worst_mse: float
+    predicted_l2: float
+    lower_bound_l2: float
+    lower_bound_l1: float
+    l2_ratio_to_bound: float
+    l2_ratio_to_predicted: float
+    bias_z_max: float
+    encode_us_per_report: float
+    tally_us_per_report: float
+    decode_seconds: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return asdict(self)
+
+
+def simulate_values(
+    name: str,
+    epsilon: float,
+    values: Path,
+    *,
+    dictionary: Path | None = None,
+    runs: int = 10,
+    seed: int | None = None,
+    settings: Parameters | None = None,
+    objective: Objective | None = None,
+    track: Track = lambda parts, runs: parts,
+) -> SimulationResult:
+    """Encode, tally and estimate the values `runs` times.
+
+    Args:
+        name: of the mechanism.
+        epsilon: local budget of one report.
+        values: one a line, text or .gz; or a .csv with the columns item (or value) and count.
+        dictionary: the known items, one a line; the values that occur, if not given.
+        runs: how many collections; a pool's functions are drawn anew for each.
+        seed: for simulations that can be repeated; the system's generator if None.
+        settings: parameters that are fixed; the others are planned.
+        objective: what is planned for; the l2 loss by default.
+        track: shows progress.
+
+    Raises:
+        UsageError: a file cannot be read, or a parameter is out of range; the sentence says which.
+    """
+    system(name)
+    if runs < 1:
+        raise UsageError(f"runs is {runs}, must be at least 1")
+    counts = _read_counts(values)
+    known = Dictionary(tuple(sorted(value for value in counts if value))) if dictionary is None else None
+    listed = known if known is not None else read_dictionary(dictionary)  # type: ignore[arg-type]  # one of them is given
+    held = [counts[item] for item in listed.items]
+    other = sum(counts.values()) - sum(held)
+    domain = len(held) + (1 if other else 0)
+    try:
+        mechanism_of, parameters = _planned(name, epsilon, domain, settings or {}, objective or Objective(), seed)
+        mechanism = mechanism_of(0)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    items = np.arange(domain, dtype=np.uint64)
+    if mechanism.encoder.domain is None:
+        items[: len(held)] = fingerprints(listed.items)
+        items[len(held) :] = OTHER
+    population = Population(items, np.array([*held, *([other] if other else [])], dtype=np.int64))
+    parts = simulate(mechanism_of, population, runs, seed, threads=available_threads())
+    losses = gather(iter(track(parts, runs)))
+    return _result(name, parameters, mechanism, population, other, losses)
+
+
+def _planned(
+    name: str, epsilon: float, domain: int, settings: Parameters, objective: Objective, seed: int | None
+) -> tuple[Callable[[int], Mechanism], dict[str, int | float | str]]:
+    """Return the mechanism of each run, with fresh functions unless the settings hold a seed, and its parameters."""
+    parameters = plan(name, epsilon, domain, settings, objective, _fresh_hex(seed, 0))
+    fresh = "seed" in parameters and "seed" not in settings
+    if fresh:
+        parameters.pop("seed")
+
+    def mechanism_of(run: int) -> Mechanism:
+        return build(name, epsilon, domain, {**parameters, "seed": _fresh_hex(seed, run)} if fresh else parameters)
+
+    return mechanism_of, parameters
+
+
+def _fresh_hex(seed: int | None, run: int) -> str:
+    # Runs of a seed count from 0; their functions must not come from the words that their reports come from.
+    source = SystemWords() if seed is None else SeededWords(seed, -1 - run)
+    return source.words(4).tobytes().hex()
+
+
+def _result(
+    name: str,
+    parameters: dict[str, int | float | str],
+    mechanism: Mechanism,
+    population: Population,
+    other: int,
+    losses: Losses,
+) -> SimulationResult:
+    n, d, runs = population.n, len(population.items), losses.runs
+    l2, predicted = float(losses.l2.mean()), float(losses.variance.sum())
+    bound = least_l2(mechanism.epsilon, d, n)
+    return SimulationResult(
+        mechanism=name,
+        parameters=parameters,
+        epsilon=mechanism.epsilon,
+        n=n,
+        d=d,
+        other=other,
+        runs=runs,
+        l1=float(losses.l1.mean()),
+        l2=l2,
+        worst_mse=float(losses.square.max()),
+        predicted_l2=predicted,
+        lower_bound_l2=bound,
+        lower_bound_l1=largest_l1(bound, d),
+        l2_ratio_to_bound=l2 / bound,
+        l2_ratio_to_predicted=l2 / predicted,
+        bias_z_max=float(np.abs(losses.bias_z).max()),
+        encode_us_per_report=losses.encode_seconds / (runs * n) * 1e6,
+        tally_us_per_report=losses.tally_seconds / (runs * n) * 1e6,
+        decode_seconds=losses.decode_seconds / runs,
+    )
+
+
+def _read_counts(values: Path) -> Counter[str]:
+    """Return how often each value occurs.
+
+    Raises:
+        UsageError: unreadable, not UTF-8, no values or too many, or a .csv without the columns.
+    """
+    counts = _read_table(values) if values.suffix == ".csv" else Counter(read_items(values))
+    if not counts.total():
+        raise UsageError(f"{values} holds no values: give one value a line")
+    if counts.total() > MOST_VALUES:
+        raise UsageError(f"{values} holds {counts.total():,} values, must hold {MOST_VALUES:,} at most")
+    return counts
+
+
+def _read_table(path: Path) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            rows = csv.DictReader(stream)
+            name = next((column for column in rows.fieldnames or () if column in ("item", "value")), None)
+            if name is None or "count" not in (rows.fieldnames or ()):
+                raise UsageError(f"{path} must have the columns item (or value) and count")
+            for row in rows:
+                if not (row["count"] or "").isdecimal():
+                    raise UsageError(
+                        f"line {rows.line_num} of {path}: count is {row['count']!r}, must be a whole number"
+                    )
+                counts[row[name] or ""] += int(row["count"])
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"cannot read {path}: {storage.cause(error)}") from None
+    return counts
