@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hushcount.fields import Field
+from hushcount.fields import SubsetOf, report_codes
 from hushcount.mechanism import Mechanism
 from tests.mechanisms.cases import CASES, Case
 from tests.support.words import SeededWords
@@ -41,62 +41,37 @@ def vector(case: Case) -> dict[str, Any]:
         "words_seed": WORDS_SEED,
         "items": [str(item) for item in clients],
         "reports": [row.hex() for row in wire],
-        "support": mechanism.encoder.support_counts(tally, case.items, case.items).tolist(),
+        "scores": mechanism.encoder.scores(tally, case.items, case.items).tolist(),
         "malformed": malformed(mechanism, wire[0]),
     }
 
 
 def malformed(mechanism: Mechanism, good: bytes) -> list[dict[str, str]]:
     """Return reports made from a good one, each with one thing wrong."""
-    found = [
-        {"wrong": "one byte short", "report": good[:-1].hex()},
-        {"wrong": "one byte long", "report": (good + b"\0").hex()},
-        {"wrong": "empty", "report": ""},
-    ]
-    offset = 0
+    found = [("one byte short", good[:-1]), ("one byte long", good + b"\0"), ("empty", b"")]
+    codes, length = report_codes(mechanism.fields), len(good)
+    if codes < 256**length:
+        found.append(("one above the largest integer of a report", codes.to_bytes(length, "little")))
+        found.append(("all bits set", b"\xff" * length))
     for field in mechanism.fields:
-        before, after = good[:offset], good[offset + field.wire_bytes :]
-        here = good[offset : offset + field.wire_bytes]
-        found += [
-            {"wrong": f"{field.name}: {wrong}", "report": (before + octets + after).hex()}
-            for wrong, octets in _spoilt(field, here)
-        ]
-        offset += field.wire_bytes
-    return found
+        if isinstance(field, SubsetOf) and not field.ranked:
+            found += _spoilt_bitmap(field, codes, good)
+    return [{"wrong": wrong, "report": octets.hex()} for wrong, octets in found]
 
 
-def _spoilt(field: Field, good: bytes) -> list[tuple[str, bytes]]:
-    if field.as_bitmap:
-        return _spoilt_bitmap(field, good)
-    size, top = field.value_bytes, field.bound
-    spoilt = []
-    if top < 1 << (8 * size):
-        spoilt = [
-            (f"{top}, the largest is {top - 1}", good[:-size] + top.to_bytes(size, "little")),
-            (f"all bits set, the largest is {top - 1}", good[:-size] + b"\xff" * size),
-        ]
-    if field.least:
-        spoilt.append((f"0, the least is {field.least}", bytes(size)))
-    if field.count > 1:
-        values = [good[place : place + size] for place in range(0, len(good), size)]
-        spoilt.append(("two values in descending order", b"".join([values[1], values[0], *values[2:]])))
-        spoilt.append(("a value twice", b"".join([values[0], values[0], *values[2:]])))
-    return spoilt
-
-
-def _spoilt_bitmap(field: Field, good: bytes) -> list[tuple[str, bytes]]:
-    bits = int.from_bytes(good, "little")
+def _spoilt_bitmap(field: SubsetOf, codes: int, good: bytes) -> list[tuple[str, bytes]]:
+    """Change the bitmap, which is the part above the digits of all numbers."""
+    digits = codes >> field.bound
+    whole = int.from_bytes(good, "little")
+    bits = whole // digits
     lowest = bits & -bits
     clear = next(1 << place for place in range(field.bound) if not bits >> place & 1)
     spoilt = [
-        ("one cell too few", bits ^ lowest),
-        ("one cell too many", bits | clear),
-        ("no cell", 0),
+        ("one cell too few", whole - lowest * digits),
+        ("one cell too many", whole + clear * digits),
+        ("no cell", whole % digits),
     ]
-    if field.bound % 8:
-        spoilt.append(("a padding bit set", bits | 1 << field.bound))
-        spoilt.append(("a padding bit instead of a cell", (bits ^ lowest) | 1 << field.bound))
-    return [(wrong, value.to_bytes(len(good), "little")) for wrong, value in spoilt]
+    return [(f"{field.name}: {wrong}", integer.to_bytes(len(good), "little")) for wrong, integer in spoilt]
 
 
 def main() -> None:

@@ -5,20 +5,27 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import permutations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
+from hushcount.encoders.nested import Nested
+from hushcount.encoders.pool import Pool
+from hushcount.fields import Bits, Number, SubsetOf, report_dtype
 from hushcount.mechanism import Mechanism
 from hushcount.randomness import SystemWords, UInt64Array
-from hushcount.systems import build
+from hushcount.simulation import Population, exact_variance
+from hushcount.systems import SYSTEMS, build
 from hushcount.tally import Tally
 from tests.mechanisms.cases import CASES, MEDIUM, SMALL, Case
 from tests.mechanisms.make_golden import FOLDER, vector
-from tests.support.enumeration import all_reports, laws, supported
+from tests.support.enumeration import all_reports, all_values, laws, repeated, scores, supported
 from tests.support.statistics import (
     FAILURE,
     chi_square_p,
@@ -60,43 +67,139 @@ def test_the_budget_is_spent_and_not_exceeded(case: Case) -> None:
     assert not case.spends or spent == pytest.approx(case.epsilon, abs=1e-12)
 
 
-@every_small_case
-def test_own_item_is_supported_with_probability_p_star(case: Case) -> None:
+@dataclass(frozen=True)
+class Moments:
+    """By enumeration: float64[items, items], the mean and the variance of an item's score, given the item held."""
+
+    mean: np.ndarray
+    spread: np.ndarray
+
+
+@lru_cache(maxsize=4)
+def moments(case: Case) -> Moments:
     reports = all_reports(case.mechanism)
-    support = supported(case.mechanism, reports, case.items)
-    own = (laws(case.mechanism, reports, case.items) * support.T).sum(axis=1)
-    assert own == pytest.approx(np.full(len(own), case.mechanism.p_star), abs=1e-12)
+    law, score = laws(case.mechanism, reports, case.items), scores(case.mechanism, reports, case.items)
+    mean = law @ score
+    return Moments(mean, law @ score**2 - mean**2)
 
 
 @every_small_case
-def test_another_item_is_supported_with_probability_q_star(case: Case) -> None:
-    mechanism, reports = case.mechanism, all_reports(case.mechanism)
-    support = supported(mechanism, reports, case.items)
-    pairwise = laws(mechanism, reports, case.items) @ support
+def test_own_item_scores_as_the_law_says(case: Case) -> None:
+    found, law = moments(case), case.mechanism.law
+    every = np.ones(len(case.items))
+    assert found.mean.diagonal() == pytest.approx(float(law.own) * every, abs=1e-12)
+    assert found.spread.diagonal() == pytest.approx(float(law.own_spread) * every, abs=1e-12)
+    assert case.mechanism.p_star == float(law.own)
+
+
+@every_small_case
+def test_other_items_score_as_the_law_says(case: Case) -> None:
+    found, law, mechanism = moments(case), case.mechanism.law, case.mechanism
+    assert case.mechanism.q_star == float(law.other)
     for one, other in permutations(range(len(case.items)), 2):
-        expected = mechanism.q_star
-        if mechanism.encoder.pool is not None:
-            # Fixed functions: exact for the collisions that this pair has; their number is tested below.
+        mean, spread = float(law.other), float(law.near_spread)
+        if mechanism.encoder.blocks > 1 and different_blocks(mechanism, case.items[[one, other]]):
+            spread = float(law.far_spread)
+        if case.pooled:
+            # Fixed functions: exact for the collisions that this pair has; over pools they are k draws of 1/m.
             shared = collisions(mechanism, case.items[one], case.items[other])
-            expected = shared * mechanism.p + (1.0 - shared) * mechanism.q
-        assert pairwise[one, other] == pytest.approx(expected, abs=1e-12)
+            mean = of_shared(mechanism, shared)
+            spread = mean * (1.0 - mean)
+        assert found.mean[one, other] == pytest.approx(mean, abs=1e-12)
+        assert found.spread[one, other] == pytest.approx(spread, abs=1e-12)
+
+
+def different_blocks(mechanism: Mechanism, pair: UInt64Array) -> bool:
+    one, other = mechanism.encoder.block_of(pair)
+    return bool(one != other)
 
 
 def collisions(mechanism: Mechanism, one: int, other: int) -> float:
-    rows = np.zeros(mechanism.encoder.pool or 0, dtype=mechanism.report)
-    rows["row"] = np.arange(len(rows))
-    cells = [mechanism.encoder.cell(rows, np.full(len(rows), item, np.uint64)) for item in (one, other)]
-    return float((cells[0] == cells[1]).mean())
+    """Return in which share of the pool's functions two items have one cell."""
+    pool = pool_of(mechanism)
+    rows = np.zeros(pool.rows, dtype=report_dtype(pool.fields))
+    rows["row"] = np.arange(pool.rows)
+    return float((pool.cell(rows, repeated(one, pool.rows)) == pool.cell(rows, repeated(other, pool.rows))).mean())
 
 
-@every_case
-def test_a_report_supports_its_number_of_cells(case: Case) -> None:
-    mechanism = case.mechanism
-    reports = mechanism.encode(np.resize(case.items, 200), SeededWords(1))
-    starts = mechanism.responder.run_starts(reports)
-    cells = (starts[:, :, None] + np.arange(mechanism.responder.run_length, dtype=np.uint64)).reshape(200, -1)
-    cells %= np.uint64(mechanism.responder.width)
-    assert {len(set(row)) for row in cells.tolist()} == {mechanism.responder.support_size}
+def pool_of(mechanism: Mechanism) -> Pool:
+    encoder = mechanism.encoder
+    pool = encoder.outer if isinstance(encoder, Nested) else encoder
+    assert isinstance(pool, Pool)
+    return pool
+
+
+def of_shared(mechanism: Mechanism, shared: float) -> float:
+    """Return the mean score of another item that shares this part of the functions."""
+    p, q = mechanism.responder.p, mechanism.responder.q
+    # Nested: a column of the Hadamard matrix puts different cells on one sign half of the time.
+    apart = (p + q) / 2.0 if isinstance(mechanism.encoder, Nested) else q
+    return shared * p + (1.0 - shared) * apart
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.pooled], ids=lambda case: case.name)
+def test_over_pools_the_law_of_other_items_is_exact(case: Case) -> None:
+    # Two items share Binomial(k, 1/m) of the functions: summed out.
+    mechanism, law = case.mechanism, case.mechanism.law
+    pool = pool_of(mechanism)
+    shared = np.arange(pool.rows + 1)
+    chance = stats.binom.pmf(shared, pool.rows, 1.0 / pool.cells)
+    mean = np.array([of_shared(mechanism, number / pool.rows) for number in shared])
+    assert chance @ mean == pytest.approx(float(law.other), abs=1e-12)
+    assert float(law.near_spread) == float(law.far_spread) == pytest.approx(law.other * (1.0 - law.other), abs=1e-12)
+    assert chance @ (mean - law.other) ** 2 / law.gain**2 == pytest.approx(law.clash, rel=1e-9)
+
+
+@every_small_case
+def test_the_law_of_one_block_does_not_tell_near_from_far(case: Case) -> None:
+    law, blocks = case.mechanism.law, case.mechanism.encoder.blocks
+    assert (law.near_spread == law.far_spread) == (blocks == 1)
+    assert (law.clash > 0.0) == case.pooled
+    assert law.gain == law.own - law.other
+
+
+@every_small_case
+def test_the_responder_supports_cells_with_the_stated_probabilities(case: Case) -> None:
+    # p, q and the variance of how many cells a report supports, over all responses, for every true cell.
+    responder = case.mechanism.responder
+    responses = all_values(responder.fields)
+    cells = range(responder.width)
+    support = np.stack([responder.supports(responses, repeated(cell, len(responses))) for cell in cells], axis=1)
+    law = np.stack([np.exp(responder.log_prob(responses, repeated(cell, len(responses)))) for cell in cells])
+    pairwise = law @ support
+    sizes = support.sum(axis=1)
+    every = np.ones(responder.width)
+    assert law.sum(axis=1) == pytest.approx(every, abs=1e-12)
+    assert pairwise.diagonal() == pytest.approx(responder.p * every, abs=1e-12)
+    # On average over the other cells; for each of them too, but for windows, which an affine function places.
+    assert (pairwise.sum(axis=1) - responder.p) / (responder.width - 1) == pytest.approx(responder.q * every, abs=1e-12)
+    if case.system != "ais":
+        others = pairwise[~np.eye(responder.width, dtype=bool)]
+        assert others == pytest.approx(np.full(len(others), responder.q), abs=1e-12)
+    variance = law @ sizes**2 - (law @ sizes) ** 2
+    assert variance == pytest.approx(responder.size_variance * every, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.mechanism.responder.width < 1 << 16], ids=lambda case: case.name
+)
+def test_counting_cells_adds_up_what_is_supported(case: Case) -> None:
+    mechanism, responder = case.mechanism, case.mechanism.responder
+    reports = mechanism.encode(np.resize(case.items, 120), SeededWords(1))
+    cells = range(responder.width)
+    support = np.stack([responder.supports(reports, repeated(cell, len(reports))) for cell in cells], axis=1)
+    together = np.zeros((1, responder.width), dtype=np.int64)
+    responder.count_cells(together, reports, None)
+    assert np.array_equal(together[0], support.sum(axis=0))
+    rows = np.arange(120) % 7
+    apart = np.zeros((9, responder.width), dtype=np.int64)
+    responder.count_cells(apart, reports, rows)
+    expected = np.stack([support[rows == row].sum(axis=0) for row in range(9)])
+    assert np.array_equal(apart, expected)
+
+
+def test_every_system_has_a_small_and_a_medium_case() -> None:
+    assert {case.system for case in SMALL} == {case.system for case in MEDIUM} == set(SYSTEMS)
 
 
 # The sampler
@@ -130,7 +233,7 @@ def test_reports_of_one_call_are_independent(case: Case) -> None:
     item = case.items[:1]
     own = supported(mechanism, mechanism.encode(np.repeat(item, draws), SystemWords()), item)[:, 0]
     pairs = np.bincount(2 * own[0::2] + own[1::2], minlength=4)
-    p = mechanism.p_star
+    p = mechanism.responder.p
     assert chi_square_p(pairs, np.array([(1 - p) ** 2, (1 - p) * p, p * (1 - p), p * p])) >= FAILURE
 
 
@@ -151,9 +254,7 @@ def test_estimates_are_unbiased_with_the_stated_variance(case: Case) -> None:
     clients = np.repeat(items, held.astype(int))
     found = np.stack([estimated(case.redrawn(run), clients, items, run) for run in range(RUNS)])
 
-    mechanism = case.mechanism
-    others = (held**2).sum() - held**2
-    variance = mechanism.variance(CLIENTS, held / CLIENTS) + mechanism.collision_variance(others)
+    variance = CLIENTS**2 * exact_variance(case.mechanism, Population(items, held.astype(np.int64)))
     assert np.all(np.abs(found.mean(axis=0) - held) <= deviations(2 * len(items)) * np.sqrt(variance / RUNS))
     low, high = variance_ratio_bounds(RUNS, 2 * len(items), kurtosis=0.4)
     ratio = ((found - held) ** 2).mean(axis=0) / variance
@@ -164,19 +265,32 @@ def test_estimates_are_unbiased_with_the_stated_variance(case: Case) -> None:
 def estimated(mechanism: Mechanism, clients: UInt64Array, items: UInt64Array, run: int) -> np.ndarray:
     counts = mechanism.new_tally(items)
     mechanism.accumulate(counts, mechanism.encode(clients, SeededWords(run)), items)
-    return mechanism.estimate(Tally(counts, len(clients), items), items).count
+    return mechanism.counts(Tally(counts, len(clients), items), items)
 
 
 @every_case
-def test_the_standard_error_is_that_of_the_estimated_share(case: Case) -> None:
+def test_an_estimate_states_the_errors_of_its_own_counts(case: Case) -> None:
     mechanism, items = case.mechanism, case.items
     counts = mechanism.new_tally(items)
-    mechanism.accumulate(counts, mechanism.encode(np.repeat(items, 50), SeededWords(7)), items)
-    n = 50 * len(items)
-    estimate = mechanism.estimate(Tally(counts, n, items), items[::-1])
+    reports = mechanism.encode(np.repeat(items, 50), SeededWords(7))
+    mechanism.accumulate(counts, reports, items)
+    n, wanted = 50 * len(items), items[::-1]
+    estimate = mechanism.estimate(Tally(counts, n, items), wanted)
     share = np.clip(estimate.count / n, 0.0, 1.0)
-    assert estimate.standard_error**2 == pytest.approx(mechanism.variance(n, share), rel=1e-12)
-    assert np.all((estimate.collision_error > 0.0) == (mechanism.encoder.pool is not None))
+    near = None
+    if mechanism.encoder.blocks > 1:
+        # A report names a cell of an item's block with probability p + q if its client's item is in it, else 2 q.
+        p, q = mechanism.responder.p, mechanism.responder.q
+        cells = [mechanism.encoder.cell(reports, repeated(item, n)) for item in wanted]
+        named = [
+            sum(mechanism.responder.supports(reports, cell ^ np.uint64(bit)).sum() for bit in (0, 1)) for cell in cells
+        ]
+        near = np.clip((np.array(named) / n - 2 * q) / (p - q) - share, 0.0, 1.0 - share)
+    assert np.array_equal(estimate.count, mechanism.counts(Tally(counts, n, items), wanted))
+    assert estimate.standard_error**2 == pytest.approx(mechanism.variance(n, share, near), rel=1e-12)
+    others = None if near is None else near + share
+    assert estimate.null_error**2 == pytest.approx(mechanism.variance(n, 0.0, others) * np.ones(len(items)), rel=1e-12)
+    assert np.all((estimate.collision_error > 0.0) == case.pooled)
 
 
 @every_case
@@ -221,14 +335,14 @@ def test_any_sharding_gives_the_identical_tally(case: Case) -> None:
 
 
 @every_case
-def test_accumulating_counts_each_supported_item_once(case: Case) -> None:
+def test_accumulating_adds_up_the_scores_of_each_item(case: Case) -> None:
     mechanism, items = case.mechanism, case.items
     reports = mechanism.encode(np.resize(items, 240), SeededWords(4))
     counts = mechanism.new_tally(items)
     mechanism.accumulate(counts, reports, items)
-    by_hand = supported(mechanism, reports, items).sum(axis=0)
-    assert np.array_equal(mechanism.encoder.support_counts(counts, items, items), by_hand)
-    assert np.array_equal(mechanism.encoder.support_counts(counts, items, items[::-1]), by_hand[::-1])
+    by_hand = scores(mechanism, reports, items).sum(axis=0)
+    assert np.array_equal(mechanism.encoder.scores(counts, items, items), by_hand)
+    assert np.array_equal(mechanism.encoder.scores(counts, items, items[::-1]), by_hand[::-1])
 
 
 @every_case
@@ -364,7 +478,11 @@ def test_every_golden_vector_has_its_case() -> None:
 
 
 def test_medium_cases_use_every_wire_form() -> None:
-    forms = {
-        (field.as_bitmap, field.count > 1, field.value_bytes) for case in MEDIUM for field in case.mechanism.fields
-    }
-    assert {(True, True, 1), (False, True, 2), (False, False, 1), (False, False, 2)} <= forms
+    forms = set()
+    for case in MEDIUM:
+        big = [field for field in case.mechanism.fields if not isinstance(field, Number)]
+        kind = "numbers" if not big else "ranked" if isinstance(big[0], SubsetOf) and big[0].ranked else "bitmap"
+        forms.add((kind, isinstance(big[0], Bits) if big else False, case.mechanism.report_bytes > 8))
+    ranked = {("ranked", False, False), ("ranked", False, True)}
+    numbers = {("numbers", False, False), ("numbers", False, True)}
+    assert forms == ranked | numbers | {("bitmap", False, True), ("bitmap", True, True)}

@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 
-from hushcount.fields import Field, Reports
+from hushcount.fields import Field, Number, Reports, SubsetOf, report_dtype
 from hushcount.mechanism import Mechanism
 from hushcount.randomness import UInt64Array
-from hushcount.responders.base import supports
 
 
 def all_reports(mechanism: Mechanism) -> Reports:
     """Return every report there is, each once."""
-    rows = list(product(*(_values(field) for field in mechanism.fields)))
-    return np.array(rows, dtype=mechanism.report)
+    return all_values(mechanism.fields)
+
+
+def all_values(fields: Sequence[Field]) -> Reports:
+    """Return every combination of the values of fields, each once."""
+    rows = list(product(*(_values(field) for field in fields)))
+    return np.array(rows, dtype=report_dtype(fields))
 
 
 def supported(mechanism: Mechanism, reports: Reports, items: UInt64Array) -> np.ndarray[Any, Any]:
     """Return bool[reports, items]: which report supports which item, one pair at a time."""
-    columns = [
-        supports(mechanism.responder, reports, mechanism.encoder.cell(reports, np.full(len(reports), item, np.uint64)))
-        for item in items
-    ]
-    return np.stack(columns, axis=1)
+    return np.stack([mechanism.supports(reports, repeated(item, len(reports))) for item in items], axis=1)
+
+
+def scores(mechanism: Mechanism, reports: Reports, items: UInt64Array) -> np.ndarray[Any, Any]:
+    """Return int64[reports, items]: 1 where a report supports an item; with blocks, -1 where it opposes the item."""
+    support = supported(mechanism, reports, items).astype(np.int64)
+    if mechanism.encoder.blocks == 1:
+        return support
+    opposite = [mechanism.encoder.cell(reports, repeated(item, len(reports))) ^ np.uint64(1) for item in items]
+    return support - np.stack([mechanism.responder.supports(reports, cells) for cells in opposite], axis=1)
+
+
+def repeated(item: int, count: int) -> UInt64Array:
+    """Return uint64[count], the item in every place."""
+    return np.full(count, item, dtype=np.uint64)
 
 
 def laws(mechanism: Mechanism, reports: Reports, items: UInt64Array) -> np.ndarray[Any, Any]:
@@ -35,5 +49,8 @@ def laws(mechanism: Mechanism, reports: Reports, items: UInt64Array) -> np.ndarr
 
 
 def _values(field: Field) -> Iterator[Any]:
-    allowed = range(field.least, field.bound)
-    return iter(allowed) if field.count == 1 else combinations(allowed, field.count)
+    if isinstance(field, Number):
+        return iter(range(field.least, field.bound))
+    if isinstance(field, SubsetOf):
+        return combinations(range(field.bound), field.count)
+    return (tuple(bits.to_bytes((field.count + 7) // 8, "little")) for bits in range(field.values))
