@@ -8,10 +8,10 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import PCollection
 
-from hushcount.domain import tally_items
 from hushcount.encoders.base import Counts
 from hushcount.fields import Reports
 from hushcount.mechanism import Mechanism
+from hushcount.randomness import UInt64Array
 
 _BLOCK_CELLS = 1 << 21
 
@@ -19,18 +19,18 @@ Accumulator = tuple[int, Counts]
 """How many reports, and int64[rows of the block, width]."""
 
 
-def rows_per_block(mechanism: Mechanism) -> int:
-    """Return how many rows of the tally one accumulator holds: at most 16 MiB, or one row."""
-    rows, width = mechanism.encoder.tally_shape(tally_items(mechanism))
+def rows_per_block(mechanism: Mechanism, items: UInt64Array) -> int:
+    """Return how many rows of the tally for these items one accumulator holds: at most 16 MiB, or one row."""
+    rows, width = mechanism.encoder.tally_shape(items)
     return min(rows, max(1, _BLOCK_CELLS // width))
 
 
 class SplitRows(beam.DoFn):
     """Arrays of reports in, (block of rows, reports with rows counted from the block's first) out."""
 
-    def __init__(self, mechanism: Mechanism) -> None:
+    def __init__(self, mechanism: Mechanism, items: UInt64Array) -> None:
         self._pool = mechanism.encoder.pool
-        self._rows = rows_per_block(mechanism)
+        self._rows = rows_per_block(mechanism, items)
 
     def process(self, reports: Reports) -> Iterator[tuple[int, Reports]]:
         if self._pool is None or self._rows == self._pool:
@@ -46,10 +46,10 @@ class SplitRows(beam.DoFn):
 class TallyFn(beam.CombineFn):
     """Sums reports to (n, counts). Integers only: any sharding and any order give the identical tally."""
 
-    def __init__(self, mechanism: Mechanism) -> None:
+    def __init__(self, mechanism: Mechanism, items: UInt64Array) -> None:
         self._mechanism = mechanism
-        self._items = tally_items(mechanism)
-        self._shape = (rows_per_block(mechanism), mechanism.encoder.tally_shape(self._items)[1])
+        self._items = items
+        self._shape = (rows_per_block(mechanism, items), mechanism.encoder.tally_shape(items)[1])
 
     def create_accumulator(self) -> Accumulator:
         return 0, np.zeros(self._shape, dtype=np.int64)
@@ -75,15 +75,17 @@ class TallyReports(beam.PTransform):  # type: ignore[misc]  # apache_beam ships 
 
     Args:
         mechanism: the campaign's.
+        items: what the tally has columns for, `domain.tally_items`.
     """
 
-    def __init__(self, mechanism: Mechanism) -> None:
+    def __init__(self, mechanism: Mechanism, items: UInt64Array) -> None:
         super().__init__()
         self._mechanism = mechanism
+        self._items = items
 
     def expand(self, reports: PCollection) -> PCollection:
         return (
             reports
-            | "by block of rows" >> beam.ParDo(SplitRows(self._mechanism))
-            | "add up" >> beam.CombinePerKey(TallyFn(self._mechanism))
+            | "by block of rows" >> beam.ParDo(SplitRows(self._mechanism, self._items))
+            | "add up" >> beam.CombinePerKey(TallyFn(self._mechanism, self._items))
         )

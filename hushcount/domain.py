@@ -46,6 +46,21 @@ def known_items(mechanism: Mechanism, dictionary: Dictionary | None, values: Seq
     return items_of(mechanism, dictionary, values)
 
 
-def tally_items(mechanism: Mechanism) -> UInt64Array:
-    """Return the items that a tally has columns for: all of a dictionary with "other"; none where cells are tallied."""
-    return np.arange(mechanism.encoder.domain or 0, dtype=np.uint64)
+def tally_items(mechanism: Mechanism, wanted: UInt64Array | None = None) -> UInt64Array:
+    """Return the items that a tally has columns for, uint64[c], distinct and ascending.
+
+    All of a dictionary with "other"; none where cells are tallied; of an open domain without a sketch those that are
+    `wanted`, because no other can be asked for later.
+
+    Raises:
+        UsageError: items must be wanted and none are.
+    """
+    encoder = mechanism.encoder
+    if encoder.domain is not None or not encoder.by_item:
+        return np.arange(encoder.domain or 0, dtype=np.uint64)
+    if wanted is None or not len(wanted):
+        raise UsageError(
+            "this mechanism has no sketch of an open domain: say which items to count, by --items FILE or by --found "
+            "with what hushcount discover found"
+        )
+    return np.unique(wanted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hushcount.campaign import Campaign, Stream
+from hushcount.estimates import Levels
 from pipelines import results, storage
 from pipelines.staging import SUMMARY, require_free, staged
 from pipelines.summary import StreamCounts, Summary, make_summary
@@ -16,7 +17,7 @@ def estimate(
     items: Path,
     out: str,
     *,
-    confidence: float = 0.95,
+    levels: Levels | None = None,
     overwrite: bool = False,
 ) -> Summary:
     """Estimate items from a tally.npz; write estimates.parquet, estimates.csv, report.html and summary.json.
@@ -29,9 +30,10 @@ def estimate(
     require_free(out, overwrite, ("estimate",), (tally_path, items, campaign_path))
     wanted = results.wanted_items(mechanism, campaign.read_dictionary(), results.read_names(items))
     tally = results.read_tally(tally_path, campaign)
+    results.require_counted(mechanism, tally, wanted)
     counts: dict[Stream, StreamCounts] = {"reports": StreamCounts(tally.reports, tally.reports, {})}
     with staged(out, overwrite) as directory:
         summary = make_summary("estimate", campaign, counts, tally.reports)
-        results.write_results(directory, campaign, tally, wanted, confidence, summary, None)
+        results.write_results(directory, campaign, tally, wanted, levels or Levels(), summary, None)
         storage.write_json(storage.join(directory, SUMMARY), summary)
     return summary

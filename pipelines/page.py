@@ -63,12 +63,9 @@ def _estimates(page: Page) -> str:
             "<code>hushcount estimate</code>.</p></section>"
         )
     table = page.table.sort_by([("count", "descending")])
-    percent = f"{100 * page.summary['confidence']:g} %"
-    rows = "".join(
-        f"<tr><td>{html.escape(row['item'])}</td><td>{row['count']:,.0f}</td><td>{row['standard_error']:,.0f}</td>"
-        f"<td>{row['collision_error']:,.0f}</td><td>{row['low']:,.0f}</td><td>{row['high']:,.0f}</td></tr>"
-        for row in table.slice(0, _TABLE_ITEMS).to_pylist()
-    )
+    head: list[dict[str, Any]] = table.slice(0, _TABLE_ITEMS).to_pylist()
+    rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in _cells(row))}</tr>" for row in head)
+    names = "".join(f"<th>{name.replace('_', ' ')}</th>" for name in table.column_names)
     other = page.summary.get("other")
     outside = (
         f"<p>Outside the dictionary (&ldquo;other&rdquo;): {other['count']:,.0f} &plusmn; "
@@ -76,30 +73,47 @@ def _estimates(page: Page) -> str:
         if other
         else ""
     )
-    shown = min(table.num_rows, _TABLE_ITEMS)
     return (
-        f"<section><h2>Estimates</h2><p>The {min(table.num_rows, _CHART_ITEMS)} largest of {table.num_rows:,} items, "
-        f"with {percent} intervals for each item alone; pale where the interval "
-        "holds 0. The largest of many noisy estimates tend to be too large.</p>"
-        f"{_chart(table.slice(0, _CHART_ITEMS))}{outside}"
-        f"<details><summary>The {shown} largest as a table</summary><table><tr><th>item</th><th>count</th>"
-        f"<th>standard error</th><th>collision error</th><th>low</th><th>high</th></tr>{rows}</table></details>"
+        f"<section><h2>Estimates</h2>{_legend(table, page.summary)}{_chart(table.slice(0, _CHART_ITEMS))}{outside}"
+        f"<details><summary>The {len(head)} largest as a table</summary><table><tr>{names}</tr>{rows}</table></details>"
         "</section>"
     )
 
 
+def _legend(table: pa.Table, summary: Summary) -> str:
+    rate = summary["false_positive_rate"]
+    return (
+        f"<p>The {min(table.num_rows, _CHART_ITEMS)} largest of {table.num_rows:,} items, with "
+        f"{100 * summary['confidence']:g} % intervals: thick lines for each item alone, thin ones (low all, high all) "
+        f"for all {table.num_rows:,} together. The largest of many noisy estimates tend to be too large: read the thin "
+        f"lines for items picked by their size. The darker bars, &ldquo;yes&rdquo; in the table, mark the "
+        f"{summary['detected']:,} items detected: each item that nobody holds is marked with a probability of "
+        f"{100 * rate:g} %, {_expected(rate * table.num_rows)} if nobody held any.</p>"
+    )
+
+
+def _expected(items: float) -> str:
+    """Return an expected number of items, for reading."""
+    return f"about {items:,.0f} of them" if items >= 1.0 else f"{items:.2g} of them on average"
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    """Return a row of the table as HTML: the item, its numbers, and whether it is detected."""
+    item, *numbers, detected = row.values()
+    return [html.escape(item), *(f"{number:,.0f}" for number in numbers), "yes" if detected else ""]
+
+
 def _chart(table: pa.Table) -> str:
-    """Draw bars with intervals as inline SVG, its text left as text."""
+    """Draw bars with both intervals as inline SVG, its text left as text."""
     rows: list[dict[str, Any]] = table.to_pylist()
     places = np.arange(len(rows))
-    count = np.array([row["count"] for row in rows])
-    half = np.array([row["high"] for row in rows]) - count
+    count, high, high_all = (np.array([row[name] for row in rows]) for name in ("count", "high", "high_all"))
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "hushcount", "font.family": "sans-serif"}):
         figure = Figure(figsize=(9.0, 0.6 + 0.24 * len(rows)), layout="constrained")
         axes = figure.add_subplot()
-        low = count - half
-        axes.barh(places, count, color=[_PALE if bound > 0.0 else _FAINT for bound in low], height=0.7)
-        axes.errorbar(count, places, xerr=half, fmt="none", ecolor=_INK, elinewidth=1.2, capsize=2.5)
+        axes.barh(places, count, color=[_PALE if row["detected"] else _FAINT for row in rows], height=0.7)
+        for half, width, cap in ((high_all - count, 0.5, 1.5), (high - count, 1.6, 2.5)):
+            axes.errorbar(count, places, xerr=half, fmt="none", ecolor=_INK, elinewidth=width, capsize=cap)
         axes.set_yticks(places, [_short(row["item"]) for row in rows])
         for label in axes.get_yticklabels():
             label.set_parse_math(False)

@@ -17,7 +17,7 @@ from hushcount.campaign import Campaign
 from hushcount.dictionary import Dictionary, read_items
 from hushcount.domain import known_items, other_item
 from hushcount.errors import FormatError, UsageError
-from hushcount.estimates import Estimate
+from hushcount.estimates import Estimate, Levels
 from hushcount.mechanism import Mechanism
 from hushcount.randomness import UInt64Array
 from hushcount.tally import Tally
@@ -27,7 +27,9 @@ from pipelines.summary import Summary
 from pipelines.upstream import read_upstream
 
 _SHOWN = 10
-COLUMNS = ("item", "count", "standard_error", "collision_error", "low", "high")
+COLUMNS = (
+    "item", "count", "standard_error", "collision_error", "low", "high", "low_all", "high_all", "detected",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,24 +76,30 @@ def write_results(
     campaign: Campaign,
     tally: Tally,
     wanted: Wanted | None,
-    confidence: float,
+    levels: Levels,
     summary: Summary,
     found: Found | None,
 ) -> None:
-    """Estimate, write estimates.parquet, estimates.csv and report.html, and add "other" to the summary."""
+    """Estimate, write estimates.parquet, estimates.csv and report.html, and add what they come to to the summary."""
     mechanism = campaign.require_frequency()
     table = None
     if wanted is not None:
         estimate = mechanism.estimate(tally, wanted.items)
-        table = _table(wanted.names, estimate, confidence)
-        storage.write_whole(storage.join(directory, "estimates.parquet"), [_parquet(table)])
-        storage.write_whole(storage.join(directory, "estimates.csv"), [_csv(table)])
-        summary["confidence"] = confidence
+        table = _table(wanted.names, estimate, levels)
+        storage.write_whole(storage.join(directory, "estimates.parquet"), [parquet_bytes(table)])
+        storage.write_whole(storage.join(directory, "estimates.csv"), [csv_bytes(table)])
+        summary["items"] = table.num_rows
+        summary["confidence"] = levels.confidence
+        summary["false_positive_rate"] = levels.false_positive_rate
+        summary["detected"] = sum(table["detected"].to_pylist())
     summary["largest"] = [] if table is None else _largest(table)
     if campaign.dictionary is not None:
         other = mechanism.estimate(tally, np.array([other_item(mechanism)], dtype=np.uint64))
-        row = _table(("other",), other, confidence).to_pylist()[0]
-        summary["other"] = {name: row[name] for name in COLUMNS[1:]}
+        row = _table(("other",), other, levels).to_pylist()[0]
+        # It stands alone: no interval together with the rows of a table.
+        summary["other"] = {name: row[name] for name in COLUMNS[1:] if name not in ("low_all", "high_all")}
+        # Only then do the rows and "other" add up to the reports. Names are distinct and listed.
+        summary["whole_dictionary"] = table is not None and table.num_rows == campaign.dictionary.items
     page = render(Page(campaign, summary, table, found))
     storage.write_whole(storage.join(directory, "report.html"), [page.encode()])
 
@@ -119,6 +127,24 @@ def read_tally(path: str, campaign: Campaign) -> Tally:
     return tally
 
 
+def require_counted(mechanism: Mechanism, tally: Tally, wanted: Wanted | None) -> None:
+    """Refuse items that the tally has no column for, where there is no sketch of an open domain.
+
+    Raises:
+        UsageError: an item was not counted; it is named.
+    """
+    encoder = mechanism.encoder
+    if wanted is None or encoder.domain is not None or not encoder.by_item:
+        return
+    missing = np.flatnonzero(~np.isin(wanted.items, tally.items))
+    if missing.size:
+        raise UsageError(
+            f"item {wanted.names[missing[0]]!r} was not counted: the mechanism has no sketch of an open domain, so "
+            f"that only the {len(tally.items):,} items can be asked for that hushcount analyze was given; run it again "
+            "with --items"
+        )
+
+
 def write_found(directory: str, found: list[str]) -> None:
     """Write found.csv: one column, item, sorted."""
     buffer = io.StringIO()
@@ -139,9 +165,38 @@ def read_found(directory: Path, campaign: Campaign) -> Found:
     return Found(tuple(read_names(path)), summary)
 
 
-def _table(names: tuple[str, ...], estimate: Estimate, confidence: float) -> pa.Table:
-    low, high = estimate.interval(confidence)
-    columns = (names, estimate.count, estimate.standard_error, estimate.collision_error, low, high)
+def parquet_bytes(table: pa.Table) -> bytes:
+    """Return a table as a Parquet file."""
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+def csv_bytes(table: pa.Table) -> bytes:
+    """Return a table as a CSV file: users to a thousandth, `true` and `false`."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(table.column_names)
+    writer.writerows([_cell(value) for value in row.values()] for row in table.to_pylist())
+    return buffer.getvalue().encode()
+
+
+def _cell(value: str | float | bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else f"{value:.3f}"
+
+
+def _table(names: tuple[str, ...], estimate: Estimate, levels: Levels) -> pa.Table:
+    columns = (
+        names,
+        estimate.count,
+        estimate.standard_error,
+        estimate.collision_error,
+        *estimate.interval(levels.confidence),
+        *estimate.simultaneous_interval(levels.confidence),
+        estimate.detected(levels.false_positive_rate),
+    )
     return pa.table(dict(zip(COLUMNS, columns, strict=True)))
 
 
@@ -156,18 +211,3 @@ def _largest(table: pa.Table) -> list[dict[str, object]]:
         }
         for row in rows
     ]
-
-
-def _parquet(table: pa.Table) -> bytes:
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer)
-    return buffer.getvalue()
-
-
-def _csv(table: pa.Table) -> bytes:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in table.to_pylist():
-        writer.writerow([row["item"], *(f"{row[name]:.3f}" for name in COLUMNS[1:])])
-    return buffer.getvalue().encode()

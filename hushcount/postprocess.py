@@ -1,0 +1,108 @@
+"""Adjustments of estimated counts that an analyst may ask for: each buys consistency with a bias, which it states.
+
+Estimates are unbiased because they may be negative and need not add up to the reports. What makes them look possible
+pulls counts in one direction; so no job adjusts unasked, and no interval or error holds for an adjusted count.
+
+Reference: T. Wang, M. Lopuhaa-Zwakenberg, Z. Li, B. Skoric, N. Li, "Locally Differentially Private Frequency Estimation
+with Consistency", NDSS 2020, whose names for the methods are given with each function.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hushcount.estimates import FloatArray
+
+
+def non_negative(counts: FloatArray) -> FloatArray:
+    """Return `max(count, 0)` for each item.
+
+    Bias: upward, and only for rare items. With a true count F and normal noise of standard deviation v it is
+    `v phi(F/v) - F Phi(-F/v)`: 0.4 v where nobody holds the item, below 0.01 v from F = 2 v on. The sum over many rare
+    items is far too large.
+
+    Args:
+        counts: float64[c], users.
+
+    Returns:
+        float64[c], users.
+
+    Raises:
+        ValueError: a count is not finite, or there is none.
+
+    Reference: Wang et al., Base-Pos.
+    """
+    return np.maximum(_checked(counts), 0.0)
+
+
+def sum_to(counts: FloatArray, total: float) -> FloatArray:
+    """Return the counts, each shifted by the same amount so that they add up to `total`.
+
+    The nearest counts with that sum in squared distance. Bias: none for any item, if the counts are unbiased and
+    `total` is the true sum or an unbiased estimate of it; else every item carries the same share of its error. Counts
+    may be negative still. Little is gained: independent errors shrink by one part in 2c, and estimates of a whole
+    dictionary with "other" add up to the reports already by an identity encoder (grr, ss), and nearly by ais.
+
+    Args:
+        counts: float64[c], users.
+        total: users that hold one of these items.
+
+    Returns:
+        float64[c], users.
+
+    Raises:
+        ValueError: a number is not finite, or there is no count.
+
+    Reference: Wang et al., Norm.
+    """
+    counts = _checked(counts)
+    _check_total(total, -np.inf)
+    return counts + (total - counts.sum()) / len(counts)
+
+
+def norm_sub(counts: FloatArray, total: float) -> FloatArray:
+    """Return `max(count - t, 0)` for each item, with the one t that makes them add up to `total`.
+
+    Shifting all that is left above 0 and clipping, again and again, ends here; so does the projection on the simplex
+    `{x >= 0, sum x = total}` in Euclidean distance: one function under two names. It is found directly, by sorting.
+    Bias: upward for rare items, which clipping lifts; downward for frequent ones, by t each and by as much in sum. The
+    more items are rare, the larger t: among thousands that hardly anybody holds it comes to several standard errors.
+
+    Args:
+        counts: float64[c], users.
+        total: users that hold one of these items, at least 0.
+
+    Returns:
+        float64[c], users, in the order of the counts.
+
+    Raises:
+        ValueError: a number is not finite, the total is negative, or there is no count.
+
+    Reference: Wang et al., Norm-Sub; J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra, "Efficient Projections onto
+    the l1-Ball for Learning in High Dimensions", ICML 2008, Figure 1.
+    """
+    counts = _checked(counts)
+    _check_total(total, 0.0)
+    # Moving all counts together changes nothing; counted from the largest, what is kept is no farther off than `total`.
+    gap = counts - counts.max()
+    falling = -np.sort(-gap)
+    shift = (np.cumsum(falling) - total) / np.arange(1, len(counts) + 1)
+    # The j largest items stay, for the last j where the shift that j items need leaves the least of them at 0 or above.
+    kept = int(np.flatnonzero(falling >= shift)[-1])
+    return np.maximum(gap - shift[kept], 0.0)
+
+
+def _checked(counts: FloatArray) -> FloatArray:
+    counts = np.asarray(counts, dtype=np.float64)
+    if counts.ndim != 1 or not len(counts):
+        raise ValueError(f"counts has shape {counts.shape}, must be one row of at least one count")
+    wrong = counts[~np.isfinite(counts)]
+    if wrong.size:
+        raise ValueError(f"counts holds {wrong[0]}, must be finite numbers")
+    return counts
+
+
+def _check_total(total: float, least: float) -> None:
+    if not (np.isfinite(total) and total >= least):
+        bound = "" if least == -np.inf else f" of at least {least:g}"
+        raise ValueError(f"total is {total}, must be a finite number{bound}")
