@@ -1,0 +1,1 @@
+"""The papers' experiments, run on the product's own mechanisms: what was measured beside what was predicted."""

@@ -1,0 +1,116 @@
+"""Simulated collections of a named system, and the rows that they give."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from experiments.figure import Settings
+from experiments.rows import Law, Row
+from hushcount.mechanism import Mechanism
+from hushcount.parameters import Parameters
+from hushcount.simulation import Population, SeededWords, simulate
+from hushcount.systems import SYSTEMS, build
+from hushcount.variance import FloatArray
+
+_ALL = slice(None)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The errors of many collections.
+
+    Attributes:
+        errors: float64[runs, c], of every estimated share in every run.
+        variance: float64[c], exact, collisions over pools drawn anew included.
+    """
+
+    errors: FloatArray
+    variance: FloatArray
+
+    @property
+    def l1(self) -> FloatArray:
+        """float64[runs]."""
+        return np.abs(self.errors).sum(axis=1)
+
+    @property
+    def l2(self) -> FloatArray:
+        """float64[runs]."""
+        return (self.errors**2).sum(axis=1)
+
+    @property
+    def predicted_l1(self) -> float:
+        """The sum of the mean absolute errors of normal estimates of the exact variances."""
+        return float(np.sqrt(2.0 * self.variance / np.pi).sum())
+
+
+@dataclass(frozen=True)
+class Case:
+    """A system at complete parameters; those of a pool without its seed, which is drawn anew for each run.
+
+    Attributes:
+        system: a name of hushcount.systems.
+        epsilon: local budget.
+        domain: d, or None for an open domain.
+        parameters: complete but for the seed.
+    """
+
+    system: str
+    epsilon: float
+    domain: int | None
+    parameters: Parameters
+
+
+def collect(case: Case, population: Population, settings: Settings, stream: str, interest: slice = _ALL) -> Sample:
+    """Collect the population's values `settings.runs` times.
+
+    Args:
+        case: what is simulated.
+        population: who holds what.
+        settings: runs, seed and threads.
+        stream: names the point, so that no two share random words.
+        interest: the items whose errors are kept.
+    """
+    seed = stream_seed(settings.seed, stream)
+
+    def mechanism_of(run: int) -> Mechanism:
+        if not SYSTEMS[case.system].seeded:
+            return build(case.system, case.epsilon, case.domain, case.parameters)
+        # Runs take their words from 0 on; their functions must not come from the same.
+        functions = SeededWords(seed, -1 - run).words(4).tobytes().hex()
+        return build(case.system, case.epsilon, case.domain, {**case.parameters, "seed": functions})
+
+    parts = list(simulate(mechanism_of, population, settings.runs, seed, interest, settings.threads))
+    return Sample(np.array([part.error for part in parts]), np.mean([part.variance for part in parts], axis=0))
+
+
+def stream_seed(seed: int, stream: str) -> int:
+    """Return a seed of its own for each named part of a figure."""
+    return int.from_bytes(hashlib.blake2b(f"{seed}/{stream}".encode(), digest_size=8).digest(), "big")
+
+
+def generator(seed: int, stream: str) -> np.random.Generator:
+    """Return a generator for synthetic data; nothing here is on a privacy path."""
+    return np.random.default_rng(stream_seed(seed, stream))
+
+
+def mean_row(panel: str, series: str, x: float, values: FloatArray, predicted: float, law: Law = "mean") -> Row:
+    """Return the row of a mean of runs.
+
+    Args:
+        values: float64[runs], one for each run; squares where `law` is "root".
+        predicted: the mean's, or its root's where `law` is "root".
+    """
+    mean = float(values.mean())
+    return Row(
+        panel,
+        series,
+        x,
+        measured=float(np.sqrt(mean)) if law == "root" else mean,
+        predicted=predicted,
+        law=law,
+        runs=len(values),
+        spread=float(values.std(ddof=1)) / mean,
+    )

@@ -1,0 +1,68 @@
+"""The overview of the results, made from the figures' records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from experiments.catalogue import FIGURES
+from experiments.judging import FAILURE, TOLERANCE
+from experiments.store import Folder
+
+_HEAD = f"""# The papers' experiments
+
+Made by `hushcount reproduce`; do not edit. Each figure has a table (.csv), a plot (.png) and a verdict (.json).
+`make reproduce DATA=directory` makes what is missing, in about an hour for all on two cores.
+
+*Reproduced*: everything measured agrees with the prediction, corrected where the paper is wrong, within its
+statistical range (all of a figure together leave theirs with probability {FAILURE:g}) or {TOLERANCE:.0%}, whichever is
+wider, and so do the sentences of the text that can be checked. *As printed*: the same holds with the formulas and
+sentences exactly as the paper prints them. In the plots curves are predicted, marks measured, dashed curves as printed,
+dotted ones bounds.
+
+[J]: Jiang et al., *When Focus Enhances Utility*; [P25], [P26]: M. Pan; titles in docs/mathematics.md.
+"""
+
+
+def overview(folder: Folder, lacking: Mapping[str, str]) -> str:
+    """Return the page: a table of verdicts, then each figure's sentence and plot.
+
+    Args:
+        folder: of the records.
+        lacking: why figures were not run, by name.
+    """
+    records = {name: record for name in FIGURES if (record := folder.record(name)) is not None}
+    place = "" if folder.files == folder.readme.parent else f"{folder.files.name}/"
+    lines = [_HEAD, "| figure | what | reproduced | as printed | runs |", "|---|---|---|---|---|"]
+    for name in FIGURES:
+        if name in records:
+            lines.append(_line(records[name]))
+        elif name in lacking:
+            lines.append(f"| {name} | {FIGURES[name].title} | not run: data missing | | |")
+    for name, record in records.items():
+        lines += [
+            "",
+            f"## {record['title']}",
+            "",
+            record["sentence"],
+            *_refuted(record),
+            "",
+            f"![{name}]({place}{name}.png)",
+        ]
+    notes = [f"- {name}: {reason}" for name, reason in lacking.items() if name not in records]
+    return "\n".join([*lines, *(["", "## Not run", "", *notes] if notes else [])]) + "\n"
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    answers = " | ".join("yes" if record[key] else "no" for key in ("reproduced", "as_printed"))
+    runs = f"{record['runs']:,}" if record["runs"] else "none needed"
+    return f"| [{record['figure']}](#{_anchor(record['title'])}) | {record['title']} | {answers} | {runs} |"
+
+
+def _anchor(title: str) -> str:
+    return "".join(letter for letter in title.lower().replace(" ", "-") if letter.isalnum() or letter in "-_")
+
+
+def _refuted(record: Mapping[str, Any]) -> list[str]:
+    refuted = [claim["text"] for claim in record["claims"] if not claim["holds"]]
+    return ["", "The paper says, and it does not hold here:", "", *(f"- {text}" for text in refuted)] if refuted else []

@@ -1,0 +1,100 @@
+"""A figure's files, which appear whole or not at all, and the finished points of one that is not finished."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.rows import Row
+
+SAME = ("figure", "version", "runs", "seed", "quick", "data")
+"""The fields of a record that make a result the same: where they all agree, a figure need not run again."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Where results go.
+
+    Attributes:
+        files: directory of the figures' files.
+        readme: the overview that is made of them.
+    """
+
+    files: Path
+    readme: Path
+
+    @classmethod
+    def of(cls, out: Path) -> Folder:
+        """Return the folder of --out; beside code, as in this package itself, the files go into plots/."""
+        return cls(out / "plots" if (out / "__init__.py").exists() else out, out / "README.md")
+
+    def record(self, name: str) -> dict[str, Any] | None:
+        """Return the record of a finished figure, or None."""
+        try:
+            found = json.loads((self.files / f"{name}.json").read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
+            return None
+        whole = all((self.files / f"{name}.{kind}").is_file() for kind in ("csv", "png"))
+        return found if whole and isinstance(found, dict) else None
+
+    def write(self, record: dict[str, Any], table: str, plot: bytes) -> None:
+        """Write a figure's three files; the record last, for a figure without one counts as not run."""
+        name = record["figure"]
+        (self.files / f"{name}.json").unlink(missing_ok=True)
+        write_whole(self.files / f"{name}.csv", table.encode())
+        write_whole(self.files / f"{name}.png", plot)
+        write_whole(self.files / f"{name}.json", as_json(record).encode())
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """The points that are done of a figure that is not.
+
+    Attributes:
+        directory: hidden, beside the figure's files; its name holds what the points were measured with.
+    """
+
+    directory: Path
+
+    @classmethod
+    def of(cls, folder: Folder, wanted: dict[str, Any]) -> Unfinished:
+        """Return the place for a record's points."""
+        key = hashlib.sha256(json.dumps({name: wanted[name] for name in SAME}, sort_keys=True).encode()).hexdigest()
+        return cls(folder.files / f".{wanted['figure']}.{key[:16]}.tmp")
+
+    def read(self, point: str) -> list[Row] | None:
+        """Return a finished point's rows, or None."""
+        path = self.directory / f"{point}.json"
+        return [Row(**row) for row in json.loads(path.read_text(encoding="utf-8"))] if path.is_file() else None
+
+    def keep(self, point: str, rows: list[Row]) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        write_whole(self.directory / f"{point}.json", json.dumps([asdict(row) for row in rows]).encode())
+
+    def drop(self) -> None:
+        """Forget the points: the figure is finished."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def as_json(data: Any) -> str:
+    """Return JSON for a file."""
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def write_whole(path: Path, octets: bytes) -> None:
+    """Write a file under a temporary name and rename it, so that no reader and no crash ever sees half of it."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(octets)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
