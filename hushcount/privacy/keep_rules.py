@@ -16,6 +16,7 @@ RuleName = Literal["optimal", "laplace"]
 Relation = Literal["replace-one", "add-remove"]
 _DIGITS = 60
 _SLACK = Fraction(1, 10**50)
+_LEVELS = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 
 
 @dataclass(frozen=True)
@@ -139,3 +140,8 @@ class KeepRule:
             middle = (low + high) // 2
             low, high = (low, middle) if self.keep_probability(middle) >= probability else (middle, high)
         return high
+
+    def keep_table(self) -> dict[int, float]:
+        """Return the keep probability of one report and of the counts where it passes 0.1 % to 99.9 %, rising."""
+        counts = {1, *(self.count_for(level) for level in _LEVELS)}
+        return {count: self.keep_probability(count) for count in sorted(counts)}

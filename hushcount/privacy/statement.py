@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, Decimal, localcontext
 from typing import Any
 
 from hushcount.campaign import Campaign
-from hushcount.privacy.amplification import closed_form_epsilon
+from hushcount.privacy.amplification import amplify, closed_form_epsilon
 
 Guarantee = dict[str, Any]
 
@@ -20,7 +20,9 @@ def statement(campaign: Campaign, reports: int | None) -> dict[str, Any]:
         reports: frequency reports that were opened and accepted; None before that is known, and no amplification is
             stated: what was merely forwarded may be anything.
 
-    Privacy: epsilons compose by addition; a client with l reports by group privacy, `(l e, d (1 + exp(e) + ...))`.
+    Privacy: epsilons compose by addition; a client with l reports by group privacy, `(l e, d (1 + exp(e) + ...))`. The
+    shuffled epsilon of one report is the smaller of two certified bounds, on the reports that arrived: the general one,
+    and the blanket bound of the mechanism, which all have but those of unary responses (`amplification.amplify`).
     """
     result: dict[str, Any] = {"unit": _unit(campaign), "relation": "replace-one", "sentences": []}
     if campaign.frequency is not None:
@@ -52,13 +54,14 @@ def _local(campaign: Campaign) -> Guarantee:
 
 
 def _shuffled(campaign: Campaign, reports: int) -> Guarantee | None:
-    """The amplified guarantee, or None where it cannot be claimed: batch floor missed, or too few for the theorem."""
+    """The amplified guarantee, or None where none can be claimed: batch floor missed, or less than 1 % to be gained."""
     if reports < campaign.shuffle.minimum_batch:
         return None
-    local, delta, cap = campaign.require_frequency().epsilon, campaign.shuffle.delta, campaign.shuffle.cap
-    one = closed_form_epsilon(local, reports, delta)
-    if one is None or one >= local:
+    delta, cap = campaign.shuffle.delta, campaign.shuffle.cap
+    gained = amplify(campaign.require_frequency(), reports, delta)
+    if gained.bound is None:
         return None
+    one = gained.epsilon
     return {
         "epsilon_per_report": one,
         "epsilon": cap * one,
@@ -66,7 +69,8 @@ def _shuffled(campaign: Campaign, reports: int) -> Guarantee | None:
         "relation": "replace-one",
         "unit": _unit(campaign),
         "reports": reports,
-        "bound": "closed-form",
+        "bound": gained.bound,
+        "closed_form": closed_form_epsilon(gained.local, reports, delta),
         "against": "the analyzer, if the shuffler is honest and the counted reports are",
     }
 
@@ -105,14 +109,14 @@ def _sentences(campaign: Campaign, result: dict[str, Any], reports: int | None) 
         local, shuffled = result["local"], result["shuffled"]
         sentences.append(
             f"Every frequency report is randomised on the client: whoever sees it, even all parties together, can tell "
-            f"any two values apart only by a factor of e^{_up(local['epsilon_per_report'])} for one report "
-            f"(local epsilon {_up(local['epsilon'])} for {local['unit']}, replace-one)."
+            f"any two values apart only by a factor of e^{rounded_up(local['epsilon_per_report'])} for one report "
+            f"(local epsilon {rounded_up(local['epsilon'])} for {local['unit']}, replace-one)."
         )
         if shuffled:
             sentences.append(
                 f"Mixed among {shuffled['reports']:,} reports, what the analyzer receives is "
-                f"({_up(shuffled['epsilon'])}, {_up(shuffled['delta'])})-private for {shuffled['unit']}, replace-one, "
-                "if the shuffler is honest and those reports are."
+                f"{_pair(shuffled)}-private for {shuffled['unit']}, replace-one, if the shuffler is honest and those "
+                "reports are."
             )
         elif reports is not None:
             sentences.append(
@@ -122,19 +126,21 @@ def _sentences(campaign: Campaign, result: dict[str, Any], reports: int | None) 
         part = result["discovery"]
         sentences.append(
             f"Discovery reports are not randomised: the auxiliary server reveals a value only when enough clients sent "
-            f"it (about {part['clients_for_even_chance']} for an even chance), which is ({_up(part['epsilon'])}, "
-            f"{_up(part['delta'])})-private for {part['unit']}, {part['relation']}, if the shuffler and the auxiliary "
-            "server are honest; the auxiliary server can test a value that it guesses."
+            f"it (about {part['clients_for_even_chance']} for an even chance), which is {_pair(part)}"
+            f"-private for {part['unit']}, {part['relation']}, if the shuffler and the auxiliary server are honest; "
+            "the auxiliary server can test a value that it guesses."
         )
     if "total" in result:
         total = result["total"]
-        sentences.append(
-            f"A client that sends both pays for both: ({_up(total['epsilon'])}, {_up(total['delta'])}), replace-one."
-        )
+        sentences.append(f"A client that sends both pays for both: {_pair(total)}, replace-one.")
     return sentences
 
 
-def _up(value: float) -> str:
+def _pair(part: Guarantee) -> str:
+    return f"({rounded_up(part['epsilon'])}, {rounded_up(part['delta'])})"
+
+
+def rounded_up(value: float) -> str:
     """Return a number in four significant digits, rounded up, so that no sentence claims more than the figure."""
     with localcontext() as context:
         context.prec, context.rounding = 4, ROUND_CEILING

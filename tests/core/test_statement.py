@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from hushcount.campaign import Campaign
-from hushcount.privacy.amplification import closed_form_epsilon
+from hushcount.privacy.amplification import amplify, closed_form_epsilon, shuffled_epsilon
+from hushcount.privacy.blanket import general_law
 from hushcount.privacy.statement import statement
 from keys.store import PublicFile, create
 from pipelines.create import create_campaign
@@ -21,13 +22,15 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> PublicFile:
     return create(tmp_path_factory.mktemp("keys"), days=30, now=datetime.now(timezone.utc) - timedelta(days=1))
 
 
-def campaign(keys: PublicFile, cap: int = 1, relation: str | None = "replace-one", epsilon: float = 2.0) -> Campaign:
+def campaign(
+    keys: PublicFile, cap: int = 1, relation: str | None = "replace-one", epsilon: float = 2.0, mechanism: str = "gcms"
+) -> Campaign:
     discovery = None if relation is None else {"epsilon": 0.5, "delta": 1e-7, "relation": relation}
     return create_campaign(
         "stated",
         keys,
         Path(),
-        mechanism="gcms",
+        mechanism=mechanism,
         epsilon=epsilon,
         shuffle={"cap": cap, "minimum_batch": 5000, "delta": 1e-8},
         discovery=discovery,
@@ -35,14 +38,36 @@ def campaign(keys: PublicFile, cap: int = 1, relation: str | None = "replace-one
 
 
 def test_one_report_among_many(keys: PublicFile) -> None:
-    stated = statement(campaign(keys), 100_000)
-    one = closed_form_epsilon(stated["local"]["epsilon"], 100_000, 1e-8)
+    made = campaign(keys)
+    stated = statement(made, 100_000)
+    one = amplify(made.require_frequency(), 100_000, 1e-8).epsilon
     assert stated["local"]["epsilon"] <= 2.0
     assert stated["shuffled"]["epsilon"] == stated["shuffled"]["epsilon_per_report"] == one
     assert stated["shuffled"]["delta"] == 1e-8
     assert stated["total"]["epsilon"] == one + 0.5
     assert stated["total"]["delta"] == 1e-8 + 1e-7
     assert {stated[name]["relation"] for name in ("local", "shuffled", "discovery", "total")} == {"replace-one"}
+
+
+def test_the_smaller_of_two_bounds_is_stated_beside_the_closed_form(keys: PublicFile) -> None:
+    shuffled = statement(campaign(keys), 100_000)["shuffled"]
+    general = shuffled_epsilon(general_law(2.0), 100_000, 1e-8)
+    assert shuffled["bound"] == "blanket"
+    assert shuffled["epsilon"] < 0.75 * general
+    assert shuffled["closed_form"] == pytest.approx(closed_form_epsilon(2.0, 100_000, 1e-8), rel=1e-9)
+    assert general < shuffled["closed_form"]
+
+
+def test_a_mechanism_of_bits_states_the_general_bound(keys: PublicFile) -> None:
+    shuffled = statement(campaign(keys, mechanism="rappor"), 100_000)["shuffled"]
+    assert shuffled["bound"] == "general"
+    assert shuffled["epsilon"] == pytest.approx(shuffled_epsilon(general_law(2.0), 100_000, 1e-8), rel=1e-5)
+
+
+def test_a_gain_may_be_stated_where_the_theorem_says_nothing(keys: PublicFile) -> None:
+    shuffled = statement(campaign(keys, epsilon=7.0), 5000)["shuffled"]
+    assert shuffled["closed_form"] is None
+    assert shuffled["epsilon"] < 6.5
 
 
 def test_a_client_with_several_reports_pays_by_group_privacy(keys: PublicFile) -> None:
@@ -63,8 +88,8 @@ def test_add_remove_counts_twice_in_a_total_under_replace_one(keys: PublicFile) 
 
 @pytest.mark.parametrize(
     ("reports", "epsilon"),
-    [(None, 2.0), (4999, 2.0), (5000, 12.0)],
-    ids=["not yet opened", "below the minimum batch", "too few for the theorem"],
+    [(None, 2.0), (4999, 2.0), (5000, 30.0)],
+    ids=["not yet opened", "below the minimum batch", "too few to gain"],
 )
 def test_no_gain_is_claimed_where_none_is_known(keys: PublicFile, reports: int | None, epsilon: float) -> None:
     stated = statement(campaign(keys, epsilon=epsilon), reports)

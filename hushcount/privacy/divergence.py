@@ -1,0 +1,192 @@
+"""How well shuffled reports tell two values of one client apart: the hockey-stick divergence, bounded from above."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hushcount.privacy.binomials import FairTails, binomial_window, fair_tails, reach
+from hushcount.privacy.blanket import BlanketLaw
+from hushcount.privacy.spreads import Others, Spread
+from hushcount.variance import FloatArray
+
+LARGEST_REPORTS = 10**10
+"""More reports than that hide one no worse; they count as that many."""
+_BLOCK = 1e-4
+_LEVEL = 1e-2
+_UNIT = 2.0**-53
+_SLACK = 2.0**-44
+
+
+@dataclass(frozen=True, eq=False)
+class Divergence:
+    """The divergence of n shuffled reports whose first client holds one of two items, from above, for any epsilon.
+
+    With E = exp(epsilon) and W independent for each report, `delta = E[(W_1 + ... + W_n)_+] / n`, where
+
+        W   e - E    1 - E e    e (1 - E)   1 - E     0
+            one      one        both        neither   else
+
+    Let M be the reports that support one of the two items only, D = those of the first less those of the second, and
+    U the sum of e for those of both and of 1 for those of neither:
+
+        sum W = (e-1)(E+1)/2 D - (E-1) G,   G = (e+1)/2 M + U,
+
+    and D is fair given M: a sum over (M, U) of binomial tails. Where n is large, neighbouring M share a block and U a
+    grid, both wider in the convex order, so that delta can only grow; where it is small, neither happens. What is cut
+    or rounded is added. No field depends on epsilon.
+
+    Attributes:
+        law: of the mechanism.
+        reports: n.
+        cut: `Pr[M outside its window]` at most, for the first report as well.
+        weights: float64[k], the probability of each term.
+        coins: float64[k], M of each term, of the largest in its block.
+        sums: float64[k], G of each term.
+        starts: int64[k], where the tails of Bin(M, 1/2) begin in `moments` and `tails`, and
+        room: float64[k], how many there are after the first.
+        moments, tails: float64, of `binomials.FairTails`, all M one after the other.
+        error: relative to each of the two parts of a term, more than rounding can make of them.
+
+    Reference: Balle, Bell, Gascon, Nissim 2019, section 5: `delta = E[(gamma/N) (V_1 + ... + V_N)_+]` with N - 1 ~
+    Bin(n-1, gamma) is the same, N the number of W that are not "else"; docs/mathematics.md section 7.
+    """
+
+    law: BlanketLaw
+    reports: int
+    cut: float
+    weights: FloatArray
+    coins: FloatArray
+    sums: FloatArray
+    starts: npt.NDArray[np.int64]
+    room: FloatArray
+    moments: FloatArray
+    tails: FloatArray
+    error: float
+
+    def delta(self, epsilon: float) -> float:
+        """Return a delta such that the reports are (epsilon, delta)-private, replace-one, for one report; in [0, 1]."""
+        if not (math.isfinite(epsilon) and epsilon >= 0.0):
+            raise ValueError(f"epsilon is {epsilon}, must be at least 0 and finite")
+        if epsilon >= self.law.epsilon:
+            return 0.0
+        gain = math.expm1(self.law.epsilon) * (math.exp(epsilon) + 1.0) / 2.0
+        short = math.expm1(epsilon) * self.sums
+        place = np.floor((short / gain + self.coins) / 2.0) - np.floor(self.coins / 2.0)
+        index = self.starts + np.clip(place, 0.0, self.room).astype(np.int64)
+        won = gain * self.moments[index]
+        paid = short * np.where(short < 0.0, 1.0, self.tails[index])
+        terms = np.maximum(won - paid, 0.0) + self.error * (won + np.abs(paid))
+        inside = float(self.weights @ terms) * (1.0 + self.error) / self.reports
+        # Outside the window of M: sum W <= (e - E) times the reports of the first item only, and e one <= 1.
+        return min(1.0, inside + 2.0 * self.cut + self.law.excess)
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Neighbouring M, taken as the largest of them where D is concerned.
+
+    Attributes:
+        coins: the largest M.
+        ends: float64[1 or 2], the values of M that G is computed from: the block's ends, its mean kept.
+        weights: float64[1 or 2], their probabilities.
+        rest: at least n - M, the reports that U is the sum of.
+    """
+
+    coins: int
+    ends: FloatArray
+    weights: FloatArray
+    rest: int
+
+
+def divergence(law: BlanketLaw, reports: int, cut: float) -> Divergence:
+    """Return the divergence of `reports` shuffled reports.
+
+    Args:
+        law: of the mechanism.
+        reports: n, at least 1, all of one campaign; the other clients may hold anything.
+        cut: about what is added to delta for what is cut, in (0, 1); time grows with its logarithm.
+    """
+    if reports < 1:
+        raise ValueError(f"reports is {reports}, must be at least 1")
+    reports = min(reports, LARGEST_REPORTS)
+    blocks = list(_blocks(law, reports, cut))
+    tails = [fair_tails(block.coins, cut) for block in blocks]
+    lengths = np.array([len(part.tails) for part in tails])
+    starts = np.cumsum(lengths) - lengths
+    others = _others(law)
+    spreads = _spreads(others, blocks, cut)
+    terms = [_terms(others, reports, block, spread) for block, spread in zip(blocks, spreads, strict=True)]
+    sizes = [len(weights) for weights, _ in terms]
+    return Divergence(
+        law=law,
+        reports=reports,
+        cut=cut,
+        weights=np.concatenate([weights for weights, _ in terms]),
+        coins=np.repeat([float(block.coins) for block in blocks], sizes),
+        sums=np.concatenate([sums for _, sums in terms]),
+        starts=np.repeat(starts, sizes),
+        room=np.repeat(lengths - 1.0, sizes),
+        moments=np.concatenate([part.moments for part in tails]),
+        tails=np.concatenate([part.tails for part in tails]),
+        error=_error(blocks, tails, 4.0 * reach(reports / 4.0, 1.0, cut), sum(sizes)),
+    )
+
+
+def _blocks(law: BlanketLaw, reports: int, cut: float) -> Iterator[_Block]:
+    chance = 2.0 * law.one
+    window = binomial_window(reports, chance, law.both + law.neither + law.nothing, cut)
+    size = max(1, int(_BLOCK * reports * chance))
+    level = max(1, int(_LEVEL * (reports - window.first)))
+    for low in range(window.first, window.last + 1, size):
+        weights = window.weights[low - window.first : low - window.first + size]
+        high = low + len(weights) - 1
+        whole = float(weights.sum())
+        rest = reports - window.first - (low - window.first) // level * level
+        if high == low or not whole > 0.0:
+            yield _Block(high, np.array([float(low)]), np.array([whole]), rest)
+            continue
+        upper = float(weights @ np.arange(len(weights))) / (high - low)
+        yield _Block(high, np.array([float(low), float(high)]), np.array([whole - upper, upper]), rest)
+
+
+def _spreads(others: Others, blocks: list[_Block], cut: float) -> Iterator[Spread]:
+    """Yield the law of the sum of `rest` reports that are none of M, for each block."""
+    known: dict[int, Spread] = {}
+    for block in blocks:
+        if block.rest not in known:
+            known = {block.rest: others.total(block.rest, cut)}
+        yield known[block.rest]
+
+
+def _others(law: BlanketLaw) -> Others:
+    """Return what a report adds to U, given that it is none of M."""
+    return Others(math.exp(law.epsilon), law.both, law.neither, law.nothing)
+
+
+def _terms(others: Others, reports: int, block: _Block, spread: Spread) -> tuple[FloatArray, FloatArray]:
+    """Return the probabilities of the terms of a block, and their G."""
+    # U less its mean is no wider than the sum of `rest` reports less its own. All is moved by more than its rounding
+    # error to where G is lower, and delta greater.
+    surplus = others.mean * (block.rest - (reports - block.ends))
+    means = (others.value + 1.0) / 2.0 * block.ends * (1.0 - _SLACK) - surplus * (1.0 + _SLACK)
+    sums = np.add.outer(means, spread.points * (1.0 - _SLACK))
+    return np.multiply.outer(block.weights, spread.weights).reshape(-1), sums.reshape(-1)
+
+
+def _error(blocks: list[_Block], tails: list[FairTails], longest: float, terms: int) -> float:
+    """Return more than the relative rounding error of a sum of terms.
+
+    A step from a mode makes below 3 units, an addition 1.
+
+    Args:
+        blocks, tails: of the divergence.
+        longest: how many counts a window of the other numbers may hold.
+        terms: how many are added.
+    """
+    steps = max(len(part.tails) for part in tails) + blocks[-1].coins - blocks[0].coins + longest
+    return _UNIT * (8.0 * (steps + 2.0**12) + terms)
