@@ -14,7 +14,9 @@ from analyzer.tally_reports import Accumulator, TallyReports, rows_per_block
 from hushcount.campaign import Campaign
 from hushcount.domain import tally_items
 from hushcount.errors import HushcountError
+from hushcount.estimates import Levels
 from hushcount.mechanism import Mechanism
+from hushcount.randomness import UInt64Array
 from hushcount.tally import Tally
 from keys.store import KeyReference, require_campaign_key
 from pipelines import results, storage
@@ -28,6 +30,7 @@ from pipelines.block_io import (
     total_records,
 )
 from pipelines.counting import WriteCounts, take_counts
+from pipelines.ledger import charging
 from pipelines.progress import bar
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY, require_free, staged
@@ -44,7 +47,8 @@ def analyze(
     *,
     items: Path | None = None,
     found: Path | None = None,
-    confidence: float = 0.95,
+    levels: Levels | None = None,
+    ledger: Path | None = None,
     overwrite: bool = False,
     engine: Engine | None = None,
     console: Console | None = None,
@@ -59,11 +63,12 @@ def analyze(
         items: items to estimate, one a line or a .csv with the column item; the whole dictionary when it is not given.
             With an open domain those in `found`, or else only the tally is written, to be asked later.
         found: a result of hushcount discover, to be shown on the page.
-        confidence: of the intervals, for each item alone.
+        levels: confidence of the intervals and false-positive rate of detection; the defaults when not given.
+        ledger: where the release is charged, once for an input; None: nowhere.
 
     Raises:
         UsageError: a file or key is missing or invalid, or `out` is taken.
-        HushcountError: no report was accepted.
+        HushcountError: no report was accepted, or the release does not fit into the campaign's limit.
     """
     campaign = Campaign.read(campaign_path)
     mechanism = campaign.require_frequency()
@@ -73,7 +78,7 @@ def analyze(
         input_directory,
         keys,
         campaign_path,
-        *(path for path in (items, found) if path is not None),
+        *(path for path in (items, found, ledger) if path is not None),
     )
     require_free(out, overwrite, ("analyze",), read)
     dictionary = campaign.read_dictionary()
@@ -82,30 +87,36 @@ def analyze(
     if names is None and dictionary is None and revealed is not None and revealed.items:
         names = list(revealed.items)
     wanted = results.wanted_items(mechanism, dictionary, names)
+    columns = tally_items(mechanism, None if wanted is None else wanted.items)
     upstream = read_upstream(input_directory, "shuffle", campaign)
-    files = find_files(storage.join(input_directory, "reports"), SEALED["reports"])
-    check_complete(upstream, campaign, "reports", files, exact=True)
-    engine = engine or Engine()
-    with staged(out, overwrite) as directory:
-        with ExitStack() as stack:
-            progress = stack.enter_context(bar(console, "analyze", total_records(files), directory))
-            pipeline = stack.enter_context(engine.pipeline("analyze"))
-            _graph(pipeline, campaign, mechanism, reference, files, directory, progress)
-        sums = take_counts(directory)
-        counts = counts_of(sums, ("reports",))
-        tally = _gather(mechanism, storage.join(directory, ".tally"))
-        accepted = counts["reports"].accepted
-        if not accepted:
-            raise HushcountError(
-                f"none of {counts['reports'].received} reports was accepted ({counts['reports'].rejected}): "
-                "nothing was written; check that the campaign file and the key are those the clients used"
-            )
-        if tally.reports != accepted:
-            raise HushcountError(f"the tally holds {tally.reports} reports, {accepted} were accepted: report this bug")
-        summary = make_summary("analyze", campaign, counts, accepted, upstream)
-        results.write_tally(directory, tally, campaign)
-        results.write_results(directory, campaign, tally, wanted, confidence, summary, revealed)
-        storage.write_json(storage.join(directory, SUMMARY), summary)
+    reports = storage.join(input_directory, "reports")
+    with charging(ledger, campaign, "analyze", upstream, reports) as charge:
+        files = find_files(reports, SEALED["reports"])
+        check_complete(upstream, campaign, "reports", files, exact=True)
+        engine = engine or Engine()
+        with staged(out, overwrite) as directory:
+            with ExitStack() as stack:
+                progress = stack.enter_context(bar(console, "analyze", total_records(files), directory))
+                pipeline = stack.enter_context(engine.pipeline("analyze"))
+                _graph(pipeline, campaign, mechanism, columns, reference, files, directory, progress)
+            sums = take_counts(directory)
+            counts = counts_of(sums, ("reports",))
+            tally = _gather(mechanism, columns, storage.join(directory, ".tally"))
+            accepted = counts["reports"].accepted
+            if not accepted:
+                raise HushcountError(
+                    f"none of {counts['reports'].received} reports was accepted ({counts['reports'].rejected}): "
+                    "nothing was written; check that the campaign file and the key are those the clients used"
+                )
+            if tally.reports != accepted:
+                raise HushcountError(
+                    f"the tally holds {tally.reports} reports, {accepted} were accepted: report this bug"
+                )
+            summary = make_summary("analyze", campaign, counts, accepted, upstream)
+            results.write_tally(directory, tally, campaign)
+            results.write_results(directory, campaign, tally, wanted, levels or Levels(), summary, revealed)
+            charge.commit(summary)
+            storage.write_json(storage.join(directory, SUMMARY), summary)
     return summary
 
 
@@ -113,6 +124,7 @@ def _graph(
     pipeline: beam.Pipeline,
     campaign: Campaign,
     mechanism: Mechanism,
+    columns: UInt64Array,
     key: KeyReference,
     files: list[BlockFile],
     directory: str,
@@ -125,7 +137,7 @@ def _graph(
     ).with_outputs("counts", "dead", main="reports")
     (
         opened.reports
-        | "tally" >> TallyReports(mechanism)
+        | "tally" >> TallyReports(mechanism, columns)
         | "write tally" >> beam.ParDo(WriteTallyPart(storage.join(directory, ".tally")))
     )
     (
@@ -153,11 +165,10 @@ class WriteTallyPart(beam.DoFn):
         storage.write_whole(storage.join(self._directory, f"{block:06d}.part"), [head, counts.astype("<i8").tobytes()])
 
 
-def _gather(mechanism: Mechanism, directory: str) -> Tally:
+def _gather(mechanism: Mechanism, items: UInt64Array, directory: str) -> Tally:
     """Read the parts of the tally that the job wrote, and remove them."""
-    items = tally_items(mechanism)
     counts = mechanism.new_tally(items)
-    rows, reports = rows_per_block(mechanism), 0
+    rows, reports = rows_per_block(mechanism, items), 0
     for path, _ in storage.list_files(directory, ".part"):
         with storage.open_read(path) as stream:
             raw = stream.read()

@@ -11,7 +11,7 @@ import apache_beam as beam
 from rich.console import Console
 
 from analyzer.reveal import Reveal
-from aux_server.count_bins import CountBins
+from aux_server.count_bins import CountBins, CountCopies
 from aux_server.keep import Keep
 from aux_server.open_pairs import OpenPairs
 from hushcount.blocks import Kind
@@ -31,6 +31,7 @@ from pipelines.block_io import (
     total_records,
 )
 from pipelines.counting import WriteCounts, take_counts
+from pipelines.ledger import Charging, charging
 from pipelines.progress import bar
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY, require_free, staged
@@ -50,6 +51,7 @@ def discover(
     out: str,
     *,
     party: Party = "both",
+    ledger: Path | None = None,
     overwrite: bool = False,
     engine: Engine | None = None,
     console: Console | None = None,
@@ -63,9 +65,11 @@ def discover(
         out: output directory.
         party: "aux-server" writes `bins/` for the analyzer, "analyzer" reads it; "both" does one after the other,
             for a machine that holds both keys, and then `bins/` does not stay.
+        ledger: where the release is charged, once for an input, and beside which its draw is kept; None: nowhere.
 
     Raises:
         UsageError: a file or key is missing or invalid, or `out` is taken.
+        HushcountError: the release does not fit into the campaign's limit.
     """
     campaign = Campaign.read(campaign_path)
     campaign.require_keep_rule()
@@ -73,19 +77,26 @@ def discover(
     if party != "analyzer":
         require_campaign_key(aux, campaign.keys.aux_server)
     if party != "aux-server":
+        campaign.require_hash_key()
         require_campaign_key(analyzer, campaign.keys.analyzer)
-    require_free(out, overwrite, ("release", "discover"), (input_directory, keys, campaign_path))
+    read: tuple[str | Path, ...] = (input_directory, keys, campaign_path, *([] if ledger is None else [ledger]))
+    require_free(out, overwrite, ("release", "discover"), read)
     upstream = read_upstream(input_directory, "release" if party == "analyzer" else "shuffle", campaign)
     engine = engine or Engine()
-    with staged(out, overwrite) as directory:
+    folder = storage.join(input_directory, _BINS if party == "analyzer" else "discovery")
+    with (
+        charging(ledger, campaign, "discover", upstream, folder, drawn=party != "analyzer") as charge,
+        staged(out, overwrite) as directory,
+    ):
         summary, release = upstream, input_directory
         if party != "analyzer":
             release = directory
-            summary = _release(campaign, input_directory, aux, directory, upstream, engine, console)
+            summary = _release(campaign, input_directory, aux, directory, upstream, charge, engine, console)
         if party != "aux-server":
             summary = _reveal(campaign, release, analyzer, directory, summary, engine)
         if party == "both":
             storage.remove_directory(storage.join(directory, _BINS))
+        charge.commit(summary)
         storage.write_json(storage.join(directory, SUMMARY), summary)
     return summary
 
@@ -96,6 +107,7 @@ def _release(
     key: KeyReference,
     directory: str,
     upstream: Summary,
+    charge: Charging,
     engine: Engine,
     console: Console | None,
 ) -> Summary:
@@ -109,6 +121,7 @@ def _release(
         _release_graph(pipeline, campaign, key, files, directory, progress)
     counts = _counts(directory)
     storage.make_directory(storage.join(directory, _BINS))
+    charge.fix_draw(storage.join(directory, _BINS))
     summary = make_summary("release", campaign, {"discovery": counts}, None, upstream)
     # How many bins are kept follows from the release; it lets the analyzer notice a file that was lost on the way.
     summary["released"] = total_records(find_files(storage.join(directory, _BINS), Kind.RELEASED))
@@ -129,9 +142,10 @@ def _release_graph(
     opened = read["blocks"] | "open" >> beam.ParDo(OpenPairs(key, form, partitions)).with_outputs(
         "counts", "dead", main="pairs"
     )
+    bins = opened.pairs | "count bins" >> beam.CombinePerKey(CountBins(form.pair_bytes))
+    copies = bins | "count copies" >> beam.ParDo(CountCopies())
     (
-        opened.pairs
-        | "count bins" >> beam.CombinePerKey(CountBins(form.pair_bytes))
+        bins
         | "keep" >> beam.ParDo(Keep(rule))
         # The draw is made once: what comes after may be retried, the draw before this checkpoint may not.
         | "drawn once" >> beam.Reshuffle()
@@ -141,7 +155,7 @@ def _release_graph(
         | "write released" >> WriteShards(storage.join(directory, _BINS), Kind.RELEASED, campaign, form.pair_bytes, 1)
     )
     (
-        (read["counts"], opened.counts)
+        (read["counts"], opened.counts, copies)
         | "all counts" >> beam.Flatten()
         | "label" >> beam.Map(label, "discovery")
         | "counts" >> WriteCounts(directory)

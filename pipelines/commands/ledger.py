@@ -1,0 +1,128 @@
+"""hushcount ledger: what releases have cost, and what they may cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from pipelines.commands.common import JsonOption, out_console, reported, show_json
+
+ledger_app = typer.Typer(help="Set, show, check and export what releases cost.", no_args_is_help=True)
+FileOption = Annotated[Path, typer.Option("--ledger", help="The ledger, a file.")]
+
+
+@ledger_app.command("set")
+@reported
+def set_limit(
+    ledger: FileOption,
+    campaign: Annotated[str, typer.Option(help="Id of the campaign; the limit is for all its epochs.")],
+    epsilon: Annotated[float, typer.Option(help="What all its releases may come to, for one client.")],
+    delta: Annotated[float, typer.Option(help="At which that is stated; 0 for local guarantees only.")],
+    renew_days: Annotated[
+        int | None,
+        typer.Option("--renew-days", metavar="N", help="Days until the whole budget is back; never if none."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Set a campaign's limit; a release over it is refused before data is read.
+
+    Example: hushcount ledger set --ledger ledger.db --campaign words --epsilon 1 --delta 1e-6 --renew-days 365
+    """
+    from pipelines.ledger_report import set_limit as job
+
+    account = job(ledger, campaign, epsilon, delta, renew_days)
+    if as_json:
+        show_json(account)
+        return
+    _show_accounts([account])
+
+
+@ledger_app.command("show")
+@reported
+def show(
+    ledger: FileOption,
+    campaign: Annotated[str | None, typer.Option(help="Only this campaign, by its id.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what each campaign has spent, what remains, and every charge and reservation.
+
+    Example: hushcount ledger show --ledger ledger.db
+    """
+    from pipelines.ledger_report import describe
+
+    data = describe(ledger, campaign)
+    if as_json:
+        show_json(data)
+        return
+    _show_accounts(data["campaigns"])
+    table = Table("campaign", "epoch", "hop", "reports", "epsilon", "delta", "state", "when", "key", title="charges")
+    for charge in data["charges"]:
+        reports = "" if charge["reports"] is None else f"{charge['reports']:,}"
+        table.add_row(
+            charge["campaign"], str(charge["epoch"]), charge["hop"], reports, f"{charge['epsilon']:.4g}",
+            f"{charge['delta']:.4g}", "stale reservation" if charge["stale"] else charge["state"],
+            charge["committed_at"] or charge["reserved_at"], charge["key"][:12],
+        )  # fmt: skip
+    out_console().print(table)
+
+
+@ledger_app.command("check")
+@reported
+def check(ledger: FileOption, as_json: JsonOption = False) -> None:
+    """Check that a ledger is whole and adds up; exit status 2 if it does not.
+
+    Example: hushcount ledger check --ledger ledger.db
+    """
+    from pipelines.ledger_report import check as job
+
+    done = job(ledger)
+    if as_json:
+        show_json(done)
+        return
+    over = f"; over their limit: {', '.join(done['over'])}" if done["over"] else ""
+    out_console().print(
+        f"whole: {done['charges']:,} charges, {done['reservations']:,} reservations, {done['limits']:,} limits{over}",
+        soft_wrap=True,
+        markup=False,
+    )
+
+
+@ledger_app.command("export")
+@reported
+def export(
+    ledger: FileOption,
+    out: Annotated[Path, typer.Option(help="File to write: charges as .csv, or charges and limits as .json.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Write all charges to a file.
+
+    Example: hushcount ledger export --ledger ledger.db --out charges.csv
+    """
+    from pipelines.ledger_report import export as job
+
+    number = job(ledger, out)
+    if as_json:
+        show_json({"charges": number, "out": str(out)})
+        return
+    out_console().print(f"{number:,} charges written to {out}", soft_wrap=True, markup=False)
+
+
+def _show_accounts(accounts: list[dict[str, Any]]) -> None:
+    table = Table("campaign", "limit", "spent", "by", "releases", "remaining", "renews", title="campaigns")
+    for account in accounts:
+        spent = account["spent"]
+        table.add_row(
+            account["campaign"], _pair(account["limit"]), _pair(spent), spent["composition"],
+            f"{spent['releases']:,}", _pair(account["remaining"]), (account["renews"] or "never")[:10],
+        )  # fmt: skip
+    out_console().print(table)
+
+
+def _pair(guarantee: dict[str, Any] | None) -> str:
+    if guarantee is None:
+        return "none set"
+    epsilon = "no bound" if guarantee["epsilon"] is None else f"{guarantee['epsilon']:.4g}"
+    return f"({epsilon}, {guarantee['delta']:.4g})"

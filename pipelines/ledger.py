@@ -1,0 +1,214 @@
+"""The ledger of a job: its release is reserved before data is read, and charged, once, before it is handed out.
+
+Why in this order, and what a crash in between costs: docs/adr/0009.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hushcount.campaign import Campaign
+from hushcount.errors import HushcountError
+from hushcount.privacy.composition import Loss
+from hushcount.privacy.statement import statement
+from pipelines import ledger_input
+from pipelines.ledger_balance import balance, require_room
+from pipelines.ledger_draws import draw_path, fix_draw
+from pipelines.ledger_file import LedgerError, opened, writing
+from pipelines.ledger_records import Charge, Hop, charge_key, put, read_charges, read_limit, stamp, utc_now
+from pipelines.summary import Summary
+
+_NOTHING = Loss(0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Charging:
+    """A job's place in the ledger while it runs; without a ledger all of it does nothing.
+
+    Attributes:
+        path: the ledger's file, or None.
+        charge: what the job reserved, or its charge of an earlier time.
+        most: what the release may come to at most.
+    """
+
+    path: Path | None = None
+    charge: Charge | None = None
+    most: Loss = _NOTHING
+
+    def fix_draw(self, directory: str) -> None:
+        """Let a release that was drawn into a directory be the first one drawn for its key."""
+        if self.path is not None and self.charge is not None:
+            fix_draw(self.path, self.charge.key, directory)
+
+    def commit(self, summary: Summary) -> None:
+        """Charge the release that a summary states, and add to the summary what that came to.
+
+        To be called when all but the summary is written, before the output is put in its place. A release that is
+        charged already is not charged again; one that came out dearer than before is raised to that.
+
+        Raises:
+            OverLimit: it costs more than was reserved and does not fit; nothing is charged.
+            LedgerError: the ledger cannot be used.
+        """
+        summary["ledger"] = None
+        if self.path is None or self.charge is None:
+            return
+        actual = cost_of(summary["privacy"], self.charge.hop)
+        reports = summary["accepted"] if self.charge.hop == "analyze" else None
+        now = utc_now()
+        with opened(self.path) as connection, writing(connection):
+            limit = read_limit(connection, self.charge.campaign)
+            charges = read_charges(connection, self.charge.campaign)
+            others = [charge for charge in charges if charge.key != self.charge.key]
+            # A reservation may be gone: it held room, and room is looked for again.
+            afresh = replace(self.charge, state="reserved", committed_at=None)
+            mine = next((charge for charge in charges if charge.key == self.charge.key), afresh)
+            new = mine.state == "reserved"
+            before = _NOTHING if new else mine.loss
+            cost = Loss(max(actual.epsilon, before.epsilon), max(actual.delta, before.delta))
+            if cost != before or new:
+                require_room(limit, others, cost, self.most, now)
+                mine = replace(
+                    mine, state="committed", epsilon=cost.epsilon, delta=cost.delta, reports=reports,
+                    committed_at=mine.committed_at or stamp(now),
+                )  # fmt: skip
+                put(connection, mine)
+            account = balance(limit, [*others, mine], now)
+        names = ("key", "campaign", "epoch", "hop", "manifest", "epsilon", "delta", "committed_at")
+        charged = {name: getattr(mine, name) for name in names}
+        summary["ledger"] = {"charged": {**charged, "new": new}, **account.as_data()}
+
+
+@contextmanager
+def charging(
+    path: Path | None,
+    campaign: Campaign,
+    hop: Hop,
+    upstream: Summary,
+    folder: str,
+    *,
+    drawn: bool = False,
+) -> Iterator[Charging]:
+    """Reserve a job's release for as long as the block runs; whatever is not committed by then costs nothing.
+
+    Args:
+        path: the ledger, made where it is missing; None: nothing is charged.
+        campaign: whose limit it is, by its id.
+        hop: the job that releases.
+        upstream: summary of the hop before.
+        folder: directory of the input's block files. Where there is no room and none of that outline was charged, not
+            one of them is opened.
+        drawn: whether this job draws the release at random.
+
+    Raises:
+        OverLimit: the release does not fit, even if every report that was forwarded is accepted.
+        LedgerError, UsageError: the ledger cannot be used.
+    """
+    if path is None:
+        yield Charging()
+        return
+    wanted = _wanted(campaign, hop, upstream, folder)
+    most = cost_of(statement(campaign, None), hop)
+    _require_room_or_retry(path, wanted, most)
+    if not wanted.manifest:
+        wanted = _keyed(wanted, ledger_input.manifest(folder))
+    charge = _reserve(path, wanted, most)
+    if drawn and charge.state == "committed" and not draw_path(path, charge.key).is_file():
+        raise LedgerError(
+            f"this input was released on {charge.committed_at}, and its draw {draw_path(path, charge.key)} is missing: "
+            "restore it; a second draw would be a second release"
+        )
+    try:
+        yield Charging(path, charge, most)
+    finally:
+        # A reservation that cannot be dropped now ends with this process; no error may hide the job's own.
+        with suppress(HushcountError):
+            _drop(path, charge)
+
+
+def cost_of(privacy: dict[str, Any], hop: Hop) -> Loss:
+    """Return what a release costs one client under replace-one, by its privacy statement.
+
+    Args:
+        privacy: the statement.
+        hop: "analyze", whose cost is the shuffled guarantee, or the local one where none is claimed; or "discover".
+    """
+    if hop == "analyze":
+        part = privacy.get("shuffled") or privacy["local"]
+        return Loss(part["epsilon"], part["delta"])
+    part = privacy["discovery"]
+    # One client replaced is one removed from some bins and one added to others: two releases under add-remove.
+    sides = 1 if part["relation"] == "replace-one" else 2
+    return Loss(sides * part["epsilon"], sides * part["delta"])
+
+
+def _wanted(campaign: Campaign, hop: Hop, upstream: Summary, folder: str) -> Charge:
+    """Return the reservation to ask for: what the release costs if every report that was forwarded is accepted."""
+    reports = upstream["streams"].get("reports", {}).get("accepted") if hop == "analyze" else None
+    least = cost_of(statement(campaign, reports), hop)
+    wanted = Charge(
+        key="", campaign=campaign.id, fingerprint=campaign.fingerprint.hex(), epoch=campaign.epoch, hop=hop,
+        manifest="", outline=ledger_input.outline(folder), state="reserved", epsilon=least.epsilon, delta=least.delta,
+        reports=None, reserved_at=stamp(utc_now()), committed_at=None, host=socket.gethostname(), pid=os.getpid(),
+        run=uuid.uuid4().hex,
+    )  # fmt: skip
+    earlier = _manifest_of_release(upstream)
+    return wanted if earlier is None else _keyed(wanted, earlier)
+
+
+def _manifest_of_release(upstream: Summary) -> str | None:
+    """Return the manifest under which the auxiliary server charged the release that the analyzer opens, if it did."""
+    ledger = upstream.get("ledger") if upstream.get("hop") == "release" else None
+    charged = ledger.get("charged") if isinstance(ledger, dict) else None
+    given = charged.get("manifest") if isinstance(charged, dict) else None
+    return given if isinstance(given, str) and re.fullmatch("[0-9a-f]{64}", given) else None
+
+
+def _keyed(wanted: Charge, manifest: str) -> Charge:
+    key = charge_key(wanted.fingerprint, wanted.epoch, wanted.hop, manifest)
+    return replace(wanted, manifest=manifest, key=key)
+
+
+def _require_room_or_retry(path: Path, wanted: Charge, most: Loss) -> None:
+    """Refuse a release without room, unless files of these sizes were charged before, or the very input was."""
+    with opened(path, create=True) as connection:
+        charges = read_charges(connection, wanted.campaign)
+        if any(charge.state == "committed" and _is_alike(charge, wanted) for charge in charges):
+            return
+        others = [charge for charge in charges if not _is_alike(charge, wanted)]
+        require_room(read_limit(connection, wanted.campaign), others, wanted.loss, most, utc_now())
+
+
+def _is_alike(charge: Charge, wanted: Charge) -> bool:
+    """Return whether a charge may be of the release that is wanted, as far as is known without reading its input."""
+    same = (charge.fingerprint, charge.epoch, charge.hop) == (wanted.fingerprint, wanted.epoch, wanted.hop)
+    return same and (charge.manifest == wanted.manifest if wanted.manifest else charge.outline == wanted.outline)
+
+
+def _reserve(path: Path, wanted: Charge, most: Loss) -> Charge:
+    """Reserve a release, taking over what another run reserved for it, and return it; or return its charge."""
+    with opened(path) as connection, writing(connection):
+        charges = read_charges(connection, wanted.campaign)
+        mine = next((charge for charge in charges if charge.key == wanted.key), None)
+        if mine is not None and mine.state == "committed":
+            return mine
+        others = [charge for charge in charges if charge.key != wanted.key]
+        require_room(read_limit(connection, wanted.campaign), others, wanted.loss, most, utc_now())
+        put(connection, wanted)
+    return wanted
+
+
+def _drop(path: Path, charge: Charge) -> None:
+    """Drop a reservation, if it is still this run's."""
+    with opened(path) as connection, writing(connection):
+        connection.execute(
+            "DELETE FROM charges WHERE key = ? AND run = ? AND state = 'reserved'", (charge.key, charge.run)
+        )

@@ -1,0 +1,35 @@
+"""Which input a release is made from: digests of its files, the same in whatever order and under whatever names."""
+
+from __future__ import annotations
+
+import hashlib
+
+from pipelines import storage
+from pipelines.block_io import SUFFIX
+
+_PIECE = 1 << 20
+
+
+def outline(directory: str) -> str:
+    """Return the digest of the sizes of a directory's block files; no file is opened."""
+    return _digest([f"{size}" for _, size in storage.list_files(directory, SUFFIX)])
+
+
+def manifest(directory: str) -> str:
+    """Return the digest of the contents of a directory's block files.
+
+    Sealed reports are random to whoever cannot open them, so that no two batches are alike, whatever they hold.
+    """
+    return _digest([_file_digest(path) for path, _ in storage.list_files(directory, SUFFIX)])
+
+
+def _file_digest(path: str) -> str:
+    digest = hashlib.blake2b(digest_size=32)
+    with storage.open_read(path) as stream:
+        while piece := stream.read(_PIECE):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _digest(parts: list[str]) -> str:
+    return hashlib.blake2b("\n".join(sorted(parts)).encode(), digest_size=32).hexdigest()

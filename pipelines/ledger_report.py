@@ -1,0 +1,170 @@
+"""What a ledger says of itself: shown, checked, exported; and the limits that are set in it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sqlite3
+from dataclasses import asdict, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from hushcount.campaign import Identifier
+from hushcount.errors import FormatError, UsageError
+from hushcount.files import write_new
+from hushcount.privacy.composition import Loss
+from pipelines.ledger_balance import balance, is_stale
+from pipelines.ledger_file import COLUMNS, VERSION, opened, writing
+from pipelines.ledger_records import Charge, Limit, charge_key, put, read_charges, read_limits, stamp, utc_now
+
+
+def set_limit(path: Path, campaign: str, epsilon: float, delta: float, renew_days: int | None) -> dict[str, Any]:
+    """Set what a campaign's releases may come to, and return its account.
+
+    A limit that is set again keeps the beginning of its periods, so that no budget renews by being set.
+
+    Args:
+        path: the ledger, made where it is missing.
+        campaign: id of the campaign, for all its epochs.
+        epsilon: nats, above 0.
+        delta: in [0, 1), at which the releases' epsilon is stated.
+        renew_days: after which the whole budget is there again; None: never.
+
+    Raises:
+        UsageError: an argument is out of its range.
+        LedgerError: the ledger cannot be used.
+    """
+    try:
+        TypeAdapter(Identifier).validate_python(campaign)
+        Loss(epsilon, delta)
+    except ValidationError:
+        raise UsageError(f"campaign is {campaign!r}, must be an id: a-z, 0-9, '.', '_', '-', at most 64") from None
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    if epsilon <= 0.0:
+        raise UsageError(f"epsilon is {epsilon}, must be above 0")
+    if renew_days is not None and not 1 <= renew_days <= 36500:
+        raise UsageError(f"renew-days is {renew_days}, must be in 1..36500")
+    now = utc_now()
+    with opened(path, create=True) as connection, writing(connection):
+        charges = read_charges(connection, campaign)
+        # The first period begins with the first charge, or what was spent before would be forgotten.
+        begin = min([stamp(now), *(charge.committed_at for charge in charges if charge.committed_at)])
+        limit = Limit(campaign, epsilon, delta, renew_days, begin)
+        for old in read_limits(connection):
+            if old.campaign == campaign:
+                limit = replace(limit, since=old.since)
+        put(connection, limit)
+    return {"campaign": campaign, **balance(limit, charges, now).as_data()}
+
+
+def describe(path: Path, campaign: str | None = None) -> dict[str, Any]:
+    """Return a ledger as JSON data: each campaign's account, and all charges and reservations.
+
+    Args:
+        path: the ledger.
+        campaign: only this one's.
+    """
+    with opened(path) as connection:
+        limits, charges = _read(connection)
+    now = utc_now()
+    known = {limit.campaign for limit in limits} | {charge.campaign for charge in charges}
+    names = sorted(name for name in known if campaign in (None, name))
+    return {
+        "version": VERSION,
+        "campaigns": [_account(name, limits, charges, now) for name in names],
+        "charges": [
+            {**asdict(charge), "stale": is_stale(charge, now)} for charge in charges if charge.campaign in names
+        ],
+    }
+
+
+def check(path: Path) -> dict[str, Any]:
+    """Check that a ledger is whole: its pages, its schema, every row's digest, key and range, and the sums.
+
+    Returns:
+        How many charges, reservations and limits there are, and the campaigns that are over their limit.
+
+    Raises:
+        FormatError: it is not; the first fault is named.
+    """
+    with opened(path) as connection:
+        faults = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
+        if faults:
+            raise FormatError(f"ledger {path} is damaged, {faults[0]}: restore it from a copy")
+        limits, charges = _read(connection)
+    for charge in charges:
+        _check_charge(path, charge)
+    accounts = [_account(name, limits, charges, utc_now()) for name in sorted({limit.campaign for limit in limits})]
+    return {
+        "charges": sum(charge.state == "committed" for charge in charges),
+        "reservations": sum(charge.state == "reserved" for charge in charges),
+        "limits": len(limits),
+        "over": [one["campaign"] for one in accounts if _is_over(one)],
+    }
+
+
+def export(path: Path, out: Path) -> int:
+    """Write all charges and reservations to a new file, .csv, or with the limits, .json; return how many.
+
+    Raises:
+        UsageError: the file exists, has another ending, or cannot be written.
+    """
+    if out.suffix not in (".csv", ".json"):
+        raise UsageError(f"out is {out}, must end in .csv or .json")
+    with opened(path) as connection:
+        limits, charges = _read(connection)
+    rows = [asdict(charge) for charge in charges]
+    if out.suffix == ".json":
+        data = {"version": VERSION, "limits": [asdict(limit) for limit in limits], "charges": rows}
+        text = json.dumps(data, indent=2) + "\n"
+    else:
+        buffer = io.StringIO()
+        writer = csv.DictWriter(buffer, COLUMNS["charges"][:-1], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        text = buffer.getvalue()
+    try:
+        write_new(out, text, 0o600)
+    except FileExistsError:
+        raise UsageError(f"{out} exists: give another name") from None
+    except OSError as error:
+        raise UsageError(f"cannot write {out}: {error.strerror}") from None
+    return len(rows)
+
+
+def _read(connection: sqlite3.Connection) -> tuple[list[Limit], list[Charge]]:
+    """Return what a ledger held at one moment."""
+    connection.execute("BEGIN")
+    try:
+        return read_limits(connection), read_charges(connection)
+    finally:
+        connection.execute("COMMIT")
+
+
+def _account(name: str, limits: list[Limit], charges: list[Charge], now: datetime) -> dict[str, Any]:
+    limit = next((limit for limit in limits if limit.campaign == name), None)
+    return {"campaign": name, **balance(limit, (one for one in charges if one.campaign == name), now).as_data()}
+
+
+def _is_over(account: dict[str, Any]) -> bool:
+    """Return whether a limit, set lower afterwards, is passed; an epsilon of None has no bound at the limit's delta."""
+    spent = account["spent"]["epsilon"]
+    return spent is None or spent > account["limit"]["epsilon"]
+
+
+def _check_charge(path: Path, charge: Charge) -> None:
+    """Check what the digest of a row does not: that it was right when it was written."""
+    try:
+        _ = charge.loss
+        moments = [charge.reserved_at, *([charge.committed_at] if charge.committed_at else [])]
+        dated = all(datetime.fromisoformat(moment).tzinfo for moment in moments)
+    except ValueError as error:
+        raise FormatError(f"ledger {path}: charge {charge.key} has {error}: restore it from a copy") from None
+    key = charge_key(charge.fingerprint, charge.epoch, charge.hop, charge.manifest)
+    if key != charge.key or not dated or (charge.committed_at is None) != (charge.state == "reserved"):
+        raise FormatError(f"ledger {path}: charge {charge.key} contradicts itself: restore it from a copy")
