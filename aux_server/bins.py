@@ -19,21 +19,9 @@ class Bins:
     Attributes:
         pairs: S[b], ascending and distinct, each a hash and a sealed value.
         counts: int64[b].
+        copies: how many reports were left out of the counts, as copies of others.
     """
 
     pairs: npt.NDArray[np.bytes_]
     counts: npt.NDArray[np.int64]
-
-
-def bins_of(pairs: bytes, pair_bytes: int) -> Bins:
-    """Count the equal pairs of a block."""
-    distinct, counts = np.unique(np.frombuffer(pairs, dtype=f"S{pair_bytes}"), return_counts=True)
-    return Bins(distinct, counts.astype(np.int64))
-
-
-def merge(left: Bins, right: Bins) -> Bins:
-    """Return the bins of both, their counts added."""
-    pairs, place = np.unique(np.concatenate([left.pairs, right.pairs]), return_inverse=True)
-    counts = np.zeros(len(pairs), dtype=np.int64)
-    np.add.at(counts, place.reshape(-1), np.concatenate([left.counts, right.counts]))
-    return Bins(pairs, counts)
+    copies: int = 0

@@ -20,7 +20,10 @@ class Keep(beam.DoFn):
 
     Privacy: the set of kept bins is (epsilon, delta)-private as the rule states, and a pair is a function of its value
         alone, so the release tells no more than that set, even to one who made some of the reports.
-    Randomness: cryptographic; drawn once, behind the checkpoint that the pipeline puts after this step.
+    Randomness: cryptographic. An engine that loses a worker may run this step again and draw anew, so the pipeline puts
+        a checkpoint after it, and what leaves is one file, written after all draws and shown when it is whole: of two
+        draws of a bin only one is ever released. A draw derived from a key of the run would be the same each time, but
+        the key would lie in the job's graph, and it shows by how much a kept bin passed.
     """
 
     def __init__(self, rule: KeepRule) -> None:

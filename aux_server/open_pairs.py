@@ -9,6 +9,7 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import TaggedOutput
 
+from aux_server.boxes import mark
 from hushcount.discovery import DiscoveryFormat
 from hushcount.sealing import available_threads
 from keys.private import open_many
@@ -16,7 +17,9 @@ from keys.store import KeyReference
 
 
 class OpenPairs(beam.DoFn):
-    """Blocks of sealed discovery reports in, (partition, block of pairs) out; a pair is hash and sealed value.
+    """Blocks of sealed discovery reports in, (partition, block of marked pairs) out; a pair is hash and sealed value.
+
+    Before each pair goes the mark of the report that it was in, by which copies of the report are known.
 
     Dropped, to "dead" as (reason, sealed reports) and counted in "counts": not_opened, wrong_campaign.
 
@@ -42,10 +45,11 @@ class OpenPairs(beam.DoFn):
         bound = (result.plain[:, : len(binding)] == binding).all(axis=1)
         accepted = result.opened & bound
         pairs = result.plain[accepted, len(binding) :]
+        marked = np.concatenate([mark(sealed[accepted]), pairs], axis=1)
         # A keyed hash is uniform, but a sender may choose any: skew costs time, never correctness.
         places = pairs[:, 0].astype(np.uint32) * 256 + pairs[:, 1]
         for place in range(self._partitions):
-            members = pairs[places % self._partitions == place]
+            members = marked[places % self._partitions == place]
             if len(members):
                 yield place, members.tobytes()
         yield TaggedOutput("counts", ("accepted", int(accepted.sum())))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,8 +13,9 @@ from hushcount.dictionary import Dictionary
 from hushcount.discovery import HASH_BYTES, DiscoveryFormat
 from hushcount.domain import items_of
 from hushcount.errors import UsageError
+from hushcount.memory import KEY_BYTES, Memory
 from hushcount.public_keys import valid_key
-from hushcount.randomness import SystemWords
+from hushcount.randomness import SystemWords, UInt64Array
 from hushcount.sealing import Octets, Sealer, in_chunks
 
 
@@ -24,21 +26,29 @@ class Client:
     Args:
         campaign: from `Campaign.read`.
         dictionary: the campaign's; read from beside the campaign file when it is not given.
+        memory: where answers are kept, so that a value that is sent again is answered alike; None to draw each anew.
 
     Raises:
-        UsageError: the dictionary is missing or another one, or no key of the campaign is valid now.
+        UsageError: the dictionary is missing or another one, or no key of the campaign is valid now, or the campaign
+            file is one without the key of the discovery hash.
 
     Privacy: a frequency report is epsilon-locally private, replace-one. A discovery report hides its value only as
         long as the auxiliary server and the analyzer do not collude, and within the (epsilon, delta) of the keep rule;
         from the auxiliary server it hides only values that it cannot guess.
-        A client that sends both pays for both. Sending the same value again spends the budget again.
+        A client that sends both pays for both. Without a memory, sending the same value again spends the budget again.
+        With one, all frequency reports of a campaign together spend `long_run_epsilon(epsilon, k)` for k distinct
+        values, those outside the dictionary being one. The price: an answer that is sent again is the same, sealed
+        afresh, so the shuffler sees no link, but the analyzer sees which reports are alike, in one batch or in many.
     Randomness: the operating system's cryptographic generator.
     """
 
     campaign: Campaign
     dictionary: Dictionary | None = None
+    memory: Memory | None = None
 
     def __post_init__(self) -> None:
+        if self.campaign.discovery is not None:
+            self.campaign.require_hash_key()
         listed = self.campaign.dictionary
         if self.dictionary is None:
             object.__setattr__(self, "dictionary", self.campaign.read_dictionary())
@@ -53,8 +63,8 @@ class Client:
     def reports(self, values: Sequence[str], threads: int = 1) -> Octets:
         """Return uint8[n, L]: one sealed frequency report for each value, all of the same length."""
         _require_text(values)
-        mechanism = self.campaign.require_frequency()
-        packed = mechanism.pack(mechanism.encode(items_of(mechanism, self.dictionary, values), SystemWords()))
+        items = items_of(self.campaign.require_frequency(), self.dictionary, values)
+        packed = self._drawn(items) if self.memory is None else self._remembered(items, self.memory)
         return self._analyzer.seal_many(_bound(self.campaign.binding("reports"), packed), threads)
 
     def discovery_report(self, value: str | None) -> bytes:
@@ -82,6 +92,26 @@ class Client:
         rows = np.frombuffer(made, dtype=np.uint8).reshape(len(values), form.plain_bytes)
         return self._aux_server.seal_many(rows, threads)
 
+    def _drawn(self, items: UInt64Array) -> Octets:
+        """Return uint8[n, report_bytes]: a fresh answer to each item."""
+        mechanism = self.campaign.require_frequency()
+        return mechanism.pack(mechanism.encode(items, SystemWords()))
+
+    def _remembered(self, items: UInt64Array, memory: Memory) -> Octets:
+        """Return uint8[n, report_bytes]: the one answer to each item in this campaign, drawn when there is none yet."""
+        distinct, place = np.unique(items, return_inverse=True)
+        answers = np.zeros((len(distinct), self.campaign.require_frequency().report_bytes), dtype=np.uint8)
+        for row, item in zip(answers, distinct, strict=True):
+            key = _answer_key(self.campaign, int(item))
+            answer = memory.get(key)
+            if answer is None:
+                # Of two threads that draw at a time both send what was kept first.
+                answer = memory.keep(key, self._drawn(np.array([item], dtype=np.uint64)).tobytes())
+            if len(answer) != len(row):
+                raise UsageError(f"the memory holds an answer of {len(answer)} bytes, the campaign's have {len(row)}")
+            row[:] = np.frombuffer(answer, dtype=np.uint8)
+        return answers[place.reshape(-1)]
+
     def _lists(self, value: str | None) -> bool:
         return value is not None and self.dictionary is not None and value in self.dictionary
 
@@ -92,6 +122,12 @@ class Client:
     @property
     def _aux_server(self) -> Sealer:
         return Sealer(bytes.fromhex(valid_key(self.campaign.keys.aux_server).key))
+
+
+def _answer_key(campaign: Campaign, item: int) -> bytes:
+    """Return the name of an item's answer: of this campaign and epoch alone, by the fingerprint."""
+    named = campaign.fingerprint + item.to_bytes(8, "little")
+    return hashlib.blake2b(named, digest_size=KEY_BYTES, person=b"reports").digest()
 
 
 def _bound(binding: bytes, rows: Octets) -> Octets:

@@ -8,6 +8,8 @@ from typing import Any
 
 from hushcount.campaign import Campaign, Stream
 from hushcount.errors import HushcountError
+from hushcount.influence import influence, influence_sentence
+from hushcount.mechanism import Mechanism
 from hushcount.privacy.statement import statement
 
 Summary = dict[str, Any]
@@ -48,12 +50,17 @@ def make_summary(
     reports: int | None,
     upstream: Summary | None = None,
 ) -> Summary:
-    """Return a hop's summary: totals over its streams, each stream, the statement, and the hops before it."""
+    """Return a hop's summary: totals over its streams, each stream, the statement, and the hops before it.
+
+    Args:
+        reports: frequency reports that were accepted, where their number is the result's; None elsewhere. With it goes
+            how far forged ones among them can move a count.
+    """
     rejected: dict[str, int] = {}
     for counts in streams.values():
         for reason, number in counts.rejected.items():
             rejected[reason] = rejected.get(reason, 0) + number
-    return {
+    summary: Summary = {
         "hop": hop,
         "campaign": campaign.id,
         "epoch": campaign.epoch,
@@ -68,6 +75,16 @@ def make_summary(
         "privacy": statement(campaign, reports),
         "upstream": [] if upstream is None else [*upstream["upstream"], _brief(upstream)],
     }
+    if reports is not None and campaign.frequency is not None:
+        _add_influence(summary, campaign.frequency)
+    return summary
+
+
+def _add_influence(summary: Summary, mechanism: Mechanism) -> None:
+    """Add the bound, and its sentence to those that every reader is shown: the statement counts on honest reports."""
+    bound = influence(mechanism)
+    summary["influence"] = {"users_per_forged_report_up": bound.up, "users_per_forged_report_down": bound.down}
+    summary["privacy"]["sentences"].append(influence_sentence(bound))
 
 
 def _brief(summary: Summary) -> Summary:

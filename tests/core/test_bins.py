@@ -1,4 +1,4 @@
-"""Bins: exact counts of equal pairs, in constant memory a bin, whatever the order of merging."""
+"""Bins: exact counts of equal pairs, and which of them are released."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aux_server.bins import Bins, bins_of, merge
+from aux_server.bins import Bins
 from aux_server.keep import Keep
 from hushcount.privacy.keep_rules import KeepRule
+from tests.support.bins import bins_of
 
 PAIR = 7
 
@@ -29,49 +30,14 @@ def counts(bins: Bins) -> dict[bytes, int]:
     return {row.tobytes(): int(count) for row, count in zip(rows, bins.counts, strict=True)}
 
 
-def same(one: Bins, other: Bins) -> bool:
-    return np.array_equal(one.pairs, other.pairs) and np.array_equal(one.counts, other.counts)
-
-
-blocks_of_names = st.lists(st.lists(st.integers(0, 9), max_size=25), max_size=5)
-
-
-@given(blocks=blocks_of_names)
+@given(names=st.lists(st.integers(0, 9), max_size=100))
 @settings(deadline=None)
-def test_counts_agree_with_a_plain_dictionary(blocks: list[list[int]]) -> None:
-    total = bins_of(b"", PAIR)
-    for names in blocks:
-        total = merge(total, bins_of(block(names), PAIR))
-    sent = Counter(pair(name) for names in blocks for name in names)
+def test_counts_agree_with_a_plain_dictionary(names: list[int]) -> None:
+    total = bins_of(block(names), PAIR)
+    sent = Counter(map(pair, names))
     assert counts(total) == sent
     assert list(counts(total)) == sorted(sent)
     assert total.counts.dtype == np.int64
-
-
-@given(blocks=st.lists(st.lists(st.integers(0, 9), max_size=25), min_size=3, max_size=3))
-@settings(deadline=None)
-def test_merging_is_commutative_and_associative(blocks: list[list[int]]) -> None:
-    one, two, three = (bins_of(block(names), PAIR) for names in blocks)
-    assert same(merge(one, two), merge(two, one))
-    assert same(merge(merge(one, two), three), merge(one, merge(two, three)))
-    assert same(merge(one, bins_of(b"", PAIR)), one)
-    assert same(merge(one, two), bins_of(block(blocks[0] + blocks[1]), PAIR))
-
-
-def test_merging_changes_neither_side() -> None:
-    one, two = bins_of(block([1, 1, 2]), PAIR), bins_of(block([1, 3]), PAIR)
-    before = counts(one), counts(two)
-    merge(one, two)
-    assert (counts(one), counts(two)) == before
-
-
-def test_a_bin_takes_the_same_memory_however_many_fall_in_it() -> None:
-    total = bins_of(b"", PAIR)
-    for _ in range(50):
-        total = merge(total, bins_of(block([1, 2] * 40), PAIR))
-        assert total.pairs.nbytes == 2 * PAIR
-        assert total.counts.nbytes == 2 * 8
-    assert counts(total) == {pair(1): 2000, pair(2): 2000}
 
 
 def test_a_bin_of_few_holds_no_part_of_its_block() -> None:

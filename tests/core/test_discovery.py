@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.reveal import reveal
-from aux_server.bins import bins_of
 from hushcount.discovery import HASH_BYTES, DiscoveryFormat
 from hushcount.errors import UsageError
 from hushcount.sealing import SEAL_BYTES, Sealer
 from keys.private import PrivateKey
+from tests.support.bins import bins_of
 
 KEY = PrivateKey(bytes(range(32)))
 FORM = DiscoveryFormat(b"campaign binding", b"k" * 32, max_value_bytes=24)

@@ -16,6 +16,7 @@ from hushcount.campaign import Campaign
 from hushcount.client import Client
 from hushcount.discovery import HASH_BYTES
 from hushcount.envelopes import client_token, envelope_dtype
+from hushcount.fields import report_values
 from hushcount.sealing import Octets, Sealer
 from hushcount.tally import Tally
 from keys.private import PrivateKey
@@ -131,13 +132,12 @@ def of_the_other_stream(bench: Bench) -> list[Octets]:
 
 
 def malformed(bench: Bench) -> list[Octets]:
-    """Well sealed, of this campaign, and no subset of s items: none, all, and one more or less."""
+    """Well sealed, of this campaign, and the number of no report: the first that is too large, the next, the last."""
     mechanism = bench.campaign.require_frequency()
-    plain = plain_reports(bench.campaign, bench.chain.keys, bench.sealed[:1])[0]
-    assert mechanism.fields[0].as_bitmap, "chosen so that every wrong bit makes a wrong number of items"
-    made = [np.zeros_like(plain), np.full_like(plain, 255), flipped(plain, 0)]
+    first, length = report_values(mechanism.fields), mechanism.report_bytes
     binding = bench.campaign.binding("reports")
-    return list(rows_of([bench.analyzer.seal(binding + row.tobytes()) for row in made]))
+    made = [number.to_bytes(length, "little") for number in (first, first + 1, 256**length - 1)]
+    return list(rows_of([bench.analyzer.seal(binding + octets) for octets in made]))
 
 
 BAD: dict[str, tuple[Callable[[Bench], list[Octets]], str]] = {
@@ -447,6 +447,18 @@ def test_the_auxiliary_server_drops_what_it_cannot_open_or_what_is_foreign(bench
     assert found(out) == ["unlisted 0", "unlisted 1"]
 
 
+def test_copies_of_a_discovery_report_count_once_and_reveal_nothing(bench: Bench, tmp_path: Path) -> None:
+    """As a dishonest shuffler would send them. One report is kept with probability 2.5e-10 at most."""
+    copied = np.repeat(Client(bench.campaign).discovery_reports(["only one client's"]), 500, axis=0)
+    out = discover(bench, tmp_path, np.concatenate([copied, bench.discovery, bench.discovery[:3]]))
+    assert found(out) == ["unlisted 0", "unlisted 1"]
+    assert summary(out)["streams"]["discovery"] == {
+        "received": GOOD + 503,
+        "accepted": GOOD + 1,
+        "rejected": {"duplicate": 502},
+    }
+
+
 def test_pairs_that_no_honest_client_makes_are_not_believed_and_cost_no_honest_bin(
     bench: Bench, tmp_path: Path
 ) -> None:
@@ -464,7 +476,7 @@ def test_pairs_that_no_honest_client_makes_are_not_believed_and_cost_no_honest_b
     }
     bad = [pair(bench, form.hash(poison), sealed) for sealed in inner.values() for _ in range(60)]
     # Under the hash of an honest bin as well.
-    bad += [pair(bench, form.hash("unlisted 0"), inner["another value"])] * 60
+    bad += [pair(bench, form.hash("unlisted 0"), inner["another value"]) for _ in range(60)]
     out = discover(bench, tmp_path, np.concatenate([rows_of(bad), bench.discovery]))
     assert found(out) == ["unlisted 0", "unlisted 1"]
     kinds = len(inner) + 1
@@ -484,7 +496,7 @@ def test_nothing_to_discover_is_never_found_even_if_many_send_one_hash(bench: Be
     """A listed value's report has a random hash; whoever makes many of one hash gains a bin without a value."""
     form = bench.campaign.discovery_format
     empty = bench.analyzer.seal(form.binding + form.pad(None))
-    bad = [pair(bench, b"\x07" * HASH_BYTES, empty)] * 60
+    bad = [pair(bench, b"\x07" * HASH_BYTES, empty) for _ in range(60)]
     out = discover(bench, tmp_path, np.concatenate([bench.discovery, rows_of(bad)]))
     assert found(out) == ["unlisted 0", "unlisted 1"]
     assert summary(out)["bins"]["rejected"] == {"nothing": 1}

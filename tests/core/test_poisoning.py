@@ -1,0 +1,110 @@
+"""Poisoning: the strongest known attack gains exactly what the influence bound says, and never more; no luck in it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from analyzer.reveal import reveal
+from aux_server.boxes import MARK_BYTES, boxes_of
+from aux_server.keep import draw_kept
+from hushcount.discovery import HASH_BYTES
+from hushcount.influence import influence
+from hushcount.privacy.keep_rules import KeepRule
+from hushcount.randomness import SystemWords
+from hushcount.systems import SYSTEMS
+from tests.core.test_discovery import FORM, KEY, SEALER, pair
+from tests.core.test_influence import counted
+from tests.mechanisms.cases import CASES, Case
+from tests.support.attack import forged, forged_against
+from tests.support.words import SeededWords
+
+HONEST, FORGED = 300, 40
+
+
+def gains(case: Case, targets: int, *, against: bool = False) -> np.ndarray:
+    """Return by how much the attack on the first targets moves the estimated count of every item of the case."""
+    mechanism, items = case.mechanism, case.items
+    honest = mechanism.encode(np.resize(items, HONEST), SeededWords(10))
+    attack = forged_against if against else forged
+    poisoned = np.concatenate([honest, attack(mechanism, items[:targets], FORGED, SeededWords(11))])
+    return counted(mechanism, poisoned, items) - counted(mechanism, honest, items)
+
+
+def test_the_attack_is_run_on_every_system() -> None:
+    assert {case.system for case in CASES} == set(SYSTEMS)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_on_one_target_the_attack_gains_exactly_the_bound(case: Case) -> None:
+    bound = influence(case.mechanism)
+    gained = gains(case, 1)
+    assert gained[0] == pytest.approx(FORGED * bound.up, rel=1e-9)
+    assert (gained <= FORGED * bound.up * (1 + 1e-9)).all()
+    assert (gained >= -FORGED * bound.down * (1 + 1e-9)).all()
+    # A client that holds the target adds one user on average: to forge is worth more.
+    assert gained[0] > FORGED
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_an_item_is_hidden_by_exactly_the_bound(case: Case) -> None:
+    assert gains(case, 1, against=True)[0] == pytest.approx(-FORGED * influence(case.mechanism).down, rel=1e-9)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if len(case.items) >= 4], ids=lambda case: case.name)
+def test_on_several_targets_no_target_gains_more(case: Case) -> None:
+    """Together they gain at most as many times the bound, which unary reports reach and single cells do not."""
+    bound, targets = influence(case.mechanism), 3
+    gained = gains(case, targets)[:targets]
+    assert (gained <= FORGED * bound.up * (1 + 1e-9)).all()
+    e = math.exp(case.epsilon)
+    if case.system == "grr":
+        # Cao, Jia, Gong 2021, Table 1: a report supports one of r targets.
+        assert gained.sum() == pytest.approx(FORGED * (1.0 + (case.mechanism.encoder.cells - targets) / (e - 1.0)))
+    if case.system == "oue":
+        assert gained.sum() == pytest.approx(FORGED * targets * (2.0 + 2.0 / (e - 1.0)))
+    if not case.pooled:
+        # On average an honest client of a target adds one user to all targets together; the best report adds more.
+        assert gained.sum() > FORGED
+
+
+# Discovery: forged pairs under the hash of an honest value.
+
+RULE = KeepRule("optimal", 1.0, 1e-8)
+CERTAIN = len(RULE.optimal_thresholds) - 1
+"""The least count that is kept for certain, so that nothing here is left to chance."""
+
+
+def released(pairs: list[bytes]) -> list[tuple[str, str | None]]:
+    """Return what the analyzer makes of each bin that is kept of these pairs, each pair in a box of its own."""
+    marked = b"".join(number.to_bytes(MARK_BYTES, "big") + each for number, each in enumerate(pairs))
+    bins = boxes_of(marked, len(pairs[0])).bins
+    assert bins.counts.sum() == len(pairs)
+    kept = np.ascontiguousarray(bins.pairs[draw_kept(RULE, bins.counts, SystemWords())])
+    return [reveal(KEY, FORM, row.tobytes()) for row in kept.view(np.uint8).reshape(len(kept), len(pairs[0]))]
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("alike", [True, False], ids=["one garbage box", "a garbage box each"])
+def test_forged_pairs_under_the_hash_of_a_value_do_not_lose_it(share: float, alike: bool) -> None:
+    """Nine in ten pairs, or 99 in 100, have the victim's hash and a box that does not open: it is revealed.
+
+    Had the auxiliary server counted by hash and drawn a box of the bin, it would have drawn garbage as often.
+    """
+    number = math.ceil(CERTAIN * share / (1.0 - share))
+    box_bytes = len(pair("victim")) - HASH_BYTES
+    boxes = [(0 if alike else index).to_bytes(box_bytes, "big") for index in range(number)]
+    outcome = released([pair("victim")] * CERTAIN + [FORM.hash("victim") + box for box in boxes])
+    assert outcome.count(("accepted", "victim")) == 1
+    assert {each for each in outcome if each != ("accepted", "victim")} <= {("unverified", None)}
+    # Garbage that is alike is common enough for a bin of its own, and is not believed.
+    assert len(outcome) == (2 if alike and number >= CERTAIN else 1)
+
+
+def test_boxes_of_another_value_under_the_hash_do_not_lose_it_either() -> None:
+    """The wrong value is sealed as an honest client would, sent nine times as often: neither is the other lost."""
+    wrong = FORM.hash("victim") + SEALER.seal_alike(FORM.binding + FORM.pad("poison"), FORM.hash_key)
+    outcome = released([pair("victim")] * CERTAIN + [wrong] * (9 * CERTAIN))
+    assert sorted(outcome, key=str) == [("accepted", "victim"), ("unverified", None)]

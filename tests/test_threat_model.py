@@ -1,0 +1,97 @@
+"""docs/threat-model.md: every claim names a test or an import contract, and all that are named exist."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "threat-model.md"
+_NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+_CONTRACT = re.compile(r"`contract: ([^`]+)`")
+
+
+def sections(text: str) -> dict[str, list[str]]:
+    """Return the lines that are not blank below each heading of the second level."""
+    found: dict[str, list[str]] = {}
+    for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        title, _, body = part.partition("\n")
+        found[title] = [line for line in body.splitlines() if line.strip()]
+    return found
+
+
+def claims(text: str) -> list[str]:
+    return [line for lines in sections(text).values() for line in lines if line.startswith("- ")]
+
+
+def unbacked(text: str) -> list[str]:
+    """Return the claims that name neither test nor contract."""
+    return [line for line in claims(text) if not _NAMED.search(line) and not _CONTRACT.search(line)]
+
+
+def unclaimed(text: str) -> list[str]:
+    """Return the lines that say something without being a claim; only what is assumed may."""
+    parts = {title: lines for title, lines in sections(text).items() if title != "Assumed"}
+    return [line for lines in parts.values() for line in lines if not line.startswith(("- ", "### "))]
+
+
+def missing(text: str) -> list[str]:
+    """Return the tests and contracts that are named and do not exist."""
+    contracts = re.findall(r'^name = "([^"]+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    tests = [f"{path}::{name}" for path, name in _NAMED.findall(text) if name not in _tests(path)]
+    return tests + [name for name in _CONTRACT.findall(text) if name not in contracts]
+
+
+@cache
+def _tests(path: str) -> frozenset[str]:
+    if not (ROOT / path).exists():
+        return frozenset()
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+
+
+def test_every_claim_is_backed_and_every_line_is_a_claim() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert unbacked(text) == []
+    assert unclaimed(text) == []
+    assert len(claims(text)) > 30
+
+
+def test_every_named_test_and_contract_exists() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert missing(text) == []
+    # Nothing in backticks looks like a test without being read as one.
+    assert text.count("::") == len(_NAMED.findall(text))
+
+
+@pytest.mark.parametrize("party", ["shuffler", "analyzer", "auxiliary server", "outsider"])
+def test_every_party_has_its_section(party: str) -> None:
+    alone = sections(PAGE.read_text(encoding="utf-8"))["Each party alone"]
+    assert any(line.startswith("### ") and party in line for line in alone)
+
+
+@pytest.mark.parametrize(
+    "together",
+    ["Shuffler and analyzer", "Analyzer and auxiliary server", "Shuffler and auxiliary server", "All three", "Clients"],
+)
+def test_every_collusion_has_its_claim(together: str) -> None:
+    lines = sections(PAGE.read_text(encoding="utf-8"))["Parties together"]
+    assert any(line.startswith(f"- {together}") for line in lines)
+
+
+def test_the_checks_find_what_is_wrong() -> None:
+    good = "## Part\n\n- A claim. `tests/test_threat_model.py::test_the_checks_find_what_is_wrong`\n"
+    assert not unbacked(good)
+    assert not unclaimed(good)
+    assert not missing(good)
+    assert unbacked("## Part\n\n- A claim.\n") == ["- A claim."]
+    assert unclaimed("## Part\n\nA claim in passing.\n") == ["A claim in passing."]
+    assert missing(good.replace("wrong`", "right`")) == [
+        "tests/test_threat_model.py::test_the_checks_find_what_is_right"
+    ]
+    assert missing("- `tests/test_absent.py::test_it`") == ["tests/test_absent.py::test_it"]
+    assert missing("- `contract: none of this name`") == ["none of this name"]
