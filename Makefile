@@ -4,8 +4,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 OTHERS ?= 3.10 3.13
+WORKERS ?= -n auto --dist loadfile
+# What depends on the interpreter, numpy or Beam; the statistics of the rest are the same on every Python.
+PORTABLE := tests/parties tests/mechanisms/test_contract.py tests/jobs/test_end_to_end.py tests/test_docs.py \
+	$(addprefix tests/core/test_,fields.py ranks.py affine.py decoding.py subsets.py systems.py randomness.py)
 
-.PHONY: help demo test lint unit package test-pythons bench lock clean
+.PHONY: help demo test lint unit package test-pythons bench audit reproduce lock clean
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -33,7 +37,7 @@ lint: $(VENV)/dev  ## style, types, trust domains
 	$(BIN)/lint-imports
 
 unit: $(VENV)/dev  ## the tests, with coverage
-	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest $(WORKERS) --cov --cov-report=term:skip-covered
 
 package: $(VENV)/dev  ## build sdist and wheel, and use the wheel in a fresh environment
 	$(BIN)/python tests/package/check.py
@@ -43,11 +47,19 @@ test-pythons:  ## the tests on the oldest and the newest Python, those of them t
 		python=$$(sh tests/package/find_python.sh $$version); \
 		if [ -z "$$python" ]; then echo "SKIPPED: Python $$version is not installed, its tests were NOT run"; continue; fi; \
 		$(MAKE) --no-print-directory VENV=.venv-$$version PYTHON=$$python .venv-$$version/dev && \
-		.venv-$$version/bin/python -m pytest -q || exit 1; \
+		.venv-$$version/bin/python -m pytest -q $(WORKERS) $(PORTABLE) || exit 1; \
 	done
 
-bench: $(VENV)/server  ## CPU time a report of each stage beside the cryptography's
+bench: $(VENV)/server  ## CPU time a report of each stage beside the cryptography's, of encoding and of decoding
 	$(BIN)/python benchmarks/stages.py
+	$(BIN)/python benchmarks/encode.py
+	$(BIN)/python benchmarks/decode.py
+
+audit: $(VENV)/dev  ## attack the client of every mechanism: a lower bound on its epsilon (REPORTS=4000000 of each)
+	$(BIN)/python -m tests.audits.large $(if $(REPORTS),--reports $(REPORTS))
+
+reproduce: $(VENV)/server  ## the papers' experiments, into experiments/ (DATA=directory of files that are not shipped)
+	$(BIN)/hushcount reproduce --out experiments $(if $(DATA),--data $(DATA))
 
 lock:  ## renew the lock files (needs uv)
 	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --extra server pyproject.toml -o requirements.lock

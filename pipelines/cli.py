@@ -9,7 +9,13 @@ import typer
 from hushcount import __version__
 from pipelines.commands import jobs
 from pipelines.commands.common import BEAM_SETTINGS
+from pipelines.commands.designs import design_app
+from pipelines.commands.ledger import ledger_app
+from pipelines.commands.plan import plan
+from pipelines.commands.privacy import privacy
+from pipelines.commands.reproduce import reproduce
 from pipelines.commands.setup import campaign_app, keys_app
+from pipelines.commands.simulate import simulate
 from pipelines.entry import main
 
 app = typer.Typer(
@@ -21,12 +27,19 @@ app = typer.Typer(
 )
 app.add_typer(keys_app, name="keys")
 app.add_typer(campaign_app, name="campaign")
+app.add_typer(design_app, name="design")
+app.add_typer(ledger_app, name="ledger")
 app.command("encode", context_settings=BEAM_SETTINGS)(jobs.encode)
 app.command("shuffle", context_settings=BEAM_SETTINGS)(jobs.shuffle)
 app.command("analyze", context_settings=BEAM_SETTINGS)(jobs.analyze)
 app.command("estimate")(jobs.estimate)
+app.command("adjust")(jobs.adjust)
 app.command("discover", context_settings=BEAM_SETTINGS)(jobs.discover)
 app.command("demo")(jobs.demo)
+app.command("plan")(plan)
+app.command("simulate")(simulate)
+app.command("privacy")(privacy)
+app.command("reproduce")(reproduce)
 
 
 def _version(wanted: bool) -> None:

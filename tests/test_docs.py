@@ -19,13 +19,25 @@ COMMANDS = (
     ("keys", "show"),
     ("campaign", "new"),
     ("campaign", "show"),
+    ("campaign", "redact"),
     ("campaign", "schema"),
+    ("design", "list"),
+    ("design", "search"),
+    ("ledger", "set"),
+    ("ledger", "show"),
+    ("ledger", "check"),
+    ("ledger", "export"),
     ("encode",),
     ("shuffle",),
     ("analyze",),
     ("estimate",),
+    ("adjust",),
     ("discover",),
     ("demo",),
+    ("plan",),
+    ("simulate",),
+    ("privacy",),
+    ("reproduce",),
 )
 
 
@@ -40,7 +52,9 @@ def test_every_command_in_the_documents_exists_with_its_options() -> None:
     known = {" ".join(command): _options(command) for command in COMMANDS}
     for page in PAGES:
         text = page.read_text(encoding="utf-8").replace("\\\n", " ")
-        for name, rest in re.findall(r"hushcount ((?:keys |campaign )?[a-z]+)((?: +--[a-z-]+(?: [^-\s`]\S*)?)+)", text):
+        for name, rest in re.findall(
+            r"hushcount ((?:keys |campaign |design |ledger )?[a-z]+)((?: +--[a-z-]+(?: [^-\s`]\S*)?)+)", text
+        ):
             assert name in known, f"{page}: no command {name}"
             for option in re.findall(r"--[a-z-]+", rest):
                 assert option in known[name], f"{page}: {name} has no {option}"

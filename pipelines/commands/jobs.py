@@ -1,4 +1,4 @@
-"""hushcount encode, shuffle, analyze, estimate, discover: the jobs."""
+"""hushcount encode, shuffle, analyze, estimate, adjust, discover: the jobs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from hushcount.estimates import Levels
 from pipelines.commands.common import (
     JsonOption,
     OverwriteOption,
@@ -16,6 +17,7 @@ from pipelines.commands.common import (
     out_console,
     progress_console,
     reported,
+    show_json,
     show_summary,
 )
 from pipelines.summary import Summary
@@ -23,7 +25,17 @@ from pipelines.summary import Summary
 CampaignOption = Annotated[Path, typer.Option("--campaign", help="Campaign file.")]
 OutOption = Annotated[str, typer.Option("--out", help="Output directory, local or of any file system that Beam knows.")]
 KeysOption = Annotated[Path, typer.Option("--keys", help="Directory with this party's private key.")]
-ConfidenceOption = Annotated[float, typer.Option(help="Of the intervals, for each item alone.", min=0.5, max=0.999999)]
+ConfidenceOption = Annotated[
+    float, typer.Option(help="Of the intervals: each item's alone, and all together.", min=0.5, max=0.999999)
+]
+FalsePositivesOption = Annotated[
+    float,
+    typer.Option("--false-positives", metavar="RATE", help="Of items that nobody holds, how many count as detected."),
+]
+LedgerOption = Annotated[
+    Path | None,
+    typer.Option("--ledger", help="Ledger to charge the release to, made where it is missing; see hushcount ledger."),
+]
 
 
 class PartyName(str, Enum):
@@ -32,6 +44,14 @@ class PartyName(str, Enum):
     both = "both"
     aux_server = "aux-server"
     analyzer = "analyzer"
+
+
+class MethodName(str, Enum):
+    """How adjust adjusts."""
+
+    non_negative = "non-negative"
+    sum_to = "sum-to"
+    norm_sub = "norm-sub"
 
 
 @reported
@@ -89,6 +109,8 @@ def analyze(
     items: Annotated[Path | None, typer.Option(help="Items to estimate, one a line.")] = None,
     found: Annotated[Path | None, typer.Option(help="Result of hushcount discover to show.")] = None,
     confidence: ConfidenceOption = 0.95,
+    false_positives: FalsePositivesOption = 0.001,
+    ledger: LedgerOption = None,
     overwrite: OverwriteOption = False,
     runner: RunnerOption = "FnApiRunner",
     as_json: JsonOption = False,
@@ -97,6 +119,7 @@ def analyze(
 
     Example: hushcount analyze --campaign words.json --input shuffled --keys keys --out results
     """
+    levels = Levels(confidence, false_positives)
     from pipelines.analyze import analyze as job
 
     summary = job(
@@ -106,12 +129,13 @@ def analyze(
         out,
         items=items,
         found=found,
-        confidence=confidence,
+        levels=levels,
+        ledger=ledger,
         overwrite=overwrite,
         engine=engine(context, runner),
         console=progress_console(),
     )
-    show_summary(summary, out, as_json, largest(summary))
+    show_summary(summary, out, as_json, "\n  ".join([largest(summary), *charged(summary)]))
 
 
 @reported
@@ -121,6 +145,7 @@ def estimate(
     items: Annotated[Path, typer.Option(help="Items to estimate, one a line.")],
     out: OutOption,
     confidence: ConfidenceOption = 0.95,
+    false_positives: FalsePositivesOption = 0.001,
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -128,10 +153,45 @@ def estimate(
 
     Example: hushcount estimate --campaign words.json --tally results/tally.npz --items new.txt --out more
     """
+    levels = Levels(confidence, false_positives)
     from pipelines.estimate import estimate as job
 
-    summary = job(campaign, tally, items, out, confidence=confidence, overwrite=overwrite)
+    summary = job(campaign, tally, items, out, levels=levels, overwrite=overwrite)
     show_summary(summary, out, as_json, largest(summary))
+
+
+@reported
+def adjust(
+    estimates: Annotated[str, typer.Option(help="estimates.parquet or .csv of hushcount analyze or estimate.")],
+    method: Annotated[MethodName, typer.Option(help="What to make of the counts.")],
+    out: Annotated[str, typer.Option(help="File to write, .csv or .parquet.")],
+    total: Annotated[
+        float | None,
+        typer.Option(help="Reports of these items; if not given, those accepted less the estimated 'other'."),
+    ] = None,
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Add a column of counts that are not negative or add up, and biased for it; the counts stay as they are.
+
+    Example: hushcount adjust --estimates results/estimates.parquet --method norm-sub --out adjusted.csv
+    """
+    from pipelines.adjust import adjust as job
+
+    done = job(estimates, method.value, out, total=total, overwrite=overwrite)
+    if as_json:
+        show_json({**done, "out": out})
+        return
+    lines = [
+        f"{done['items']:,} counts that add up to {done['sum_of_counts']:,.0f}, "
+        f"adjusted ones to {done['sum_of_adjusted']:,.0f}",
+        f"{done['method']}: {done['bias']}; errors and intervals are those of the counts",
+    ]
+    if done["total"] is not None:
+        lines.append(f"total {done['total']:,.0f}: {done['total_from']}")
+    console = out_console()
+    for line in (*lines, f"written to {out}"):
+        console.print(f"  {line}", soft_wrap=True, markup=False)
 
 
 @reported
@@ -142,6 +202,7 @@ def discover(
     keys: KeysOption,
     out: OutOption,
     party: Annotated[PartyName, typer.Option(help="Which party runs here.")] = PartyName.both,
+    ledger: LedgerOption = None,
     overwrite: OverwriteOption = False,
     runner: RunnerOption = "FnApiRunner",
     as_json: JsonOption = False,
@@ -158,12 +219,23 @@ def discover(
         keys,
         out,
         party=party.value,
+        ledger=ledger,
         overwrite=overwrite,
         engine=engine(context, runner),
         console=progress_console(),
     )
-    found = f"{summary['bins']['found']:,} values found, in found.csv" if "bins" in summary else None
-    show_summary(summary, out, as_json, found)
+    found = [f"{summary['bins']['found']:,} values found, in found.csv"] if "bins" in summary else []
+    show_summary(summary, out, as_json, "\n  ".join([*found, *charged(summary)]))
+
+
+def charged(summary: Summary) -> list[str]:
+    """Return a line about what the ledger charged, or none without a ledger."""
+    ledger = summary.get("ledger")
+    if ledger is None:
+        return []
+    charge, left = ledger["charged"], ledger["remaining"]
+    line = f"charged ({charge['epsilon']:.4g}, {charge['delta']:.4g}){'' if charge['new'] else ' before, not again'}"
+    return [line if left is None else f"{line}; ({left['epsilon']:.4g}, {left['delta']:.4g}) remain in the ledger"]
 
 
 def largest(summary: Summary) -> str:

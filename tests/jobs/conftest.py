@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hushcount.systems import SYSTEMS
 from tests.support.jobs import Chain, new_campaign, new_keys, values_of, write_lines
 
 LISTED = {
@@ -37,15 +38,27 @@ TRUTH = {**LISTED, **POPULAR, **RARE}
 TOTAL = sum(TRUTH.values())
 OUTSIDE = sum(POPULAR.values()) + sum(RARE.values())
 
-MECHANISMS = {
-    "gcms": ("gcms", 2.0, ("--set", "k=512", "--set", "m=64")),
+POOL = ("--set", "k=512", "--set", "m=64")
+REPRESENTATIVE = {
+    "gcms": ("gcms", 2.0, POOL),
     "ocms": ("ocms", 2.0, ()),
     "ais": ("ais", 2.0, ()),
     "ss": ("ss", 2.0, ()),
     "grr": ("grr", 2.0, ()),
-    "open": ("gcms", 2.0, ("--set", "k=512", "--set", "m=64")),
+    "wss": ("wss", 2.0, ()),
+    "oue": ("oue", 2.0, ()),
+    "hcms": ("hcms", 3.0, POOL),
+    "rhr": ("rhr", 3.0, ()),
+    "open": ("gcms", 2.0, POOL),
 }
-"""Campaigns by name: mechanism, epsilon, further options. "open" has no dictionary."""
+"""Campaigns by name: mechanism, epsilon, further options; one for each way to encode, to answer and to tally. "open"
+has no dictionary."""
+
+MECHANISMS = {
+    **REPRESENTATIVE,
+    **{name: (name, 2.0, POOL if one.seeded else ()) for name, one in SYSTEMS.items() if name not in REPRESENTATIVE},
+}
+"""The same for every system."""
 
 
 @dataclass(frozen=True)

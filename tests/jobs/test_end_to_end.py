@@ -10,7 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushcount.campaign import Campaign
-from tests.jobs.conftest import LISTED, MECHANISMS, OUTSIDE, POPULAR, RARE, TOTAL, TRUTH, World
+from hushcount.encoders.base import BlockEncoder, PoolEncoder
+from hushcount.mechanism import Mechanism
+from hushcount.tally import load
+from tests.jobs.conftest import LISTED, MECHANISMS, OUTSIDE, POPULAR, RARE, REPRESENTATIVE, TOTAL, TRUTH, World
 from tests.support.jobs import (
     ALPHA,
     Chain,
@@ -27,21 +30,22 @@ from tests.support.jobs import (
 )
 
 Collected = Callable[[str], Chain]
-COLUMNS = ["item", "count", "standard_error", "collision_error", "low", "high"]
-WITH_DICTIONARY = [name for name in MECHANISMS if name != "open"]
+ERRORS = ["standard_error", "collision_error"]
+COLUMNS = ["item", "count", *ERRORS, "low", "high", "low_all", "high_all", "detected"]
+WITH_DICTIONARY = [name for name in REPRESENTATIVE if name != "open"]
 
 
 def tolerance(campaign: Campaign, row: Mapping[str, float], truth: float, items: int) -> float:
     """Return how far an estimate of one of `items` items may be off, all together failing below ALPHA.
 
-    Noise: given the functions, the count of supporting reports is a sum of independent bits, so Bernstein's inequality
-    holds with the exact variance and a largest step of `1/(p*-q*)` users; two sides and `items` items by Bonferroni,
-    at half of ALPHA. Collisions: a pair of items shares Binomial(k, 1/m) of a pool's rows, 8 on average here; 12
-    standard deviations are exceeded with a probability far below the other half.
+    Noise: given the functions, an item's score is a sum of independent bits, so Bernstein's inequality holds with the
+    exact variance and a largest step of `1/(p*-q*)` users, twice that where a score may be -1; two sides and `items`
+    items by Bonferroni, at half of ALPHA. Collisions: a pair of items shares Binomial(k, 1/m) of a pool's rows, 8 on
+    average here; 12 standard deviations are exceeded with a probability far below the other half.
     """
     mechanism = campaign.require_frequency()
     variance = max(float(mechanism.variance(TOTAL, truth / TOTAL)), row["standard_error"] ** 2)
-    step = 1.0 / (mechanism.p_star - mechanism.q_star)
+    step = (1.0 if mechanism.encoder.blocks == 1 else 2.0) / float(mechanism.law.gain)
     log = math.log(2.0 * items / (ALPHA / 2.0))
     noise = log * step / 3.0 + math.sqrt((log * step / 3.0) ** 2 + 2.0 * log * variance)
     return noise + 12.0 * row["collision_error"]
@@ -54,7 +58,17 @@ def agrees(campaign: Campaign, rows: Mapping[str, Mapping[str, float]], truth: M
     )
 
 
-@pytest.mark.parametrize("name", WITH_DICTIONARY)
+def noise(mechanism: Mechanism) -> np.ndarray:
+    """Return float64[items]: the exact standard errors of the listed items, given who holds what."""
+    held = np.array([*LISTED.values(), OUTSIDE])
+    near = None
+    if isinstance(mechanism.encoder, BlockEncoder):
+        block = mechanism.encoder.block_of(np.arange(len(held), dtype=np.uint64)).astype(int)
+        near = (np.bincount(block, weights=held)[block] - held) / TOTAL
+    return np.sqrt(mechanism.variance(TOTAL, held / TOTAL, near))[:-1]
+
+
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if name != "open"])
 def test_estimates_hold_the_truth(collected: Collected, name: str) -> None:
     """Fails with probability below 1e-6 for each mechanism; another truth is rejected."""
     chain = collected(name)
@@ -63,10 +77,10 @@ def test_estimates_hold_the_truth(collected: Collected, name: str) -> None:
     assert agrees(chain.campaign, rows, LISTED)
     turned = dict(zip(LISTED, reversed(LISTED.values()), strict=True))
     assert not agrees(chain.campaign, rows, turned)
-    expected = np.sqrt(chain.campaign.require_frequency().variance(TOTAL, np.array(list(LISTED.values())) / TOTAL))
+    mechanism = chain.campaign.require_frequency()
     stated = np.array([row["standard_error"] for row in rows.values()])
-    assert np.all(np.abs(stated / expected - 1.0) < 0.25)
-    pooled = name == "gcms"
+    assert np.all(np.abs(stated / noise(mechanism) - 1.0) < 0.25)
+    pooled = isinstance(mechanism.encoder, PoolEncoder)
     assert all((row["collision_error"] > 0.0) == pooled for row in rows.values())
 
 
@@ -89,14 +103,15 @@ def test_other_stands_in_the_summary_and_not_among_the_items(collected: Collecte
     """Fails with probability below 1e-6; `other` may not be what a dictionary without it would give, zero."""
     chain = collected(name)
     other = summary(chain.path("results"))["other"]
-    assert set(other) == set(COLUMNS[1:])
+    assert set(other) == {"count", *ERRORS, "low", "high", "detected"}
+    assert other["detected"]
     assert abs(other["count"] - OUTSIDE) <= tolerance(chain.campaign, other, OUTSIDE, 1)
     assert abs(other["count"]) > tolerance(chain.campaign, other, 0.0, 1)
     assert other["low"] < other["count"] < other["high"]
     assert "other" not in estimates(chain.path("results"))
 
 
-@pytest.mark.parametrize("name", list(MECHANISMS))
+@pytest.mark.parametrize("name", list(REPRESENTATIVE))
 def test_received_is_accepted_and_rejected_at_every_hop(collected: Collected, name: str) -> None:
     chain = collected(name)
     campaign = chain.campaign
@@ -126,13 +141,51 @@ def test_csv_and_parquet_hold_the_same(collected: Collected, name: str) -> None:
     assert table.column_names == COLUMNS == list(rows[0])
     assert table.num_rows == len(rows) == len(LISTED)
     for stored, text in zip(table.to_pylist(), rows, strict=True):
-        assert text == {"item": stored["item"], **{column: f"{stored[column]:.3f}" for column in COLUMNS[1:]}}
+        numbers = {column: f"{stored[column]:.3f}" for column in COLUMNS[1:-1]}
+        assert text == {"item": stored["item"], **numbers, "detected": str(stored["detected"]).lower()}
         half = math.hypot(stored["standard_error"], stored["collision_error"]) * 1.959963984540054
         assert stored["low"] == pytest.approx(stored["count"] - half, abs=1e-6)
         assert stored["high"] == pytest.approx(stored["count"] + half, abs=1e-6)
+        # All twelve rows together at 95 %: the normal quantile at 1 - 0.05/24.
+        half *= 2.8652602385321333 / 1.959963984540054
+        assert stored["low_all"] == pytest.approx(stored["count"] - half, rel=1e-6)
+        assert stored["high_all"] == pytest.approx(stored["count"] + half, rel=1e-6)
 
 
-@pytest.mark.parametrize("name", list(MECHANISMS))
+def null_errors(chain: Chain) -> list[float]:
+    """Return the noise of each listed item if nobody held it; with blocks it depends on how many are in its block."""
+    mechanism = chain.campaign.require_frequency()
+    if not isinstance(mechanism.encoder, BlockEncoder):
+        return [float(np.sqrt(mechanism.variance(TOTAL, 0.0)))] * len(LISTED)
+    with (chain.path("results") / "tally.npz").open("rb") as stream:
+        tally = load(stream, chain.campaign.fingerprint)
+    return mechanism.estimate(tally, np.arange(len(LISTED), dtype=np.uint64)).null_error.tolist()
+
+
+@pytest.mark.parametrize("name", WITH_DICTIONARY)
+def test_detected_items_are_in_the_table_the_summary_and_the_page(collected: Collected, name: str) -> None:
+    chain = collected(name)
+    results, bold = chain.path("results"), chain.path("bold")
+    asked = ("--tally", results / "tally.npz", "--items", results / "estimates.csv")
+    done("estimate", "--campaign", chain.campaign_path, *asked, "--out", bold, "--false-positives", 0.4)
+    null = dict(zip(LISTED, null_errors(chain), strict=True))
+    # Normal quantiles at one minus the rate.
+    for directory, rate, z in ((results, 0.001, 3.090232306167813), (bold, 0.4, 0.2533471031357998)):
+        rows, data = estimates(directory), summary(directory)
+        for item, row in rows.items():
+            assert row["detected"] == (row["count"] > z * math.hypot(null[item], row["collision_error"]))
+        number = sum(row["detected"] for row in rows.values())
+        assert rows["alpha"]["detected"]
+        assert (data["false_positive_rate"], data["detected"], data["items"]) == (rate, number, len(LISTED))
+        page = (directory / "report.html").read_text(encoding="utf-8")
+        assert f"mark the {number} items detected" in page
+        assert f"a probability of {100 * rate:g} %" in page
+        assert page.count("<td>yes</td>") == number
+        assert "<th>low all</th><th>high all</th><th>detected</th>" in page
+    assert summary(bold)["detected"] >= summary(results)["detected"]
+
+
+@pytest.mark.parametrize("name", list(REPRESENTATIVE))
 def test_a_stored_tally_gives_exactly_the_estimates_of_analyze(collected: Collected, world: World, name: str) -> None:
     chain = collected(name)
     asked = world.items if name == "open" else world.dictionary
@@ -146,7 +199,7 @@ def test_a_stored_tally_gives_exactly_the_estimates_of_analyze(collected: Collec
     part = estimates(chain.path("few"))
     assert list(part) == list(first)[3:5]
     for item, row in part.items():
-        assert {**first[item], "low": row["low"], "high": row["high"]} == row
+        assert {**first[item], **{side: row[side] for side in ("low", "high", "low_all", "high_all")}} == row
         assert first[item]["low"] < row["low"] < row["count"] < row["high"] < first[item]["high"]
 
 

@@ -621,6 +621,8 @@ def test_wrong_usage_is_status_2(mine: Chain, tmp_path: Path) -> None:
         (*shuffle, "--runner", "NoSuchRunner"),
         (*shuffle, "--", "--direct_num_workers=many"),
         ("analyze", *shuffle[1:], "--keys", mine.keys, "--confidence", 2),
+        ("analyze", *shuffle[1:], "--keys", mine.keys, "--false-positives", 0.5),
+        ("analyze", *shuffle[1:], "--keys", mine.keys, "--false-positives", "nan"),
         ("campaign", "show", "--campaign", tmp_path / "none.json"),
         ("keys", "new", "--out", tmp_path / "k", "--days", 0),
     ):
