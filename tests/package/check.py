@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def source_packages() -> list[Path]:
-    tops = ("hushcount", "keys", "shuffler", "analyzer", "aux_server", "pipelines")
+    tops = ("hushcount", "keys", "shuffler", "analyzer", "aux_server", "pipelines", "experiments")
     return [path for top in tops for path in (ROOT / top).rglob("__init__.py")]
 
 
