@@ -1,0 +1,29 @@
+"""A campaign of every system, planned as `hushcount campaign new` plans it, small enough to be audited closely."""
+
+from __future__ import annotations
+
+from hushcount.campaign import Campaign
+from hushcount.dictionary import Dictionary
+from hushcount.planning import Objective
+from hushcount.systems import SYSTEMS, plan
+from keys.private import PrivateKey
+from tests.parties.test_campaign_file import changed
+
+ANALYZER, AUX_SERVER = PrivateKey(bytes([1]) * 32), PrivateKey(bytes([2]) * 32)
+DICTIONARY = Dictionary(tuple(f"item {number}" for number in range(9)))
+VALUES = ("item 2", "what no list holds")
+"""The two inputs: a listed item, and one that is reported as "other"."""
+EPSILON = 1.0
+_SETTINGS = {"k": 16, "m": 32}
+
+
+def campaign_of(system: str, epsilon: float = EPSILON, *, listed: bool = True) -> Campaign:
+    """Return a campaign of nine items and "other", or of the open domain."""
+    settings = _SETTINGS if SYSTEMS[system].seeded else {}
+    domain = len(DICTIONARY.items) + 1 if listed else None
+    parameters = plan(system, epsilon, domain, settings, Objective("l2"), "5eed" * 16)
+    data = changed("mechanism", {"name": system, "epsilon": epsilon, "parameters": parameters})
+    del data["dictionary"]
+    if listed:
+        data["dictionary"] = {"path": "items.txt", "items": len(DICTIONARY.items), "digest": DICTIONARY.digest}
+    return Campaign.model_validate(data)
