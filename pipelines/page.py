@@ -52,7 +52,9 @@ def render(page: Page) -> str:
 
 
 def _statement(summary: Summary) -> str:
-    sentences = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in summary["privacy"]["sentences"])
+    plain = " ".join(html.escape(sentence) for sentence in summary["privacy"]["plain"])
+    exact = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in summary["privacy"]["sentences"])
+    sentences = f"<p><strong>{plain}</strong></p>{exact}"
     return f"<section><h2>What this guarantees</h2>{sentences}</section>"
 
 

@@ -8,12 +8,13 @@ from typing import Any
 
 from hushcount.campaign import Campaign
 from hushcount.privacy.amplification import amplify, closed_form_epsilon
+from hushcount.privacy.plain import plain_sentences
 
 Guarantee = dict[str, Any]
 
 
 def statement(campaign: Campaign, reports: int | None) -> dict[str, Any]:
-    """Return the statement for a run, as JSON data with sentences for people.
+    """Return the statement for a run, as JSON data: figures, two plain sentences, and exact ones for engineers.
 
     Args:
         campaign: what clients were told.
@@ -32,6 +33,7 @@ def statement(campaign: Campaign, reports: int | None) -> dict[str, Any]:
         result["discovery"] = _discovery(campaign)
     if campaign.frequency is not None and campaign.discovery is not None:
         result["total"] = _total(result)
+    result["plain"] = list(plain_sentences(result))
     result["sentences"] = _sentences(campaign, result, reports)
     return result
 

@@ -121,5 +121,6 @@ def _reasons(rejected: dict[str, int]) -> str:
 
 def show_sentences(console: Console, summary: Summary) -> None:
     """Print the sentences of a hop's privacy statement."""
+    console.print(Padding(Text(" ".join(summary["privacy"]["plain"]), style="bold"), (0, 0, 1, 2)))
     for sentence in summary["privacy"]["sentences"]:
         console.print(Padding(Text(sentence), (0, 0, 0, 2)))

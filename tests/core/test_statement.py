@@ -104,10 +104,10 @@ def test_the_minimum_batch_itself_may_be_claimed(keys: PublicFile) -> None:
 
 def test_only_what_the_campaign_carries_is_stated(keys: PublicFile) -> None:
     frequency = statement(campaign(keys, relation=None), 100_000)
-    assert set(frequency) == {"unit", "relation", "sentences", "local", "shuffled"}
+    assert set(frequency) == {"unit", "relation", "plain", "sentences", "local", "shuffled"}
     only = create_campaign("found", keys, Path(), discovery={"epsilon": 1.0, "delta": 1e-8})
     stated = statement(only, None)
-    assert set(stated) == {"unit", "relation", "sentences", "discovery"}
+    assert set(stated) == {"unit", "relation", "plain", "sentences", "discovery"}
     assert len(stated["sentences"]) == 1
 
 
