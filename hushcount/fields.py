@@ -10,13 +10,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from hushcount import ranks
+from hushcount import ranks, subset_wire
 from hushcount.randomness import WORD_VALUES
 from hushcount.ranks import Limbs
 
 Reports = npt.NDArray[Any]
 """A structured array, one element a report, its fields those of the mechanism's encoder and responder."""
-_TABLE_OCTETS = 64 << 20
 _CHUNK_LIMBS = 1 << 17
 """Limbs that are worked on at once, so that they stay in the processor's cache."""
 
@@ -51,9 +50,8 @@ class Number:
 class SubsetOf:
     """Distinct integers, as a strictly ascending list.
 
-    On the wire it is the list's rank among all of its length (`ranks.rank`). Where the table that ranking takes exceeds
-    64 MiB (`ranks.table_octets`) it is a bitmap instead, `bound` bits of which `count` are set: quick at any size, but
-    longer, 26,000 bits against 21,832 for 6,993 of 26,000.
+    On the wire it is the list's rank among all of its length, or where ranking takes too large a table the list itself
+    or a bitmap: `subset_wire.form_of`.
 
     Attributes:
         name: its name in the structured array; there uint16[count] if bound is at most 65536, else uint32[count].
@@ -77,9 +75,9 @@ class SubsetOf:
         return ranks.subset_values(self.bound, self.count)
 
     @property
-    def ranked(self) -> bool:
-        """Whether it goes as its rank, not as a bitmap."""
-        return ranks.table_octets(self.bound, self.count, _TABLE_OCTETS) <= _TABLE_OCTETS
+    def form(self) -> subset_wire.Form:
+        """In which form it goes."""
+        return subset_wire.form_of(self.bound, self.count)
 
 
 @dataclass(frozen=True)
@@ -126,7 +124,7 @@ def report_bits(fields: Sequence[Field]) -> float:
 def report_codes(fields: Sequence[Field]) -> int:
     """Return the number that the integer of a report is below.
 
-    The number of distinct reports; more only where a subset goes as a bitmap, some of which are not its reports.
+    The number of distinct reports; more only where a subset goes as a list or a bitmap, some of which are no reports.
 
     Raises:
         ValueError: more than one of the fields is a subset or bits.
@@ -225,7 +223,7 @@ def _layout(fields: Sequence[Field]) -> _Layout:
 
 
 def _codes(field: SubsetOf | Bits) -> int:
-    return field.values if isinstance(field, Bits) or field.ranked else 1 << field.bound
+    return field.values if isinstance(field, Bits) else subset_wire.codes_of(field.bound, field.count)
 
 
 def _in_memory(field: Field) -> tuple[str, tuple[int, ...]]:
@@ -275,25 +273,13 @@ def _unpack(layout: _Layout, octets: npt.NDArray[np.uint8], reports: Reports) ->
 
 
 def _big_part(field: SubsetOf | Bits, column: npt.NDArray[Any]) -> Limbs:
-    limbs = ranks.limbs_below(_codes(field))
     if isinstance(field, Bits):
-        return ranks.from_octets(column, limbs)
-    if field.ranked:
-        return ranks.rank(field.bound, column)
-    bits = np.zeros((len(column), field.bound), dtype=np.uint8)
-    np.put_along_axis(bits, column.astype(np.intp), 1, axis=1)
-    return ranks.from_octets(np.packbits(bits, axis=1, bitorder="little"), limbs)
+        return ranks.from_octets(column, ranks.limbs_below(_codes(field)))
+    return subset_wire.to_limbs(field.bound, column)
 
 
 def _fill_big(field: SubsetOf | Bits, integers: Limbs, column: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    if isinstance(field, SubsetOf) and field.ranked:
-        column[:] = ranks.unrank(field.bound, field.count, integers)
-        return np.ones(len(column), dtype=np.bool_)
-    if isinstance(field, Bits):
-        column[:] = ranks.to_octets(integers, column.shape[1])
-        return np.ones(len(column), dtype=np.bool_)
-    octets = ranks.to_octets(integers, (field.bound + 7) // 8)
-    bits = np.unpackbits(octets, axis=1, count=field.bound, bitorder="little")
-    good: npt.NDArray[np.bool_] = bits.sum(axis=1) == field.count
-    column[good] = np.nonzero(bits[good])[1].reshape(-1, field.count)
-    return good
+    if isinstance(field, SubsetOf):
+        return subset_wire.fill(field.bound, integers, column)
+    column[:] = ranks.to_octets(integers, column.shape[1])
+    return np.ones(len(column), dtype=np.bool_)

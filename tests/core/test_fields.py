@@ -27,6 +27,7 @@ from hushcount.fields import (
 )
 
 BITMAP = SubsetOf("cells", 2000, 1000)
+LIST = SubsetOf("cells", 3_000_000, 4)
 """Its table of binomials would be larger than 64 MiB."""
 LAYOUTS: list[list[Field]] = [
     [Number("slope", 26003, 1), Number("start", 26003)],
@@ -40,6 +41,7 @@ LAYOUTS: list[list[Field]] = [
     [Number("row", 65536), Bits("bits", 1024)],
     [Bits("bits", 13)],
     [Number("row", 7), BITMAP],
+    [Number("row", 7), LIST],
 ]
 SMALL: list[list[Field]] = [
     [Number("x", 1)],
@@ -87,8 +89,11 @@ def integer_of(fields: list[Field], report: Any) -> int:
 def big_part(field: SubsetOf | Bits, value: np.ndarray) -> int:
     if isinstance(field, Bits):
         return sum(1 << place for place in range(field.count) if value[place // 8] >> (place % 8) & 1)
-    if field.ranked:
+    if field.form == "rank":
         return sum(comb(int(cell), place + 1) for place, cell in enumerate(value))
+    if field.form == "list":
+        each = (field.bound - 1).bit_length()
+        return sum(int(cell) << (place * each) for place, cell in enumerate(value))
     return sum(1 << int(cell) for cell in value)
 
 
@@ -123,13 +128,16 @@ def layouts(draw: st.DrawFn) -> list[Field]:
     for label in "abc"[: draw(st.integers(0, 3))]:
         bound = draw(st.integers(1, 40) | st.integers(250, 260) | st.integers(1, 1 << 62))
         fields.append(Number(label, bound, draw(st.integers(0, min(3, bound - 1)))))
-    kind = draw(st.sampled_from(["none", "subset", "sparse", "bits", "bitmap"] if fields else ["subset", "bits"]))
+    kind = draw(
+        st.sampled_from(["none", "subset", "sparse", "bits", "bitmap", "list"] if fields else ["subset", "bits"])
+    )
     bound = draw(st.integers(1, 90))
     big: dict[str, Field] = {
         "subset": SubsetOf("big", bound, draw(st.integers(1, bound))),
         "sparse": SubsetOf("big", draw(st.integers(3, 70000)), draw(st.integers(1, 3))),
         "bits": Bits("big", draw(st.integers(1, 90))),
         "bitmap": SubsetOf("big", 2000, 1000),
+        "list": SubsetOf("big", 1 << 22, 7),
     }
     if kind != "none":
         fields.insert(draw(st.integers(0, len(fields))), big[kind])
@@ -253,24 +261,24 @@ def test_bits_of_a_report(fields: list[Field], bits: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bound", "count", "ranked"),
+    ("bound", "count", "form", "bits"),
     [
-        (300, 5, True),
-        (1024, 47, True),
-        (1024, 275, True),
-        (1024, 512, True),
-        (1 << 24, 1, True),
-        (1 << 24, 2, False),
-        (2000, 1000, False),
-        (26000, 6993, False),
-        (1 << 32, 1 << 31, False),
+        (300, 5, "rank", None),
+        (1024, 47, "rank", None),
+        (1024, 275, "rank", None),
+        (1024, 512, "rank", None),
+        (1 << 24, 1, "rank", None),
+        (1 << 24, 2, "list", 48),
+        (10_000, 101, "list", 1414),
+        (65_536, 4000, "list", 64_000),
+        (2000, 1000, "bitmap", 2000),
+        (26_000, 6993, "bitmap", 26_000),
     ],
 )
-def test_which_subsets_are_ranked(bound: int, count: int, ranked: bool) -> None:
+def test_in_which_form_a_subset_goes(bound: int, count: int, form: str, bits: int | None) -> None:
     field = SubsetOf("x", bound, count)
-    assert field.ranked is ranked
-    if bound <= 26000:
-        assert report_codes([field]) == (comb(bound, count) if ranked else 1 << bound)
+    assert field.form == form
+    assert report_codes([field]) == (comb(bound, count) if bits is None else 1 << bits)
 
 
 @pytest.mark.parametrize(
@@ -309,6 +317,20 @@ def test_a_bitmap_of_another_count_is_refused() -> None:
     found, valid = unpack(fields, wire_of(integers, report_bytes(fields)))
     assert valid.tolist() == [True, False, False, True, False]
     assert found["cells"][3].tolist() == sorted({*cells, absent} - {cells[3]})
+
+
+# Lists
+
+
+def test_a_list_that_is_not_ascending_or_out_of_bounds_is_refused() -> None:
+    each, fields = (LIST.bound - 1).bit_length(), [Number("row", 7), LIST]
+    good = [5, 70_000, 70_001, 2_999_999]
+    wrong = [[5, 5, 70_001, 2_999_999], [70_000, 5, 70_001, 2_999_999], [5, 70_000, 70_001, LIST.bound], [0, 0, 0, 0]]
+    integers = [sum(cell << (place * each) for place, cell in enumerate(cells)) * 7 + 3 for cells in (good, *wrong)]
+    found, valid = unpack(fields, wire_of(integers, report_bytes(fields)))
+    assert valid.tolist() == [True, False, False, False, False]
+    assert found["cells"][0].tolist() == good
+    assert np.all(found["cells"] < LIST.bound)
 
 
 # Many reports, bad reports, wrong calls

@@ -126,6 +126,7 @@ MEDIUM = [
     Case("ss-100-ranked", "ss", 1.0, 100, {"s": 27}, small=False),
     Case("ss-300-few", "ss", 4.0, 300, {"s": 5}, small=False),
     Case("ss-1600-bitmap", "ss", 1.0, 1600, {"s": 430}, small=False),
+    Case("gcms-list", "gcms", 6.0, None, {"k": 64, "m": 16_384, "s": 72, "seed": SEED}, small=False),
     Case("wss-98-in-100", "wss", 1.0, 98, design(100, 27), small=False),
     Case("sue-100", "sue", 1.0, 100, small=False),
     Case("oue-70", "oue", 2.0, 70, small=False),

@@ -54,7 +54,7 @@ def malformed(mechanism: Mechanism, good: bytes) -> list[dict[str, str]]:
         found.append(("one above the largest integer of a report", codes.to_bytes(length, "little")))
         found.append(("all bits set", b"\xff" * length))
     for field in mechanism.fields:
-        if isinstance(field, SubsetOf) and not field.ranked:
+        if isinstance(field, SubsetOf) and field.form == "bitmap":
             found += _spoilt_bitmap(field, codes, good)
     return [{"wrong": wrong, "report": octets.hex()} for wrong, octets in found]
 

@@ -481,8 +481,8 @@ def test_medium_cases_use_every_wire_form() -> None:
     forms = set()
     for case in MEDIUM:
         big = [field for field in case.mechanism.fields if not isinstance(field, Number)]
-        kind = "numbers" if not big else "ranked" if isinstance(big[0], SubsetOf) and big[0].ranked else "bitmap"
+        kind = "numbers" if not big else big[0].form if isinstance(big[0], SubsetOf) else "bits"
         forms.add((kind, isinstance(big[0], Bits) if big else False, case.mechanism.report_bytes > 8))
-    ranked = {("ranked", False, False), ("ranked", False, True)}
+    ranked = {("rank", False, False), ("rank", False, True)}
     numbers = {("numbers", False, False), ("numbers", False, True)}
-    assert forms == ranked | numbers | {("bitmap", False, True), ("bitmap", True, True)}
+    assert forms == ranked | numbers | {("bitmap", False, True), ("bits", True, True), ("list", False, True)}
