@@ -29,7 +29,9 @@ def plan(
     ] = None,
     dictionary: Annotated[Path | None, typer.Option(help="Known items, one a line, in place of their number.")] = None,
     open_domain: Annotated[bool, typer.Option("--open-domain", help="Any string is an item.")] = False,
-    objective: Annotated[str, typer.Option(help="l2, the sum over all items; mse, the worst item; or target.")] = "l2",
+    objective: Annotated[
+        str | None, typer.Option(help="l2, the sum over all items and the default; mse, the worst item; or target.")
+    ] = None,
     target_share: Annotated[float | None, typer.Option(help="Share of the item whose error is to be small.")] = None,
     want_error: Annotated[
         float | None, typer.Option(help="Standard error in users: solves for epsilon or reports, whichever is missing.")
@@ -46,19 +48,18 @@ def plan(
 
     Example: hushcount plan --epsilon 1 --dictionary-size 26000 --reports 100000
     """
-    if target_share is not None and objective == "mse":
-        raise UsageError("objective is 'mse' with a target_share: give one of the two")
-    if target_share is not None and objective == "l2":
-        objective = "target"
+    if target_share is not None and objective not in (None, "target"):
+        raise UsageError(f"objective is {objective!r} with a target_share: give one of the two")
+    wanted = objective or ("l2" if target_share is None else "target")
     domain = _domain(dictionary_size, dictionary, open_domain)
     names = tuple(mechanism) if mechanism else tuple(SYSTEMS)
     for name in names:
         system(name)
     try:
         # Whether objective is one of the three is checked by Objective itself.
-        chosen = Objective(objective, target_share or 0.0)  # type: ignore[arg-type]
+        chosen = Objective(wanted, target_share or 0.0)  # type: ignore[arg-type]
         task = Task(domain, chosen, max_report_bytes, max_tally_mib, names)
-        if objective == "target" and target_share is None:
+        if wanted == "target" and target_share is None:
             raise UsageError("objective is target: give --target-share too")
         result = _solve(task, epsilon, reports, want_error)
         if out is not None:

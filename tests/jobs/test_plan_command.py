@@ -168,9 +168,10 @@ def test_bad_arguments_are_one_sentence(arguments: tuple[object, ...], says: str
     assert run.out == ""
 
 
-def test_a_target_share_with_another_objective_is_refused() -> None:
-    share = ("--dictionary-size", 100, "--target-share", 0.2, "--objective", "mse")
-    refused(*ASKED, *share, says=["objective is 'mse' with a target_share: give one of the two"])
+@pytest.mark.parametrize("objective", ["mse", "l2"])
+def test_a_target_share_with_another_objective_is_refused(objective: str) -> None:
+    share = ("--dictionary-size", 100, "--target-share", 0.2, "--objective", objective)
+    refused(*ASKED, *share, says=[f"objective is '{objective}' with a target_share: give one of the two"])
 
 
 def test_a_file_needs_its_items_a_name_and_keys_and_replaces_none(world: World, tmp_path: Path) -> None:
