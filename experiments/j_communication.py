@@ -33,7 +33,7 @@ def _widths(quick: bool) -> list[int]:
 
 
 def _subset(epsilon: float, p: float, quick: bool) -> list[Row]:
-    """The information of a report, tested, and its bits on the wire, where a large set may go as a bitmap."""
+    """The information of a report, tested, and its bits on the wire, where a large set may go longer."""
     found = []
     for width in _widths(quick):
         size = printed_size(p, epsilon, width)
@@ -80,8 +80,11 @@ def _tell(rows: Sequence[Row]) -> str:
         row = find(rows, _LENGTH, _series(*case), _LARGEST)
         parts.append(f"epsilon {case[0]:g}, p {case[1]:g}: {row.measured:,.0f} (s log2 m: {row.bound:,.0f})")
     ratio = min((row.measured or 0.0) / (row.bound or 1.0) for row in select(rows, _LENGTH) if row.series != _CMS)
-    wide = [row for row in select(rows, _WIRE) if row.series != _CMS and (row.measured or 0.0) > (row.bound or 0.0)]
-    told = f" On the wire {len(wide)} of the longest go as a bitmap of m bits." if wide else ""
+    sent = [row for row in select(rows, _WIRE) if row.series != _CMS]
+    least = [find(rows, _LENGTH, row.series, row.x).measured or 0.0 for row in sent]
+    wide = sum((row.measured or 0.0) >= bits + 8.0 for row, bits in zip(sent, least, strict=True))
+    told = f" On the wire {wide} of {len(sent)} go longer, as a list or a bitmap: their ranks take too large a table."
+    told = told if wide else ""
     return (
         f"Bits of a report at m=10,000, where Apple's has 10,000: {'; '.join(parts)}. As a set it takes log2 C(m, s) "
         f"bits, down to {ratio:.0%} of the paper's list.{told}"
