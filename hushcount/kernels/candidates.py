@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from hushcount import field61
-from hushcount.kernels.candidates61 import strided61, windows61
+from hushcount.kernels.candidates61 import TILE, strided61, windows61
+from hushcount.kernels.compiled import compiled
+from hushcount.kernels.division import exact_division, quotient
 from hushcount.kernels.progressions import Progressions
 from hushcount.kernels.turns import middle_of, residue_at, turns
 from hushcount.randomness import UInt64Array
 from hushcount.responders.base import Counts
-
-_TILE = 1024
 
 
 def candidates(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
@@ -61,18 +60,7 @@ def _count_strided(counts: Counts, progressions: Progressions, items: UInt64Arra
     _strided(counts, slopes, turned, lengths, items, inverse, twos, np.uint64(prime))
 
 
-def exact_division(divisor: int) -> tuple[int, int]:
-    """Return (u, k) such that `x u mod 2**64`, rotated k bits to the right, is `x / divisor` where that is whole.
-
-    Where it is not, the result is above every quotient, so that one comparison tests divisibility and the quotient.
-
-    Reference: Granlund and Montgomery 1994, section 9.
-    """
-    twos = (divisor & -divisor).bit_length() - 1
-    return pow(divisor >> twos, -1, 1 << 64), twos
-
-
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+@compiled()
 def _windows(
     counts: Counts,
     slopes: npt.NDArray[Any],
@@ -81,10 +69,10 @@ def _windows(
     items: npt.NDArray[Any],
 ) -> None:
     """Count whether `a x`, as a word, lies in the arcs of the window; two items to a pass share what is loaded."""
-    for start in range(0, slopes.shape[0], _TILE):
-        slope = slopes[start : start + _TILE]
-        begin = begins[start : start + _TILE]
-        size = sizes[start : start + _TILE]
+    for start in range(0, slopes.shape[0], TILE):
+        slope = slopes[start : start + TILE]
+        begin = begins[start : start + TILE]
+        size = sizes[start : start + TILE]
         for column in range(0, items.shape[0] - 1, 2):
             one, other = _window(slope, begin, size, items[column], items[column + 1])
             counts[column] += one
@@ -93,7 +81,7 @@ def _windows(
             counts[-1] += _window(slope, begin, size, items[-1], items[-1])[0]
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+@compiled()
 def _window(
     slopes: npt.NDArray[Any], begins: npt.NDArray[Any], sizes: npt.NDArray[Any], first: Any, second: Any
 ) -> tuple[Any, Any]:
@@ -106,7 +94,7 @@ def _window(
     return one, other
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+@compiled()
 def _strided(
     counts: Counts,
     slopes: UInt64Array,
@@ -118,15 +106,15 @@ def _strided(
     prime: np.uint64,
 ) -> None:
     ahead = ahead + middle_of(prime)
-    for start in range(0, slopes.shape[0], _TILE):
-        slope = slopes[start : start + _TILE]
-        offset = ahead[start : start + _TILE]
-        length = lengths[start : start + _TILE]
+    for start in range(0, slopes.shape[0], TILE):
+        slope = slopes[start : start + TILE]
+        offset = ahead[start : start + TILE]
+        length = lengths[start : start + TILE]
         for column in range(items.shape[0]):
             counts[column] += _progression(slope, offset, length, items[column], inverse, twos, prime)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+@compiled()
 def _progression(
     slopes: UInt64Array,
     ahead: UInt64Array,
@@ -137,9 +125,8 @@ def _progression(
     prime: np.uint64,
 ) -> np.uint64:
     """Count where `a x - begin` is the stride times a number below the length."""
-    back = (np.uint64(64) - twos) & np.uint64(63)
     count = np.uint64(0)
     for index in range(slopes.shape[0]):
-        scaled = residue_at(slopes[index] * item + ahead[index], prime) * inverse
-        count += np.uint64(((scaled >> twos) | (scaled << back)) < lengths[index])
+        residue = residue_at(slopes[index] * item + ahead[index], prime)
+        count += np.uint64(quotient(residue, inverse, twos) < lengths[index])
     return count

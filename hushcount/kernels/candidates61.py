@@ -6,21 +6,23 @@ not.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from hushcount.field61 import PRIME
+from hushcount.kernels.compiled import compiled
+from hushcount.kernels.division import quotient
 from hushcount.randomness import UInt64Array
 from hushcount.responders.base import Counts
 
-_TILE = 1024
+TILE = 1024
+"""Reports that are held against an item at once: they stay in the nearest cache."""
 _P = np.uint64(PRIME)
 _LOW31 = np.uint64((1 << 31) - 1)
 _LOW30 = np.uint64((1 << 30) - 1)
 _30, _31, _61 = np.uint64(30), np.uint64(31), np.uint64(61)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+@compiled()
 def windows61(
     counts: Counts, slopes: UInt64Array, ahead: UInt64Array, lengths: UInt64Array, items: UInt64Array
 ) -> None:
@@ -34,14 +36,14 @@ def windows61(
         items: uint64[c], below P.
     """
     highs, lows = slopes >> _31, slopes & _LOW31
-    for start in range(0, slopes.shape[0], _TILE):
-        high, low = highs[start : start + _TILE], lows[start : start + _TILE]
-        offset, length = ahead[start : start + _TILE], lengths[start : start + _TILE]
+    for start in range(0, slopes.shape[0], TILE):
+        high, low = highs[start : start + TILE], lows[start : start + TILE]
+        offset, length = ahead[start : start + TILE], lengths[start : start + TILE]
         for column in range(items.shape[0]):
             counts[column] += _window(high, low, offset, length, items[column])
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+@compiled()
 def strided61(
     counts: Counts,
     slopes: UInt64Array,
@@ -54,17 +56,17 @@ def strided61(
     """Add to each item's count how often `a x + ahead mod P` is the stride times a number below the length.
 
     Args:
-        inverse: with `twos`, divides by the stride: see `candidates.exact_division`.
+        inverse: with `twos`, divides by the stride: see `division.exact_division`.
     """
     highs, lows = slopes >> _31, slopes & _LOW31
-    for start in range(0, slopes.shape[0], _TILE):
-        high, low = highs[start : start + _TILE], lows[start : start + _TILE]
-        offset, length = ahead[start : start + _TILE], lengths[start : start + _TILE]
+    for start in range(0, slopes.shape[0], TILE):
+        high, low = highs[start : start + TILE], lows[start : start + TILE]
+        offset, length = ahead[start : start + TILE], lengths[start : start + TILE]
         for column in range(items.shape[0]):
             counts[column] += _progression(high, low, offset, length, items[column], inverse, twos)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+@compiled()
 def _residue(
     high: np.uint64, low: np.uint64, offset: np.uint64, item_high: np.uint64, item_low: np.uint64
 ) -> np.uint64:
@@ -75,7 +77,7 @@ def _residue(
     return total - _P if total >= _P else total
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+@compiled()
 def _window(
     highs: UInt64Array, lows: UInt64Array, ahead: UInt64Array, lengths: UInt64Array, item: np.uint64
 ) -> np.uint64:
@@ -87,7 +89,7 @@ def _window(
     return count
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+@compiled()
 def _progression(
     highs: UInt64Array,
     lows: UInt64Array,
@@ -98,9 +100,8 @@ def _progression(
     twos: np.uint64,
 ) -> np.uint64:
     item_high, item_low = item >> _31, item & _LOW31
-    back = (np.uint64(64) - twos) & np.uint64(63)
     count = np.uint64(0)
     for index in range(highs.shape[0]):
-        scaled = _residue(highs[index], lows[index], ahead[index], item_high, item_low) * inverse
-        count += np.uint64(((scaled >> twos) | (scaled << back)) < lengths[index])
+        residue = _residue(highs[index], lows[index], ahead[index], item_high, item_low)
+        count += np.uint64(quotient(residue, inverse, twos) < lengths[index])
     return count

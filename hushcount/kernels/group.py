@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from hushcount.kernels.compiled import compiled
 from hushcount.kernels.progressions import Progressions
 from hushcount.kernels.turns import middle_of, residue_at, turn_of
 from hushcount.randomness import UInt64Array
@@ -42,7 +42,7 @@ def group(counts: Counts, progressions: Progressions, items: UInt64Array) -> Non
     )
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+@compiled()
 def _by_slope(
     slopes: UInt64Array, sizes: npt.NDArray[np.int64], begins: UInt64Array, lengths: UInt64Array
 ) -> tuple[UInt64Array, UInt64Array]:
@@ -57,7 +57,7 @@ def _by_slope(
     return sorted_begins, sorted_lengths
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+@compiled()
 def _group(
     counts: Counts,
     steps: npt.NDArray[Any],
@@ -80,7 +80,7 @@ def _group(
         _gather(counts, steps, np.uint64(slope), np.uint64(prime), items)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]  # as above
+@compiled(error_model="numpy")
 def _mark(steps: npt.NDArray[Any], begin: int, length: int, stride: int, prime: int) -> None:
     """Mark where a progression begins and ends; the part beyond the end of the circle begins anew near 0."""
     before = min(length, (prime - 1 - begin) // stride + 1)
@@ -92,7 +92,7 @@ def _mark(steps: npt.NDArray[Any], begin: int, length: int, stride: int, prime: 
         steps[end - prime + (length - before) * stride] -= 1
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+@compiled()
 def _sum_running(steps: npt.NDArray[Any], stride: int) -> None:
     """Turn steps into heights, each the sum of every stride-th step up to it."""
     if stride == 1:
@@ -105,7 +105,7 @@ def _sum_running(steps: npt.NDArray[Any], stride: int) -> None:
         steps[place] += steps[place - stride]
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+@compiled()
 def _gather(counts: Counts, heights: npt.NDArray[Any], slope: np.uint64, prime: np.uint64, items: UInt64Array) -> None:
     turn, middle = turn_of(slope, prime), middle_of(prime)
     for column in range(items.shape[0]):

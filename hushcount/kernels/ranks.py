@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from hushcount.kernels.compiled import compiled
 from hushcount.randomness import UInt64Array
 from hushcount.ranks import Limbs
 
@@ -26,7 +26,7 @@ def sum_binomials(
     _sum_binomials(sums, elements.astype(np.uint32), table, np.array(row_limbs, dtype=np.int64))
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+@compiled()
 def _sum_binomials(
     sums: UInt64Array,
     elements: npt.NDArray[np.uint32],
@@ -54,7 +54,7 @@ def unrank(table: npt.NDArray[np.uint32], row_limbs: tuple[int, ...], ranks: Lim
     return subsets
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _unrank(
     subsets: npt.NDArray[np.uint32],
     left: npt.NDArray[np.uint32],
@@ -74,7 +74,7 @@ def _unrank(
             subsets[report, index] = index + place
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _last_within(row: npt.NDArray[np.uint32], limbs: int, rank: npt.NDArray[np.uint32], last: int) -> int:
     """Return the last place up to `last` whose entry is at most `rank`; that of place 0 is 0. Entries ascend."""
     above, step = last + 1, 1
@@ -91,7 +91,7 @@ def _last_within(row: npt.NDArray[np.uint32], limbs: int, rank: npt.NDArray[np.u
     return below
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _exceeds(entry: npt.NDArray[np.uint32], rank: npt.NDArray[np.uint32], limbs: int) -> bool:
     for limb in range(limbs - 1, -1, -1):
         if entry[limb] != rank[limb]:
@@ -99,7 +99,7 @@ def _exceeds(entry: npt.NDArray[np.uint32], rank: npt.NDArray[np.uint32], limbs:
     return False
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _subtract(rank: npt.NDArray[np.uint32], entry: npt.NDArray[np.uint32], limbs: int) -> None:
     borrow = np.int64(0)
     for limb in range(limbs):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from hushcount.kernels.compiled import compiled
 from hushcount.randomness import UInt64Array
 
 
@@ -22,7 +22,7 @@ def floyd(
     return again
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+@compiled()
 def _floyd(
     drawn: npt.NDArray[np.uint32],
     own: npt.NDArray[np.int64],
@@ -68,7 +68,7 @@ def _floyd(
                 word &= word - one
 
 
-@numba.njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+@compiled(inline="always")
 def _ones(word: Any) -> Any:
     """Return how many bits are set; of the bits below the lowest set one that is its place."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from hushcount.kernels.compiled import compiled
 from hushcount.randomness import UInt64Array
 
 _HALF_WORD = np.uint64(32)
@@ -34,7 +34,7 @@ def turns(values: UInt64Array, prime: int, word: type[np.uint32] | type[np.uint6
     return (high << _HALF_WORD) + low + (rest > 0)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+@compiled()
 def turn_of(value: np.uint64, prime: np.uint64) -> np.uint64:
     """Return the turn of one residue, `ceil(v 2**64 / P)`."""
     half = np.uint64(32)
@@ -45,13 +45,13 @@ def turn_of(value: np.uint64, prime: np.uint64) -> np.uint64:
     return (high << half) + low + np.uint64(low * prime != dividend)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+@compiled()
 def middle_of(prime: np.uint64) -> np.uint64:
     """Return half an arc, `floor(2**63 / P)`: words moved by it are far enough from both ends for `residue_at`."""
     return (np.uint64(1) << np.uint64(63)) // prime
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+@compiled()
 def residue_at(turn: np.uint64, prime: np.uint64) -> np.uint64:
     """Return the residue whose arc holds a word, given that the word lies 2**32 or more from its ends."""
     half = np.uint64(32)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from hushcount.kernels.compiled import compiled
 from hushcount.kernels.progressions import Progressions
 from hushcount.kernels.turns import middle_of, residue_at, turn_of
 from hushcount.randomness import UInt64Array
@@ -40,7 +40,7 @@ def walk(counts: Counts, progressions: Progressions, items: UInt64Array) -> None
     counts += everywhere[items]
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types for its decorators
+@compiled()
 def _walk(
     counts: npt.NDArray[np.uint32],
     turned: UInt64Array,
@@ -65,7 +65,7 @@ def _walk(
             place += step
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]  # as above
+@compiled(error_model="numpy")
 def _inverse(value: np.uint64, prime: np.uint64) -> np.uint64:
     """Return the inverse modulo the prime, by Euclid's algorithm."""
     greater, less = np.int64(prime), np.int64(value)

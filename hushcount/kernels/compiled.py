@@ -1,0 +1,20 @@
+"""How the inner loops are compiled: once for a machine, and without holding the interpreter's lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+
+Loop = TypeVar("Loop", bound=Callable[..., Any])
+
+
+def compiled(**options: Any) -> Callable[[Loop], Loop]:
+    """Return the decorator of a compiled function; its signature stays that of the Python function.
+
+    Args:
+        options: more of `numba.njit`'s.
+    """
+    # numba ships no types for its decorators.
+    return cast("Callable[[Loop], Loop]", numba.njit(cache=True, nogil=True, **options))
