@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from scipy import stats  # type: ignore[import-untyped]  # scipy ships no types
+from scipy import stats
 
 from experiments.rows import Row
 

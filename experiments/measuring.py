@@ -11,7 +11,7 @@ from experiments.figure import Settings
 from experiments.rows import Law, Row
 from hushcount.mechanism import Mechanism
 from hushcount.parameters import Parameters
-from hushcount.simulation import Population, SeededWords, simulate
+from hushcount.simulation import Population, fresh_functions, simulate
 from hushcount.systems import SYSTEMS, build
 from hushcount.variance import FloatArray
 
@@ -78,9 +78,8 @@ def collect(case: Case, population: Population, settings: Settings, stream: str,
     def mechanism_of(run: int) -> Mechanism:
         if not SYSTEMS[case.system].seeded:
             return build(case.system, case.epsilon, case.domain, case.parameters)
-        # Runs take their words from 0 on; their functions must not come from the same.
-        functions = SeededWords(seed, -1 - run).words(4).tobytes().hex()
-        return build(case.system, case.epsilon, case.domain, {**case.parameters, "seed": functions})
+        parameters = {**case.parameters, "seed": fresh_functions(seed, run)}
+        return build(case.system, case.epsilon, case.domain, parameters)
 
     parts = list(simulate(mechanism_of, population, settings.runs, seed, interest, settings.threads))
     return Sample(np.array([part.error for part in parts]), np.mean([part.variance for part in parts], axis=0))

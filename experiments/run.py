@@ -14,8 +14,9 @@ from experiments.overview import overview
 from experiments.plots import png
 from experiments.rows import Row, as_csv
 from experiments.sources import digest, locate, missing
-from experiments.store import SAME, Folder, Unfinished, write_whole
+from experiments.store import FILE_MODE, SAME, Folder, Unfinished
 from hushcount.errors import UsageError
+from hushcount.files import write_over
 
 Track = Callable[[str, int, int], None]
 """Told a figure's name, how many of its points are done, and how many there are."""
@@ -83,7 +84,7 @@ def reproduce(names: Sequence[str], options: Options, track: Track = lambda name
             outcomes.append(Outcome(figure.name, "missing", None, lacking[figure.name]))
         else:
             outcomes.append(_one(figure, options, folder, track))
-        write_whole(folder.readme, overview(folder, lacking).encode())
+        write_over(folder.readme, overview(folder, lacking), FILE_MODE)
     return outcomes
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import uuid
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from experiments.rows import Row
+from hushcount.files import write_over
 
+FILE_MODE = 0o644
 SAME = ("figure", "version", "runs", "seed", "quick", "data")
 """The fields of a record that make a result the same: where they all agree, a figure need not run again."""
 
@@ -47,9 +47,9 @@ class Folder:
         """Write a figure's three files; the record last, for a figure without one counts as not run."""
         name = record["figure"]
         (self.files / f"{name}.json").unlink(missing_ok=True)
-        write_whole(self.files / f"{name}.csv", table.encode())
-        write_whole(self.files / f"{name}.png", plot)
-        write_whole(self.files / f"{name}.json", as_json(record).encode())
+        write_over(self.files / f"{name}.csv", table, FILE_MODE)
+        write_over(self.files / f"{name}.png", plot, FILE_MODE)
+        write_over(self.files / f"{name}.json", as_json(record), FILE_MODE)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Unfinished:
 
     def keep(self, point: str, rows: list[Row]) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        write_whole(self.directory / f"{point}.json", json.dumps([asdict(row) for row in rows]).encode())
+        write_over(self.directory / f"{point}.json", json.dumps([asdict(row) for row in rows]), FILE_MODE)
 
     def drop(self) -> None:
         """Forget the points: the figure is finished."""
@@ -85,16 +85,3 @@ class Unfinished:
 def as_json(data: Any) -> str:
     """Return JSON for a file."""
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-
-
-def write_whole(path: Path, octets: bytes) -> None:
-    """Write a file under a temporary name and rename it, so that no reader and no crash ever sees half of it."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with temporary.open("wb") as stream:
-            stream.write(octets)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -1,28 +1,47 @@
-"""Small local files that appear whole or not at all and never take another's place."""
+"""Small local files that appear whole or not at all."""
 
 from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
-def write_new(path: Path, text: str, mode: int) -> None:
-    """Write a new UTF-8 file of this mode: under a temporary name first, linked to its own when it is complete.
+def write_new(path: Path, data: str | bytes, mode: int) -> None:
+    """Write a new file of this mode, text as UTF-8: under a temporary name first, linked to its own when complete.
 
     Raises:
         FileExistsError: the file is there already; it is left as it was.
         OSError: the disk is full or the directory cannot be written; nothing is left.
     """
+    with _complete(path, data, mode) as temporary:
+        # A link, unlike a rename, fails where the name is taken.
+        os.link(temporary, path)
+
+
+def write_over(path: Path, data: str | bytes, mode: int) -> None:
+    """Write a file of this mode in the place of the one that may be there, in one step.
+
+    Raises:
+        OSError: the disk is full or the directory cannot be written; what was there is left as it was.
+    """
+    with _complete(path, data, mode) as temporary:
+        os.replace(temporary, path)
+
+
+@contextmanager
+def _complete(path: Path, data: str | bytes, mode: int) -> Iterator[Path]:
+    """Write a file beside another's name, and remove it after the block where it is still there."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        with os.fdopen(descriptor, "wb") as stream:
             os.fchmod(stream.fileno(), mode)
-            stream.write(text)
+            stream.write(data.encode() if isinstance(data, str) else data)
             stream.flush()
             os.fsync(stream.fileno())
-        # A link, unlike a rename, fails where the name is taken.
-        os.link(temporary, path)
+        yield temporary
     finally:
         temporary.unlink(missing_ok=True)

@@ -13,14 +13,13 @@ import math
 import os
 import stat
 import threading
-import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from hushcount.errors import FormatError, HushcountError, UsageError
-from hushcount.files import write_new
+from hushcount.files import write_over
 from hushcount.randomness import SystemWords
 
 KEY_BYTES = 32
@@ -171,12 +170,9 @@ def _read(path: Path) -> _Held | None:
 def _write(path: Path, held: _Held) -> None:
     answers = {name: answer.hex() for name, answer in held.answers.items()}
     data = {"format": _FORMAT, "key": held.secret.hex(), "answers": answers, "digest": held.digest()}
-    fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex}.new")
     try:
-        write_new(fresh, json.dumps(data) + "\n", 0o600)
-        os.replace(fresh, path)
+        write_over(path, json.dumps(data) + "\n", 0o600)
     except OSError as error:
-        fresh.unlink(missing_ok=True)
         raise HushcountError(f"cannot write memory file {path}: {error.strerror}, nothing may be sent") from None
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
-import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from apache_beam.io.filesystem import BeamIOError
 
 from hushcount.errors import UsageError
 from hushcount.estimates import FloatArray
+from hushcount.files import write_new, write_over
 from hushcount.postprocess import non_negative, norm_sub, sum_to
 from pipelines import storage
 from pipelines.results import COLUMNS, csv_bytes, parquet_bytes
@@ -158,16 +157,7 @@ def _put(out: str, data: bytes, overwrite: bool) -> None:
         return
     path = Path(out)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-            stream.write(data)
-        if overwrite:
-            os.replace(temporary, path)
-        else:
-            # A link, unlike a rename, fails where the name is taken.
-            os.link(temporary, path)
+        (write_over if overwrite else write_new)(path, data, 0o600)
     except FileExistsError:
         raise UsageError(f"output {out} was taken while the job ran") from None
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -5,11 +5,11 @@ A second draw from the same reports would be a second release, whatever became o
 
 from __future__ import annotations
 
-import os
-import uuid
+from contextlib import suppress
 from pathlib import Path
 
 from hushcount.errors import HushcountError
+from hushcount.files import write_new
 from pipelines import storage
 from pipelines.block_io import SUFFIX
 from pipelines.ledger_file import LedgerError
@@ -42,7 +42,9 @@ def fix_draw(ledger: Path, key: str, directory: str) -> None:
             own = stream.read()
     kept = draw_path(ledger, key)
     try:
-        _write_first(kept, own)
+        kept.parent.mkdir(mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            write_new(kept, own, 0o600)
         first = kept.read_bytes()
     except OSError as error:
         raise LedgerError(f"cannot keep the draw {kept}: {error.strerror}") from None
@@ -52,20 +54,3 @@ def fix_draw(ledger: Path, key: str, directory: str) -> None:
         storage.remove(path)
     if first:
         storage.write_whole(storage.join(directory, f"released{SUFFIX}"), [first])
-
-
-def _write_first(path: Path, data: bytes) -> None:
-    """Write a file, unless it is there already."""
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.link(temporary, path)
-    except FileExistsError:
-        return
-    finally:
-        temporary.unlink(missing_ok=True)
