@@ -8,10 +8,10 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import PCollection
 
-from hushcount.encoders.base import Counts
 from hushcount.fields import Reports
 from hushcount.mechanism import Mechanism
 from hushcount.randomness import UInt64Array
+from hushcount.responders.base import Counts
 
 _BLOCK_CELLS = 1 << 21
 

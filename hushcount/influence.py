@@ -67,8 +67,7 @@ def influence(mechanism: Mechanism) -> Influence:
     """Return the influence of one report of a mechanism, the same for every item."""
     law = mechanism.law
     gain, other = float(law.gain), float(law.other)
-    least = -1.0 if mechanism.encoder.blocks > 1 else 0.0
-    return Influence((1.0 - other) / gain, (other - least) / gain)
+    return Influence((1.0 - other) / gain, (other - law.least) / gain)
 
 
 def influence_sentence(found: Influence) -> str:

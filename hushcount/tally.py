@@ -9,9 +9,9 @@ from typing import IO
 
 import numpy as np
 
-from hushcount.encoders.base import Counts
 from hushcount.errors import FormatError
 from hushcount.randomness import UInt64Array
+from hushcount.responders.base import Counts
 
 _VERSION = 1
 _DAMAGE = (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)

@@ -27,6 +27,7 @@ class SupportLaw:
         far_spread: variance of the score of an item in another block; as near_spread where there are none.
         clash: `c/((1-c) k)`, the square error by collisions in a pool of k fixed functions that collide with
             probability c, for one colliding user squared; 0 where functions are fresh or there is only one.
+        least: the lowest score that there is; the highest is 1.
     """
 
     own: Numbers
@@ -35,6 +36,7 @@ class SupportLaw:
     near_spread: Numbers
     far_spread: Numbers
     clash: float = 0.0
+    least: float = 0.0
 
     @property
     def gain(self) -> FloatArray:
@@ -85,4 +87,4 @@ def opposing(p: Numbers, q: Numbers) -> SupportLaw:
     add noise (`p + q`), more than those of other blocks (`2 q`). Derived here; enumerated in the tests.
     """
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
-    return SupportLaw(p - q, np.zeros_like(p), p + q - (p - q) ** 2, p + q, 2.0 * q)
+    return SupportLaw(p - q, np.zeros_like(p), p + q - (p - q) ** 2, p + q, 2.0 * q, least=-1.0)

@@ -9,8 +9,6 @@ from hushcount.fields import Field, Reports
 from hushcount.randomness import UInt64Array, Words
 from hushcount.responders.base import Counts, Responder
 
-__all__ = ["Counts", "Encoder", "PoolEncoder", "require_items"]
-
 
 class Encoder(Protocol):
     """A family of hash functions from items to cells: a frozen value of public parameters.

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from hushcount.encoders.base import Counts, require_items
+from hushcount.encoders.base import require_items
 from hushcount.fields import Field, Reports
 from hushcount.randomness import UInt64Array, Words
-from hushcount.responders.base import Responder
+from hushcount.responders.base import Counts, Responder
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,12 @@ import numpy.typing as npt
 from hushcount.fields import Field, Number, Reports
 from hushcount.probability import epsilon_spent, spending_threshold
 from hushcount.randomness import WORD_VALUES, UInt64Array, Words, below, uniform
-from hushcount.responders.base import Counts, check_choice, count_runs, runs_support
+from hushcount.responders.base import Counts, count_runs, runs_support
+from hushcount.responders.sized import Sized
 
 
 @dataclass(frozen=True)
-class Interval:
+class Interval(Sized):
     """With probability `keep / 2**64` a uniform window that holds the true cell, else a uniform one that does not.
 
     Args:
@@ -29,27 +30,10 @@ class Interval:
     items: the affine encoder does, and only with it is `q` the same for every pair of items.
     """
 
-    width: int
-    size: int
-    keep: int
-    size_variance: ClassVar[float] = 0.0
-
-    def __post_init__(self) -> None:
-        check_choice(self.width, self.size, self.keep)
-
     @classmethod
     def spending(cls, epsilon: float, width: int, size: int) -> Interval:
         """Return the responder whose loss is epsilon, rounded toward less."""
         return cls(width, size, spending_threshold(epsilon, width, size))
-
-    @property
-    def p(self) -> float:
-        return self.keep / WORD_VALUES
-
-    @property
-    def q(self) -> float:
-        """On average over where the other cell lies: `(s-p)/(m-1)`."""
-        return (self.size - self.p) / (self.width - 1)
 
     @property
     def fields(self) -> tuple[Field, ...]:

@@ -12,12 +12,13 @@ import numpy.typing as npt
 from hushcount.fields import Field, Reports, SubsetOf
 from hushcount.probability import epsilon_spent, spending_threshold
 from hushcount.randomness import WORD_VALUES, UInt64Array, Words, below, uniform
-from hushcount.responders.base import Counts, check_choice, count_runs, runs_support
+from hushcount.responders.base import Counts, count_runs, runs_support
+from hushcount.responders.sized import Sized
 from hushcount.subsets import draw_subsets
 
 
 @dataclass(frozen=True)
-class Subset:
+class Subset(Sized):
     """With probability `keep / 2**64` a uniform s-subset that holds the true cell, else a uniform one that does not.
 
     Args:
@@ -29,28 +30,12 @@ class Subset:
     Reference: [J] Algorithm 1 and eq. (3), (5); docs/mathematics.md section 3.
     """
 
-    width: int
-    size: int
-    keep: int
     run_length: ClassVar[int] = 1
-    size_variance: ClassVar[float] = 0.0
-
-    def __post_init__(self) -> None:
-        check_choice(self.width, self.size, self.keep)
 
     @classmethod
     def spending(cls, epsilon: float, width: int, size: int) -> Subset:
         """Return the responder whose loss is epsilon, rounded toward less."""
         return cls(width, size, spending_threshold(epsilon, width, size))
-
-    @property
-    def p(self) -> float:
-        return self.keep / WORD_VALUES
-
-    @property
-    def q(self) -> float:
-        """`(s-p)/(m-1)`, [J] eq. (3)."""
-        return (self.size - self.p) / (self.width - 1)
 
     @property
     def fields(self) -> tuple[Field, ...]:

@@ -16,13 +16,14 @@ from hushcount.designs import load_design
 from hushcount.fields import Field, Number, Reports
 from hushcount.probability import epsilon_spent, spending_threshold
 from hushcount.randomness import WORD_VALUES, UInt64Array, Words, below, uniform
-from hushcount.responders.base import Counts, check_choice
+from hushcount.responders.base import Counts
+from hushcount.responders.sized import Sized
 
 _CHUNK_CELLS = 1 << 22
 
 
 @dataclass(frozen=True)
-class WeightedDesign:
+class WeightedDesign(Sized):
     """With probability `keep / 2**64` a row of the design that holds the true cell, else one that does not.
 
     Both by weight: a row of weight w that holds cell x has probability `p w / R_x`, one that does not
@@ -45,15 +46,11 @@ class WeightedDesign:
     Reference: [P26] sections 2.4, the law, and 5.3; the communication cost is that of Theorem 4.1.
     """
 
-    width: int
-    size: int
-    keep: int
     digest: str
     run_length: ClassVar[int] = 1
-    size_variance: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        check_choice(self.width, self.size, self.keep)
+        super().__post_init__()
         self._tables  # noqa: B018  # a missing design is told now, not in a worker
 
     @classmethod
@@ -62,15 +59,6 @@ class WeightedDesign:
         odds = design.odds
         keep = spending_threshold(epsilon, odds.numerator + odds.denominator, odds.denominator)
         return cls(design.width, design.size, keep, design.digest)
-
-    @property
-    def p(self) -> float:
-        return self.keep / WORD_VALUES
-
-    @property
-    def q(self) -> float:
-        """`(s-p)/(m-1)`: the mean over the other cells, and what every one of them has in a balanced design."""
-        return (self.size - self.p) / (self.width - 1)
 
     @property
     def fields(self) -> tuple[Field, ...]:

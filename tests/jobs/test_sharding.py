@@ -16,9 +16,9 @@ from hushcount import tally as tally_files
 from hushcount.campaign import Campaign
 from hushcount.client import Client
 from hushcount.domain import tally_items
-from hushcount.encoders.base import Counts
 from hushcount.fields import Reports
 from hushcount.mechanism import Mechanism
+from hushcount.responders.base import Counts
 from hushcount.systems import build
 from hushcount.tally import Tally
 from tests.jobs.conftest import REPRESENTATIVE, World
