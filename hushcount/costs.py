@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from hushcount.decoding import DecodeCost, affine_cost
 from hushcount.encoders.affine import Affine
 from hushcount.encoders.hadamard import Hadamard
 from hushcount.encoders.nested import Nested
@@ -20,15 +20,7 @@ BUTTERFLY_NS = 2.0
 the fast transform, as `hushcount simulate` measured them on one thread of a 2-core server. Estimates, no promises."""
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Operations, and how many seconds they are estimated to take."""
-
-    operations: float
-    seconds: float
-
-
-def decode_cost(mechanism: Mechanism, n: int, candidates: int) -> Cost:
+def decode_cost(mechanism: Mechanism, n: int, candidates: int) -> DecodeCost:
     """Return the cost of tallying n reports and estimating `candidates` items.
 
     Args:
@@ -38,18 +30,11 @@ def decode_cost(mechanism: Mechanism, n: int, candidates: int) -> Cost:
     """
     encoder, responder = mechanism.encoder, mechanism.responder
     if isinstance(encoder, Affine):
-        return _affine(encoder, mechanism, n, candidates)
+        return affine_cost(encoder, responder, n, candidates)
     if isinstance(responder, Unary):
-        tally = Cost(n * responder.width, n * responder.width * BIT_NS * 1e-9)
+        counted, each = float(n * responder.width), BIT_NS
     else:
-        cells = n * (responder.p + (responder.width - 1) * responder.q)
-        tally = Cost(cells, cells * CELL_NS * 1e-9)
-    answers = _answers(mechanism, candidates)
-    return Cost(tally.operations + answers.operations, tally.seconds + answers.seconds)
-
-
-def _answers(mechanism: Mechanism, candidates: int) -> Cost:
-    encoder = mechanism.encoder
+        counted, each = n * (responder.p + (responder.width - 1) * responder.q), CELL_NS
     transform = hashes = 0.0
     if isinstance(encoder, Hadamard):
         transform = encoder.order * encoder.blocks * math.log2(max(2, encoder.order))
@@ -57,12 +42,5 @@ def _answers(mechanism: Mechanism, candidates: int) -> Cost:
         transform = encoder.outer.rows * encoder.inner.order * math.log2(max(2, encoder.inner.order))
     if isinstance(encoder, (Nested, Pool)):
         hashes = float(candidates * (encoder.pool or 1))
-    operations = transform + hashes + candidates
-    return Cost(operations, (transform * BUTTERFLY_NS + hashes * HASH_NS + candidates) * 1e-9)
-
-
-def _affine(encoder: Affine, mechanism: Mechanism, n: int, candidates: int) -> Cost:
-    from hushcount.decoding import decode_cost as affine_cost
-
-    cost = affine_cost(encoder, mechanism.responder, n, candidates)
-    return Cost(cost.operations, cost.seconds)
+    nanoseconds = counted * each + transform * BUTTERFLY_NS + hashes * HASH_NS + candidates
+    return DecodeCost("cells", counted + transform + hashes + candidates, nanoseconds * 1e-9)

@@ -42,7 +42,7 @@ class DecodeCost:
     """What decoding takes.
 
     Attributes:
-        way: "walk", "group", "candidates" or another that an encoder has.
+        way: "walk", "group" or "candidates" of affine reports; "cells" where cells are tallied; "definition".
         operations: how often its inner loops run.
         seconds: of one thread of the reference machine; others differ, by much without wide vector units.
     """
@@ -107,7 +107,7 @@ def cheapest(load: DecodeLoad) -> DecodeCost:
     return min(one_by_one, walk_cost(load), group_cost(load), key=lambda cost: cost.seconds)
 
 
-def decode_cost(encoder: Affine, responder: Responder, reports: int, items: int) -> DecodeCost:
+def affine_cost(encoder: Affine, responder: Responder, reports: int, items: int) -> DecodeCost:
     """Return what accumulating so many reports for so many items takes, by the way that will be chosen.
 
     Args:
