@@ -154,7 +154,7 @@ def _vertex(covers: Floats, wanted: float, generator: np.random.Generator) -> Fl
     A vertex has at most as many positive weights as there are equations. The solver's tolerance is 1e-7 only, so the
     weights that it found positive are solved for again.
     """
-    from scipy.optimize import linprog  # type: ignore[import-untyped]  # scipy ships no types
+    from scipy.optimize import linprog
 
     target = np.full(len(covers), wanted)
     solved = linprog(generator.random(covers.shape[1]), A_eq=covers, b_eq=target, bounds=(0, None), method="highs-ds")

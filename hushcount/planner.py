@@ -16,7 +16,7 @@ from hushcount.parameters import Value
 from hushcount.planning import Objective
 from hushcount.probability import LARGEST_EPSILON, LEAST_EPSILON
 from hushcount.sealing import SEAL_BYTES
-from hushcount.systems import SYSTEMS, build, plan
+from hushcount.systems import ANY_SEED, SYSTEMS, build, plan
 
 ASKED = 1000
 """Items that an open domain is assumed to be asked for, in the cost of decoding."""
@@ -24,7 +24,6 @@ MOST_REPORTS = 10**12
 _WHOLE_REPORT = 1 << 18
 NEGLIGIBLE = 1e-3
 """Candidates whose error exceeds the least by no more than this are as good: then the shorter report decides."""
-_SEED = "0" * 64
 
 
 @dataclass(frozen=True)
@@ -218,7 +217,7 @@ def _too_large(candidate: Candidate, task: Task) -> str | None:
 
 
 def _candidate(name: str, task: Task, epsilon: float, reports: int) -> Candidate:
-    parameters = plan(name, epsilon, task.domain, {}, task.objective, _SEED)
+    parameters = plan(name, epsilon, task.domain, {}, task.objective, ANY_SEED)
     mechanism = build(name, epsilon, task.domain, parameters)
     parameters.pop("seed", None)
     variance = float(task.objective.loss(mechanism.law, task.domain, reports))

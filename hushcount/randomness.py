@@ -50,6 +50,11 @@ class SystemWords:
         return result.astype(np.uint64, copy=False)
 
 
+def hex_seed(words: Words) -> str:
+    """Draw 256 bits as 64 hexadecimal digits, as campaigns hold seeds and keys of hashes."""
+    return words.words(4).tobytes().hex()
+
+
 def below(threshold: int, count: int, words: Words) -> npt.NDArray[np.bool_]:
     """Draw `count` independent events, each of probability exactly `threshold / 2**64`.
 

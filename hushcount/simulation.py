@@ -14,7 +14,7 @@ from nacl.bindings import randombytes_buf_deterministic
 from hushcount.encoders.base import BlockEncoder
 from hushcount.estimates import FloatArray
 from hushcount.mechanism import Mechanism
-from hushcount.randomness import SystemWords, UInt64Array, Words
+from hushcount.randomness import SystemWords, UInt64Array, Words, hex_seed
 from hushcount.tally import Tally
 
 _CHUNK_BYTES = 1 << 28
@@ -35,6 +35,14 @@ class SeededWords:
         key = self._key + self._calls.to_bytes(8, "little")
         stream = randombytes_buf_deterministic(8 * count, key) if count else b""
         return np.frombuffer(bytearray(stream), dtype="<u8").astype(np.uint64, copy=False)
+
+
+def fresh_functions(seed: int | None, run: int) -> str:
+    """Return the seed of a pool's functions for a run, 64 hexadecimal digits.
+
+    Runs take their words from number 0 on; the functions of a run must not come from the same.
+    """
+    return hex_seed(SystemWords() if seed is None else SeededWords(seed, -1 - run))
 
 
 @dataclass(frozen=True)

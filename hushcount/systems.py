@@ -11,8 +11,10 @@ from hushcount.parameters import Parameters, Value
 from hushcount.planning import Objective
 from hushcount.probability import require_epsilon
 
-__all__ = ["MAX_DOMAIN", "SYSTEMS", "Parameters", "System", "build", "plan", "system"]
+__all__ = ["ANY_SEED", "MAX_DOMAIN", "SYSTEMS", "Parameters", "System", "build", "plan", "system"]
 MAX_DOMAIN = (1 << 31) - 1
+ANY_SEED = "0" * 64
+"""For plans: which functions a pool has makes no difference to its law."""
 
 
 def system(name: str) -> System:

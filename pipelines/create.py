@@ -15,7 +15,7 @@ from hushcount.errors import UsageError
 from hushcount.parameters import Parameters
 from hushcount.parts import explain
 from hushcount.planning import Objective
-from hushcount.randomness import SystemWords
+from hushcount.randomness import SystemWords, hex_seed
 from hushcount.systems import plan
 from keys.store import PublicFile
 
@@ -61,19 +61,16 @@ def create_campaign(
     try:
         if mechanism is not None and epsilon is not None:
             domain = None if known is None else len(known.items) + 1
-            parameters = plan(mechanism, epsilon, domain, settings or {}, objective or Objective(), _fresh_hex())
+            fresh = hex_seed(SystemWords())
+            parameters = plan(mechanism, epsilon, domain, settings or {}, objective or Objective(), fresh)
             data["mechanism"] = {"name": mechanism, "epsilon": epsilon, "parameters": parameters}
         if known is not None and dictionary is not None:
             path = os.path.relpath(dictionary.absolute(), directory.absolute())
             data["dictionary"] = {"path": path, "items": len(known.items), "digest": known.digest}
         if discovery is not None:
-            data["discovery"] = {"hash_key": _fresh_hex(), **discovery}
+            data["discovery"] = {"hash_key": hex_seed(SystemWords()), **discovery}
         return Campaign.model_validate(data)
     except ValidationError as error:
         raise UsageError(f"this campaign would be invalid: {explain(error)}") from None
     except ValueError as error:
         raise UsageError(str(error)) from None
-
-
-def _fresh_hex() -> str:
-    return SystemWords().words(4).tobytes().hex()

@@ -13,14 +13,13 @@ import numpy as np
 
 from hushcount.bounds import largest_l1, least_l2
 from hushcount.dictionary import Dictionary, read_dictionary, read_items
+from hushcount.domain import items_of, other_item
 from hushcount.errors import UsageError
-from hushcount.fingerprints import OTHER, fingerprints
 from hushcount.mechanism import Mechanism
-from hushcount.parameters import Parameters
+from hushcount.parameters import Parameters, Value
 from hushcount.planning import Objective
-from hushcount.randomness import SystemWords
 from hushcount.sealing import available_threads
-from hushcount.simulation import Losses, Population, SeededWords, gather, simulate
+from hushcount.simulation import Losses, Population, fresh_functions, gather, simulate
 from hushcount.systems import build, plan, system
 from pipelines import storage
 
@@ -47,7 +46,7 @@ class SimulationResult:
     """
 
     mechanism: str
-    parameters: dict[str, int | float | str]
+    parameters: dict[str, Value]
     epsilon: float
     n: int
     d: int
@@ -103,8 +102,8 @@ def simulate_values(
     if runs < 1:
         raise UsageError(f"runs is {runs}, must be at least 1")
     counts = _read_counts(values)
-    known = Dictionary(tuple(sorted(value for value in counts if value))) if dictionary is None else None
-    listed = known if known is not None else read_dictionary(dictionary)  # type: ignore[arg-type]  # one of them is given
+    occurring = tuple(sorted(value for value in counts if value))
+    listed = Dictionary(occurring) if dictionary is None else read_dictionary(dictionary)
     held = [counts[item] for item in listed.items]
     other = sum(counts.values()) - sum(held)
     domain = len(held) + (1 if other else 0)
@@ -113,11 +112,10 @@ def simulate_values(
         mechanism = mechanism_of(0)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    items = np.arange(domain, dtype=np.uint64)
-    if mechanism.encoder.domain is None:
-        items[: len(held)] = fingerprints(listed.items)
-        items[len(held) :] = OTHER
-    population = Population(items, np.array([*held, *([other] if other else [])], dtype=np.int64))
+    items = items_of(mechanism, listed, listed.items)
+    if other:
+        items, held = np.append(items, np.uint64(other_item(mechanism))), [*held, other]
+    population = Population(items, np.array(held, dtype=np.int64))
     parts = simulate(mechanism_of, population, runs, seed, threads=available_threads())
     losses = gather(iter(track(parts, runs)))
     return _result(name, parameters, mechanism, population, other, losses)
@@ -125,28 +123,22 @@ def simulate_values(
 
 def _planned(
     name: str, epsilon: float, domain: int, settings: Parameters, objective: Objective, seed: int | None
-) -> tuple[Callable[[int], Mechanism], dict[str, int | float | str]]:
+) -> tuple[Callable[[int], Mechanism], dict[str, Value]]:
     """Return the mechanism of each run, with fresh functions unless the settings hold a seed, and its parameters."""
-    parameters = plan(name, epsilon, domain, settings, objective, _fresh_hex(seed, 0))
+    parameters = plan(name, epsilon, domain, settings, objective, fresh_functions(seed, 0))
     fresh = "seed" in parameters and "seed" not in settings
     if fresh:
         parameters.pop("seed")
 
     def mechanism_of(run: int) -> Mechanism:
-        return build(name, epsilon, domain, {**parameters, "seed": _fresh_hex(seed, run)} if fresh else parameters)
+        return build(name, epsilon, domain, {**parameters, "seed": fresh_functions(seed, run)} if fresh else parameters)
 
     return mechanism_of, parameters
 
 
-def _fresh_hex(seed: int | None, run: int) -> str:
-    # Runs of a seed count from 0; their functions must not come from the words that their reports come from.
-    source = SystemWords() if seed is None else SeededWords(seed, -1 - run)
-    return source.words(4).tobytes().hex()
-
-
 def _result(
     name: str,
-    parameters: dict[str, int | float | str],
+    parameters: dict[str, Value],
     mechanism: Mechanism,
     population: Population,
     other: int,

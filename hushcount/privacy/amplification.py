@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from hushcount.mechanism import Mechanism
@@ -81,10 +82,12 @@ def amplify_any(epsilon: float, reports: int, delta: float) -> Amplified:
     return Amplified(epsilon, reports, delta, shuffled_epsilon(general_law(epsilon), reports, delta), None)
 
 
+@lru_cache(maxsize=64)
 def shuffled_epsilon(law: BlanketLaw, reports: int, delta: float) -> float:
     """Return an epsilon such that n shuffled reports are (epsilon, delta)-private; at most the local one.
 
     Found by bisection up to 1e-6 of itself; the end that is returned has been checked to need no more than delta.
+    Remembered, because a job with a ledger asks before it reads reports and again when it has counted them.
 
     Args:
         law: `general_law(epsilon)` for any mechanism, or the mechanism's own.

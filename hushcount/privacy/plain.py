@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, Decimal, localcontext
 from typing import Any
+
+from hushcount.privacy.rounding import ceiling
 
 Guarantee = dict[str, Any]
 
@@ -58,16 +59,10 @@ def _odds(epsilon: float) -> str:
     """Return how much odds can change: per cent below a factor of two, else a factor; rounded up."""
     gain = math.expm1(epsilon) if epsilon < 700.0 else math.inf
     if gain < 1.0:
-        return f"{_up(100.0 * gain, 2)} %"
-    return f"a factor of {_up(gain + 1.0, 3)}" if math.isfinite(gain) else "any factor"
+        return f"{ceiling(100.0 * gain, 2):f} %"
+    return f"a factor of {ceiling(gain + 1.0, 3):f}" if math.isfinite(gain) else "any factor"
 
 
 def _chance(delta: float) -> str:
     """Return delta as one in so many, not more than it is."""
     return f"1 in {math.floor(1.0 / delta):,}" if delta < 1.0 else "1"
-
-
-def _up(value: float, digits: int) -> str:
-    with localcontext() as context:
-        context.prec, context.rounding = digits, ROUND_CEILING
-        return f"{+Decimal(repr(value)):f}"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, Decimal, localcontext
 from typing import Any
 
 from hushcount.campaign import Campaign
 from hushcount.privacy.amplification import amplify, closed_form_epsilon
 from hushcount.privacy.plain import plain_sentences
+from hushcount.privacy.rounding import rounded_up
 
 Guarantee = dict[str, Any]
 
@@ -140,10 +140,3 @@ def _sentences(campaign: Campaign, result: dict[str, Any], reports: int | None) 
 
 def _pair(part: Guarantee) -> str:
     return f"({rounded_up(part['epsilon'])}, {rounded_up(part['delta'])})"
-
-
-def rounded_up(value: float) -> str:
-    """Return a number in four significant digits, rounded up, so that no sentence claims more than the figure."""
-    with localcontext() as context:
-        context.prec, context.rounding = 4, ROUND_CEILING
-        return f"{float(+Decimal(repr(value))):.4g}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from hushcount.errors import HushcountError, UsageError
@@ -85,6 +85,20 @@ def _fail(message: str, status: int) -> None:
 def show_json(data: Any) -> None:
     """Print JSON for machines."""
     sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+
+def show_facts(title: str, facts: dict[str, Any]) -> None:
+    """Print names and values for people, as a table of two columns."""
+    table = Table(Column(), Column(overflow="fold"), show_header=False, title=title)
+    for name, value in facts.items():
+        table.add_row(name.replace("_", " "), _text(value))
+    out_console().print(table)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={part}" for name, part in value.items()) or "none"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def show_summary(summary: Summary, out: str, as_json: bool, result: str | None = None, state: bool = True) -> None:

@@ -18,14 +18,11 @@ from hushcount.privacy.amplification import Amplified, amplify, amplify_any, lar
 from hushcount.privacy.answers import Answer, delta_answer, discovery_answer, shuffled_answer, shuffled_notes
 from hushcount.privacy.blanket import BlanketLaw, blanket_law
 from hushcount.privacy.keep_rules import KeepRule
-from hushcount.privacy.statement import rounded_up
+from hushcount.privacy.rounding import rounded_up
 from hushcount.probability import require_epsilon
-from hushcount.systems import build, plan
+from hushcount.systems import ANY_SEED, build, plan
 from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json
 from pipelines.commands.settings import parse_settings
-
-_ANY_SEED = "0" * 64
-"""Which functions a pool has makes no difference to privacy."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +125,7 @@ def _of_options(
     settings, objective = parse_settings(pairs)
 
     def make(local: float) -> Mechanism:
-        return build(name, local, domain, plan(name, local, domain, settings, objective, _ANY_SEED))
+        return build(name, local, domain, plan(name, local, domain, settings, objective, ANY_SEED))
 
     return _Subject(make, epsilon)
 

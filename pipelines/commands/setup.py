@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Column, Table
 
 from hushcount.campaign import Campaign
 from hushcount.errors import UsageError
 from hushcount.systems import SYSTEMS
 from keys import store
 from keys.private import ROLES, Role
-from pipelines.commands.common import JsonOption, out_console, reported, show_json
+from pipelines.commands.common import JsonOption, out_console, reported, show_facts, show_json
 from pipelines.commands.settings import parse_settings
 from pipelines.create import create_campaign
 
@@ -222,16 +221,7 @@ def _show_campaign(campaign: Campaign, path: Path, as_json: bool) -> None:
     if as_json:
         show_json({**facts, "campaign": campaign.model_dump(mode="json")})
         return
-    table = Table(Column(), Column(overflow="fold"), show_header=False, title=f"campaign file {path}")
-    for name, value in facts.items():
-        table.add_row(name.replace("_", " "), _text(value))
-    out_console().print(table)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name}={part}" for name, part in value.items()) or "none"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    show_facts(f"campaign file {path}", facts)
 
 
 def _given(**options: Any) -> dict[str, Any]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from hushcount.simulation import Losses
-from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json
+from pipelines.commands.common import JsonOption, progress_console, reported, show_facts, show_json
 from pipelines.commands.settings import parse_settings
 
 
@@ -53,19 +52,10 @@ def simulate(
     if as_json:
         show_json(result.as_dict())
         return
-    table = Table(show_header=False, title=f"{mechanism}, {result.runs} runs")
-    for name, value in result.as_dict().items():
-        table.add_row(name.replace("_", " "), _text(value))
-    out_console().print(table)
+    show_facts(f"{mechanism}, {result.runs} runs", result.as_dict())
 
 
 def _progress(parts: Iterable[Losses], runs: int) -> Iterator[Losses]:
     columns = (TextColumn("simulate"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=progress_console(), transient=True) as progress:
         yield from progress.track(parts, total=runs)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key}={part}" for key, part in value.items()) or "none"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -441,22 +441,21 @@ def test_two_processes_at_a_time(tmp_path: Path, campaign_path: Path, campaign: 
 # Files that are no ledger.
 
 
+SPOILING = {
+    "newer": "PRAGMA user_version = 2",
+    "older": "PRAGMA user_version = 0",
+    "of another program": "PRAGMA application_id = 1",
+    "other columns": "ALTER TABLE charges ADD COLUMN more TEXT",
+    "a table less": "DROP TABLE limits",
+    "an altered charge": "UPDATE charges SET epsilon = epsilon / 2",
+    "an altered limit": "UPDATE limits SET epsilon = 2 * epsilon",
+}
+
+
 def spoil(path: Path, how: str) -> None:
-    with closing(sqlite3.connect(path)) as connection, connection:
-        if how == "newer":
-            connection.execute("PRAGMA user_version = 2")
-        if how == "older":
-            connection.execute("PRAGMA user_version = 0")
-        if how == "of another program":
-            connection.execute("PRAGMA application_id = 1")
-        if how == "other columns":
-            connection.execute("ALTER TABLE charges ADD COLUMN more TEXT")
-        if how == "a table less":
-            connection.execute("DROP TABLE limits")
-        if how == "an altered charge":
-            connection.execute("UPDATE charges SET epsilon = epsilon / 2")
-        if how == "an altered limit":
-            connection.execute("UPDATE limits SET epsilon = 2 * epsilon")
+    if how in SPOILING:
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute(SPOILING[how])
     if how == "not a database":
         path.write_bytes(b"spent: 0.3\n" * 1000)
     if how == "empty":
