@@ -133,7 +133,8 @@ def read_block(stream: IO[bytes], header: Header, index: int) -> bytes | None:
     """Return the records of block `index`, or None when the block is cut off or fails its checksum."""
     stream.seek(HEADER_BYTES + index * (_CRC.size + header.full_block * header.record_bytes))
     length = header.block_records(index) * header.record_bytes
-    raw = stream.read(_CRC.size + length)
-    if len(raw) != _CRC.size + length or _CRC.unpack(raw[: _CRC.size])[0] != zlib.crc32(raw[_CRC.size :]):
+    checksum = stream.read(_CRC.size)
+    records = stream.read(length)
+    if len(checksum) + len(records) != _CRC.size + length or _CRC.unpack(checksum)[0] != zlib.crc32(records):
         return None
-    return raw[_CRC.size :]
+    return records

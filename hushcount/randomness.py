@@ -126,18 +126,14 @@ def uniform(bound: int, count: int, words: Words) -> UInt64Array:
     return drawn % np.uint64(bound)
 
 
-def distinct_words(count: int, words: Words) -> UInt64Array:
-    """Draw uint64[count] that are uniform given that no two are equal: keys whose sorted order is a fair shuffle."""
-    while True:
-        drawn = words.words(count)
-        if np.unique(drawn).size == count:
-            return drawn
-
-
 def permutation(count: int, words: Words) -> npt.NDArray[np.intp]:
     """Draw a uniformly random order of 0..count-1: every one of the `count!` orders is equally likely.
 
     Ranks of distinct uniform keys are exchangeable, so no order is favoured; keys with a tie are drawn anew as a whole,
     because breaking the tie by position would favour the order of arrival.
     """
-    return np.argsort(distinct_words(count, words), kind="stable")
+    while True:
+        keys = words.words(count)
+        order = np.argsort(keys)
+        if (np.diff(keys[order]) != 0).all():
+            return order

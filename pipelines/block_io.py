@@ -117,6 +117,8 @@ class _ReadSpan(beam.DoFn):
         file, start, stop = span
         header = file.header
         reason = self._refusal(header)
+        # The blocks of a span go on as one: what follows works on thousands of records at a time.
+        whole = []
         with storage.open_read(file.path) as stream:
             for index in range(start, stop):
                 records = header.block_records(index)
@@ -125,7 +127,7 @@ class _ReadSpan(beam.DoFn):
                 if block is None:
                     yield TaggedOutput("counts", ("corrupt_block", records))
                 elif reason is None:
-                    yield block
+                    whole.append(block)
                 else:
                     yield TaggedOutput("counts", (reason, records))
                     rows = np.frombuffer(block, np.uint8).reshape(records, header.record_bytes)[:, self._strip :]
@@ -133,6 +135,8 @@ class _ReadSpan(beam.DoFn):
                     if rows.shape[1]:
                         yield TaggedOutput("dead", (reason, rows.tobytes(), rows.shape[1]))
                 tick(self._progress, records)
+        if whole:
+            yield b"".join(whole)
 
     def _refusal(self, header: Header) -> str | None:
         if header.campaign != self._campaign:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import PipelineState
 
 from hushcount.errors import HushcountError, UsageError
+from pipelines import storage
 from pipelines.storage import StorageError
 
 # A bare DirectRunner first tries to download another runner; the embedded one is named in full instead.
@@ -31,6 +33,25 @@ class Engine:
     runner: str = "FnApiRunner"
     options: tuple[str, ...] = ()
 
+    @property
+    def embedded(self) -> bool:
+        """Whether the job runs on this machine, in Beam's own runner, which keeps in memory what it groups."""
+        return self.runner in ("FnApiRunner", _EMBEDDED)
+
+    @contextmanager
+    def spill(self, directory: str) -> Iterator[str | None]:
+        """Yield a new local directory for what does not fit into memory, removed at the end; None where none is needed.
+
+        Args:
+            directory: the job's output; the new one lies in it if it is a local one, on the disk that has room.
+        """
+        if not self.embedded:
+            yield None
+            return
+        parent = None if storage.is_remote(directory) else directory
+        with tempfile.TemporaryDirectory(prefix=".spill-", dir=parent, ignore_cleanup_errors=True) as made:
+            yield made
+
     @contextmanager
     def pipeline(self, job: str) -> Iterator[beam.Pipeline]:
         """Yield a pipeline that runs when the block ends, and wait for it.
@@ -39,7 +60,7 @@ class Engine:
             UsageError: no such runner.
             StorageError: the job failed; one sentence says why. Nothing of it was released.
         """
-        runner = _EMBEDDED if self.runner == "FnApiRunner" else self.runner
+        runner = _EMBEDDED if self.embedded else self.runner
         try:
             pipeline = beam.Pipeline(runner=runner, options=PipelineOptions(list(self.options)))
         except (ValueError, ImportError, AttributeError) as error:

@@ -12,6 +12,7 @@ from rich.console import Console
 from hushcount.campaign import Campaign, Stream
 from hushcount.envelopes import envelope_dtype, sealed_offset
 from hushcount.errors import HushcountError, NotYet, UsageError
+from hushcount.places import MOST_PLACES
 from pipelines import storage
 from pipelines.block_io import (
     BlockFile,
@@ -23,6 +24,7 @@ from pipelines.block_io import (
     total_records,
 )
 from pipelines.counting import WriteCounts, take_counts
+from pipelines.meet import Meet
 from pipelines.progress import bar
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY, require_free, staged
@@ -31,8 +33,7 @@ from pipelines.summary import Summary, make_summary
 from pipelines.upstream import check_complete, read_upstream
 from shuffler.shuffle import Shuffle
 
-_PARTITION_RECORDS = 1 << 18
-_SHARD_RECORDS = 1 << 20
+_SHARD_RECORDS = 1 << 17
 
 
 def shuffle(
@@ -72,8 +73,10 @@ def shuffle(
     with staged(out, overwrite) as directory:
         with ExitStack() as stack:
             progress = stack.enter_context(bar(console, "shuffle", total, directory))
+            # Outside the pipeline, which runs when its block ends.
+            spill = stack.enter_context(engine.spill(directory))
             pipeline = stack.enter_context(engine.pipeline("shuffle"))
-            _graph(pipeline, campaign, files, directory, progress)
+            _graph(pipeline, campaign, files, directory, spill, progress)
         sums = take_counts(directory)
         counts = counts_of(sums, campaign.streams)
         floor = campaign.shuffle.minimum_batch
@@ -86,7 +89,7 @@ def shuffle(
         for stream, counted in counts.items():
             written = total_records(find_files(storage.join(directory, stream), SEALED[stream]))
             if written != counted.accepted:
-                # An engine that ran a step twice drew other shards the second time.
+                # An engine that lost what it grouped, or ran a step on other input the second time.
                 raise HushcountError(f"{stream}: {written} of {counted.accepted} reports were written; run again")
         summary = make_summary("shuffle", campaign, counts, None, upstream)
         storage.write_json(storage.join(directory, SUMMARY), summary)
@@ -112,9 +115,14 @@ def _graph(
     campaign: Campaign,
     files: dict[Stream, list[BlockFile]],
     directory: str,
+    spill: str | None,
     progress: str | None,
 ) -> None:
-    """Read, shuffle and count each stream by itself; write only if all of them reach the minimum batch."""
+    """Read, shuffle and count each stream by itself; release only if all of them reach the minimum batch.
+
+    A local directory is released as a whole by its renaming. In a store every object is there when it is written, so
+    that the writing there waits until all reports are counted.
+    """
     shards: dict[Stream, PCollection] = {}
     numbers: dict[Stream, int] = {}
     counts, dead = [], []
@@ -123,10 +131,9 @@ def _graph(
         strip = sealed_offset(campaign.sealed_bytes(stream))
         read = pipeline | f"read {stream}" >> ReadBlocks(found, campaign.fingerprint, dtype.itemsize, strip, progress)
         records = total_records(found)
-        numbers[stream] = max(1, -(-records // _SHARD_RECORDS))
-        partitions = max(1, -(-records // _PARTITION_RECORDS))
+        numbers[stream] = min(MOST_PLACES, max(1, -(-records // _SHARD_RECORDS)))
         mixed = read["blocks"] | f"shuffle {stream}" >> Shuffle(
-            campaign.sealed_bytes(stream), campaign.shuffle.cap, partitions, numbers[stream]
+            campaign.sealed_bytes(stream), campaign.shuffle.cap, numbers[stream], Meet(spill)
         )
         shards[stream] = mixed["shards"]
         both = (read["counts"], mixed["counts"]) | f"counts of {stream}" >> beam.Flatten()
@@ -148,7 +155,7 @@ def _graph(
             campaign,
             campaign.sealed_bytes(stream),
             numbers[stream],
-            allowed=AsSingleton(enough),
+            allowed=AsSingleton(enough) if storage.is_remote(directory) else None,
         )
 
 

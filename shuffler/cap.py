@@ -1,7 +1,8 @@
-"""The contribution cap: at most l reports of one client are forwarded, chosen at random, and stripped."""
+"""The contribution cap: at most l reports of one client are forwarded, chosen at random."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -10,56 +11,91 @@ import numpy as np
 import numpy.typing as npt
 from apache_beam.pvalue import TaggedOutput
 
-from hushcount.envelopes import TOKEN_BYTES, envelope_dtype
-from hushcount.randomness import SystemWords, Words, distinct_words
+from hushcount.equal import recurring
+from hushcount.places import split
+from hushcount.randomness import UInt64Array, Words
+from hushcount.tags import TAG_BYTES, Tags
+from shuffler.separate import CLAIM
+
+_KEY_WORDS = 4
 
 
-class CapAndStrip(beam.DoFn):
-    """(partition, blocks of envelopes) in, one block of sealed reports out: the only place that looks at a token.
+class RefuseOverCap(beam.DoFn):
+    """(place, blocks of claims) in, (place, tags of the reports over the cap) out; the last that sees a token.
 
     Which l of a client's reports go on is a uniform draw, not the first l: the order of arrival must not decide. A
-    client's own retries are dropped before, so that they neither fill the cap nor are drawn for it.
+    client's own retries neither fill the cap nor are drawn for it. A tag is given as often as the client sent the
+    report, so that another client's report with an equal ciphertext stays.
 
-    Dropped: copies within one client, counted as "duplicate", and reports over the cap, counted as "over_cap", both in
-    "counts" and kept nowhere, because a cap whose rest is stored is no cap.
+    Dropped: reports over the cap, counted as "over_cap" and their copies as "duplicate", both in "counts" and kept
+    nowhere, because a cap whose rest is stored is no cap.
+
+    Args:
+        cap: l.
+        key: from `cap_key`. The draw is a function of it and of the claims, so that an engine that runs the step again
+            draws the same.
+        places: how many.
     """
 
-    def __init__(self, sealed_bytes: int, cap: int) -> None:
-        self._sealed_bytes = sealed_bytes
+    def __init__(self, cap: int, key: bytes, places: int) -> None:
         self._cap = cap
+        self._key = key
+        self._places = places
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
-        envelopes = np.frombuffer(b"".join(element[1]), dtype=envelope_dtype(self._sealed_bytes))
-        single = envelopes[first_copies(envelopes)]
-        kept = capped(single, self._cap, SystemWords())
-        yield np.ascontiguousarray(single["sealed"][kept]).tobytes()
-        for reason, number in (
-            ("duplicate", len(envelopes) - len(single)),
-            ("over_cap", len(single) - int(kept.sum())),
-        ):
+        claims = np.frombuffer(b"".join(element[1]), dtype=CLAIM)
+        rows, reports = over_cap(claims, self._cap, self._key)
+        if not len(rows):
+            return
+        refused = claims["tag"][rows]
+        yield from split(refused, as_tags(refused), self._places)
+        for reason, number in (("over_cap", reports), ("duplicate", len(rows) - reports)):
             if number:
                 yield TaggedOutput("counts", (reason, number))
 
 
-def first_copies(envelopes: np.ndarray[Any, Any]) -> npt.NDArray[np.intp]:
-    """Return the index of one envelope of every distinct pair of client token and ciphertext."""
-    pair = np.dtype([("client_token", f"S{TOKEN_BYTES}"), ("sealed", envelopes.dtype["sealed"])])
-    pairs = np.empty(len(envelopes), dtype=pair)
-    for name in ("client_token", "sealed"):
-        pairs[name] = envelopes[name]
-    return np.unique(pairs.view(f"S{pair.itemsize}"), return_index=True)[1]
+def as_tags(packed: npt.NDArray[np.bytes_]) -> Tags:
+    """Return S16[n] as the uint32[n, 4] that they are."""
+    return packed.view("<u4").reshape(len(packed), TAG_BYTES // 4)
 
 
-def capped(envelopes: np.ndarray[Any, Any], cap: int, words: Words) -> npt.NDArray[np.bool_]:
-    """Return bool[n]: a uniformly random choice of at most `cap` envelopes of every client token."""
-    octets = np.ascontiguousarray(envelopes["client_token"]).view(np.uint8).reshape(len(envelopes), TOKEN_BYTES)
-    tokens = octets.view("<u8")
-    order = np.lexsort((distinct_words(len(envelopes), words), tokens[:, 1], tokens[:, 0]))
-    ordered = tokens[order]
-    begins = np.ones(len(order), dtype=np.bool_)
-    begins[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    starts = np.flatnonzero(begins)
-    rank = np.arange(len(order)) - starts[np.cumsum(begins) - 1]
-    kept = np.zeros(len(order), dtype=np.bool_)
-    kept[order[rank < cap]] = True
-    return kept
+def cap_key(words: Words) -> bytes:
+    """Draw the 256-bit key of a run's choices."""
+    return words.words(_KEY_WORDS).tobytes()
+
+
+def over_cap(claims: np.ndarray[Any, Any], cap: int, key: bytes) -> tuple[npt.NDArray[np.intp], int]:
+    """Return the indices of the claims over the cap, copies and all, and how many different ones these are.
+
+    Clients with one claim, in most batches nearly all, are passed over.
+    """
+    rows = np.flatnonzero(recurring(claims["client_token"]))
+    # Sorted by client, and each client's different claims once.
+    different, copy_of = np.unique(claims[rows].view(f"S{CLAIM.itemsize}"), return_inverse=True)
+    tokens = different.view(CLAIM)["client_token"]
+    begins = np.flatnonzero(np.append(True, tokens[1:] != tokens[:-1])[: len(tokens)])
+    sizes = np.diff(begins, append=len(tokens))
+    crowded = np.flatnonzero(np.repeat(sizes > cap, sizes))
+    client = np.repeat(np.arange(len(sizes)), sizes)[crowded]
+    refused = np.zeros(len(different), dtype=np.bool_)
+    refused[crowded[_beyond(client, draws(different[crowded], key), cap)]] = True
+    return rows[refused[copy_of.reshape(-1)]], int(refused.sum())
+
+
+def draws(claims: npt.NDArray[np.bytes_], key: bytes) -> UInt64Array:
+    """Return uint64[n]: the draw of every claim, BLAKE2b under the run's key.
+
+    Senders do not know the key, so that they cannot choose reports that win. Two draws of one client are equal with
+    probability 2**-64, and then the tag decides.
+    """
+    rows = claims.view(f"V{claims.itemsize}")
+    return np.frombuffer(
+        b"".join(hashlib.blake2b(row.tobytes(), digest_size=8, key=key).digest() for row in rows), dtype="<u8"
+    )
+
+
+def _beyond(client: npt.NDArray[np.intp], drawn: UInt64Array, cap: int) -> npt.NDArray[np.intp]:
+    """Return the indices of all but the `cap` smallest draws of every client; `client` is ascending."""
+    order = np.lexsort((drawn, client))
+    first = np.searchsorted(client, client[order])
+    return order[np.arange(len(order)) - first >= cap]

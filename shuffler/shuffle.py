@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import apache_beam as beam
-from apache_beam.pvalue import PCollection
+from apache_beam.pvalue import AsMultiMap, PCollection
 
-from hushcount.envelopes import TOKEN_BYTES, envelope_dtype
+from hushcount.envelopes import TOKEN_BYTES
 from hushcount.randomness import SystemWords
-from shuffler.cap import CapAndStrip
-from shuffler.deduplicate import DropDuplicates
-from shuffler.partition import PartitionBy, hash_keys
-from shuffler.permute import DrawShard, PermuteShard
+from hushcount.tags import tag_keys
+from shuffler.cap import RefuseOverCap, cap_key
+from shuffler.mix import MixShard
+from shuffler.separate import Separate
 
 
 class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
@@ -25,43 +25,42 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
     Args:
         sealed_bytes: length of every sealed report of the stream.
         cap: l, reports of one client that are forwarded.
-        partitions: over how many places the work is spread.
-        shards: how many output shards are drawn from.
+        places: over how many places the work is spread, and how many shards are written.
+        meet: how the blocks of a place come together, (place, block) to (place, iterable of blocks): the engine's own
+            grouping where it is not given.
 
-    Privacy: what leaves is a uniformly random order of ciphertexts; all else was stripped.
-    Randomness: the operating system's cryptographic generator.
+    Privacy: what leaves is a random function of the set of ciphertexts that stay; all else was stripped.
+    Randomness: the operating system's cryptographic generator. Keys are drawn when the graph is made, so that an engine
+        that runs a step again sends every report to the same place and makes the same choice under the cap.
     """
 
-    def __init__(self, sealed_bytes: int, cap: int, partitions: int, shards: int) -> None:
+    def __init__(self, sealed_bytes: int, cap: int, places: int, meet: beam.PTransform | None = None) -> None:
         super().__init__()
         self._sealed_bytes = sealed_bytes
         self._cap = cap
-        self._partitions = partitions
-        self._shards = shards
+        self._places = places
+        self._meet = meet or beam.GroupByKey()
 
     def expand(self, envelopes: PCollection) -> dict[str, PCollection]:
-        size, words = self._sealed_bytes, SystemWords()
-        by_client = PartitionBy(
-            envelope_dtype(size).itemsize, (0, TOKEN_BYTES), self._partitions, hash_keys(TOKEN_BYTES, words)
+        words = SystemWords()
+        keys = tag_keys(self._sealed_bytes, words), tag_keys(TOKEN_BYTES, words)
+        separated = envelopes | "separate" >> beam.ParDo(Separate(self._sealed_bytes, self._places, keys)).with_outputs(
+            "claims", main="sealed"
         )
-        by_ciphertext = PartitionBy(size, (0, size), self._partitions, hash_keys(size, words))
-        capped = (
-            envelopes
-            | "by client" >> beam.ParDo(by_client)
-            | "a client's reports meet" >> beam.GroupByKey()
-            | "cap and strip" >> beam.ParDo(CapAndStrip(size, self._cap)).with_outputs("counts", main="blocks")
+        refused = (
+            separated.claims
+            | "a client's claims meet" >> self._meet
+            | "refuse over cap"
+            >> beam.ParDo(RefuseOverCap(self._cap, cap_key(words), self._places)).with_outputs("counts", main="tags")
         )
-        distinct = (
-            capped.blocks
-            | "by ciphertext" >> beam.ParDo(by_ciphertext)
-            | "equal ciphertexts meet" >> beam.GroupByKey()
-            | "drop duplicates" >> beam.ParDo(DropDuplicates(size)).with_outputs("counts", main="blocks")
+        # A side input, because to flatten them into the reports would copy all of these once more.
+        mixed = (
+            separated.sealed
+            | "equal ciphertexts meet" >> self._meet
+            | "mix"
+            >> beam.ParDo(MixShard(self._sealed_bytes, keys[0]), AsMultiMap(refused.tags)).with_outputs(
+                "counts", main="shards"
+            )
         )
-        shards = (
-            distinct.blocks
-            | "draw a shard" >> beam.ParDo(DrawShard(size, self._shards))
-            | "a shard meets" >> beam.GroupByKey()
-            | "permute" >> beam.ParDo(PermuteShard(size))
-        )
-        counts = (capped.counts, distinct.counts) | "all counts" >> beam.Flatten()
-        return {"shards": shards, "counts": counts}
+        counts = (refused.counts, mixed.counts) | "all counts" >> beam.Flatten()
+        return {"shards": mixed.shards, "counts": counts}

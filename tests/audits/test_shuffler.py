@@ -14,10 +14,8 @@ from scipy import stats
 from hushcount.blocks import HEADER_BYTES
 from hushcount.envelopes import envelope_dtype
 from hushcount.randomness import SystemWords
-from shuffler.cap import CapAndStrip
-from shuffler.deduplicate import DropDuplicates
-from shuffler.permute import DrawShard, PermuteShard, permuted
-from tests.parties.test_shuffler import SEALED, envelopes, numbers, outputs
+from shuffler.mix import permuted
+from tests.parties.test_shuffler import envelopes, numbers, passed, run_keys
 from tests.support.jobs import Chain, new_campaign, new_keys, summary, write_lines
 from tests.support.records import read_rows, write_envelopes
 from tests.support.statistics import FAILURE
@@ -65,20 +63,24 @@ def attacked(order: Order) -> float:
 
 
 def permuted_alone(made: np.ndarray) -> tuple[list[int], list[int]]:
-    return numbers(permuted(made["sealed"].tobytes(), SEALED, SystemWords())), [0] * REPORTS
+    return numbers(made["sealed"][permuted(np.arange(REPORTS), SystemWords())].tobytes()), [0] * REPORTS
 
 
 def through_every_step(made: np.ndarray) -> tuple[list[int], list[int]]:
     """Return the output of the transform's own steps, one after the other, over two shards."""
-    (capped,), _ = outputs(CapAndStrip(SEALED, 1).process((0, [made.tobytes()])))
-    (distinct,), _ = outputs(DropDuplicates(SEALED).process((0, [capped])))
-    shards = sorted(DrawShard(SEALED, 2).process(distinct))
-    mixed = [pair for shard, part in shards for pair in PermuteShard(SEALED).process((shard, [part]))]
-    order = [(number, shard) for shard, block in mixed for number in numbers(block)]
+    shards = sorted(passed([made], 1, 2, run_keys(SystemWords())).shards.items())
+    order = [(number, shard) for shard, block in shards for number in numbers(block)]
     return [number for number, _ in order], [shard for _, shard in order]
 
 
-@pytest.mark.parametrize("order", [permuted_alone, through_every_step])
+def with_copies(made: np.ndarray) -> tuple[list[int], list[int]]:
+    """The first to come is sent again by its client, the last by a thief; a thief is over its cap with the others."""
+    thief = made.copy()
+    thief["client_token"] = b"thief"
+    return through_every_step(np.concatenate([made, made[:1], thief[::-1]]))
+
+
+@pytest.mark.parametrize("order", [permuted_alone, through_every_step, with_copies])
 def test_no_classifier_tells_who_came_when_from_10000_batches(order: Order) -> None:
     """Failure probability 1e-6 each."""
     assert attacked(order) > FAILURE

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from hushcount.randomness import WORD_VALUES, SystemWords, below, distinct_words, event_bits, permutation, uniform
+from hushcount.randomness import WORD_VALUES, SystemWords, below, event_bits, permutation, uniform
 from tests.support.listed import ListedWords
 from tests.support.statistics import FAILURE, chi_square_p, deviations
 from tests.support.words import SeededWords
@@ -193,19 +193,24 @@ def test_a_permutation_is_even_over_all_orders() -> None:
     assert chi_square_p(seen, np.full(len(orders), 1 / len(orders))) >= FAILURE
 
 
-def test_a_permutation_with_tied_keys_is_drawn_anew_as_a_whole() -> None:
-    source = ListedWords([9, 5, 9, 3, 2, 1])
+@pytest.mark.parametrize("tied", [[9, 5, 9], [9, 9, 5], [5, 9, 9], [7, 7, 7], [LARGEST, 0, LARGEST], [0, 0, LARGEST]])
+@pytest.mark.parametrize("tries", [1, 3])
+def test_a_permutation_with_tied_keys_is_drawn_anew_as_a_whole(tied: list[int], tries: int) -> None:
+    """The key that had no tie does not keep its rank either."""
+    source = ListedWords([*tied * tries, 3, 2, 1])
     assert permutation(3, source).tolist() == [2, 1, 0]
+    assert source.used == 3 * tries + 3
+
+
+def test_keys_next_to_each_other_are_no_tie() -> None:
+    source = ListedWords([LARGEST, LARGEST - 1, 1, 0, 1 << 53, (1 << 53) + 1])
+    assert permutation(6, source).tolist() == [3, 2, 4, 5, 1, 0]
     assert source.used == 6
 
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_a_permutation_of_little_is_itself(count: int) -> None:
     assert permutation(count, SystemWords()).tolist() == list(range(count))
-
-
-def test_distinct_words_have_no_tie() -> None:
-    assert distinct_words(2, ListedWords([4, 4, 4, 4, 4, 8])).tolist() == [4, 8]
 
 
 SMALL, EXPANDED, SEVERAL = 100, 1000, (1 << 21) + 1000

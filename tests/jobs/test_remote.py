@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from hushcount.client import Client
+from pipelines.runner import Engine
 from pipelines.shuffle import shuffle
+from pipelines.storage import StorageError
 from tests.jobs.conftest import World
 from tests.support.jobs import Chain, cli, done, new_campaign, refused, write_lines
-from tests.support.records import file_bytes, read_file
+from tests.support.records import envelopes, file_bytes, read_file, write_envelopes
 from tests.support.stub_store import StubStore
 
 LINES = ["alpha"] * 60 + ["unlisted"] * 60
@@ -144,6 +150,61 @@ def test_below_the_minimum_batch_nothing_is_written_to_a_store(
     file.with_name("foreign.blocks").write_bytes(foreign)
     refused(*shuffle_arguments(chain, tmp_path / "encoded", "stub://b/shuffled"), status=3, says=["not yet"])
     assert store.objects == {}
+
+
+@pytest.mark.parametrize("full", ["", "/reports/"])
+def test_what_is_put_aside_on_the_way_to_a_store_is_local_and_goes(
+    chain: Chain, store: type[StubStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str
+) -> None:
+    """Also when the store takes no object: then there is nothing in it either."""
+    seen: list[list[Path]] = []
+
+    class Watching(Engine):
+        @contextmanager
+        def spill(self, directory: str) -> Iterator[str | None]:
+            with super().spill(directory) as made:
+                try:
+                    yield made
+                finally:
+                    seen.append(list((tmp_path / "temporary").rglob("*")))
+
+    encode(chain, str(tmp_path / "encoded"))
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    store.full = full
+    run = partial(shuffle, chain.campaign_path, str(tmp_path / "encoded"), "stub://b/out", engine=Watching())
+    if full:
+        with pytest.raises(StorageError, match="No space left"):
+            run()
+        assert store.objects == {}
+    else:
+        run()
+        assert not [name for name in store.named if "spill" in name]
+    assert len(seen) == 1
+    assert len(seen[0]) > 2
+    assert not list((tmp_path / "temporary").iterdir())
+
+
+def test_the_times_at_which_shards_are_written_say_nothing_of_what_came_first(
+    chain: Chain, store: type[StubStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are written in the order of their names. Fails if one of 50 is empty, with probability 2e-7.
+
+    Power: in the order in which an engine first met them, the shards of the first file's three reports come before all
+    others, and these are the first three by name once in 19,600 times.
+    """
+    monkeypatch.setattr("pipelines.shuffle._SHARD_RECORDS", 20)
+    sealed = Client(chain.campaign).reports(["alpha"] * 1000)
+    rows = envelopes(chain.campaign, sealed)
+    for name, part in (("first", rows[:3]), ("second", rows[3:])):
+        write_envelopes(tmp_path / "in", chain.campaign, "reports", part, name)
+    found = Client(chain.campaign).discovery_reports(["unlisted"] * 60)
+    write_envelopes(tmp_path / "in", chain.campaign, "discovery", envelopes(chain.campaign, found))
+    for out in ("stub://b/one", "stub://b/other"):
+        shuffle(chain.campaign_path, str(tmp_path / "in"), out)
+        written = [name for name in store.named if name.startswith(f"{out}/reports/part-")]
+        assert len(written) == 50
+        assert written == sorted(written)
 
 
 @pytest.mark.parametrize("where", ["local", "store"])

@@ -105,7 +105,7 @@ def test_no_job_graph_holds_a_secret_or_a_value(chain: Chain, tmp_path: Path) ->
     assert [b"KeyReference" in graph for graph in graphs] == [False, False, True, True, True]
     for graph in graphs[2:]:
         assert str(keys).encode() in graph
-    assert b"CapAndStrip" in graphs[1]
+    assert b"RefuseOverCap" in graphs[1]
     assert b"nacl" not in graphs[1]
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +13,13 @@ from scipy import stats
 
 from hushcount.blocks import HEADER_BYTES
 from hushcount.envelopes import envelope_dtype
+from hushcount.errors import NotYet
+from pipelines.runner import Engine
+from pipelines.shuffle import shuffle
+from pipelines.storage import StorageError
 from tests.jobs.conftest import TOTAL
-from tests.support.jobs import ALPHA, Chain, files_under, summary
-from tests.support.records import read_file, read_rows, write_envelopes
+from tests.support.jobs import ALPHA, Chain, files_under, new_campaign, summary
+from tests.support.records import as_set, in_order, read_file, read_rows, write_envelopes
 
 Collected = Callable[[str], Chain]
 
@@ -116,3 +123,87 @@ def test_the_same_reports_in_another_order_at_other_times_look_the_same(collecte
         assert content[:HEADER_BYTES] == second[name][:HEADER_BYTES]
     assert summary(chain.path("shuffled")) == summary(chain.path("late-shuffled"))
     assert any(first[name] != second[name] for name in first)
+
+
+def test_over_many_shards_every_report_leaves_once_and_its_shard_is_drawn_anew(
+    collected: Callable[[str], Chain], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shards of about 200: that two runs put all reports of one alike has probability below 1e-100."""
+    monkeypatch.setattr("pipelines.shuffle._SHARD_RECORDS", 200)
+    chain = collected("ais")
+    seen = []
+    for out in (tmp_path / "one", tmp_path / "other"):
+        counted = shuffle(chain.campaign_path, str(chain.path("encoded")), str(out))
+        for stream in ("reports", "discovery"):
+            assert counted["streams"][stream]["accepted"] == TOTAL
+            rows = read_rows(out / stream)
+            sent = np.frombuffer(arrived(chain, stream)["sealed"].tobytes(), dtype=np.uint8).reshape(rows.shape)
+            assert in_order(rows) == in_order(sent)
+        paths = sorted((out / "reports").iterdir())
+        assert [path.name for path in paths] == [
+            f"part-{shard:05d}-of-{len(paths):05d}.blocks" for shard in range(-(-TOTAL // 200))
+        ]
+        seen.append(as_set(read_file(paths[0])[1]))
+    assert seen[0] != seen[1]
+
+
+# What the shuffler puts aside on the way lies in its hidden directory, and goes.
+
+
+@dataclass(frozen=True)
+class Watching(Engine):
+    """Beam's embedded runner, of which is noted what lay in files when the pipeline had run."""
+
+    spilled: list[Path] = field(default_factory=list)
+    in_the_way: str = ""
+    """Name of a file that is made in the output, so that the job cannot write there."""
+
+    @contextmanager
+    def spill(self, directory: str) -> Iterator[str | None]:
+        if self.in_the_way:
+            (Path(directory) / self.in_the_way).write_bytes(b"")
+        with super().spill(directory) as made:
+            assert made is not None
+            try:
+                yield made
+            finally:
+                self.spilled.extend(Path(made).iterdir())
+
+
+def assert_hidden(paths: list[Path], out: Path) -> None:
+    assert paths
+    for path in paths:
+        hidden, inner = path.relative_to(out.parent).parts[:2]
+        assert hidden.startswith(f".{out.name}.")
+        assert inner.startswith(".spill-")
+        assert not path.exists()
+
+
+def test_after_a_run_only_the_result_is_left(collected: Collected, tmp_path: Path) -> None:
+    engine, out, chain = Watching(), tmp_path / "out", collected("ais")
+    shuffle(chain.campaign_path, str(chain.path("encoded")), str(out), engine=engine)
+    assert_hidden(engine.spilled, out)
+    assert sorted(tmp_path.iterdir()) == [out]
+    assert files_under(out).keys() == files_under(chain.path("shuffled")).keys()
+
+
+@pytest.mark.parametrize("stream", ["reports", "discovery"])
+def test_after_a_run_that_failed_nothing_is_left(collected: Collected, tmp_path: Path, stream: str) -> None:
+    engine, out, chain = Watching(in_the_way=stream), tmp_path / "out", collected("ais")
+    with pytest.raises(StorageError, match="released nothing"):
+        shuffle(chain.campaign_path, str(chain.path("encoded")), str(out), engine=engine)
+    assert_hidden(engine.spilled, out)
+    assert not list(tmp_path.iterdir())
+
+
+def test_below_the_minimum_batch_nothing_is_left(collected: Collected, tmp_path: Path) -> None:
+    """The shards were written to the hidden directory before they were counted."""
+    keys, dictionary = collected("ais").keys, collected("ais").campaign_path.with_name("dictionary.txt")
+    path = new_campaign(tmp_path / "high.json", keys, dictionary=dictionary, min_batch=TOTAL + 1)
+    chain = Chain(path, keys)
+    chain.encode(dictionary.with_name("values.txt"))
+    engine = Watching()
+    with pytest.raises(NotYet, match="nothing was released"):
+        shuffle(path, str(chain.path("encoded")), str(tmp_path / "out"), engine=engine)
+    assert_hidden(engine.spilled, tmp_path / "out")
+    assert not [path for path in tmp_path.iterdir() if "out" in path.name]

@@ -1,10 +1,13 @@
-"""The shuffler's parts: copies are dropped, the cap is exact, its choice and the permutation are uniform."""
+"""The shuffler as a whole: what leaves it is what a plain shuffler would give, whatever the order and the engine."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from itertools import combinations, permutations
+import hashlib
+import pickle
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import apache_beam as beam
@@ -12,23 +15,29 @@ import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import TaggedOutput
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hushcount.envelopes import envelope_dtype
-from hushcount.randomness import SystemWords
-from shuffler.cap import CapAndStrip, capped, first_copies
-from shuffler.deduplicate import DropDuplicates
-from shuffler.partition import PartitionBy, hash_keys, span_hash
-from shuffler.permute import DrawShard, PermuteShard, permuted
+from hushcount.envelopes import TOKEN_BYTES, envelope_dtype
+from hushcount.places import MOST_PLACES
+from hushcount.randomness import SystemWords, UInt64Array, Words
+from hushcount.tags import TAG_BYTES, tag_keys
+from pipelines.meet import Meet
+from shuffler.cap import RefuseOverCap, cap_key
+from shuffler.mix import MixShard
+from shuffler.separate import Separate
 from shuffler.shuffle import Shuffle
-from tests.support.statistics import FAILURE, chi_square_p, draws_to_tell_apart
+from tests.support.statistics import FAILURE, chi_square_p
+from tests.support.words import SeededWords
 
 SEALED = 20
+RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
 
 def envelopes(tokens: Sequence[int], sealed: Sequence[int], times: Sequence[int] | None = None) -> np.ndarray:
     """Return envelopes with numbers for tokens and ciphertexts, some with zero bytes at their end."""
     made = np.zeros(len(tokens), dtype=envelope_dtype(SEALED))
-    made["client_token"] = [token.to_bytes(16, "little") for token in tokens]
+    made["client_token"] = [token.to_bytes(TOKEN_BYTES, "little") for token in tokens]
     made["sealed"] = [number.to_bytes(SEALED, "little") for number in sealed]
     made["received_ms"] = times if times is not None else np.arange(len(tokens))
     made["address"] = np.frombuffer(
@@ -53,219 +62,201 @@ def outputs(results: Iterable[Any]) -> tuple[list[Any], dict[str, list[Any]]]:
     return main, tagged
 
 
-# Duplicates.
+def totals(counts: Iterable[tuple[str, int]]) -> Counter[str]:
+    """Return the sum of each reason."""
+    summed: Counter[str] = Counter()
+    for reason, number in counts:
+        summed[reason] += number
+    return summed
 
 
-def test_a_clients_own_retries_neither_fill_its_cap_nor_are_drawn_for_it() -> None:
-    """Four reports, one of them sent 1,000 times, cap 3: were copies drawn, the others would hardly ever stay.
+def met(blocks: Iterable[tuple[int, bytes]]) -> dict[int, list[bytes]]:
+    """Return the blocks of each place; of a place without any, none."""
+    places: dict[int, list[bytes]] = defaultdict(list)
+    for place, block in blocks:
+        places[place].append(block)
+    return places
 
-    The single reports are each left out with probability 1/4; that none is in 200 runs has probability below 1e-24.
+
+@dataclass(frozen=True)
+class RunKeys:
+    """All keys of a run."""
+
+    ciphertexts: UInt64Array
+    tokens: UInt64Array
+    cap: bytes
+
+
+def run_keys(words: Words) -> RunKeys:
+    return RunKeys(tag_keys(SEALED, words), tag_keys(TOKEN_BYTES, words), cap_key(words))
+
+
+KEYS = run_keys(SeededWords(7))
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What went from step to step of one run, and came out."""
+
+    sealed: dict[int, list[bytes]]
+    claims: dict[int, list[bytes]]
+    refused: dict[int, list[bytes]]
+    shards: dict[int, bytes]
+    counts: Counter[str]
+
+    def regardless_of_order(self) -> tuple[Any, ...]:
+        """Return all of it, but for the order of the records of each place and shard."""
+        sized = ((self.sealed, SEALED), (self.claims, TOKEN_BYTES + TAG_BYTES), (self.refused, TAG_BYTES))
+        places = [{place: records(b"".join(found), size) for place, found in each.items()} for each, size in sized]
+        return *places, {shard: records(block, SEALED) for shard, block in self.shards.items()}, self.counts
+
+    @property
+    def forwarded(self) -> list[int]:
+        return [number for block in self.shards.values() for number in numbers(block)]
+
+
+def records(block: bytes, size: int) -> list[bytes]:
+    return sorted(block[start : start + size] for start in range(0, len(block), size))
+
+
+def passed(blocks: Iterable[np.ndarray], cap: int, places: int, keys: RunKeys) -> Passed:
+    """Run the transform's own steps one after the other, each as an engine unpacks it; blocks may be empty."""
+    separate = unpacked(Separate(SEALED, places, (keys.ciphertexts, keys.tokens)))
+    refuse = unpacked(RefuseOverCap(cap, keys.cap, places))
+    mix = unpacked(MixShard(SEALED, keys.ciphertexts))
+    main, tagged = outputs(result for block in blocks for result in separate.process(block.tobytes()))
+    sealed, claims = met(main), met(tagged.get("claims", []))
+    main, over = outputs(result for element in claims.items() for result in refuse.process(element))
+    refused = met(main)
+    shards, mixed = outputs(
+        result for place, found in sealed.items() for result in mix.process((place, found), defaultdict(list, refused))
+    )
+    assert len(dict(shards)) == len(shards)
+    return Passed(sealed, claims, refused, dict(shards), totals(over.get("counts", []) + mixed.get("counts", [])))
+
+
+def unpacked(dofn: Any) -> Any:
+    return pickle.loads(pickle.dumps(dofn))  # noqa: S301  # made here
+
+
+# Plain twins, in Python's own integers and sets.
+
+
+def plain_tag(octets: bytes, keys: UInt64Array) -> bytes:
+    """Return the tag of one byte string."""
+    pieces = [int.from_bytes(octets[start : start + 4], "little") for start in range(0, len(octets), 4)]
+    tag = b""
+    for first, *others in keys.T.tolist():
+        total = first + sum(key * piece for key, piece in zip(others, pieces, strict=True))
+        tag += (total % (1 << 64) >> 32).to_bytes(4, "little")
+    return tag
+
+
+def plain_draw(claim: bytes, key: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(claim, digest_size=8, key=key).digest(), "little")
+
+
+def plain_shuffle(
+    arrivals: Sequence[tuple[int, int]], cap: int, places: int, keys: RunKeys
+) -> tuple[dict[int, set[int]], Counter[str]]:
+    """Return what each shard holds, and the counts: the cap, then duplicates."""
+    tag = {number: plain_tag(number.to_bytes(SEALED, "little"), keys.ciphertexts) for _, number in arrivals}
+    own: dict[int, set[int]] = {}
+    for token, number in arrivals:
+        own.setdefault(token, set()).add(number)
+    kept: set[int] = set()
+    for token, sent in own.items():
+        client = token.to_bytes(TOKEN_BYTES, "little")
+        draws = {plain_draw(client + tag[number], keys.cap): number for number in sent}
+        kept.update(draws[least] for least in sorted(draws)[:cap])
+    shards: dict[int, set[int]] = {}
+    for number in kept:
+        shards.setdefault(int.from_bytes(tag[number][:4], "little") % places, set()).add(number)
+    lost = sum(max(0, len(sent) - cap) for sent in own.values())
+    counts = Counter({"accepted": len(kept), "over_cap": lost, "duplicate": len(arrivals) - lost - len(kept)})
+    return shards, +counts
+
+
+# Tokens and ciphertexts that are alike at their beginning or all but their end, or end in zero bytes, and zero itself.
+TOKENS = [0, 1, 256, 1 << 64, (1 << 64) + 1, 1 << 127, (1 << 127) + 1]
+CIPHERTEXTS = [0, 1, 256, 1 << 63, 1 << 64, 2 << 64, 3 << 64, 1 << 152, 1 << 159, (1 << 159) + 1, (1 << 160) - 1]
+
+
+@given(
+    arrivals=st.lists(st.tuples(st.sampled_from(TOKENS), st.sampled_from(CIPHERTEXTS)), max_size=60),
+    cap=st.integers(1, 5),
+    places=st.sampled_from([1, 2, 3, 7, MOST_PLACES]),
+    seed=st.integers(0, 1 << 32),
+    data=st.data(),
+)
+def test_it_is_a_plain_shuffler_in_any_order_and_counts_add_up(
+    arrivals: list[tuple[int, int]], cap: int, places: int, seed: int, data: st.DataObject
+) -> None:
+    """Run again in another order, other blocks: the same claims, refusals, shards and counts, but for order in them."""
+    keys = run_keys(SeededWords(seed))
+    expected, counts = plain_shuffle(arrivals, cap, places, keys)
+    made = envelopes(*(zip(*arrivals, strict=True) if arrivals else ((), ())))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(made)), max_size=3)))
+    first = passed(np.split(made, cuts), cap, places, keys)
+    assert {shard: set(numbers(block)) for shard, block in first.shards.items() if block} == expected
+    assert len(first.forwarded) == len(set(first.forwarded))
+    assert +first.counts == counts
+    assert first.counts.total() == len(arrivals)
+    order = data.draw(st.permutations(range(len(made))))
+    again = passed(np.split(made[list(order)], cuts[:1]), cap, places, keys)
+    assert again.regardless_of_order() == first.regardless_of_order()
+
+
+def test_a_thiefs_copies_never_displace_the_original() -> None:
+    """Whatever the keys, the order, and how much of its own junk and how often the thief sends."""
+    victims = envelopes(range(1, 31), range(100, 130))
+    junk = envelopes([5000] * 300, [*range(100, 130)] * 5 + [*range(1000, 1150)])
+    both = np.concatenate([junk, victims])
+    for seed in range(40):
+        order = np.random.default_rng(seed).permutation(len(both))
+        out = passed(np.array_split(both[order], 3), 2, 1 + seed % 3, run_keys(SystemWords()))
+        assert set(range(100, 130)) <= set(out.forwarded)
+        assert len(out.forwarded) == len(set(out.forwarded)) <= 32
+        assert out.counts["over_cap"] == 178
+
+
+# Over several shards.
+
+
+def test_what_is_in_a_shard_depends_on_the_ciphertexts_alone() -> None:
+    """Under the same keys the same shards, whoever sent what, when, in which order and files; 200 times.
+
+    Power: round robin over shards, which a Reshuffle may do, gives others every time.
     """
-    made = envelopes([7] * 1003 + [8], [5] * 1000 + [1, 2, 3, 5])
-    seen: Counter[int] = Counter()
+    generator = np.random.default_rng(6)
+    expected, _ = plain_shuffle([(number, number) for number in range(60)], 1, 3, KEYS)
+    assert set(expected) == {0, 1, 2}
     for _ in range(200):
-        main, tagged = outputs(CapAndStrip(SEALED, 3).process((0, [made[:500].tobytes(), made[500:].tobytes()])))
-        kept = numbers(main[0])
-        # The other client's copy of 5 is another client's report here: equal ciphertexts meet later.
-        assert len(kept) == 4
-        seen.update(set(kept))
-        assert dict(tagged["counts"]) == {"duplicate": 999, "over_cap": 1}
-    assert seen[5] == 200
-    assert all(0 < seen[number] < 200 for number in (1, 2, 3))
+        order = generator.permutation(60).tolist()
+        tokens = (generator.permutation(60) + 1).tolist()
+        made = envelopes(tokens, order, generator.integers(1 << 40, size=60).tolist())
+        out = passed(np.split(made, sorted(generator.integers(61, size=4))), 1, 3, KEYS)
+        assert {shard: set(numbers(block)) for shard, block in out.shards.items()} == expected
+        assert {shard: set(order[shard::3]) for shard in range(3)} != expected
 
 
-def test_equal_ciphertexts_become_one_and_are_counted() -> None:
-    sealed = envelopes([1] * 5, [256, 256, 0, 256, 1 << 159])["sealed"]
-    main, tagged = outputs(DropDuplicates(SEALED).process((0, [sealed[:2].tobytes(), sealed[2:].tobytes()])))
-    (block,) = main
-    assert sorted(numbers(block)) == [0, 256, 1 << 159]
-    assert tagged == {"counts": [("accepted", 3), ("duplicate", 2)]}
+def test_over_keys_every_shard_is_equally_likely_for_a_report() -> None:
+    """Six reports over three shards, 4,000 times: chi-square for the first and the last at 1e-6 / 2 each.
 
-
-def test_reports_that_differ_in_one_bit_are_no_duplicates() -> None:
-    base = 1 << 159
-    made = envelopes([3] * 161, [base, *(base ^ (1 << bit) for bit in range(160))])
-    assert len(first_copies(made)) == 161
-    assert len(first_copies(np.concatenate([made, made]))) == 161
-    main, tagged = outputs(DropDuplicates(SEALED).process((0, [made["sealed"].tobytes()] * 2)))
-    assert len(numbers(main[0])) == 161
-    assert dict(tagged["counts"]) == {"accepted": 161, "duplicate": 161}
-
-
-# The cap.
-
-
-def pairs_law(weight: float = 1.0) -> np.ndarray:
-    """Return the law of two drawn of six arrivals, the first of them `weight` times as likely as any other."""
-    weights = np.array([weight, 1.0, 1.0, 1.0, 1.0, 1.0])
-    law = []
-    for one, two in combinations(range(6), 2):
-        total = weights.sum()
-        law.append(
-            weights[one] / total * weights[two] / (total - weights[one])
-            + weights[two] / total * weights[one] / (total - weights[two])
-        )
-    return np.array(law)
-
-
-CLIENTS = draws_to_tell_apart(pairs_law(), pairs_law(1.3), pairs_law(0.7))
-"""So many clients that the chi-square test at 1e-6 rejects a choice that favours the first by 30 %, or slights it."""
-
-
-def kept_pairs(kept: np.ndarray) -> np.ndarray:
-    """Return how many clients kept each of the 15 pairs of arrivals, from bool[6, clients]."""
-    cells = {pair: index for index, pair in enumerate(combinations(range(6), 2))}
-    first = kept.argmax(axis=0)
-    second = 5 - kept[::-1].argmax(axis=0)
-    codes = [cells[one, two] for one, two in zip(first.tolist(), second.tolist(), strict=True)]
-    return np.bincount(codes, minlength=15)
-
-
-def test_which_reports_of_a_client_stay_is_uniform() -> None:
-    """Chi-square over the 15 pairs of six reports at cap 2; fails with probability 1e-6.
-
-    Power: the choice of the first two, and choices that favour or slight the first by 30 %, are rejected.
+    Power: reports that stay in the shard of the block in which they came are rejected.
     """
-    made = envelopes([index % CLIENTS + 1 for index in range(6 * CLIENTS)], range(6 * CLIENTS))
-    kept = capped(made, 2, SystemWords()).reshape(6, CLIENTS)
-    assert (kept.sum(axis=0) == 2).all()
-    assert chi_square_p(kept_pairs(kept), pairs_law()) > FAILURE
-    first = np.zeros((6, CLIENTS), dtype=bool)
-    first[:2] = True
-    assert chi_square_p(kept_pairs(first), pairs_law()) < FAILURE
-    generator = np.random.default_rng(0)
-    for weight in (1.3, 0.7):
-        drawn = generator.multinomial(CLIENTS, pairs_law(weight))
-        assert chi_square_p(drawn, pairs_law()) < FAILURE
-
-
-@pytest.mark.parametrize("cap", [1, 2, 3, 100])
-def test_the_cap_is_exact_for_every_client_and_strips_all_but_the_ciphertext(cap: int) -> None:
-    sent = {1: 1, 2: 2, 3: 3, 256: 4, 1 << 127: 7, (1 << 127) + 1: 5, 1 << 64: 6}
-    tokens = [token for token, count in sent.items() for _ in range(count)]
-    order = np.random.default_rng(cap).permutation(len(tokens))
-    made = envelopes([tokens[index] for index in order], [int(index) for index in order])
-    main, tagged = outputs(CapAndStrip(SEALED, cap).process((0, [made[:9].tobytes(), made[9:].tobytes()])))
-    (block,) = main
-    assert len(block) == SEALED * sum(min(count, cap) for count in sent.values())
-    kept = Counter(tokens[number] for number in numbers(block))
-    assert kept == {token: min(count, cap) for token, count in sent.items()}
-    assert len(set(numbers(block))) == len(numbers(block))
-    lost = len(tokens) - sum(kept.values())
-    assert tagged == ({"counts": [("over_cap", lost)]} if lost else {})
-
-
-# The permutation.
-
-
-def chi_square_of_orders(draw: Callable[[], tuple[int, ...]], draws: int) -> float:
-    orders = {order: index for index, order in enumerate(permutations(range(4)))}
-    observed = np.bincount([orders[draw()] for _ in range(draws)], minlength=24)
-    return chi_square_p(observed, np.ones(24))
-
-
-def test_every_order_of_a_shard_is_equally_likely() -> None:
-    """Chi-square over the 24 orders of four reports, through the DoFn; fails with probability 1e-6.
-
-    Power: the naive shuffle that swaps every place with any other, 13 % off at most, is rejected.
-    """
-    law = naive_law()
-    draws = draws_to_tell_apart(np.ones(24) / 24, law)
-    block = envelopes(range(4), range(4))["sealed"].tobytes()
-    dofn = PermuteShard(SEALED)
-
-    def draw() -> tuple[int, ...]:
-        ((_, mixed),) = dofn.process((0, [block[: 2 * SEALED], block[2 * SEALED :]]))
-        return tuple(numbers(mixed))
-
-    assert chi_square_of_orders(draw, draws) > FAILURE
-    biased = np.random.default_rng(1).multinomial(draws, law)
-    assert chi_square_p(biased, np.ones(24)) < FAILURE
-
-
-def naive_law() -> np.ndarray:
-    """Return the law of the well-known wrong shuffle, `for i: swap(i, any)`, over the orders of four."""
-    law: Counter[tuple[int, ...]] = Counter()
-    for choices in np.ndindex(4, 4, 4, 4):
-        order = [0, 1, 2, 3]
-        for place, other in enumerate(choices):
-            order[place], order[other] = order[other], order[place]
-        law[tuple(order)] += 1
-    return np.array([law[order] / 256 for order in permutations(range(4))])
-
-
-def test_permuting_keeps_every_record() -> None:
-    block = envelopes(range(999), range(999))["sealed"].tobytes()
-    mixed = numbers(permuted(block, SEALED, SystemWords()))
-    assert sorted(mixed) == list(range(999))
-    assert mixed != list(range(999))
-    assert permuted(b"", SEALED, SystemWords()) == b""
-
-
-def test_over_several_shards_every_order_of_equal_sizes_is_equally_likely() -> None:
-    """Six reports over three shards, 2,000 times 6: shard and place of every report are uniform, whatever its arrival.
-
-    Four chi-square tests at 1e-6 / 4 each: the shard of the first and the last report, and their place in the
-    concatenated output. Power: round robin over shards, which a Reshuffle may do, is rejected.
-    """
-    block = envelopes(range(6), range(6))["sealed"].tobytes()
-    draw, mix = DrawShard(SEALED, 3), PermuteShard(SEALED)
-    shards, places = np.zeros((2, 3), dtype=int), np.zeros((2, 6), dtype=int)
+    made, seen = envelopes(range(6), range(6)), np.zeros((2, 3), dtype=int)
     for _ in range(4000):
-        parts: dict[int, list[bytes]] = {}
-        for half in (block[: 3 * SEALED], block[3 * SEALED :]):
-            for shard, part in draw.process(half):
-                parts.setdefault(shard, []).append(part)
-        place = 0
-        for shard in sorted(parts):
-            ((_, mixed),) = mix.process((shard, parts[shard]))
-            for number in numbers(mixed):
-                if number in (0, 5):
-                    shards[number % 4, shard] += 1
-                    places[number % 4, place] += 1
-                place += 1
-        assert place == 6
-    for observed in (*shards, *places):
-        assert chi_square_p(observed, np.ones(len(observed))) > FAILURE / 4
-    assert chi_square_p(np.array([4000, 0, 0]), np.ones(3)) < FAILURE / 4
+        for shard, block in passed([made[:3], made[3:]], 1, 3, run_keys(SystemWords())).shards.items():
+            for number in {0, 5}.intersection(numbers(block)):
+                seen[number % 4, shard] += 1
+    assert (seen.sum(axis=1) == 4000).all()
+    for observed in seen:
+        assert chi_square_p(observed, np.ones(3)) > FAILURE / 2
+    assert chi_square_p(np.array([4000, 0, 0]), np.ones(3)) < FAILURE / 2
 
 
-# Many places of work: a job this small uses one, so the transform is run with several here.
-
-
-@pytest.mark.parametrize("column", ["sealed", "client_token"])
-def test_records_equal_in_a_span_meet_in_one_partition_and_all_are_used(column: str) -> None:
-    """A partition of seven stays empty for 500 different values with probability below 1e-32."""
-    made = envelopes([index % 500 for index in range(1500)], [index % 500 for index in range(1500)])
-    span = (made.dtype.fields[column][1], made.dtype[column].itemsize)
-    keys = hash_keys(span[1], SystemWords())
-    dofn = PartitionBy(made.itemsize, span, 7, keys)
-    places: dict[bytes, set[int]] = {}
-    received = []
-    for part in np.array_split(made, 4):
-        for place, block in dofn.process(part.tobytes()):
-            for row in np.frombuffer(block, dtype=made.dtype):
-                places.setdefault(row[column], set()).add(place)
-                received.append(int(row["received_ms"]))
-    assert sorted(received) == list(range(1500))
-    assert all(len(found) == 1 for found in places.values())
-    assert set().union(*places.values()) == set(range(7))
-    other = PartitionBy(made.itemsize, span, 7, hash_keys(span[1], SystemWords()))
-    moved = {
-        row[column]: place
-        for place, block in other.process(made.tobytes())
-        for row in np.frombuffer(block, dtype=made.dtype)
-    }
-    assert any({place} != places[key] for key, place in moved.items())
-
-
-@pytest.mark.parametrize("length", [1, 4, 16, 19])
-def test_every_byte_of_a_span_has_a_part_in_its_hash(length: int) -> None:
-    """Records that differ in one byte only meet with probability 2**-32 each, so that none of these does below 1e-5."""
-    keys = hash_keys(length, SystemWords())
-    rows = np.repeat(np.arange(length, dtype=np.uint8)[None], length + 1, axis=0)
-    rows[np.arange(length), np.arange(length)] ^= 0x81
-    assert len(set(span_hash(rows, keys).tolist())) == length + 1
+# On an engine.
 
 
 class Collect(beam.DoFn):
@@ -280,8 +271,10 @@ class Collect(beam.DoFn):
         self.seen.setdefault(self._name, []).append(element)
 
 
-def test_the_whole_transform_over_many_partitions_and_shards() -> None:
-    """200 clients of five reports at cap 2, some uploaded twice, in 16 blocks, 5 places and 3 shards.
+@pytest.mark.parametrize("places", [1, 5, MOST_PLACES])
+@pytest.mark.parametrize("in_files", [False, True], ids=["through the engine", "through files"])
+def test_the_whole_transform_on_beams_embedded_runner(tmp_path: Path, places: int, in_files: bool) -> None:
+    """200 clients of five reports at cap 2, some uploaded twice, in 16 blocks, over one place, five, and all there are.
 
     Every fourth report is sent again by its own client; all the reports of a further client, whose cap would let two
     through, are copies of the only reports of twenty more clients.
@@ -292,18 +285,17 @@ def test_the_whole_transform_over_many_partitions_and_shards() -> None:
     both = np.concatenate([thief, made, made[:1000:4]])
     both = both[np.random.default_rng(4).permutation(len(both))]
     Collect.seen.clear()
-    runner = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
-    with beam.Pipeline(runner=runner, options=PipelineOptions([])) as pipeline:
+    with beam.Pipeline(runner=RUNNER, options=PipelineOptions([])) as pipeline:
         blocks = pipeline | beam.Create([part.tobytes() for part in np.array_split(both, 16)])
-        for name, collection in (blocks | Shuffle(SEALED, cap=2, partitions=5, shards=3)).items():
+        shuffle = Shuffle(SEALED, cap=2, places=places, meet=Meet(str(tmp_path)) if in_files else None)
+        for name, collection in (blocks | shuffle).items():
             _ = collection | name >> beam.ParDo(Collect(name))
     shards = dict(Collect.seen["shards"])
-    assert set(shards) == {0, 1, 2}
+    assert len(shards) == len(Collect.seen["shards"])
+    assert list(shards) == list(range(places))
+    assert any(tmp_path.iterdir()) == in_files
     forwarded = [number for block in shards.values() for number in numbers(block)]
     assert len(set(forwarded)) == len(forwarded)
     expected = {**dict.fromkeys(range(1, 201), 2), **dict.fromkeys(range(1001, 1021), 1)}
     assert Counter(tokens[number] for number in forwarded) == expected
-    totals: Counter[str] = Counter()
-    for reason, number in Collect.seen["counts"]:
-        totals[reason] += number
-    assert totals == {"accepted": 420, "over_cap": 600 + 18, "duplicate": 250 + 2}
+    assert totals(Collect.seen["counts"]) == {"accepted": 420, "over_cap": 600 + 18, "duplicate": 250 + 2}

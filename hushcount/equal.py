@@ -1,0 +1,41 @@
+"""Find equal ciphertexts by their first eight bytes, so that only the few that may be equal are compared whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hushcount.randomness import UInt64Array
+
+
+def first_words(records: np.ndarray[Any, Any]) -> UInt64Array:
+    """Return uint64[n], the first eight bytes of every record of S[n], in any layout."""
+    leading = np.dtype({"names": ["word"], "formats": ["<u8"], "offsets": [0], "itemsize": records.itemsize})
+    return np.ascontiguousarray(records.view(leading)["word"])
+
+
+def recurring(records: np.ndarray[Any, Any]) -> npt.NDArray[np.bool_]:
+    """Return bool[n]: which records have the first eight bytes of another; equal ones always do.
+
+    Args:
+        records: S[n] of at least 8 bytes each, in any layout.
+    """
+    first = first_words(records)
+    order = np.argsort(first)
+    ordered = first[order]
+    equal = ordered[1:] == ordered[:-1]
+    result = np.zeros(len(records), dtype=np.bool_)
+    result[order[1:][equal]] = True
+    result[order[:-1][equal]] = True
+    return result
+
+
+def first_of_equal(records: np.ndarray[Any, Any]) -> npt.NDArray[np.intp]:
+    """Return the ascending indices of one record of every distinct value of S[n]."""
+    stays = ~recurring(records)
+    again = np.flatnonzero(~stays)
+    if len(again):
+        stays[again[np.unique(records[again], return_index=True)[1]]] = True
+    return np.flatnonzero(stays)

@@ -1,0 +1,88 @@
+"""Bring the blocks of a place together: through the engine, or through files where the engine would hold it all in RAM.
+
+Beam's embedded runner keeps what it groups in memory, several times over. There the blocks go to files of the job's
+own hidden directory instead and only their places in these through the engine, so that memory does not depend on the
+number of reports. Engines with a shuffle of their own are given the blocks.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import IO
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+
+_BUFFER = 1 << 20
+
+Extent = tuple[str, int, int]
+"""A block in a file: path, first byte, length."""
+
+
+class Meet(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
+    """(place, block) in, (place, iterable of its blocks) out, to be read once and by the step that follows.
+
+    Args:
+        spill: existing local directory for the blocks, removed with all in it by the caller; None: through the engine.
+    """
+
+    def __init__(self, spill: str | None) -> None:
+        super().__init__()
+        self._spill = spill
+
+    def expand(self, blocks: PCollection) -> PCollection:
+        if self._spill is None:
+            return blocks | "group" >> beam.GroupByKey()
+        return (
+            blocks
+            | "to files" >> beam.ParDo(Spill(self._spill))
+            | "group" >> beam.GroupByKey()
+            | "from files" >> beam.Map(_with_blocks)
+        )
+
+
+class Spill(beam.DoFn):
+    """(place, block) in, (place, where in a file it is) out; a file for each bundle, complete before the bundle is."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+
+    def start_bundle(self) -> None:
+        self._path = os.path.join(self._directory, uuid.uuid4().hex)
+        self._stream: IO[bytes] = open(self._path, "xb", buffering=_BUFFER)  # noqa: SIM115  # finish_bundle closes it
+        self._length = 0
+
+    def process(self, element: tuple[int, bytes]) -> Iterator[tuple[int, Extent]]:
+        place, block = element
+        self._stream.write(block)
+        yield place, (self._path, self._length, len(block))
+        self._length += len(block)
+
+    def finish_bundle(self) -> None:
+        self._stream.close()
+
+
+@dataclass(frozen=True)
+class Spilled:
+    """The blocks of a place, read when they are iterated over."""
+
+    extents: tuple[Extent, ...]
+
+    def __iter__(self) -> Iterator[bytes]:
+        for path, extents in groupby(sorted(self.extents), key=itemgetter(0)):
+            with open(path, "rb", buffering=0) as stream:
+                for _, first, length in extents:
+                    stream.seek(first)
+                    block = stream.read(length)
+                    if len(block) != length:
+                        raise OSError(f"{path} was cut: {len(block)} of {length} bytes at byte {first}; run again")
+                    yield block
+
+
+def _with_blocks(element: tuple[int, Iterable[Extent]]) -> tuple[int, Spilled]:
+    return element[0], Spilled(tuple(element[1]))

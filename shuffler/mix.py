@@ -1,0 +1,78 @@
+"""The permutation: an order of all sealed reports that says nothing of how they came.
+
+The shard of a report is a keyed hash of its ciphertext, under keys drawn for the run, and each shard is put in
+uniformly random order. What leaves is therefore a random function of the set of ciphertexts that stay: its law is the
+same whoever sent them, when, in what order and in which files. `beam.Reshuffle` promises nothing of the kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import numpy.typing as npt
+from apache_beam.pvalue import TaggedOutput
+
+from hushcount.equal import first_of_equal, first_words
+from hushcount.randomness import SystemWords, UInt64Array, Words, permutation
+from hushcount.tags import TAG_BYTES, tags
+
+
+class MixShard(beam.DoFn):
+    """(shard, sealed reports and refused tags) in, (shard, one block of what stays in uniformly random order) out.
+
+    A retried or replayed upload is byte-identical, two honest reports never are. Copies are dropped after the cap, from
+    stripped reports: which of several equal ciphertexts stays makes no difference then, so a replay under another
+    client's token can never take the original's place, whenever it came.
+
+    Dropped: what the cap refused and has counted, and copies, counted as "duplicate" in "counts" and kept nowhere,
+    because a list of the reports that were retried would tell them apart from the others.
+
+    Args:
+        sealed_bytes: length of a sealed report.
+        keys: of the tags of ciphertexts.
+    """
+
+    def __init__(self, sealed_bytes: int, keys: UInt64Array) -> None:
+        self._sealed_bytes = sealed_bytes
+        self._keys = keys
+
+    def process(self, element: tuple[int, Iterable[bytes]], over_cap: Mapping[int, Iterable[bytes]]) -> Iterator[Any]:
+        shard, blocks = element
+        sealed = np.frombuffer(b"".join(blocks), dtype=f"S{self._sealed_bytes}")
+        refused = np.frombuffer(b"".join(over_cap[shard]), dtype=f"S{TAG_BYTES}")
+        if len(refused):
+            sealed = sealed[allowed(sealed, refused, self._keys)]
+        distinct = first_of_equal(sealed)
+        yield shard, sealed[permuted(distinct, SystemWords())].tobytes()
+        yield TaggedOutput("counts", ("accepted", len(distinct)))
+        if len(distinct) < len(sealed):
+            yield TaggedOutput("counts", ("duplicate", len(sealed) - len(distinct)))
+
+
+def allowed(sealed: npt.NDArray[np.bytes_], refused: npt.NDArray[np.bytes_], keys: UInt64Array) -> npt.NDArray[np.intp]:
+    """Return the indices of the reports that stay: of each tag as many as were not refused.
+
+    Args:
+        sealed: S[n].
+        refused: S16[r], a tag as often as a report of it was refused.
+        keys: of the tags.
+    """
+    octets = sealed.view(np.uint8).reshape(len(sealed), sealed.itemsize)
+    tagged = tags(octets, keys).view(f"S{TAG_BYTES}").reshape(-1)
+    stays = np.ones(len(sealed), dtype=np.bool_)
+    named = np.flatnonzero(np.isin(first_words(tagged), first_words(refused)))
+    _, tag = np.unique(np.concatenate([refused, tagged[named]]), return_inverse=True)
+    times = np.bincount(tag[: len(refused)], minlength=tag.max() + 1)
+    tag = tag[len(refused) :]
+    order = np.argsort(tag, kind="stable")
+    copy = np.arange(len(order)) - np.searchsorted(tag[order], tag[order])
+    stays[named[order[copy < times[tag[order]]]]] = False
+    return np.flatnonzero(stays)
+
+
+def permuted(records: npt.NDArray[np.intp], words: Words) -> npt.NDArray[np.intp]:
+    """Return the elements of an array in uniformly random order."""
+    return records[permutation(len(records), words)]

@@ -1,0 +1,57 @@
+"""Part who sent a report from what was sent, as the first thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.pvalue import TaggedOutput
+
+from hushcount.envelopes import TOKEN_BYTES, envelope_dtype
+from hushcount.places import split
+from hushcount.randomness import UInt64Array
+from hushcount.tags import TAG_BYTES, tags
+
+CLAIM = np.dtype([("client_token", f"S{TOKEN_BYTES}"), ("tag", f"S{TAG_BYTES}")])
+"""A claim: that a client sent the ciphertext of this tag. All that the cap has to know."""
+
+
+class Separate(beam.DoFn):
+    """Blocks of envelopes in; (place, sealed reports) out, and (place, claims) to "claims".
+
+    Time and address end here, and from here on no ciphertext is beside a token. Equal ciphertexts go to one place, and
+    so do the claims of one client. Every bundle begins with all places, in order, with nothing in them.
+
+    Args:
+        sealed_bytes: length of a sealed report.
+        places: how many.
+        keys: of the tags of ciphertexts, and of those of client tokens, which only spread the claims.
+    """
+
+    def __init__(self, sealed_bytes: int, places: int, keys: tuple[UInt64Array, UInt64Array]) -> None:
+        self._sealed_bytes = sealed_bytes
+        self._places = places
+        self._keys = keys
+        self._first = True
+
+    def start_bundle(self) -> None:
+        self._first = True
+
+    def process(self, block: bytes) -> Iterator[Any]:
+        if self._first:
+            # Engines may work on places in the order in which these first came, and the times at which shards are
+            # written would tell where the first reports went.
+            yield from ((place, b"") for place in range(self._places))
+            self._first = False
+        envelopes = np.frombuffer(block, dtype=envelope_dtype(self._sealed_bytes))
+        octets = envelopes.view(np.uint8).reshape(len(envelopes), envelopes.itemsize)
+        of_ciphertext = tags(octets[:, -self._sealed_bytes :], self._keys[0])
+        of_client = tags(octets[:, :TOKEN_BYTES], self._keys[1])
+        yield from split(envelopes["sealed"], of_ciphertext, self._places)
+        claims = np.empty(len(envelopes), dtype=CLAIM)
+        claims["client_token"] = envelopes["client_token"]
+        claims["tag"] = of_ciphertext.view(f"S{TAG_BYTES}").reshape(-1)
+        for part in split(claims, of_client, self._places):
+            yield TaggedOutput("claims", part)
