@@ -7,10 +7,14 @@ from typing import Any
 
 import apache_beam as beam
 import numpy as np
+import numpy.typing as npt
 from apache_beam.pvalue import TaggedOutput
 
+from hushcount.fields import Reports
 from hushcount.mechanism import Mechanism
-from hushcount.sealing import available_threads
+from hushcount.outcomes import Outcome
+from hushcount.sealing import Octets
+from hushcount.threads import available_threads, in_chunks
 from keys.private import open_many
 from keys.store import KeyReference
 
@@ -42,19 +46,24 @@ class OpenReports(beam.DoFn):
 
     def process(self, block: bytes) -> Iterator[Any]:
         sealed = np.frombuffer(block, dtype=np.uint8).reshape(-1, self._sealed_bytes)
-        result = open_many(self._keys, sealed, self._threads)
+        parts = in_chunks(self._open, sealed, self._threads)
+        yield np.concatenate([reports for reports, _ in parts])
+        outcomes = np.concatenate([outcome for _, outcome in parts])
+        for outcome, number in enumerate(np.bincount(outcomes, minlength=len(Outcome)).tolist()):
+            reason = Outcome(outcome).name.lower()
+            if number or outcome == Outcome.ACCEPTED:
+                yield TaggedOutput("counts", (reason, number))
+            if number and outcome != Outcome.ACCEPTED:
+                yield TaggedOutput("dead", (reason, sealed[outcomes == outcome].tobytes()))
+
+    def _open(self, sealed: Octets) -> tuple[Reports, npt.NDArray[np.uint8]]:
+        """Return the accepted reports, and the outcome of every row."""
+        result = open_many(self._keys, sealed)
         head = len(self._binding)
         bound = (result.plain[:, :head] == np.frombuffer(self._binding, dtype=np.uint8)).all(axis=1)
         reports, shaped = self._mechanism.unpack(result.plain[:, head:])
-        accepted = result.opened & bound & shaped
-        yield reports[accepted]
-        yield TaggedOutput("counts", ("accepted", int(accepted.sum())))
-        reasons = {
-            "not_opened": ~result.opened,
-            "wrong_campaign": result.opened & ~bound,
-            "malformed": result.opened & bound & ~shaped,
-        }
-        for reason, rows in reasons.items():
-            if rows.any():
-                yield TaggedOutput("dead", (reason, sealed[rows].tobytes()))
-                yield TaggedOutput("counts", (reason, int(rows.sum())))
+        outcomes = np.full(len(sealed), Outcome.ACCEPTED, dtype=np.uint8)
+        outcomes[~shaped] = Outcome.MALFORMED
+        outcomes[~bound] = Outcome.WRONG_CAMPAIGN
+        outcomes[~result.opened] = Outcome.NOT_OPENED
+        return reports[outcomes == Outcome.ACCEPTED], outcomes

@@ -2,21 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
+import numpy.typing as npt
 from apache_beam.pvalue import PCollection
 
 from hushcount.fields import Reports
 from hushcount.mechanism import Mechanism
 from hushcount.randomness import UInt64Array
 from hushcount.responders.base import Counts
+from hushcount.tally import narrowed
 
 _BLOCK_CELLS = 1 << 21
+_WAITING_BYTES = 1 << 23
 
-Accumulator = tuple[int, Counts]
-"""How many reports, and int64[rows of the block, width]."""
+
+@dataclass(eq=False)
+class Sums:
+    """What has been added up so far: an accumulator, changed in place, at most 24 MiB.
+
+    Attributes:
+        reports: how many.
+        counts: int64[rows of the block, width].
+        waiting: reports that are not yet in `counts`, because decoding many at once costs less than a few at a time.
+    """
+
+    reports: int
+    counts: Counts
+    waiting: list[Reports] = field(default_factory=list)
+
+    @property
+    def waiting_bytes(self) -> int:
+        return sum(reports.nbytes for reports in self.waiting)
+
+    def __reduce__(self) -> tuple[Callable[..., Sums], tuple[Any, ...]]:
+        """Travel with narrow integers: most counts of a large sketch are small."""
+        return _widened, (self.reports, narrowed(self.counts), self.waiting)
+
+
+def _widened(reports: int, counts: npt.NDArray[np.signedinteger[Any]], waiting: list[Reports]) -> Sums:
+    return Sums(reports, counts.astype(np.int64, copy=False), waiting)
 
 
 def rows_per_block(mechanism: Mechanism, items: UInt64Array) -> int:
@@ -36,42 +65,55 @@ class SplitRows(beam.DoFn):
         if self._pool is None or self._rows == self._pool:
             yield 0, reports
             return
-        blocks = reports["row"] // self._rows
-        for block in np.unique(blocks):
-            members = reports[blocks == block]
-            members["row"] -= np.uint32(block * self._rows)
-            yield int(block), members
+        blocks = reports["row"] // np.uint32(self._rows)
+        order = np.argsort(blocks, kind="stable")
+        ordered = np.take(reports, order)
+        ordered["row"] %= np.uint32(self._rows)
+        found, starts = np.unique(blocks[order], return_index=True)
+        yield from zip(found.tolist(), np.split(ordered, starts[1:]), strict=True)
 
 
 class TallyFn(beam.CombineFn):
-    """Sums reports to (n, counts). Integers only: any sharding and any order give the identical tally."""
+    """Sums reports. Integers only: any sharding and any order give the identical tally."""
 
     def __init__(self, mechanism: Mechanism, items: UInt64Array) -> None:
         self._mechanism = mechanism
         self._items = items
         self._shape = (rows_per_block(mechanism, items), mechanism.encoder.tally_shape(items)[1])
 
-    def create_accumulator(self) -> Accumulator:
-        return 0, np.zeros(self._shape, dtype=np.int64)
+    def create_accumulator(self) -> Sums:
+        return Sums(0, np.zeros(self._shape, dtype=np.int64))
 
-    def add_input(self, accumulator: Accumulator, reports: Reports) -> Accumulator:
-        added, counts = accumulator
-        self._mechanism.accumulate(counts, reports, self._items)
-        return added + len(reports), counts
+    def add_input(self, sums: Sums, reports: Reports) -> Sums:
+        sums.reports += len(reports)
+        if self._mechanism.encoder.by_item:
+            sums.waiting.append(reports)
+            return self.compact(sums) if sums.waiting_bytes >= _WAITING_BYTES else sums
+        self._mechanism.accumulate(sums.counts, reports, self._items)
+        return sums
 
-    def merge_accumulators(self, accumulators: Iterable[Accumulator]) -> Accumulator:
-        total, counts = self.create_accumulator()
-        for added, part in accumulators:
-            total += added
-            counts += part
-        return total, counts
+    def merge_accumulators(self, accumulators: Iterable[Sums]) -> Sums:
+        total = self.create_accumulator()
+        for sums in accumulators:
+            total.reports += sums.reports
+            total.counts += sums.counts
+            total.waiting += sums.waiting
+            if total.waiting_bytes >= _WAITING_BYTES:
+                self.compact(total)
+        return total
 
-    def extract_output(self, accumulator: Accumulator) -> Accumulator:
-        return accumulator
+    def compact(self, sums: Sums) -> Sums:
+        if sums.waiting:
+            self._mechanism.accumulate(sums.counts, np.concatenate(sums.waiting), self._items)
+            sums.waiting.clear()
+        return sums
+
+    def extract_output(self, sums: Sums) -> Sums:
+        return self.compact(sums)
 
 
 class TallyReports(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """Arrays of well-formed reports in, (block of rows, (number of reports, counts)) out; nothing is dropped.
+    """Arrays of well-formed reports in, (block of rows, Sums) out; nothing is dropped.
 
     Args:
         mechanism: the campaign's.

@@ -2,6 +2,10 @@
 
 Honest clients that hold a value make the same pair, byte for byte, so a bin has one sealed value and nothing is drawn.
 A forged pair, another sealed value under the same hash, is a bin of its own and takes nothing from the honest one.
+
+An honest client seals each report under a fresh ephemeral key, so that no two honest reports are equal. Equal ones are
+copies, which a shuffler could make of one client's report until its value is common enough to be revealed; they count
+once. It cannot make another box of the same content: it would have to open one.
 """
 
 from __future__ import annotations
@@ -11,17 +15,46 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hushcount.equal import first_of_equal, first_words
+from hushcount.tags import TAG_BYTES
+
 
 @dataclass(frozen=True, eq=False)
 class Bins:
     """Counts of a set of bins.
 
     Attributes:
-        pairs: S[b], ascending and distinct, each a hash and a sealed value.
-        counts: int64[b].
+        pairs: S[b], distinct, each a hash and a sealed value.
+        counts: int64[b], how many different reports hold each.
         copies: how many reports were left out of the counts, as copies of others.
     """
 
     pairs: npt.NDArray[np.bytes_]
     counts: npt.NDArray[np.int64]
     copies: int = 0
+
+
+def bins_of(block: bytes, pair_bytes: int) -> Bins:
+    """Count the pairs of records, each the tag of a report and the pair that was in it."""
+    records = np.frombuffer(block, dtype=[("tag", f"S{TAG_BYTES}"), ("pair", f"S{pair_bytes}")])
+    single = records[first_of_equal(records["tag"])]
+    pairs = single["pair"][order_by_pair(single["pair"])]
+    begins = np.flatnonzero(np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)])
+    return Bins(pairs[begins], np.diff(begins, append=len(pairs)).astype(np.int64), len(records) - len(single))
+
+
+def order_by_pair(pairs: npt.NDArray[np.bytes_]) -> npt.NDArray[np.intp]:
+    """Return an order of S[n] in which equal pairs are neighbours.
+
+    By the first eight bytes, of a hash, in which different honest pairs differ. Where forged ones do not, those are
+    ordered by all bytes.
+    """
+    words = first_words(pairs)
+    order = np.argsort(words)
+    ordered, pairs = words[order], pairs[order]
+    mixed = (ordered[1:] == ordered[:-1]) & (pairs[1:] != pairs[:-1])
+    if mixed.any():
+        rows = np.flatnonzero(np.isin(ordered, ordered[1:][mixed]))
+        # Ascending by word as well, so that each run stays in its place.
+        order[rows] = order[rows][np.lexsort((pairs[rows], ordered[rows]))]
+    return order

@@ -1,23 +1,21 @@
-"""Count equal pairs over all reports, copies of a report once: the CombineFn around `boxes`."""
+"""Count equal pairs where they meet, copies of a report once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import apache_beam as beam
+from apache_beam.pvalue import TaggedOutput
 
-from aux_server.bins import Bins
-from aux_server.boxes import Boxes, boxes_of, unite
-
-Accumulator = list[Boxes]
-"""Boxes in parts, each larger than the next: what was added is united with what has about its size, as often as a
-logarithm, instead of with all that there is."""
+from aux_server.bins import bins_of
 
 
-class CountBins(beam.CombineFn):
-    """(partition, blocks of marked pairs) to Bins; memory is a pair a bin and 20 bytes a report.
+class CountBins(beam.DoFn):
+    """(place, blocks of tagged pairs) in, Bins out.
 
-    Copies of a report lie in one partition, because they hold one pair.
+    Copies of a report are in one place, because they hold one pair. They are no longer accepted, as which they were
+    opened, but duplicates: "counts" is told so.
 
     Args:
         pair_bytes: length of a pair, hash and sealed value.
@@ -26,39 +24,9 @@ class CountBins(beam.CombineFn):
     def __init__(self, pair_bytes: int) -> None:
         self._pair_bytes = pair_bytes
 
-    def create_accumulator(self) -> Accumulator:
-        return []
-
-    def add_input(self, accumulator: Accumulator, marked: bytes) -> Accumulator:
-        return _added(accumulator, boxes_of(marked, self._pair_bytes))
-
-    def merge_accumulators(self, accumulators: Iterable[Accumulator]) -> Accumulator:
-        total = self.create_accumulator()
-        for accumulator in accumulators:
-            for part in accumulator:
-                total = _added(total, part)
-        return total
-
-    def extract_output(self, accumulator: Accumulator) -> Bins:
-        total = boxes_of(b"", self._pair_bytes)
-        for part in reversed(accumulator):
-            total = unite(part, total)
-        return total.bins
-
-
-class CountCopies(beam.DoFn):
-    """(partition, Bins) in, counts out: copies are no longer accepted, as which they were opened, but duplicates."""
-
-    def process(self, element: tuple[int, Bins]) -> Iterator[tuple[str, int]]:
-        copies = element[1].copies
-        if copies:
-            yield "accepted", -copies
-            yield "duplicate", copies
-
-
-def _added(accumulator: Accumulator, part: Boxes) -> Accumulator:
-    """Return the accumulator with one part more, united with those before it that are no larger."""
-    accumulator = list(accumulator)
-    while accumulator and len(accumulator[-1].marks) <= len(part.marks):
-        part = unite(accumulator.pop(), part)
-    return [*accumulator, part]
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
+        bins = bins_of(b"".join(element[1]), self._pair_bytes)
+        yield bins
+        if bins.copies:
+            yield TaggedOutput("counts", ("accepted", -bins.copies))
+            yield TaggedOutput("counts", ("duplicate", bins.copies))

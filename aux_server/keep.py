@@ -14,7 +14,7 @@ from hushcount.randomness import SystemWords, Words
 
 
 class Keep(beam.DoFn):
-    """(partition, Bins) in, the pairs of kept bins out.
+    """Bins in, the pairs of kept bins out.
 
     Dropped: bins that are not kept; neither they nor their number leave.
 
@@ -29,8 +29,7 @@ class Keep(beam.DoFn):
     def __init__(self, rule: KeepRule) -> None:
         self._rule = rule
 
-    def process(self, element: tuple[int, Bins]) -> Iterator[bytes]:
-        _, bins = element
+    def process(self, bins: Bins) -> Iterator[bytes]:
         kept = np.ascontiguousarray(bins.pairs[draw_kept(self._rule, bins.counts, SystemWords())])
         for pair in kept.view(np.uint8).reshape(len(kept), kept.itemsize):
             yield pair.tobytes()

@@ -9,30 +9,39 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import TaggedOutput
 
-from aux_server.boxes import mark
-from hushcount.discovery import DiscoveryFormat
-from hushcount.sealing import available_threads
+from hushcount.discovery import HASH_BYTES, DiscoveryFormat
+from hushcount.outcomes import Outcome
+from hushcount.places import split
+from hushcount.randomness import UInt64Array, Words
+from hushcount.sealing import Octets
+from hushcount.tags import TAG_BYTES, tag_keys, tags
+from hushcount.threads import available_threads, in_chunks
 from keys.private import open_many
 from keys.store import KeyReference
 
 
 class OpenPairs(beam.DoFn):
-    """Blocks of sealed discovery reports in, (partition, block of marked pairs) out; a pair is hash and sealed value.
+    """Blocks of sealed discovery reports in, (place, block of tagged pairs) out; a pair is hash and sealed value.
 
-    Before each pair goes the mark of the report that it was in, by which copies of the report are known.
+    Before each pair goes the tag of the report that it was in, by which copies of the report are known. Equal pairs go
+    to one place.
 
     Dropped, to "dead" as (reason, sealed reports) and counted in "counts": not_opened, wrong_campaign.
 
     Args:
         key: reference to the auxiliary server's private key, opened in `setup`.
         form: the layout of the campaign's discovery reports.
-        partitions: over how many places the bins are spread, by their hash.
+        places: over how many places the bins are spread.
+        keys: of the tags of reports, and of those of hashes, which only spread the pairs.
     """
 
-    def __init__(self, key: KeyReference, form: DiscoveryFormat, partitions: int) -> None:
+    def __init__(
+        self, key: KeyReference, form: DiscoveryFormat, places: int, keys: tuple[UInt64Array, UInt64Array]
+    ) -> None:
         self._reference = key
         self._form = form
-        self._partitions = partitions
+        self._places = places
+        self._tag_keys = keys
 
     def setup(self) -> None:
         self._keys = (self._reference.read(),)
@@ -40,20 +49,34 @@ class OpenPairs(beam.DoFn):
 
     def process(self, block: bytes) -> Iterator[Any]:
         sealed = np.frombuffer(block, dtype=np.uint8).reshape(-1, self._form.sealed_bytes)
-        result = open_many(self._keys, sealed, self._threads)
-        binding = np.frombuffer(self._form.binding, dtype=np.uint8)
-        bound = (result.plain[:, : len(binding)] == binding).all(axis=1)
-        accepted = result.opened & bound
-        pairs = result.plain[accepted, len(binding) :]
-        marked = np.concatenate([mark(sealed[accepted]), pairs], axis=1)
-        # A keyed hash is uniform, but a sender may choose any: skew costs time, never correctness.
-        places = pairs[:, 0].astype(np.uint32) * 256 + pairs[:, 1]
-        for place in range(self._partitions):
-            members = marked[places % self._partitions == place]
-            if len(members):
-                yield place, members.tobytes()
-        yield TaggedOutput("counts", ("accepted", int(accepted.sum())))
-        for reason, rows in (("not_opened", ~result.opened), ("wrong_campaign", result.opened & ~bound)):
-            if rows.any():
-                yield TaggedOutput("dead", (reason, sealed[rows].tobytes()))
-                yield TaggedOutput("counts", (reason, int(rows.sum())))
+        parts = in_chunks(self._open, sealed, self._threads)
+        tagged = np.concatenate([tagged for tagged, _ in parts])
+        outcomes = np.concatenate([outcome for _, outcome in parts])
+        hashes = tagged[:, TAG_BYTES : TAG_BYTES + HASH_BYTES]
+        records = tagged.view(f"V{tagged.shape[1]}").reshape(-1)
+        yield from split(records, tags(hashes, self._tag_keys[1]), self._places)
+        for outcome, number in enumerate(np.bincount(outcomes, minlength=len(Outcome)).tolist()):
+            reason = Outcome(outcome).name.lower()
+            if number or outcome == Outcome.ACCEPTED:
+                yield TaggedOutput("counts", (reason, number))
+            if number and outcome != Outcome.ACCEPTED:
+                yield TaggedOutput("dead", (reason, sealed[outcomes == outcome].tobytes()))
+
+    def _open(self, sealed: Octets) -> tuple[Octets, Octets]:
+        """Return the tagged pairs of the accepted reports, and the outcome of every row."""
+        result = open_many(self._keys, sealed)
+        head = len(self._form.binding)
+        bound = (result.plain[:, :head] == np.frombuffer(self._form.binding, dtype=np.uint8)).all(axis=1)
+        outcomes = np.full(len(sealed), Outcome.ACCEPTED, dtype=np.uint8)
+        outcomes[~bound] = Outcome.WRONG_CAMPAIGN
+        outcomes[~result.opened] = Outcome.NOT_OPENED
+        good = outcomes == Outcome.ACCEPTED
+        tagged = np.empty((int(good.sum()), TAG_BYTES + self._form.pair_bytes), dtype=np.uint8)
+        tagged[:, :TAG_BYTES] = tags(sealed[good], self._tag_keys[0]).view(np.uint8)
+        tagged[:, TAG_BYTES:] = result.plain[good, head:]
+        return tagged, outcomes
+
+
+def pair_keys(form: DiscoveryFormat, words: Words) -> tuple[UInt64Array, UInt64Array]:
+    """Draw the keys of a job's tags."""
+    return tag_keys(form.sealed_bytes, words), tag_keys(HASH_BYTES, words)

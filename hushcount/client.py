@@ -16,7 +16,8 @@ from hushcount.errors import UsageError
 from hushcount.memory import KEY_BYTES, Memory
 from hushcount.public_keys import valid_key
 from hushcount.randomness import SystemWords, UInt64Array
-from hushcount.sealing import Octets, Sealer, in_chunks
+from hushcount.sealing import Octets, Sealer
+from hushcount.threads import in_chunks
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from nacl.bindings import (
     crypto_box,
     crypto_box_NONCEBYTES,
@@ -19,7 +14,10 @@ from nacl.bindings import (
     crypto_box_seed_keypair,
 )
 
-Octets = npt.NDArray[np.uint8]
+from hushcount.sodium import Octets, seal_rows
+from hushcount.threads import in_chunks
+
+__all__ = ["SEAL_BYTES", "Octets", "Sealer"]
 SEAL_BYTES: int = crypto_box_SEALBYTES
 """How much longer a sealed box is than what it holds: 48."""
 
@@ -64,28 +62,4 @@ class Sealer:
 
     def seal_many(self, plain: Octets, threads: int = 1) -> Octets:
         """Seal every row of uint8[n, L] by itself: uint8[n, L + SEAL_BYTES], on so many threads."""
-        length = plain.shape[1] + SEAL_BYTES
-
-        def chunk(rows: Octets) -> Octets:
-            sealed = b"".join(crypto_box_seal(row.tobytes(), self.public_key) for row in rows)
-            return np.frombuffer(sealed, dtype=np.uint8).reshape(len(rows), length)
-
-        return np.concatenate(in_chunks(chunk, plain, threads)) if len(plain) else np.zeros((0, length), np.uint8)
-
-
-S = TypeVar("S", Octets, "list[str | None]")
-T = TypeVar("T")
-
-
-def in_chunks(work: Callable[[S], T], rows: S, threads: int) -> list[T]:
-    """Call `work` on consecutive chunks of an array or list, in order, on so many threads; libsodium frees the GIL."""
-    if threads <= 1 or len(rows) < 2 * threads:
-        return [work(rows)]
-    step = -(-len(rows) // threads)
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, [rows[start : start + step] for start in range(0, len(rows), step)]))
-
-
-def available_threads() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return np.concatenate(in_chunks(lambda rows: seal_rows(rows, self.public_key), plain, threads))

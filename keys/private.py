@@ -11,7 +11,8 @@ from nacl.bindings import crypto_box_keypair, crypto_box_seal_open, crypto_scala
 from nacl.exceptions import CryptoError
 
 from hushcount.public_keys import key_id
-from hushcount.sealing import SEAL_BYTES, Octets, in_chunks
+from hushcount.sodium import Octets, open_rows
+from hushcount.threads import in_chunks
 
 Role = Literal["analyzer", "aux_server"]
 ROLES: tuple[Role, ...] = ("analyzer", "aux_server")
@@ -67,6 +68,10 @@ class PrivateKey:
             return None
         return plain
 
+    def open_rows(self, sealed: Octets) -> Opened:
+        """Open every row of uint8[n, L + SEAL_BYTES]."""
+        return Opened(*open_rows(sealed, self.public_key, self.__secret))
+
 
 @dataclass(frozen=True, eq=False)
 class Opened:
@@ -83,19 +88,14 @@ class Opened:
 
 def open_many(keys: tuple[PrivateKey, ...], sealed: Octets, threads: int = 1) -> Opened:
     """Open every row of uint8[n, L + SEAL_BYTES] with the first key that fits, on so many threads."""
-    length = sealed.shape[1] - SEAL_BYTES
 
     def chunk(rows: Octets) -> Opened:
-        plain = np.zeros((len(rows), length), dtype=np.uint8)
-        good = np.zeros(len(rows), dtype=np.bool_)
-        for index, row in enumerate(rows):
-            box = row.tobytes()
-            for key in keys:
-                found = key.open(box)
-                if found is not None:
-                    plain[index], good[index] = np.frombuffer(found, dtype=np.uint8), True
-                    break
-        return Opened(plain, good)
+        found = keys[0].open_rows(rows)
+        for key in keys[1:]:
+            rest = np.flatnonzero(~found.opened)
+            more = key.open_rows(rows[rest])
+            found.plain[rest], found.opened[rest] = more.plain, more.opened
+        return found
 
     parts = in_chunks(chunk, sealed, threads)
     return Opened(np.concatenate([part.plain for part in parts]), np.concatenate([part.opened for part in parts]))

@@ -11,12 +11,13 @@ import apache_beam as beam
 from rich.console import Console
 
 from analyzer.reveal import Reveal
-from aux_server.count_bins import CountBins, CountCopies
+from aux_server.count_bins import CountBins
 from aux_server.keep import Keep
-from aux_server.open_pairs import OpenPairs
+from aux_server.open_pairs import OpenPairs, pair_keys
 from hushcount.blocks import Kind
 from hushcount.campaign import Campaign
 from hushcount.errors import UsageError
+from hushcount.places import MOST_PLACES
 from hushcount.randomness import SystemWords, permutation
 from keys.store import KeyReference, require_campaign_key
 from pipelines import results, storage
@@ -32,6 +33,7 @@ from pipelines.block_io import (
 )
 from pipelines.counting import WriteCounts, take_counts
 from pipelines.ledger import Charging, charging
+from pipelines.meet import Meet
 from pipelines.progress import bar
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY, require_free, staged
@@ -40,7 +42,7 @@ from pipelines.summary import StreamCounts, Summary, make_summary
 from pipelines.upstream import check_complete, read_upstream
 
 Party = Literal["both", "aux-server", "analyzer"]
-_PARTITION_RECORDS = 1 << 20
+_PLACE_RECORDS = 1 << 17
 _BINS = "bins"
 
 
@@ -117,8 +119,10 @@ def _release(
     total = total_records(files)
     with ExitStack() as stack:
         progress = stack.enter_context(bar(console, "discover", total, directory))
+        # Outside the pipeline, which runs when its block ends.
+        spill = stack.enter_context(engine.spill(directory))
         pipeline = stack.enter_context(engine.pipeline("discover"))
-        _release_graph(pipeline, campaign, key, files, directory, progress)
+        _release_graph(pipeline, campaign, key, files, directory, spill, progress)
     counts = _counts(directory)
     storage.make_directory(storage.join(directory, _BINS))
     charge.fix_draw(storage.join(directory, _BINS))
@@ -134,18 +138,22 @@ def _release_graph(
     key: KeyReference,
     files: list[BlockFile],
     directory: str,
+    spill: str | None,
     progress: str | None,
 ) -> None:
     form, rule = campaign.discovery_format, campaign.require_keep_rule()
-    partitions = max(1, -(-total_records(files) // _PARTITION_RECORDS))
+    places = min(MOST_PLACES, max(1, -(-total_records(files) // _PLACE_RECORDS)))
     read = pipeline | "read" >> ReadBlocks(files, campaign.fingerprint, form.sealed_bytes, 0, progress)
-    opened = read["blocks"] | "open" >> beam.ParDo(OpenPairs(key, form, partitions)).with_outputs(
-        "counts", "dead", main="pairs"
+    opened = read["blocks"] | "open" >> beam.ParDo(
+        OpenPairs(key, form, places, pair_keys(form, SystemWords()))
+    ).with_outputs("counts", "dead", main="pairs")
+    counted = (
+        opened.pairs
+        | "equal pairs meet" >> Meet(spill)
+        | "count bins" >> beam.ParDo(CountBins(form.pair_bytes)).with_outputs("counts", main="bins")
     )
-    bins = opened.pairs | "count bins" >> beam.CombinePerKey(CountBins(form.pair_bytes))
-    copies = bins | "count copies" >> beam.ParDo(CountCopies())
     (
-        bins
+        counted.bins
         | "keep" >> beam.ParDo(Keep(rule))
         # The draw is made once: what comes after may be retried, the draw before this checkpoint may not.
         | "drawn once" >> beam.Reshuffle()
@@ -155,7 +163,7 @@ def _release_graph(
         | "write released" >> WriteShards(storage.join(directory, _BINS), Kind.RELEASED, campaign, form.pair_bytes, 1)
     )
     (
-        (read["counts"], opened.counts, copies)
+        (read["counts"], opened.counts, counted.counts)
         | "all counts" >> beam.Flatten()
         | "label" >> beam.Map(label, "discovery")
         | "counts" >> WriteCounts(directory)

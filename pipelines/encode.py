@@ -21,7 +21,8 @@ from hushcount.dictionary import read_lines
 from hushcount.envelopes import TOKEN_BYTES, client_token, envelope_dtype
 from hushcount.errors import UsageError
 from hushcount.randomness import SystemWords
-from hushcount.sealing import Octets, available_threads
+from hushcount.sealing import Octets
+from hushcount.threads import available_threads
 from pipelines import storage
 from pipelines.block_io import WriteShards
 from pipelines.counting import WriteCounts, take_counts

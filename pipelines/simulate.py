@@ -18,9 +18,9 @@ from hushcount.errors import UsageError
 from hushcount.mechanism import Mechanism
 from hushcount.parameters import Parameters, Value
 from hushcount.planning import Objective
-from hushcount.sealing import available_threads
 from hushcount.simulation import Losses, Population, fresh_functions, gather, simulate
 from hushcount.systems import build, plan, system
+from hushcount.threads import available_threads
 from pipelines import storage
 
 MOST_VALUES = 10**9

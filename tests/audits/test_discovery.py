@@ -118,7 +118,7 @@ CANARIES = 60_000
 def canaries_kept(rule: KeepRule) -> int:
     """Return how many of the canaries the auxiliary server's own step releases."""
     pairs = np.arange(1, CANARIES + 1, dtype=">u8").view("S8")
-    released = list(Keep(rule).process((0, Bins(pairs, np.ones(CANARIES, dtype=np.int64)))))
+    released = list(Keep(rule).process(Bins(pairs, np.ones(CANARIES, dtype=np.int64))))
     assert len(set(released)) == len(released)
     return len(released)
 

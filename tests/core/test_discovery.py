@@ -12,7 +12,7 @@ from hushcount.discovery import HASH_BYTES, DiscoveryFormat
 from hushcount.errors import UsageError
 from hushcount.sealing import SEAL_BYTES, Sealer
 from keys.private import PrivateKey
-from tests.support.bins import bins_of
+from tests.support.bins import bins_of_pairs
 
 KEY = PrivateKey(bytes(range(32)))
 FORM = DiscoveryFormat(b"campaign binding", b"k" * 32, max_value_bytes=24)
@@ -67,11 +67,11 @@ def test_planted_reports_do_not_show_whether_another_client_holds_the_value() ->
     With a fresh box for each client it does, with probability about 1/(r+1), whatever epsilon and delta say.
     """
     planted = [pair("x")] * 40
-    alone = bins_of(b"".join(planted), len(pair("x")))
-    joined = bins_of(b"".join([*planted, pair("x")]), len(pair("x")))
+    alone = bins_of_pairs(b"".join(planted), len(pair("x")))
+    joined = bins_of_pairs(b"".join([*planted, pair("x")]), len(pair("x")))
     assert alone.pairs.tobytes() == joined.pairs.tobytes() == pair("x")
     fresh = [FORM.hash("x") + SEALER.seal(FORM.binding + FORM.pad("x")) for _ in range(3)]
-    assert len(bins_of(b"".join(fresh), len(fresh[0])).pairs) == 3  # what the attack would see
+    assert len(bins_of_pairs(b"".join(fresh), len(fresh[0])).pairs) == 3  # what the attack would see
 
 
 def test_honest_pairs_are_revealed() -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from analyzer.reveal import reveal
-from aux_server.boxes import MARK_BYTES, boxes_of
 from aux_server.keep import draw_kept
 from hushcount.discovery import HASH_BYTES
 from hushcount.influence import influence
@@ -19,6 +18,7 @@ from tests.core.test_discovery import FORM, KEY, SEALER, pair
 from tests.core.test_influence import counted
 from tests.mechanisms.cases import CASES, Case
 from tests.support.attack import forged, forged_against
+from tests.support.bins import bins_of_pairs
 from tests.support.words import SeededWords
 
 HONEST, FORGED = 300, 40
@@ -79,8 +79,7 @@ CERTAIN = len(RULE.optimal_thresholds) - 1
 
 def released(pairs: list[bytes]) -> list[tuple[str, str | None]]:
     """Return what the analyzer makes of each bin that is kept of these pairs, each pair in a box of its own."""
-    marked = b"".join(number.to_bytes(MARK_BYTES, "big") + each for number, each in enumerate(pairs))
-    bins = boxes_of(marked, len(pairs[0])).bins
+    bins = bins_of_pairs(b"".join(pairs), len(pairs[0]))
     assert bins.counts.sum() == len(pairs)
     kept = np.ascontiguousarray(bins.pairs[draw_kept(RULE, bins.counts, SystemWords())])
     return [reveal(KEY, FORM, row.tobytes()) for row in kept.view(np.uint8).reshape(len(kept), len(pairs[0]))]

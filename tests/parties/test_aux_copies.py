@@ -13,20 +13,22 @@ from apache_beam.transforms.util import Reshuffle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aux_server.bins import Bins
-from aux_server.boxes import MARK_BYTES, Boxes, boxes_of, mark, unite
-from aux_server.count_bins import CountBins, CountCopies
+from aux_server.bins import Bins, bins_of, order_by_pair
+from aux_server.count_bins import CountBins
 from aux_server.keep import Keep
-from aux_server.open_pairs import OpenPairs
+from aux_server.open_pairs import OpenPairs, pair_keys
 from hushcount.campaign import Campaign
 from hushcount.client import Client
+from hushcount.randomness import SystemWords
 from hushcount.sealing import Octets
+from hushcount.tags import TAG_BYTES, tag_keys, tags
 from keys.store import KeyReference
 from pipelines.discover import _release_graph
+from pipelines.meet import Meet
 from pipelines.runner import Engine
 from tests.parties.test_campaign_file import WORDS, data
 
-PAIR = 5
+PAIR = 12
 VICTIM = "victim's value"
 
 
@@ -60,7 +62,7 @@ class Write(beam.DoFn):
 
 
 def release(
-    campaign: Campaign, key: KeyReference, blocks: list[Octets], partitions: int = 3
+    campaign: Campaign, key: KeyReference, blocks: list[Octets], places: int = 3, spill: str | None = None
 ) -> tuple[dict[str, int], list[bytes]]:
     """Return the summed counts and the kept pairs of one run over these blocks."""
     out = Path(key.directory) / "out"
@@ -70,18 +72,21 @@ def release(
         opened = (
             pipeline
             | beam.Create([block.tobytes() for block in blocks])
-            | beam.ParDo(OpenPairs(key, form, partitions)).with_outputs("counts", "dead", main="pairs")
+            | beam.ParDo(OpenPairs(key, form, places, pair_keys(form, SystemWords()))).with_outputs(
+                "counts", "dead", main="pairs"
+            )
         )
-        bins = opened.pairs | beam.CombinePerKey(CountBins(form.pair_bytes))
-        copies = bins | beam.ParDo(CountCopies())
+        counted = (
+            opened.pairs | Meet(spill) | beam.ParDo(CountBins(form.pair_bytes)).with_outputs("counts", main="bins")
+        )
         (
-            (opened.counts, copies)
+            (opened.counts, counted.counts)
             | beam.Flatten()
             | beam.CombinePerKey(sum)
             | beam.combiners.ToDict()
             | "w" >> beam.ParDo(Write(out, "counts"))
         )
-        bins | beam.ParDo(Keep(campaign.require_keep_rule())) | "v" >> beam.ParDo(Write(out, "kept"))
+        counted.bins | beam.ParDo(Keep(campaign.require_keep_rule())) | "v" >> beam.ParDo(Write(out, "kept"))
     (counts,) = (eval(path.read_text()) for path in out.glob("counts-*"))  # noqa: S307
     return counts, [eval(path.read_text()) for path in out.glob("kept-*")]  # noqa: S307
 
@@ -91,14 +96,18 @@ def certain(campaign: Campaign) -> int:
     return len(campaign.require_keep_rule().optimal_thresholds) - 1
 
 
-def test_one_report_copied_a_thousand_times_reveals_nothing(campaign: Campaign, key: KeyReference) -> None:
+@pytest.mark.parametrize("by_files", [False, True], ids=["through the engine", "through files"])
+def test_one_report_copied_a_thousand_times_reveals_nothing(
+    campaign: Campaign, key: KeyReference, by_files: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """Kept with the probability of a single report, delta/4 = 2.5e-7 at most: fails no more often."""
     single = Client(campaign, WORDS).discovery_reports([VICTIM])
     assert campaign.require_keep_rule().keep_probability(1) <= 2.5e-7
     assert certain(campaign) < 1000
     # In one block and over many, because a copy may come anywhere.
     blocks = [np.repeat(single, 400, axis=0), *[single] * 100, np.repeat(single, 500, axis=0)]
-    counts, kept = release(campaign, key, blocks)
+    spill = str(tmp_path_factory.mktemp("spill")) if by_files else None
+    counts, kept = release(campaign, key, blocks, spill=spill)
     assert counts == {"accepted": 1, "duplicate": 999}
     assert kept == []
 
@@ -115,30 +124,32 @@ def test_as_many_reports_of_clients_of_their_own_do_reveal(campaign: Campaign, k
 
 
 def test_honest_reports_of_one_value_are_never_equal(campaign: Campaign) -> None:
-    """300 boxes of the same pair have 300 marks: equal ones would be a broken generator."""
+    """300 boxes of the same pair have 300 tags: equal ones would be a broken generator."""
     sealed = Client(campaign, WORDS).discovery_reports([VICTIM] * 300)
-    assert len({row.tobytes() for row in mark(sealed)}) == 300
+    assert len({row.tobytes() for row in tags(sealed, tag_keys(sealed.shape[1], SystemWords()))}) == 300
 
 
-def test_a_box_that_differs_in_one_bit_has_another_mark_and_does_not_open(
-    campaign: Campaign, key: KeyReference
-) -> None:
+def test_a_box_that_differs_in_one_bit_has_another_tag_and_does_not_open(campaign: Campaign, key: KeyReference) -> None:
     """A box cannot be altered so that it counts again: of all its bits, each one flipped."""
     (sealed,) = Client(campaign, WORDS).discovery_reports([VICTIM])
     bits = np.unpackbits(sealed)
     altered = np.packbits(bits ^ np.eye(len(bits), dtype=np.uint8), axis=1)
     counts, _ = release(campaign, key, [np.concatenate([sealed[None], altered])])
     assert counts == {"accepted": 1, "not_opened": len(bits)}
-    assert len({row.tobytes() for row in mark(altered)} | {mark(sealed[None]).tobytes()}) == len(bits) + 1
+    tagged = tags(np.concatenate([sealed[None], altered]), tag_keys(len(sealed), SystemWords()))
+    assert len({row.tobytes() for row in tagged}) == len(bits) + 1
 
 
-# Boxes: sets of marks by bin, whatever the order and the grouping.
+# Bins of tagged pairs, whatever the order and the blocks.
 
 
 def record(number: int) -> bytes:
-    """A mark and its pair: what is marked alike holds one pair. Some end in zeros, which byte strings like to drop."""
-    name = bytes([number % 3 * 127, number % 4])
-    return bytes([number, 0]).ljust(MARK_BYTES, b"\0" if number % 2 else b"\xff") + name.ljust(PAIR, b"\0")
+    """A tag and its pair: what is tagged alike holds one pair. Some end in zeros, which byte strings like to drop.
+
+    Pairs of one number modulo 3 share their first eight bytes, as a forger's might with an honest one's.
+    """
+    name = bytes([number % 3 * 127]).ljust(8, b"\7") + bytes([number % 4])
+    return bytes([number, 0]).ljust(TAG_BYTES, b"\0" if number % 2 else b"\xff") + name.ljust(PAIR, b"\0")
 
 
 def block(numbers: list[int]) -> bytes:
@@ -147,74 +158,32 @@ def block(numbers: list[int]) -> bytes:
 
 def counted(bins: Bins) -> dict[bytes, int]:
     rows = np.ascontiguousarray(bins.pairs).view(np.uint8).reshape(-1, PAIR)
+    assert len({row.tobytes() for row in rows}) == len(rows)
     return {row.tobytes(): int(count) for row, count in zip(rows, bins.counts, strict=True)}
 
 
-def plain(blocks: list[list[int]]) -> dict[bytes, int]:
+@given(blocks=st.lists(st.lists(st.integers(0, 40), max_size=25), max_size=8))
+@settings(deadline=None)
+def test_bins_are_a_set_of_boxes_counted_by_pair(blocks: list[list[int]]) -> None:
+    bins = bins_of(b"".join(map(block, blocks)), PAIR)
     distinct = {record(number) for numbers in blocks for number in numbers}
-    return dict(Counter(each[MARK_BYTES:] for each in distinct))
+    assert counted(bins) == Counter(each[TAG_BYTES:] for each in distinct)
+    assert bins.copies == sum(map(len, blocks)) - len(distinct)
+    assert bins.counts.dtype == np.int64
 
 
-def same(one: Boxes, other: Boxes) -> bool:
-    arrays = ((one.pairs, other.pairs), (one.marks, other.marks), (one.owners, other.owners))
-    return one.copies == other.copies and all(np.array_equal(left, right) for left, right in arrays)
-
-
-numbers = st.lists(st.lists(st.integers(0, 40), max_size=25), min_size=3, max_size=8)
-
-
-@given(blocks=numbers)
-@settings(deadline=None)
-def test_uniting_is_a_set_of_boxes_counted_by_pair(blocks: list[list[int]]) -> None:
-    parts = [boxes_of(block(each), PAIR) for each in blocks]
-    total = boxes_of(b"", PAIR)
-    for part in parts:
-        total = unite(total, part)
-    assert counted(total.bins) == plain(blocks)
-    assert total.copies == sum(map(len, blocks)) - len(total.marks)
-    assert total.bins.counts.dtype == np.int64
-    one, two, three = parts[:3]
-    assert same(unite(one, two), unite(two, one))
-    assert same(unite(unite(one, two), three), unite(one, unite(two, three)))
-    assert same(unite(one, boxes_of(b"", PAIR)), one)
-
-
-@given(blocks=numbers, cut=st.integers(0, 8))
-@settings(deadline=None)
-def test_any_grouping_of_the_combiner_gives_the_same_bins(blocks: list[list[int]], cut: int) -> None:
-    combine = CountBins(PAIR)
-    accumulators = []
-    for part in (blocks[:cut], blocks[cut:]):
-        accumulator = combine.create_accumulator()
-        for each in part:
-            accumulator = combine.add_input(accumulator, block(each))
-        accumulators.append(accumulator)
-    before = [[boxes.marks.copy() for boxes in each] for each in accumulators]
-    bins = combine.extract_output(combine.merge_accumulators(accumulators))
-    assert counted(bins) == plain(blocks)
-    assert bins.copies == sum(map(len, blocks)) - int(bins.counts.sum())
-    for each, copies in zip(accumulators, before, strict=True):
-        assert all(np.array_equal(boxes.marks, old) for boxes, old in zip(each, copies, strict=True))
-
-
-def test_memory_is_a_pair_a_bin_and_twenty_bytes_a_report() -> None:
-    """20,000 reports in 12 bins, each sent three times: nothing more is held, in at most a logarithm of parts."""
-    combine, length = CountBins(200), 20_000
-    accumulator = combine.create_accumulator()
-    marks = np.arange(length, dtype=">u8")
-    for _ in range(3):
-        for part in np.split(marks, 50):
-            rows = np.zeros((len(part), MARK_BYTES + 200), dtype=np.uint8)
-            rows[:, :8] = part.view(np.uint8).reshape(-1, 8)
-            rows[:, MARK_BYTES] = part % 12 + 1
-            accumulator = combine.add_input(accumulator, rows.tobytes())
-            assert len(accumulator) <= 10
-    total = combine.merge_accumulators([accumulator])
-    boxes = [each for each in total if len(each.marks) == length]
-    assert [each.pairs.nbytes + each.marks.nbytes + each.owners.nbytes for each in boxes] == [12 * 200 + 20 * length]
-    bins = combine.extract_output(total)
-    assert bins.copies == 2 * length
-    assert bins.counts.sum() == length
+def test_forged_pairs_that_share_eight_bytes_are_kept_apart_among_honest_ones() -> None:
+    """The order by eight bytes alone would mix them; every run of equal pairs is whole, and in one piece."""
+    generator = np.random.default_rng(3)
+    honest = generator.integers(0, 256, (200, 40), dtype=np.uint8)
+    forged = honest[generator.integers(0, 200, 400)]
+    forged[:, 8:] = generator.integers(0, 2, (400, 1), dtype=np.uint8)
+    rows = np.concatenate([honest, honest, forged])[generator.permutation(800)]
+    pairs = np.ascontiguousarray(rows).view("S40").reshape(-1)
+    ordered = pairs[order_by_pair(pairs)]
+    runs = 1 + int((ordered[1:] != ordered[:-1]).sum())
+    assert runs == len({row.tobytes() for row in rows})
+    assert sorted(ordered.tolist()) == sorted(pairs.tolist())
 
 
 # The checkpoint.
@@ -223,7 +192,7 @@ def test_memory_is_a_pair_a_bin_and_twenty_bytes_a_report() -> None:
 def test_the_draw_has_one_consumer_and_that_is_a_checkpoint(campaign: Campaign, key: KeyReference) -> None:
     """In the graph that hushcount discover runs: what follows may run twice, and never sees two draws."""
     pipeline = beam.Pipeline()
-    _release_graph(pipeline, campaign, key, [], key.directory, None)
+    _release_graph(pipeline, campaign, key, [], key.directory, None, None)
     consumers: dict[str, list[str]] = {}
     steps = pipeline.to_runner_api().components.transforms
     for step in steps.values():

@@ -77,7 +77,7 @@ def test_a_key_refuses_to_be_copied_or_taken_apart(key: PrivateKey) -> None:
     with pytest.raises(AttributeError):
         key.secret = b""  # type: ignore[attr-defined]
     public = [name for name in dir(key) if not name.startswith("_")]
-    assert public == ["generate", "id", "open", "public_key", "secret_for_storage"]
+    assert public == ["generate", "id", "open", "open_rows", "public_key", "secret_for_storage"]
 
 
 def test_keys_are_not_compared_by_what_they_hold(key: PrivateKey) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from aux_server.bins import Bins
-from aux_server.boxes import MARK_BYTES, boxes_of
+from aux_server import bins
+from hushcount.tags import TAG_BYTES
 
 
-def bins_of(pairs: bytes, pair_bytes: int) -> Bins:
+def bins_of_pairs(pairs: bytes, pair_bytes: int) -> bins.Bins:
     """Count the equal pairs of a block, each in a box of its own."""
     starts = range(0, len(pairs), pair_bytes)
-    marked = (start.to_bytes(MARK_BYTES, "big") + pairs[start : start + pair_bytes] for start in starts)
-    return boxes_of(b"".join(marked), pair_bytes).bins
+    tagged = (start.to_bytes(TAG_BYTES, "big") + pairs[start : start + pair_bytes] for start in starts)
+    return bins.bins_of(b"".join(tagged), pair_bytes)
