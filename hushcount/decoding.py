@@ -17,6 +17,7 @@ from hushcount import field61
 from hushcount.kernels.progressions import Progressions
 from hushcount.randomness import UInt64Array
 from hushcount.responders.base import Counts, Responder, RunResponder
+from hushcount.threads import available_threads
 
 if TYPE_CHECKING:
     from hushcount.encoders.affine import Affine
@@ -35,6 +36,8 @@ _CANDIDATE_WINDOW = ((1 << 16, 0.053), (1 << 31, 0.105), (field61.PRIME, 0.50))
 _CANDIDATE_BUCKET = ((1 << 31, 0.21), (field61.PRIME, 0.65))
 _CANDIDATE_REPORT = 30.0
 _DEFINITION = 30.0
+_WORTH_A_THREAD = 0.01
+"""Seconds."""
 
 
 @dataclass(frozen=True)
@@ -127,8 +130,15 @@ def affine_cost(encoder: Affine, responder: Responder, reports: int, items: int)
     return DecodeCost(cost.way, calls * cost.operations, calls * cost.seconds)
 
 
-def decode(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
-    """Add to int64[c] how many progressions hold each of uint64[c] items, by the cheapest way."""
+def decode(counts: Counts, progressions: Progressions, items: UInt64Array, threads: int | None = None) -> None:
+    """Add to int64[c] how many progressions hold each of uint64[c] items, by the cheapest way.
+
+    Args:
+        counts: changed in place.
+        progressions: of one stride.
+        items: below P.
+        threads: over how many the work is spread; None: over all cores, where it is enough to be worth it.
+    """
     if not (len(items) and len(progressions.slopes)):
         return
     # Imported here: clients encode without numba, only servers decode.
@@ -137,8 +147,9 @@ def decode(counts: Counts, progressions: Progressions, items: UInt64Array) -> No
     from hushcount.kernels.walk import walk
 
     length = float(progressions.lengths.mean())
-    load = DecodeLoad(len(progressions.slopes), progressions.prime, length, len(items), progressions.stride)
-    {"candidates": candidates, "group": group, "walk": walk}[cheapest(load).way](counts, progressions, items)
+    cost = cheapest(DecodeLoad(len(progressions.slopes), progressions.prime, length, len(items), progressions.stride))
+    threads = threads or max(1, min(available_threads(), int(cost.seconds / _WORTH_A_THREAD)))
+    {"candidates": candidates, "group": group, "walk": walk}[cost.way](counts, progressions, items, threads)
 
 
 def _distinct_slopes(load: DecodeLoad) -> float:

@@ -63,15 +63,13 @@ def floyd_numpy(
     bounds = np.arange(first + 1, width, dtype=np.uint64)
     product = drawn * bounds
     again: npt.NDArray[np.bool_] = np.any(product.astype(np.uint32) < ((1 << 32) % bounds).astype(np.uint32), axis=1)
-    draws = (product >> np.uint64(32)).astype(np.uint32)
-    chosen = np.empty((count, size), dtype=np.uint32)
-    held = np.zeros((count, width - 1), dtype=np.bool_)
-    rows = np.arange(count)
-    for column in range(size):
-        cells = draws[:, column]
-        cells[held[rows, cells]] = first + column
-        held[rows, cells] = True
-        chosen[:, column] = cells
+    chosen = (product >> np.uint64(32)).astype(np.uint32)
+    # By client where they are few, by column where they are many.
+    if count < _FEW:
+        for row, cells in enumerate(chosen.tolist()):
+            chosen[row] = _without_repeats(cells, first)
+    else:
+        _replace_repeats(chosen, first, width)
     # The others are 0..m-2: step over the own cell, so that a subset never holds it by accident.
     chosen += chosen >= own[:, None]
     holders = np.flatnonzero(dropped < np.uint64(size))
@@ -79,3 +77,21 @@ def floyd_numpy(
     chosen.sort(axis=1)
     out[:] = chosen
     return again
+
+
+def _without_repeats(draws: list[int], first: int) -> list[int]:
+    """Return one client's draws, each that came before replaced by the last cell of its step."""
+    held: dict[int, None] = {}
+    for column, cell in enumerate(draws):
+        held[first + column if cell in held else cell] = None
+    return list(held)
+
+
+def _replace_repeats(draws: npt.NDArray[np.uint32], first: int, width: int) -> None:
+    """Do so for many clients, in place."""
+    held = np.zeros((len(draws), width - 1), dtype=np.bool_)
+    rows = np.arange(len(draws))
+    for column in range(draws.shape[1]):
+        cells = draws[:, column]
+        cells[held[rows, cells]] = first + column
+        held[rows, cells] = True

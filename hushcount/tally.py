@@ -5,15 +5,17 @@ from __future__ import annotations
 import zipfile
 import zlib
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hushcount.errors import FormatError
 from hushcount.randomness import UInt64Array
 from hushcount.responders.base import Counts
 
 _VERSION = 1
+_CELLS_AT_ONCE = 1 << 20
 _DAMAGE = (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 """What numpy and zipfile raise on a damaged archive; NotImplementedError is a RuntimeError."""
 
@@ -35,14 +37,40 @@ class Tally:
 
 def save(tally: Tally, fingerprint: bytes, stream: IO[bytes]) -> None:
     """Write a tally as .npz, bound to its campaign by the campaign's fingerprint."""
-    np.savez_compressed(
-        stream,
-        version=np.int64(_VERSION),
-        counts=tally.counts,
-        reports=np.int64(tally.reports),
-        items=tally.items,
-        campaign=np.frombuffer(fingerprint, dtype=np.uint8),
-    )
+    arrays = {
+        "version": np.array(_VERSION),
+        "reports": np.array(tally.reports),
+        "items": tally.items,
+        "campaign": np.frombuffer(fingerprint, dtype=np.uint8),
+    }
+    # As np.savez_compressed does, at a level that takes a tenth of the time for a fifth more bytes.
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w") as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+        with archive.open("counts.npy", "w", force_zip64=True) as member:
+            _write_narrowed(member, tally.counts)
+
+
+def _write_narrowed(stream: IO[bytes], counts: Counts) -> None:
+    """Write a large array as .npy without a copy of the whole of it."""
+    kind = _narrowest(counts)
+    header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": counts.shape}
+    np.lib.format.write_array_header_1_0(stream, header)
+    for rows in np.array_split(counts, max(1, counts.size // _CELLS_AT_ONCE)):
+        stream.write(rows.astype(kind).tobytes())
+
+
+def narrowed(counts: Counts) -> npt.NDArray[np.signedinteger[Any]]:
+    """Return the same integers in the narrowest signed type that holds them: most of a large sketch are small."""
+    return counts.astype(_narrowest(counts), copy=False)
+
+
+def _narrowest(counts: Counts) -> np.dtype[np.signedinteger[Any]]:
+    least, largest = (int(counts.min()), int(counts.max())) if counts.size else (0, 0)
+    kinds = (np.dtype(kind) for kind in ("<i1", "<i2", "<i4"))
+    fits = (kind for kind in kinds if np.iinfo(kind).min <= least and largest <= np.iinfo(kind).max)
+    return next(fits, np.dtype("<i8"))
 
 
 def load(stream: IO[bytes], fingerprint: bytes) -> Tally:
@@ -54,7 +82,10 @@ def load(stream: IO[bytes], fingerprint: bytes) -> Tally:
     try:
         with np.load(stream, allow_pickle=False) as stored:
             version, campaign = int(stored["version"]), stored["campaign"].tobytes()
-            tally = Tally(stored["counts"], int(stored["reports"]), stored["items"])
+            counts = stored["counts"]
+            if counts.dtype.kind != "i":
+                raise ValueError("the counts are no signed integers")
+            tally = Tally(counts.astype(np.int64, copy=False), int(stored["reports"]), stored["items"])
     except _DAMAGE as error:
         raise FormatError("the tally file is damaged or is not a tally that hushcount analyze wrote") from error
     if version != _VERSION:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import io
+import struct
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
 from rich.console import Console
 
 from analyzer.open_reports import OpenReports
-from analyzer.tally_reports import Accumulator, TallyReports, rows_per_block
+from analyzer.tally_reports import Sums, TallyReports, rows_per_block
 from hushcount.campaign import Campaign
 from hushcount.domain import tally_items
 from hushcount.errors import HushcountError
 from hushcount.estimates import Levels
 from hushcount.mechanism import Mechanism
 from hushcount.randomness import UInt64Array
-from hushcount.tally import Tally
+from hushcount.tally import Tally, narrowed
 from keys.store import KeyReference, require_campaign_key
 from pipelines import results, storage
 from pipelines.block_io import (
@@ -37,6 +40,8 @@ from pipelines.staging import SUMMARY, require_free, staged
 from pipelines.streams import SEALED, counts_of, label
 from pipelines.summary import Summary, make_summary
 from pipelines.upstream import check_complete, read_upstream
+
+_REPORTS = struct.Struct("<q")
 
 
 def analyze(
@@ -154,15 +159,22 @@ def _graph(
 
 
 class WriteTallyPart(beam.DoFn):
-    """(block of rows, (number of reports, counts)) to one file, whole or not at all."""
+    """(block of rows, Sums) to one file, whole or not at all."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
 
-    def process(self, element: tuple[int, Accumulator]) -> None:
-        block, (reports, counts) = element
-        head = np.array([reports, *counts.shape], dtype="<i8").tobytes()
-        storage.write_whole(storage.join(self._directory, f"{block:06d}.part"), [head, counts.astype("<i8").tobytes()])
+    def process(self, element: tuple[int, Sums]) -> None:
+        block, sums = element
+        path = storage.join(self._directory, f"{block:06d}.part")
+        storage.write_whole(path, [_REPORTS.pack(sums.reports), npy_bytes(narrowed(sums.counts))])
+
+
+def npy_bytes(array: np.ndarray[Any, Any]) -> bytes:
+    """Return an array as the bytes of a .npy file."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
 
 
 def _gather(mechanism: Mechanism, items: UInt64Array, directory: str) -> Tally:
@@ -171,11 +183,9 @@ def _gather(mechanism: Mechanism, items: UInt64Array, directory: str) -> Tally:
     rows, reports = rows_per_block(mechanism, items), 0
     for path, _ in storage.list_files(directory, ".part"):
         with storage.open_read(path) as stream:
-            raw = stream.read()
-        added, height, width = np.frombuffer(raw[:24], dtype="<i8")
-        part = np.frombuffer(raw[24:], dtype="<i8").reshape(height, width)
+            reports += _REPORTS.unpack(stream.read(_REPORTS.size))[0]
+            part = np.lib.format.read_array(io.BytesIO(stream.read()), allow_pickle=False)
         first = int(path.rpartition("/")[2].partition(".")[0]) * rows
-        reports += int(added)
         last = min(first + rows, len(counts))
         counts[first:last] += part[: last - first]
     storage.remove_directory(directory)

@@ -108,7 +108,7 @@ def write_tally(directory: str, tally: Tally, campaign: Campaign) -> None:
     """Write tally.npz."""
     buffer = io.BytesIO()
     tally_files.save(tally, campaign.fingerprint, buffer)
-    storage.write_whole(storage.join(directory, "tally.npz"), [buffer.getvalue()])
+    storage.write_whole(storage.join(directory, "tally.npz"), [buffer.getbuffer()])
 
 
 def read_tally(path: str, campaign: Campaign) -> Tally:

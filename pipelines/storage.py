@@ -46,7 +46,7 @@ def open_read(path: str) -> IO[bytes]:
     return stream
 
 
-def write_whole(path: str, parts: Iterable[bytes]) -> None:
+def write_whole(path: str, parts: Iterable[bytes | memoryview]) -> None:
     """Write a file under a temporary name and rename it when it is complete; a full disk leaves no half file."""
     directory, name = posixpath.split(path)
     make_directory(directory)

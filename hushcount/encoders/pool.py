@@ -15,6 +15,7 @@ from hushcount import field61
 from hushcount.fields import Field, Number, Reports
 from hushcount.randomness import UInt64Array, Words, uniform
 from hushcount.responders.base import Counts, Responder
+from hushcount.threads import available_threads
 
 _CHUNK_HASHES = 1 << 20
 
@@ -81,15 +82,11 @@ class Pool:
 
     def sum_of_cells(self, matrix: Counts, wanted: UInt64Array) -> Counts:
         """Return int64[c]: the sum over all rows of `matrix`, int64[rows, >= cells], at each wanted item's cells."""
-        flat, width = matrix.reshape(-1), np.uint64(matrix.shape[1])
-        table = coefficients(self.rows, self.seed)[:, :, None]
-        offsets = (np.arange(self.rows, dtype=np.uint64) * width)[:, None]
-        counts = np.empty(len(wanted), dtype=np.int64)
-        step = max(1, _CHUNK_HASHES // self.rows)
-        for start in range(0, len(wanted), step):
-            cells = self._hash(table, wanted[None, start : start + step]) + offsets
-            counts[start : start + step] = flat[cells].sum(axis=0)
-        return counts
+        # Imported here: clients encode without numba, only servers ask a tally.
+        from hushcount.kernels.cells import sum_of_cells
+
+        table = coefficients(self.rows, self.seed)
+        return sum_of_cells(matrix, table, self.cells, wanted, available_threads())
 
     @property
     def pool_cells(self) -> int:

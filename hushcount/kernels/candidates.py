@@ -19,21 +19,21 @@ from hushcount.kernels.progressions import Progressions
 from hushcount.kernels.turns import middle_of, residue_at, turns
 from hushcount.randomness import UInt64Array
 from hushcount.responders.base import Counts
+from hushcount.threads import at_once, spans
 
 
-def candidates(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
+def candidates(counts: Counts, progressions: Progressions, items: UInt64Array, threads: int = 1) -> None:
     """Add to `counts` how many progressions hold each item, in time proportional to progressions times items.
 
     Args:
         counts: int64[c], changed in place.
         progressions: P below 2**31, or 2**61-1.
         items: uint64[c], below P.
+        threads: over how many the items are spread.
     """
     wanted = items.astype(np.uint64)
-    if progressions.stride == 1:
-        _count_windows(counts, progressions, wanted)
-    else:
-        _count_strided(counts, progressions, wanted)
+    count = _count_windows if progressions.stride == 1 else _count_strided
+    at_once(lambda rows: count(counts[rows], progressions, wanted[rows]), spans(len(items), threads), threads)
 
 
 def _count_windows(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:

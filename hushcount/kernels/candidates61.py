@@ -1,25 +1,17 @@
-"""The loops of `candidates` over the field of 2**61 - 1: items that no list holds, by their fingerprints.
-
-Products are cut into 30 and 31 bits as in `field61.multiply`, which the compiler vectorises and 128-bit integers are
-not.
-"""
+"""The loops of `candidates` over the field of 2**61 - 1: items that no list holds, by their fingerprints."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from hushcount.field61 import PRIME
 from hushcount.kernels.compiled import compiled
 from hushcount.kernels.division import quotient
+from hushcount.kernels.residues61 import HALF, LOW31, residue61
 from hushcount.randomness import UInt64Array
 from hushcount.responders.base import Counts
 
 TILE = 1024
 """Reports that are held against an item at once: they stay in the nearest cache."""
-_P = np.uint64(PRIME)
-_LOW31 = np.uint64((1 << 31) - 1)
-_LOW30 = np.uint64((1 << 30) - 1)
-_30, _31, _61 = np.uint64(30), np.uint64(31), np.uint64(61)
 
 
 @compiled()
@@ -35,7 +27,7 @@ def windows61(
         lengths: uint64[r].
         items: uint64[c], below P.
     """
-    highs, lows = slopes >> _31, slopes & _LOW31
+    highs, lows = slopes >> HALF, slopes & LOW31
     for start in range(0, slopes.shape[0], TILE):
         high, low = highs[start : start + TILE], lows[start : start + TILE]
         offset, length = ahead[start : start + TILE], lengths[start : start + TILE]
@@ -58,7 +50,7 @@ def strided61(
     Args:
         inverse: with `twos`, divides by the stride: see `division.exact_division`.
     """
-    highs, lows = slopes >> _31, slopes & _LOW31
+    highs, lows = slopes >> HALF, slopes & LOW31
     for start in range(0, slopes.shape[0], TILE):
         high, low = highs[start : start + TILE], lows[start : start + TILE]
         offset, length = ahead[start : start + TILE], lengths[start : start + TILE]
@@ -67,24 +59,13 @@ def strided61(
 
 
 @compiled()
-def _residue(
-    high: np.uint64, low: np.uint64, offset: np.uint64, item_high: np.uint64, item_low: np.uint64
-) -> np.uint64:
-    middle = high * item_low + low * item_high
-    total = np.uint64(2) * high * item_high + (middle >> _30) + ((middle & _LOW30) << _31) + low * item_low
-    total = (total & _P) + (total >> _61) + offset
-    total = (total & _P) + (total >> _61)
-    return total - _P if total >= _P else total
-
-
-@compiled()
 def _window(
     highs: UInt64Array, lows: UInt64Array, ahead: UInt64Array, lengths: UInt64Array, item: np.uint64
 ) -> np.uint64:
-    item_high, item_low = item >> _31, item & _LOW31
+    item_high, item_low = item >> HALF, item & LOW31
     count = np.uint64(0)
     for index in range(highs.shape[0]):
-        residue = _residue(highs[index], lows[index], ahead[index], item_high, item_low)
+        residue = residue61(highs[index], lows[index], ahead[index], item_high, item_low)
         count += np.uint64(residue < lengths[index])
     return count
 
@@ -99,9 +80,9 @@ def _progression(
     inverse: np.uint64,
     twos: np.uint64,
 ) -> np.uint64:
-    item_high, item_low = item >> _31, item & _LOW31
+    item_high, item_low = item >> HALF, item & LOW31
     count = np.uint64(0)
     for index in range(highs.shape[0]):
-        residue = _residue(highs[index], lows[index], ahead[index], item_high, item_low)
+        residue = residue61(highs[index], lows[index], ahead[index], item_high, item_low)
         count += np.uint64(quotient(residue, inverse, twos) < lengths[index])
     return count

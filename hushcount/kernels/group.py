@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from hushcount.kernels.progressions import Progressions
 from hushcount.kernels.turns import middle_of, residue_at, turn_of
 from hushcount.randomness import UInt64Array
 from hushcount.responders.base import Counts
+from hushcount.threads import at_once
 
 
-def group(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
+def group(counts: Counts, progressions: Progressions, items: UInt64Array, threads: int = 1) -> None:
     """Add to `counts` how many progressions hold each item, in time proportional to distinct slopes times (P + c).
 
     A progression is two steps of a difference array, four if it passes the end of the circle. One running sum of
@@ -24,31 +26,37 @@ def group(counts: Counts, progressions: Progressions, items: UInt64Array) -> Non
         counts: int64[c], changed in place.
         progressions: fewer than 2**32, P below 2**31. The more at once, the better.
         items: uint64[c], below P.
+        threads: over how many the slopes are spread.
     """
     if not len(progressions.slopes):
         return
     sizes = np.bincount(progressions.slopes.astype(np.intp))
     # No residue is held by more progressions than a slope has, so the smallest integers that count them are exact
     # although the steps down wrap around: small enough a table stays in the nearest cache.
-    steps = np.zeros(progressions.prime + progressions.stride, dtype=np.min_scalar_type(int(sizes.max())))
-    _group(
-        counts,
-        steps,
-        sizes,
-        *_by_slope(progressions.slopes, sizes, progressions.begins, progressions.lengths),
-        progressions.stride,
-        progressions.prime,
-        items.astype(np.uint64),
-    )
+    kind = np.min_scalar_type(int(sizes.max()))
+    places = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
+    begins, lengths = _by_slope(progressions.slopes, places, progressions.begins, progressions.lengths)
+    wanted, prime, stride = items.astype(np.uint64), progressions.prime, progressions.stride
+
+    def count(span: tuple[int, int]) -> Counts:
+        mine, steps = np.zeros_like(counts), np.zeros(prime + stride, dtype=kind)
+        _group(mine, steps, *span, places, begins, lengths, stride, prime, wanted)
+        return mine
+
+    # As many progressions for each thread, not as many slopes.
+    ends = np.searchsorted(places, np.linspace(0, places[-1], threads + 1)[1:-1])
+    bounds = [0, *ends.tolist(), len(sizes)]
+    for mine in at_once(count, list(pairwise(bounds)), threads):
+        counts += mine
 
 
 @compiled()
 def _by_slope(
-    slopes: UInt64Array, sizes: npt.NDArray[np.int64], begins: UInt64Array, lengths: UInt64Array
+    slopes: UInt64Array, places: npt.NDArray[np.int64], begins: UInt64Array, lengths: UInt64Array
 ) -> tuple[UInt64Array, UInt64Array]:
     """Return the begins and lengths in the order of their slopes, by counting."""
     sorted_begins, sorted_lengths = np.empty_like(begins), np.empty_like(lengths)
-    nexts = np.cumsum(sizes) - sizes
+    nexts = places.copy()
     for index in range(slopes.shape[0]):
         place = nexts[slopes[index]]
         sorted_begins[place] = begins[index]
@@ -61,21 +69,21 @@ def _by_slope(
 def _group(
     counts: Counts,
     steps: npt.NDArray[Any],
-    sizes: npt.NDArray[np.int64],
+    first: int,
+    beyond: int,
+    places: npt.NDArray[np.int64],
     begins: UInt64Array,
     lengths: UInt64Array,
     stride: int,
     prime: int,
     items: UInt64Array,
 ) -> None:
-    place = 0
-    for slope in range(sizes.shape[0]):
-        if sizes[slope] == 0:
+    for slope in range(first, beyond):
+        if places[slope] == places[slope + 1]:
             continue
         steps[:] = 0
-        for _ in range(sizes[slope]):
+        for place in range(places[slope], places[slope + 1]):
             _mark(steps, np.int64(begins[place]), np.int64(lengths[place]), stride, prime)
-            place += 1
         _sum_running(steps, stride)
         _gather(counts, steps, np.uint64(slope), np.uint64(prime), items)
 

@@ -12,9 +12,10 @@ from hushcount.kernels.progressions import Progressions
 from hushcount.kernels.turns import middle_of, residue_at, turn_of
 from hushcount.randomness import UInt64Array
 from hushcount.responders.base import Counts
+from hushcount.threads import at_once, spans
 
 
-def walk(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
+def walk(counts: Counts, progressions: Progressions, items: UInt64Array, threads: int = 1) -> None:
     """Add to `counts` how many progressions hold each item, in time proportional to the residues that they hold.
 
     The items of a progression are one themselves: `x = a^-1 (begin + j t) mod P`.
@@ -23,21 +24,22 @@ def walk(counts: Counts, progressions: Progressions, items: UInt64Array) -> None
         counts: int64[c], changed in place.
         progressions: fewer than 2**32, P below 2**31.
         items: uint64[c], below P.
+        threads: over how many the progressions are spread.
     """
-    if not len(progressions.slopes):
+    slopes, begins, lengths = progressions.slopes, progressions.begins, progressions.lengths
+    if not len(slopes):
         return
-    everywhere = np.zeros(progressions.prime, dtype=np.uint32)
-    turned = np.zeros(int(progressions.slopes.max()) + 1, dtype=np.uint64)
-    _walk(
-        everywhere,
-        turned,
-        progressions.slopes,
-        progressions.begins,
-        progressions.lengths,
-        np.uint64(progressions.stride),
-        np.uint64(progressions.prime),
-    )
-    counts += everywhere[items]
+    highest = int(slopes.max())
+
+    def count(rows: slice) -> npt.NDArray[np.uint32]:
+        everywhere = np.zeros(progressions.prime, dtype=np.uint32)
+        turned = np.zeros(highest + 1, dtype=np.uint64)
+        stride, prime = np.uint64(progressions.stride), np.uint64(progressions.prime)
+        _walk(everywhere, turned, slopes[rows], begins[rows], lengths[rows], stride, prime)
+        return everywhere
+
+    for everywhere in at_once(count, spans(len(slopes), threads), threads):
+        counts += everywhere[items]
 
 
 @compiled()

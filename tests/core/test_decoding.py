@@ -35,6 +35,7 @@ from hushcount.responders.subset import Subset
 from hushcount.responders.unary import Unary
 
 Way = Callable[[np.ndarray, Progressions, np.ndarray], None]
+Threaded = Callable[[np.ndarray, Progressions, np.ndarray, int], None]
 COMPILED: list[Way] = [walk, group, candidates]
 TWINS: list[Way] = [walk_numpy, group_numpy, count_by_definition]
 SMALL = (2, 3, 5, 7, 101, 257, 1009)
@@ -239,6 +240,21 @@ def test_decode_goes_each_way(way: str, progressions: Progressions, wanted: int)
     load = DecodeLoad(len(progressions.slopes), progressions.prime, length, wanted, progressions.stride)
     assert cheapest(load).way == way
     assert np.array_equal(count(decode, progressions, items), count(count_by_definition, progressions, items))
+
+
+@pytest.mark.parametrize("threads", [2, 3, 7])
+@pytest.mark.parametrize("way", COMPILED, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("slopes", [1, 2, 504])
+def test_any_number_of_threads_counts_the_same(way: Threaded, threads: int, slopes: int) -> None:
+    """Also more threads than there are slopes or items."""
+    progressions = random_progressions(1009, 4, 300, slopes, threads)
+    for wanted in (1, 5, 1009):
+        items = np.arange(wanted, dtype=np.uint64)
+        expected = np.full(wanted, 5, dtype=np.int64)
+        counts = expected.copy()
+        count_by_definition(expected, progressions, items)
+        way(counts, progressions, items, threads)
+        assert np.array_equal(counts, expected)
 
 
 def test_the_cost_of_a_mechanism_is_that_of_its_progressions() -> None:

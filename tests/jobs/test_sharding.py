@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analyzer.tally_reports import SplitRows, TallyFn, rows_per_block
+from analyzer import tally_reports
+from analyzer.tally_reports import SplitRows, Sums, TallyFn, rows_per_block
 from hushcount import tally as tally_files
 from hushcount.campaign import Campaign
 from hushcount.client import Client
@@ -126,10 +128,10 @@ ALGEBRA = {
 }
 
 
-def grouped(mechanism: Mechanism, reports: Reports, random: Random) -> dict[int, tuple[int, Counts]]:
+def grouped(mechanism: Mechanism, reports: Reports, random: Random) -> dict[int, Sums]:
     """Add reports up in random bundles, and merge the bundles in a random tree, as an engine might."""
     fn, split = TallyFn(mechanism, tally_items(mechanism)), SplitRows(mechanism, tally_items(mechanism))
-    waiting: dict[int, list[tuple[int, Counts]]] = {}
+    waiting: dict[int, list[Sums]] = {}
     order = list(range(len(reports)))
     random.shuffle(order)
     cuts = [0, *sorted(random.choices(range(len(reports)), k=4)), len(reports)]
@@ -139,6 +141,8 @@ def grouped(mechanism: Mechanism, reports: Reports, random: Random) -> dict[int,
             if not accumulators or random.random() < 0.3:
                 accumulators.append(fn.create_accumulator())
             accumulators[-1] = fn.add_input(accumulators[-1], part)
+            if random.random() < 0.5:
+                accumulators[-1] = pickle.loads(pickle.dumps(accumulators[-1]))  # noqa: S301  # as an engine does
     totals = {}
     for block, accumulators in waiting.items():
         while len(accumulators) > 1:
@@ -149,8 +153,11 @@ def grouped(mechanism: Mechanism, reports: Reports, random: Random) -> dict[int,
     return totals
 
 
+@pytest.mark.parametrize("waiting_bytes", [0, 700, 1 << 23])
 @pytest.mark.parametrize("name", ALGEBRA)
-def test_any_grouping_gives_the_identical_tally(name: str) -> None:
+def test_any_grouping_gives_the_identical_tally(name: str, waiting_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether reports wait to be decoded, in some accumulators or in all."""
+    monkeypatch.setattr(tally_reports, "_WAITING_BYTES", waiting_bytes)
     mechanism = ALGEBRA[name]
     items = tally_items(mechanism)
     values = np.arange(600, dtype=np.uint64) % 20
@@ -162,12 +169,12 @@ def test_any_grouping_gives_the_identical_tally(name: str) -> None:
     for seed in range(5):
         totals = grouped(mechanism, reports, Random(seed))
         counts = np.zeros_like(expected)
-        for block, (_, part) in totals.items():
-            first = block * rows
+        for block, sums in totals.items():
+            first, part = block * rows, sums.counts
             height = min(rows, len(counts) - first)
             counts[first : first + height] += part[:height]
             assert not part[height:].any()
-        assert sum(added for added, _ in totals.values()) == len(reports)
+        assert sum(sums.reports for sums in totals.values()) == len(reports)
         assert np.array_equal(counts, expected)
     assert len(totals) == (3 if name == "large pool" else 1)
     assert np.array_equal(reports, before)
@@ -180,13 +187,26 @@ def test_merging_changes_at_most_the_first_accumulator(name: str) -> None:
     fn = TallyFn(mechanism, tally_items(mechanism))
     reports = mechanism.encode(np.arange(20, dtype=np.uint64), SeededWords(3))
     parts = [fn.add_input(fn.create_accumulator(), reports[start : start + 5]) for start in range(0, 20, 5)]
-    kept = [(added, counts.copy()) for added, counts in parts]
+    kept = [(sums.reports, sums.counts.copy(), list(sums.waiting)) for sums in parts]
     merged = fn.merge_accumulators(parts)
-    assert merged[0] == 20
-    for (added, counts), (before, copy) in zip(parts[1:], kept[1:], strict=True):
-        assert added == before
-        assert np.array_equal(counts, copy)
+    assert merged.reports == 20
+    for sums, (before, copy, waiting) in zip(parts[1:], kept[1:], strict=True):
+        assert sums.reports == before
+        assert np.array_equal(sums.counts, copy)
+        assert sums.waiting == waiting
     empty = fn.merge_accumulators([])
-    assert empty[0] == 0
-    assert not empty[1].any()
-    assert merged[1].any()
+    assert empty.reports == 0
+    assert not empty.counts.any()
+    assert fn.extract_output(merged).counts.any()
+
+
+def test_an_accumulator_is_small_on_its_way_and_the_same_after_it() -> None:
+    """Counts of a large sketch are small: one byte each, not eight."""
+    counts = np.random.default_rng(2).integers(0, 100, (64, 1024))
+    sums = Sums(9, counts)
+    sent = pickle.dumps(sums)
+    assert len(sent) < counts.size + 1000
+    again = pickle.loads(sent)  # noqa: S301
+    assert (again.reports, again.waiting) == (9, [])
+    assert again.counts.dtype == np.int64
+    assert np.array_equal(again.counts, counts)

@@ -1,0 +1,91 @@
+"""Ask a pool's tally: the cell of every item under every function, hashed and added up in one pass."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hushcount import field61
+from hushcount.kernels.compiled import compiled
+from hushcount.kernels.residues61 import HALF, LOW31, residue61
+from hushcount.randomness import UInt64Array
+from hushcount.responders.base import Counts
+from hushcount.threads import at_once, spans
+
+_TILE = 1024
+_CHUNK_HASHES = 1 << 20
+_WORTH_A_THREAD = 1 << 21
+"""Hashes."""
+
+
+def sum_of_cells(matrix: Counts, table: UInt64Array, cells: int, items: UInt64Array, threads: int = 1) -> Counts:
+    """Return int64[c]: the sum over all rows j of `matrix[j, h_j(x)]`, `h_j(x) = c0 + c1 x + c2 x^2 mod P mod m`.
+
+    Args:
+        matrix: int64[k, >= m].
+        table: uint64[3, k], the coefficients c0, c1, c2 of every function, below P = 2**61 - 1.
+        cells: m, 1..2**24.
+        items: uint64[c], below P.
+        threads: over how many the items are spread.
+    """
+    sums = np.zeros(len(items), dtype=np.int64)
+    threads = max(1, min(threads, len(items) * len(matrix) // _WORTH_A_THREAD))
+    constant, linear, square = (np.ascontiguousarray(row) for row in table)
+    halves = square >> HALF, square & LOW31
+    rows = np.ascontiguousarray(matrix)
+
+    def add(span: slice) -> None:
+        _add_cells(sums[span], rows, *halves, linear, constant, np.uint64(cells), items[span])
+
+    at_once(add, spans(len(items), threads), threads)
+    return sums
+
+
+@compiled()
+def _add_cells(
+    sums: Counts,
+    matrix: Counts,
+    highs: UInt64Array,
+    lows: UInt64Array,
+    linear: UInt64Array,
+    constant: UInt64Array,
+    cells: np.uint64,
+    items: UInt64Array,
+) -> None:
+    """A tile of items is taken through all rows; hashing has a loop of its own, which the compiler vectorises."""
+    hashes = np.empty(_TILE, dtype=np.uint64)
+    mask = cells - np.uint64(1)
+    whole = cells & mask == 0
+    for start in range(0, items.shape[0], _TILE):
+        tile = items[start : start + _TILE]
+        for row in range(matrix.shape[0]):
+            _hash(hashes, tile, highs[row], lows[row], linear[row], constant[row])
+            if whole:
+                for index in range(tile.shape[0]):
+                    sums[start + index] += matrix[row, hashes[index] & mask]
+            else:
+                for index in range(tile.shape[0]):
+                    sums[start + index] += matrix[row, hashes[index] % cells]
+
+
+@compiled()
+def _hash(
+    hashes: UInt64Array, items: UInt64Array, high: np.uint64, low: np.uint64, linear: np.uint64, constant: np.uint64
+) -> None:
+    for index in range(items.shape[0]):
+        item_high, item_low = items[index] >> HALF, items[index] & LOW31
+        value = residue61(high, low, linear, item_high, item_low)
+        hashes[index] = residue61(value >> HALF, value & LOW31, constant, item_high, item_low)
+
+
+def sum_of_cells_numpy(matrix: Counts, table: UInt64Array, cells: int, items: UInt64Array) -> Counts:
+    """The plain twin of `sum_of_cells`, its oracle in the tests."""
+    flat, width = matrix.reshape(-1), np.uint64(matrix.shape[1])
+    offsets = (np.arange(len(matrix), dtype=np.uint64) * width)[:, None]
+    counts = np.empty(len(items), dtype=np.int64)
+    step = max(1, _CHUNK_HASHES // len(matrix))
+    for start in range(0, len(items), step):
+        some = items[None, start : start + step]
+        value = field61.add(field61.multiply(table[2][:, None], some), table[1][:, None])
+        value = field61.add(field61.multiply(value, some), table[0][:, None])
+        counts[start : start + step] = flat[value % np.uint64(cells) + offsets].sum(axis=0)
+    return counts
