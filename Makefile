@@ -9,7 +9,7 @@ WORKERS ?= -n auto --dist loadfile
 PORTABLE := tests/parties tests/mechanisms/test_contract.py tests/jobs/test_end_to_end.py tests/test_docs.py \
 	$(addprefix tests/core/test_,fields.py ranks.py affine.py decoding.py subsets.py systems.py randomness.py)
 
-.PHONY: help demo test lint unit package test-pythons bench audit reproduce lock clean
+.PHONY: help demo test lint unit package test-pythons bench bench-gate bench-kernels audit reproduce lock clean
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -50,10 +50,15 @@ test-pythons:  ## the tests on the oldest and the newest Python, those of them t
 		.venv-$$version/bin/python -m pytest -q $(WORKERS) $(PORTABLE) || exit 1; \
 	done
 
-bench: $(VENV)/server  ## CPU time a report of each stage beside the cryptography's, of encoding and of decoding
-	$(BIN)/python benchmarks/stages.py
-	$(BIN)/python benchmarks/encode.py
-	$(BIN)/python benchmarks/decode.py
+bench: $(VENV)/server  ## each stage beside its limit and beside other libraries, into benchmarks/RESULTS.md: an hour
+	$(BIN)/hushcount bench --growth --peers --out benchmarks --overwrite
+
+bench-gate: $(VENV)/server  ## fail if a stage takes much more CPU time than the cryptography in the same run
+	$(BIN)/hushcount bench --gate
+
+bench-kernels: $(VENV)/server  ## CPU time of privatising by each mechanism, and of the ways to decode
+	$(BIN)/python -m benchmarks.encode
+	$(BIN)/python -m benchmarks.decode
 
 audit: $(VENV)/dev  ## attack the client of every mechanism: a lower bound on its epsilon (REPORTS=4000000 of each)
 	$(BIN)/python -m tests.audits.large $(if $(REPORTS),--reports $(REPORTS))

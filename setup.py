@@ -17,6 +17,7 @@ setup(
         "pipelines",
         "pipelines.commands",
         "experiments",
+        "benchmarks",
     ],
     package_data={
         "hushcount": ["py.typed"],

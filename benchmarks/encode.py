@@ -11,12 +11,13 @@ import json
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 
 from hushcount.planning import Objective
 from hushcount.randomness import SystemWords, uniform
 from hushcount.systems import build, plan
 
-_CASES = (
+_CASES: tuple[tuple[str, float, int | None, dict[str, int]], ...] = (
     ("ais", 1.0, 26_000, {}),
     ("ais", 4.0, None, {}),
     ("ocms", 1.0, 26_000, {}),
@@ -59,9 +60,9 @@ def figures(reports: int, repeats: int) -> list[dict[str, object]]:
                 "epsilon": epsilon,
                 "domain": domain,
                 "bits": round(mechanism.report_bits, 1),
-                "encode_us": round(cpu_us(lambda m=mechanism, i=items: m.encode(i, words), reports, repeats), 3),
-                "pack_us": round(cpu_us(lambda m=mechanism, r=reported: m.pack(r), reports, repeats), 3),
-                "draw_us": round(cpu_us(lambda count=needed: words.words(count), reports, repeats), 3),
+                "encode_us": round(cpu_us(partial(mechanism.encode, items, words), reports, repeats), 3),
+                "pack_us": round(cpu_us(partial(mechanism.pack, reported), reports, repeats), 3),
+                "draw_us": round(cpu_us(partial(words.words, needed), reports, repeats), 3),
             }
         )
     return rows

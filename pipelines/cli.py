@@ -8,6 +8,7 @@ import typer
 
 from hushcount import __version__
 from pipelines.commands import jobs
+from pipelines.commands.bench import bench
 from pipelines.commands.common import BEAM_SETTINGS
 from pipelines.commands.designs import design_app
 from pipelines.commands.ledger import ledger_app
@@ -40,6 +41,7 @@ app.command("plan")(plan)
 app.command("simulate")(simulate)
 app.command("privacy")(privacy)
 app.command("reproduce")(reproduce)
+app.command("bench")(bench)
 
 
 def _version(wanted: bool) -> None:

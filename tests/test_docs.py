@@ -38,6 +38,7 @@ COMMANDS = (
     ("simulate",),
     ("privacy",),
     ("reproduce",),
+    ("bench",),
 )
 
 

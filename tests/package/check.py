@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FORBIDDEN = re.compile(
-    r"\.key$|\.npz$|\.blocks$|(^|/)(tests|examples|benchmarks|\.venv|demo-output)/|\.env$|secret", re.IGNORECASE
+    r"\.key$|\.npz$|\.blocks$|(^|/)(tests|examples|\.venv|demo-output)/|\.env$|secret", re.IGNORECASE
 )
 PACKAGES = re.findall(r'^        "([a-z_.]+)",$', (ROOT / "setup.py").read_text(), re.MULTILINE)
 CLIENT = """
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def source_packages() -> list[Path]:
-    tops = ("hushcount", "keys", "shuffler", "analyzer", "aux_server", "pipelines", "experiments")
+    tops = ("hushcount", "keys", "shuffler", "analyzer", "aux_server", "pipelines", "experiments", "benchmarks")
     return [path for top in tops for path in (ROOT / top).rglob("__init__.py")]
 
 

@@ -1,0 +1,23 @@
+"""Regression gates: how many times its limit's CPU time a stage may take; so wide that no busy machine trips them."""
+
+from __future__ import annotations
+
+from benchmarks.measure import Figures
+
+REPORTS = 100_000
+"""So few that start-up is a sixth of what they take; the gates allow for it."""
+GATES = {"encode": 1.5, "shuffle": 15.0, "analyze": 1.6, "analyze-gcms": 1.7, "discover": 1.7}
+"""About a quarter more than the worst that was seen, the shuffler's twice as much: its limit is short."""
+
+
+def beyond(measured: dict[str, Figures]) -> list[str]:
+    """Return a sentence for each stage that takes more than its gate allows."""
+    found = []
+    for stage, gate in GATES.items():
+        figures = measured[stage]
+        if figures.cpu_us_beyond_limit is None:
+            raise ValueError(f"stage {stage} has no limit: it cannot have a gate")
+        ratio = figures.cpu_us_per_report / (figures.cpu_us_per_report - figures.cpu_us_beyond_limit)
+        if ratio > gate:
+            found.append(f"{stage} takes {ratio:.2f} times the CPU time of its limit, its gate is {gate:g}")
+    return found

@@ -1,0 +1,163 @@
+"""What stages are measured on: a campaign, and the files that the hop before would have written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from hushcount.blocks import Kind
+from hushcount.campaign import Campaign, Stream
+from hushcount.client import Client
+from hushcount.envelopes import TOKEN_BYTES, envelope_dtype
+from hushcount.parameters import Parameters
+from hushcount.randomness import SystemWords, uniform
+from hushcount.sealing import Octets
+from hushcount.threads import available_threads
+from keys import store
+from pipelines import storage
+from pipelines.block_io import write_file
+from pipelines.create import create_campaign
+from pipelines.staging import SUMMARY
+from pipelines.streams import ENVELOPES, SEALED
+from pipelines.summary import StreamCounts, make_summary
+
+FILE_RECORDS = 1 << 17
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A campaign to measure.
+
+    Attributes:
+        mechanism: a system's name, or None for discovery alone.
+        items: size of the dictionary, "other" included; None for the open domain.
+        epsilon: local budget.
+        settings: parameters of the mechanism that are fixed.
+    """
+
+    mechanism: str | None
+    items: int | None
+    epsilon: float = 1.0
+    settings: Parameters | None = None
+
+    def over(self, items: int) -> Setting:
+        """Return it with a dictionary of another size; an open domain stays open."""
+        return self if self.items is None else replace(self, items=items)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A campaign on disk: `campaign.json`, `keys/`, `items.txt`."""
+
+    directory: Path
+
+    @property
+    def campaign_path(self) -> Path:
+        return self.directory / "campaign.json"
+
+    @property
+    def keys(self) -> Path:
+        return self.directory / "keys"
+
+    @property
+    def campaign(self) -> Campaign:
+        return Campaign.read(self.campaign_path)
+
+
+def make_place(directory: Path, setting: Setting, cap: int = 1) -> Place:
+    """Make keys and campaign in a new directory."""
+    directory.mkdir(parents=True)
+    place = Place(directory)
+    dictionary = None
+    if setting.items is not None:
+        dictionary = directory / "items.txt"
+        dictionary.write_text("".join(f"{item}\n" for item in names(setting.items - 1)))
+    public = store.create(place.keys, days=1)
+    campaign = create_campaign(
+        "bench",
+        public,
+        directory,
+        mechanism=setting.mechanism,
+        epsilon=None if setting.mechanism is None else setting.epsilon,
+        dictionary=dictionary,
+        settings=setting.settings,
+        shuffle={"cap": cap, "minimum_batch": 1},
+        discovery={"epsilon": 1.0, "delta": 1e-8} if setting.mechanism is None else None,
+    )
+    campaign.write(place.campaign_path)
+    return place
+
+
+def names(count: int) -> list[str]:
+    """Return so many different values."""
+    return [f"item{number}" for number in range(count)]
+
+
+def drawn(values: list[str], count: int) -> list[str]:
+    """Return so many values, each drawn uniformly."""
+    return [values[index] for index in uniform(len(values), count, SystemWords()).tolist()]
+
+
+def sealed(place: Place, stream: Stream, values: list[str]) -> Octets:
+    """Return uint8[n, L]: the sealed reports of so many clients."""
+    client = Client(place.campaign)
+    make = client.reports if stream == "reports" else client.discovery_reports
+    return make(values, available_threads())
+
+
+def counts(total: int, each: int) -> list[int]:
+    """Return how many records go into each of the files that hold so many."""
+    return [min(each, total - start) for start in range(0, total, each)]
+
+
+def as_shuffled(place: Place, stream: Stream, parts: Iterable[Octets]) -> str:
+    """Write sealed reports as the shuffler's output, each part to a file; return its directory.
+
+    Opening a box costs the same each time, so that parts may recur for a stage that does not look for copies.
+    """
+    out = place.directory / "shuffled"
+    records = (part.tobytes() for part in parts)
+    written = _write(place, str(out / stream), SEALED[stream], records, place.campaign.sealed_bytes(stream))
+    summary = make_summary("shuffle", place.campaign, {stream: StreamCounts(written, written, {})}, None)
+    storage.write_json(str(out / SUMMARY), summary)
+    return str(out)
+
+
+def as_uploaded(place: Place, reports: int, each: int) -> str:
+    """Write random bytes in the form of envelopes, as a collector would; return the directory.
+
+    The shuffler cannot read a report, so that these cost it what reports do.
+
+    Args:
+        place: the campaign.
+        reports: how many.
+        each: reports of one client, on average.
+    """
+    dtype, words = envelope_dtype(place.campaign.sealed_bytes("reports")), SystemWords()
+    out = place.directory / "uploaded"
+    clients = np.uint64(max(1, reports // each))
+
+    def parts() -> Iterator[bytes]:
+        for number, count in enumerate(counts(reports, FILE_RECORDS)):
+            octets = words.words(-(-count * dtype.itemsize // 8)).view(np.uint8)[: count * dtype.itemsize]
+            envelopes = octets.view(dtype)
+            tokens = np.zeros((count, 2), dtype="<u8")
+            tokens[:, 0] = np.arange(number * FILE_RECORDS, number * FILE_RECORDS + count, dtype=np.uint64) % clients
+            envelopes["client_token"] = tokens.view(f"S{TOKEN_BYTES}").reshape(-1)
+            yield envelopes.tobytes()
+
+    _write(place, str(out / "reports"), ENVELOPES["reports"], parts(), dtype.itemsize)
+    return str(out)
+
+
+def _write(place: Place, directory: str, kind: Kind, parts: Iterable[bytes], record_bytes: int) -> int:
+    """Write each part to a file, and return how many records that were."""
+    campaign, written = place.campaign, 0
+    for number, records in enumerate(parts):
+        path = storage.join(directory, f"part-{number:05d}.blocks")
+        write_file(path, kind, record_bytes, records, campaign.fingerprint, campaign.id)
+        written += len(records) // record_bytes
+    return written

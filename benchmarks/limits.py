@@ -1,0 +1,64 @@
+"""Limits: what the work takes when nothing but the cryptography, or nothing but reading and writing, is done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from nacl.public import PrivateKey, PublicKey, SealedBox
+
+from benchmarks.measure import Used, used
+from hushcount.blocks import Kind, encode_blocks, read_block
+from hushcount.threads import available_threads, spans
+from pipelines.block_io import find_files
+
+_BOXES = 40_000
+
+
+def sealing(plain_bytes: int, reports: int) -> Used:
+    """Seal boxes of such reports with PyNaCl, on all cores, each thread in a plain loop; scaled to so many reports."""
+    box = SealedBox(PublicKey(PrivateKey.generate().public_key.encode()))
+    plain = [os.urandom(plain_bytes)] * _BOXES
+    return _scaled(used(lambda: _on_all_cores(box.encrypt, plain)), reports)
+
+
+def opening(plain_bytes: int, reports: int) -> Used:
+    """Open boxes of such reports with PyNaCl, on all cores, each thread in a plain loop; scaled to so many reports."""
+    key = PrivateKey.generate()
+    sealer, box = SealedBox(key.public_key), SealedBox(key)
+    # A box costs the same each time that it is opened.
+    sealed = [sealer.encrypt(os.urandom(plain_bytes)) for _ in range(_BOXES // 20)] * 20
+    return _scaled(used(lambda: _on_all_cores(box.decrypt, sealed)), reports)
+
+
+def copying(directory: str, kind: Kind, scratch: Path) -> Used:
+    """Read a directory of block files, checksums and all, and write it again: what any shuffler does."""
+
+    def copy() -> None:
+        for number, file in enumerate(find_files(directory, kind)):
+            with open(file.path, "rb") as source:
+                blocks = [read_block(source, file.header, index) for index in range(file.header.blocks)]
+            records = b"".join(block for block in blocks if block is not None)
+            target = scratch / f"copy-{number}"
+            with target.open("wb") as sink:
+                sink.writelines(encode_blocks(file.header, records))
+            target.unlink()
+
+    return used(copy)
+
+
+def _on_all_cores(work: Callable[[bytes], object], items: list[bytes]) -> None:
+    threads = available_threads()
+
+    def loop(part: list[bytes]) -> None:
+        for item in part:
+            work(item)
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(loop, [items[span] for span in spans(len(items), threads)]))
+
+
+def _scaled(took: Used, reports: int) -> Used:
+    return Used(took.cpu * reports / _BOXES, took.wall * reports / _BOXES)

@@ -1,0 +1,160 @@
+"""RESULTS.md: what was measured, on what, as people read it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks.cost import CORE_HOUR, SHUFFLED_GIB, Cost
+from benchmarks.growth import Curve
+from benchmarks.measure import Figures
+from benchmarks.peers import PeerRow
+from benchmarks.stages import STAGES
+
+_LIBRARIES = ("numpy", "numba", "PyNaCl", "apache-beam")
+
+
+def page(measured: dict[str, Figures], curves: Sequence[Curve], peers: Sequence[PeerRow], costs: Sequence[Cost]) -> str:
+    """Return the page; parts that were not measured are left out."""
+    parts = [_head(), _stages(measured)]
+    if costs:
+        parts.append(_costs(costs))
+    if curves:
+        parts.append(_growth(curves))
+    if peers:
+        parts.append(_peers(peers))
+    return "\n\n".join(parts) + "\n"
+
+
+def _head() -> str:
+    libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+    return (
+        "# What Hushcount costs\n\n"
+        "Written by `make bench`. Each stage runs in a process of its own, between two measurements of its limit: the "
+        "same number of boxes sealed or opened by PyNaCl in plain loops on all cores, or, for the shuffler, which has "
+        "no cryptography, the same files read and written once. CPU time and ratios hold on other machines and on busy "
+        "ones; reports a second do not.\n\n"
+        f"{_processor()}, {os.cpu_count()} cores, {_memory_gib():.0f} GiB; {platform.system()}, Python "
+        f"{platform.python_version()}, {libraries}."
+    )
+
+
+def _processor() -> str:
+    found = re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return found[1] if found else platform.machine()
+
+
+def _memory_gib() -> float:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+
+
+def _stages(measured: dict[str, Figures]) -> str:
+    rows = [
+        (
+            f"`{name}`",
+            STAGES[name].what,
+            f"{figures.reports:,}",
+            f"{figures.reports_per_second:,.0f}",
+            f"{figures.cpu_us_per_report:.2f}",
+            _or_none(figures.limit_reports_per_second, "{:,.0f}"),
+            _or_none(figures.ratio_to_limit, "{:.2f}"),
+            _or_none(figures.cpu_us_beyond_limit, "{:+.2f}"),
+            f"{figures.peak_rss_mib:,.0f}",
+            f"{figures.runs} / {figures.spread:.2f}",
+            STAGES[name].target,
+        )
+        for name, figures in measured.items()
+    ]
+    heads = (
+        "stage", "what", "reports", "reports/s", "CPU us a report", "limit, reports/s", "ratio", "us beyond limit",
+        "peak MiB", "runs / spread", "to reach",
+    )  # fmt: skip
+    return (
+        "## Stages\n\nMedians. The ratio is that of reports a second to the limit's, in the same run; "
+        '"us beyond limit" is CPU time that the cryptography did not take (for the shuffler: that copying does not); '
+        "the spread is the largest by the least CPU time of the runs.\n\n" + table(heads, rows)
+    )
+
+
+def _costs(costs: Sequence[Cost]) -> str:
+    rows = [
+        (
+            f"`{cost.stage}`",
+            f"{cost.cores:.4f}",
+            f"{cost.shuffle:.4f}",
+            f"{cost.total:.4f}",
+            f"{cost.total * 1000:,.2f}",
+        )
+        for cost in costs
+    ]
+    return (
+        f"## Cost\n\nOn paper, for Dataflow: CPU time at {CORE_HOUR} dollars a core-hour, bytes grouped by key at "
+        f"{SHUFFLED_GIB} dollars a GiB, list prices of one region. Idle cores, start-up and memory are not in it.\n\n"
+        + table(("stage", "CPU, $ a million", "shuffle, $ a million", "$ a million", "$ a billion"), rows)
+    )
+
+
+def _growth(curves: Sequence[Curve]) -> str:
+    rows = [
+        (
+            f"`{curve.sweep.stage}`",
+            f"{curve.sweep.axis} {curve.sweep.sizes[0]:,} to {curve.sweep.sizes[-1]:,}",
+            f"{curve.cpu_slope:.2f}",
+            f"{curve.memory_slope:.2f}",
+            f"{curve.runs[-1].stage.cpu:,.1f}",
+            f"{curve.runs[-1].stage.wall:,.1f}",
+            f"{curve.runs[-1].peak_rss_mib:,.0f}",
+        )
+        for curve in curves
+    ]
+    heads = ("stage", "over", "CPU slope", "memory slope", "CPU s at the end", "wall s", "peak MiB")
+    return (
+        "## How cost grows\n\nSlopes of straight lines through the logarithms, one run a point: 1 is in proportion, 0 "
+        "is not at all. Start-up is in the figures and flattens the small end.\n\n"
+        + table(heads, rows)
+        + "\n\n![CPU time and memory over reports and items](growth.png)"
+    )
+
+
+def _peers(peers: Sequence[PeerRow]) -> str:
+    rows = [
+        (
+            row.peer,
+            row.version,
+            row.mechanism,
+            f"{row.reports:,}",
+            f"{row.items:,}",
+            f"{row.client_us:,.2f}",
+            f"{row.client_alone_us:,.1f}",
+            f"{row.server_us:,.2f}",
+            f"{row.server_us / row.items * 1000:,.2f}",
+            f"{row.mean_squared_error:,.0f}",
+            f"{row.spread:.2f}",
+            row.mended,
+        )
+        for row in peers
+    ]
+    heads = (
+        "who", "version", "mechanism", "reports", "items", "client, us", "alone, us", "server, us a report",
+        "ns a report and item", "mean squared error", "spread", "mended",
+    )  # fmt: skip
+    return (
+        f"## Beside others\n\nThe same values, epsilon {peers[0].epsilon:g}, the same machine and run: CPU time to "
+        "privatise a report, in one call for all of them where the library knows how and in a call of its own (alone), "
+        "and to aggregate and estimate all items, a report. The error is there so that nobody is fast by being wrong. "
+        "The least of the runs.\n\n" + table(heads, rows)
+    )
+
+
+def _or_none(value: float | None, form: str) -> str:
+    return "" if value is None else form.format(value)
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

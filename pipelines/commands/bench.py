@@ -1,0 +1,150 @@
+"""hushcount bench: what each stage costs on this machine, beside its limit in the same run."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from hushcount.errors import HushcountError, UsageError
+from pipelines.commands.common import (
+    JsonOption,
+    OverwriteOption,
+    out_console,
+    progress_console,
+    reported,
+    show_json,
+)
+
+if TYPE_CHECKING:
+    from benchmarks.growth import Curve
+    from benchmarks.measure import Figures
+    from benchmarks.peers import PeerRow
+
+_FILE_MODE = 0o644
+_PEER_REPORTS, _PEER_ITEMS, _PEER_EPSILON = 100_000, 1000, 1.0
+
+
+@reported
+def bench(
+    stages: Annotated[
+        list[str] | None, typer.Argument(help="Names of stages; all if none; a wrong one lists them.")
+    ] = None,
+    reports: Annotated[
+        int | None, typer.Option(help="Reports of each run; each stage's own number if none.", min=1000)
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="Runs of each stage.", min=1)] = 3,
+    growth: Annotated[bool, typer.Option("--growth", help="Also measure how cost grows: half an hour.")] = False,
+    peers: Annotated[
+        bool,
+        typer.Option("--peers", help="Also measure other libraries, which pip installs in a throw-away environment."),
+    ] = False,
+    gate: Annotated[
+        bool, typer.Option("--gate", help="Only the gated stages, once, on few reports: exit status 1 beyond a gate.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Directory for RESULTS.md and its plot.")] = None,
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure stages, each in a process of its own, beside the cryptography alone.
+
+    Example: hushcount bench shuffle analyze --reports 500000
+    """
+    # They import the whole system: only when they are to run.
+    from benchmarks import gates
+    from benchmarks.measure import in_child, summarise
+    from benchmarks.stages import STAGES
+
+    if gate:
+        stages, reports, repeats = list(gates.GATES), reports or gates.REPORTS, 1
+    unknown = [name for name in stages or () if name not in STAGES]
+    if unknown:
+        raise UsageError(f"stage is {unknown[0]!r}, must be one of {', '.join(STAGES)}")
+    if out is not None and (out / "RESULTS.md").exists() and not overwrite:
+        raise UsageError(f"{out / 'RESULTS.md'} exists: give another --out, or --overwrite to replace it")
+    console = progress_console()
+    measured = {}
+    for name in stages or STAGES:
+        stage = STAGES[name]
+        runs = []
+        for number in range(repeats):
+            console.print(f"{name}, run {number + 1} of {repeats}", style="dim")
+            runs.append(in_child(name, reports or stage.reports, stage.items))
+        measured[name] = summarise(runs)
+    curves = _grown() if growth else []
+    others = _peers() if peers else []
+    if as_json:
+        show_json({name: _facts(figures) for name, figures in measured.items()})
+    else:
+        _show(measured)
+    if out is not None:
+        _write(out, measured, curves, others)
+    slow = gates.beyond(measured) if gate else []
+    if slow:
+        raise HushcountError("; ".join(slow))
+
+
+def _grown() -> list[Curve]:
+    from benchmarks.growth import grow
+
+    console = progress_console()
+    return grow(lambda line: console.print(line, style="dim", markup=False))
+
+
+def _peers() -> list[PeerRow]:
+    from benchmarks.peers import PeersMissing, compare
+
+    console = progress_console()
+    with tempfile.TemporaryDirectory(prefix="hushcount-peers-") as scratch:
+        try:
+            return compare(
+                Path(scratch),
+                _PEER_REPORTS,
+                _PEER_ITEMS,
+                _PEER_EPSILON,
+                3,
+                lambda line: console.print(line, style="dim", markup=False),
+            )
+        except PeersMissing as missing:
+            console.print(f"SKIPPED, peers were NOT measured: {missing}", style="bold yellow")
+            return []
+
+
+def _facts(figures: Figures) -> dict[str, Any]:
+    return {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(figures).items()}
+
+
+def _show(measured: dict[str, Figures]) -> None:
+    from benchmarks.stages import STAGES
+
+    table = Table("stage", "reports", "reports/s", "CPU us", "limit/s", "ratio", "us beyond", "peak MiB", "to reach")
+    for name, figures in measured.items():
+        limited = figures.limit_reports_per_second is not None
+        table.add_row(
+            name,
+            f"{figures.reports:,}",
+            f"{figures.reports_per_second:,.0f}",
+            f"{figures.cpu_us_per_report:.2f}",
+            f"{figures.limit_reports_per_second:,.0f}" if limited else "",
+            f"{figures.ratio_to_limit:.2f}" if limited else "",
+            f"{figures.cpu_us_beyond_limit:+.2f}" if limited else "",
+            f"{figures.peak_rss_mib:,.0f}",
+            STAGES[name].target,
+        )
+    out_console().print(table)
+
+
+def _write(out: Path, measured: dict[str, Figures], curves: list[Curve], others: list[PeerRow]) -> None:
+    from benchmarks.cost import costs
+    from benchmarks.growth import plot
+    from benchmarks.page import page
+    from hushcount.files import write_over
+
+    out.mkdir(parents=True, exist_ok=True)
+    write_over(out / "RESULTS.md", page(measured, curves, others, costs(measured)), _FILE_MODE)
+    if curves:
+        write_over(out / "growth.png", plot(curves), _FILE_MODE)

@@ -1,0 +1,181 @@
+"""The benchmark measures what it says: medians, slopes, limits beside the stage, and the page that tells of them."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import cost, gates, growth, limits
+from benchmarks.growth import Curve, Sweep, plot, slope
+from benchmarks.inputs import as_shuffled, as_uploaded, counts, drawn, make_place, names, sealed
+from benchmarks.measure import Figures, Run, Used, between, in_child, peak_rss_mib, summarise, used
+from benchmarks.page import page, table
+from benchmarks.stages import AIS, BITS, STAGES
+from hushcount.blocks import Kind
+from hushcount.errors import HushcountError
+from pipelines.block_io import find_files
+from tests.support.jobs import cli, done, refused
+
+KEYS = {"reports_per_second", "cpu_us_per_report", "limit_reports_per_second", "ratio_to_limit", "peak_rss_mib"}
+
+
+def a_run(cpu: float, wall: float, limit: float | None = 1.0, rss: float = 100.0) -> Run:
+    return Run(1000, Used(cpu, wall), None if limit is None else Used(limit, limit / 2), rss)
+
+
+def test_figures_are_medians_and_the_worst_memory() -> None:
+    figures = summarise([a_run(4.0, 2.0, rss=90.0), a_run(2.0, 1.0, rss=120.0), a_run(3.0, 10.0)])
+    assert figures.reports_per_second == 500.0
+    assert figures.cpu_us_per_report == 3000.0
+    assert figures.limit_reports_per_second == 2000.0
+    assert figures.ratio_to_limit == 0.25
+    assert figures.cpu_us_beyond_limit == 2000.0
+    assert (figures.peak_rss_mib, figures.spread, figures.runs) == (120.0, 2.0, 3)
+    alone = summarise([a_run(4.0, 2.0, limit=None)])
+    assert (alone.limit_reports_per_second, alone.ratio_to_limit, alone.cpu_us_beyond_limit) == (None, None, None)
+
+
+def test_what_is_used_is_cpu_and_clock() -> None:
+    slept = used(lambda: time.sleep(0.2))
+    assert slept.wall >= 0.2
+    assert slept.cpu < 0.1
+    busy = used(lambda: sum(range(3_000_000)))
+    assert busy.cpu > 0.01
+
+
+def test_the_limit_is_measured_before_and_after() -> None:
+    order: list[str] = []
+
+    def limit() -> Used:
+        order.append("limit")
+        return Used(float(len(order)), 1.0)
+
+    run = between(lambda: order.append("stage"), 7, limit)
+    assert order == ["limit", "stage", "limit"]
+    assert run.limit == Used(2.0, 1.0)
+    assert run.peak_rss_mib == pytest.approx(peak_rss_mib(), rel=0.1)
+
+
+def test_memory_is_the_peak_not_what_is_held_at_the_end() -> None:
+    before = peak_rss_mib()
+    np.ones(int((before + 200) * 2**17)).sum()
+    assert peak_rss_mib() > before + 150
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 2.0])
+def test_slopes_are_exponents(exponent: float) -> None:
+    sizes = (100, 1000, 10_000)
+    assert slope(sizes, [3.0 * size**exponent for size in sizes]) == pytest.approx(exponent, abs=1e-9)
+
+
+def test_costs_are_cpu_time_and_bytes_at_their_prices() -> None:
+    (shuffled,) = cost.costs({"shuffle": summarise([a_run(0.0036, 1.0)])}, core_hour=2.0)
+    # 3.6 us a report are 3.6 CPU seconds a million, a thousandth of an hour.
+    assert shuffled.cores == pytest.approx(0.002)
+    assert shuffled.shuffle == pytest.approx(cost.SHUFFLED_BYTES["shuffle"] * 1e6 / 2**30 * cost.SHUFFLED_GIB)
+    assert shuffled.total == shuffled.cores + shuffled.shuffle
+
+
+def test_a_gate_trips_at_its_ratio_and_names_the_stage() -> None:
+    good = {stage: summarise([a_run(gate * 0.99, 1.0)]) for stage, gate in gates.GATES.items()}
+    assert gates.beyond(good) == []
+    slow = {**good, "analyze": summarise([a_run(gates.GATES["analyze"] * 1.01, 1.0)])}
+    (sentence,) = gates.beyond(slow)
+    assert sentence.startswith("analyze takes 1.6")
+    assert set(gates.GATES) <= set(STAGES)
+
+
+def test_limits_do_the_work_that_they_are_named_for(tmp_path: Path) -> None:
+    """Sealing is two products on the curve and opening one, so that each costs more than a hash would."""
+    sealing, opening = limits.sealing(100, 1_000_000), limits.opening(100, 1_000_000)
+    assert sealing.cpu > opening.cpu > 5.0
+    place = make_place(tmp_path / "place", BITS)
+    source = f"{as_uploaded(place, 1000, 1)}/reports"
+    assert limits.copying(source, Kind.REPORT_ENVELOPES, tmp_path).cpu > 0.0
+    assert not list(tmp_path.glob("copy-*"))
+
+
+def test_inputs_are_what_the_hop_before_writes(tmp_path: Path) -> None:
+    place = make_place(tmp_path / "place", AIS.over(50))
+    assert place.campaign.require_frequency().encoder.domain == 50
+    boxes = sealed(place, "reports", drawn(names(49), 30))
+    out = as_shuffled(place, "reports", (boxes[:count] for count in counts(70, 30)))
+    done(
+        "analyze",
+        "--campaign",
+        place.campaign_path,
+        "--input",
+        out,
+        "--keys",
+        place.keys,
+        "--out",
+        tmp_path / "results",
+    )
+    assert json.loads((tmp_path / "results" / "summary.json").read_text())["accepted"] == 70
+
+
+def test_uploads_have_as_many_clients_as_asked_for(tmp_path: Path) -> None:
+    place = make_place(tmp_path / "place", BITS, cap=2)
+    source = as_uploaded(place, 1000, 5)
+    assert sum(file.header.records for file in find_files(f"{source}/reports", Kind.REPORT_ENVELOPES)) == 1000
+    out = tmp_path / "mixed"
+    done("shuffle", "--campaign", place.campaign_path, "--input", source, "--out", out)
+    # 200 clients with five reports each, two of which go on.
+    assert json.loads((out / "summary.json").read_text())["accepted"] == 400
+
+
+@pytest.mark.parametrize("stage", ["shuffle", "analyze", "discover", "encode-discovery", "decode"])
+def test_a_stage_is_measured_in_a_process_of_its_own(stage: str) -> None:
+    run = in_child(stage, 3000, 100)
+    assert run.reports == 3000
+    assert run.stage.cpu > 0.0
+    assert (run.limit is None) == (stage == "decode")
+    assert 100.0 < run.peak_rss_mib < 1000.0
+
+
+def test_a_stage_that_fails_says_why() -> None:
+    with pytest.raises(HushcountError, match=r"stage analyze failed: .*items"):
+        in_child("analyze", 1000, 0)
+
+
+def test_the_command_prints_json_for_machines_and_writes_the_page(tmp_path: Path) -> None:
+    out = tmp_path / "page"
+    run = done("bench", "shuffle", "--reports", 2000, "--repeats", 1, "--json", "--out", out)
+    figures = json.loads(run.out)["shuffle"]
+    assert set(figures) >= KEYS
+    assert figures["reports"] == 2000
+    text = (out / "RESULTS.md").read_text()
+    assert "| `shuffle` |" in text
+    assert f"{figures['cpu_us_per_report']:.2f}" in text
+    refused("bench", "shuffle", "--out", out, status=2, says=["RESULTS.md exists", "--overwrite"])
+
+
+def test_an_unknown_stage_lists_those_there_are() -> None:
+    run = cli("bench", "shufle")
+    assert run.status == 2
+    assert "stage is 'shufle', must be one of encode" in run.err
+
+
+def test_the_page_has_every_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep = Sweep("shuffle", "reports", (1000, 10_000), 100)
+    grown = a_run(1.0, 1.0)
+    monkeypatch.setattr(growth, "in_child", lambda _, reports, __: replace(grown, stage=Used(reports / 1e6, 1.0)))
+    said: list[str] = []
+    curves = growth.grow(said.append, (sweep,))
+    assert said == ["shuffle, 1,000 reports", "shuffle, 10,000 reports"]
+    assert curves[0].cpu_slope == pytest.approx(1.0)
+    measured: dict[str, Figures] = {"shuffle": summarise([a_run(4.0, 2.0)])}
+    text = page(measured, curves, [], cost.costs(measured))
+    assert all(title in text for title in ("## Stages", "## Cost", "## How cost grows"))
+    assert "| 1.00 |" in text
+    assert "## Beside others" not in text
+    assert plot([Curve(sweep, curves[0].runs, 1.0, 0.0)]).startswith(b"\x89PNG")
+
+
+def test_a_cell_with_a_bar_stays_one_cell() -> None:
+    assert table(["a"], [["x|y"]]).splitlines() == ["| a |", "| --- |", "| x\\|y |"]
