@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from hushcount.campaign import Campaign
 from hushcount.dictionary import Dictionary
@@ -85,13 +86,14 @@ class Client:
         """
         _require_text([value for value in values if value is not None])
         form, recipient = self.campaign.discovery_format, self._analyzer
+        wanted, rows = _each_once([None if self._lists(value) else value for value in values])
 
         def pairs(chunk: list[str | None]) -> bytes:
-            return b"".join(_pair(form, recipient, None if self._lists(value) else value) for value in chunk)
+            return b"".join(_pair(form, recipient, value) for value in chunk)
 
-        made = b"".join(in_chunks(pairs, list(values), threads))
-        rows = np.frombuffer(made, dtype=np.uint8).reshape(len(values), form.plain_bytes)
-        return self._aux_server.seal_many(rows, threads)
+        made = b"".join(in_chunks(pairs, wanted, threads))
+        plain = np.frombuffer(made, dtype=np.uint8).reshape(len(wanted), form.plain_bytes)
+        return self._aux_server.seal_many(plain[rows], threads)
 
     def _drawn(self, items: UInt64Array) -> Octets:
         """Return uint8[n, report_bytes]: a fresh answer to each item."""
@@ -145,6 +147,18 @@ def _pair(form: DiscoveryFormat, recipient: Sealer, value: str | None) -> bytes:
     else:
         bin_hash, key = form.hash(value), form.hash_key
     return form.binding + bin_hash + recipient.seal_alike(form.binding + form.pad(value), key)
+
+
+def _each_once(values: Sequence[str | None]) -> tuple[list[str | None], npt.NDArray[np.intp]]:
+    """Return the different values, and which of them each is; every None stands for itself: no two pairs are alike."""
+    places: dict[str, int] = {}
+    wanted: list[str | None] = []
+    rows = np.empty(len(values), dtype=np.intp)
+    for row, value in enumerate(values):
+        rows[row] = len(wanted) if value is None else places.setdefault(value, len(wanted))
+        if rows[row] == len(wanted):
+            wanted.append(value)
+    return wanted, rows
 
 
 def _require_text(values: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
-from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.pvalue import TaggedOutput
 from rich.console import Console
 
 from hushcount.campaign import Campaign, Stream
@@ -32,8 +32,8 @@ from pipelines.staging import SUMMARY, require_free, staged
 from pipelines.streams import ENVELOPES, counts_of
 from pipelines.summary import Summary, make_summary
 
-_CHUNK_LINES = 4096
-_CHUNKS_A_FILE = 64
+_CHUNK_LINES = 1 << 17
+_AT_ONCE = 1 << 13
 _LOOKED_AT = 100
 _LOCAL_PREFIX = 0xFD  # of unique local IPv6 addresses
 
@@ -108,30 +108,12 @@ def _graph(
         | "encode"
         >> beam.ParDo(Encode(campaign_path, clients, progress)).with_outputs("reports", "discovery", "counts")
     )
-    files = max(1, -(-total // (_CHUNK_LINES * _CHUNKS_A_FILE)))
+    files = max(1, -(-total // _CHUNK_LINES))
     for stream in campaign.streams:
-        _write(encoded[stream], campaign, stream, directory, files)
+        record_bytes = envelope_dtype(campaign.sealed_bytes(stream)).itemsize
+        where = storage.join(directory, stream)
+        encoded[stream] | f"write {stream}" >> WriteShards(where, ENVELOPES[stream], campaign, record_bytes, files)
     encoded.counts | "counts" >> WriteCounts(directory)
-
-
-def _write(envelopes: PCollection, campaign: Campaign, stream: Stream, directory: str, files: int) -> None:
-    dtype = envelope_dtype(campaign.sealed_bytes(stream))
-    (
-        envelopes
-        | f"{stream} by file" >> beam.Map(_by_file)
-        | f"{stream} file meets" >> beam.GroupByKey()
-        | f"{stream} in order" >> beam.Map(_in_order)
-        | f"write {stream}"
-        >> WriteShards(storage.join(directory, stream), ENVELOPES[stream], campaign, dtype.itemsize, files)
-    )
-
-
-def _by_file(element: tuple[int, bytes]) -> tuple[int, tuple[int, bytes]]:
-    return element[0] // _CHUNKS_A_FILE, element
-
-
-def _in_order(element: tuple[int, Iterable[tuple[int, bytes]]]) -> tuple[int, bytes]:
-    return element[0], b"".join(envelopes for _, envelopes in sorted(element[1]))
 
 
 def _count_lines(values: Path) -> int:
@@ -160,7 +142,7 @@ class ReadChunks(beam.DoFn):
 
 
 class Encode(beam.DoFn):
-    """(chunk number, lines) in; (chunk number, envelopes) of each stream out, tagged with the stream's name.
+    """(chunk number, lines) in; (chunk number, envelopes) of each stream out, tagged with the stream's name: a file.
 
     Dropped, counted in "counts" and kept nowhere, because they are plain values: not_utf8; no_client, a line without
     a tab where clients are named; value_too_long, which the client refuses to send for discovery: it sends a report
@@ -183,18 +165,26 @@ class Encode(beam.DoFn):
 
     def process(self, element: tuple[int, list[bytes]]) -> Iterator[Any]:
         number, lines = element
-        campaign = self._client.campaign
-        senders, values, refused = _parse(lines, self._clients, campaign.fingerprint)
-        for stream in campaign.streams:
+        envelopes: dict[Stream, list[bytes]] = {stream: [] for stream in self._client.campaign.streams}
+        for start in range(0, len(lines), _AT_ONCE):
+            some = lines[start : start + _AT_ONCE]
+            yield from self._some(some, number, envelopes)
+            tick(self._progress, len(some))
+        for stream, parts in envelopes.items():
+            yield TaggedOutput(stream, (number, b"".join(parts)))
+
+    def _some(self, lines: list[bytes], chunk: int, envelopes: dict[Stream, list[bytes]]) -> Iterator[TaggedOutput]:
+        """Add the envelopes of these lines to those of each stream, and yield the counts."""
+        senders, values, refused = _parse(lines, self._clients, self._client.campaign.fingerprint)
+        for stream, parts in envelopes.items():
             for reason, lost in (("received", len(lines)), *refused.items()):
                 yield TaggedOutput("counts", (f"{stream}:{reason}", lost))
             sealed, too_long = self._seal(stream, values)
             if values:
-                yield TaggedOutput(stream, (number, _envelopes(senders, sealed, number)))
+                parts.append(_envelopes(senders, sealed, chunk))
             yield TaggedOutput("counts", (f"{stream}:accepted", len(values) - too_long))
             if too_long:
                 yield TaggedOutput("counts", (f"{stream}:value_too_long", too_long))
-        tick(self._progress, len(lines))
 
     def _seal(self, stream: str, values: list[str]) -> tuple[Octets, int]:
         """Return the sealed reports of a stream, and how many values were too long to be in them."""
