@@ -11,6 +11,7 @@ once. It cannot make another box of the same content: it would have to open one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,13 +35,30 @@ class Bins:
     copies: int = 0
 
 
+def counted_dtype(pair_bytes: int) -> np.dtype[Any]:
+    """Return the dtype of a pair with its count, as bins travel."""
+    return np.dtype([("pair", f"S{pair_bytes}"), ("count", "<i8")])
+
+
 def bins_of(block: bytes, pair_bytes: int) -> Bins:
-    """Count the pairs of records, each the tag of a report and the pair that was in it."""
+    """Count the pairs of records, each the tag of a report and the pair that was in it; equal tags count once."""
     records = np.frombuffer(block, dtype=[("tag", f"S{TAG_BYTES}"), ("pair", f"S{pair_bytes}")])
-    single = records[first_of_equal(records["tag"])]
-    pairs = single["pair"][order_by_pair(single["pair"])]
-    begins = np.flatnonzero(np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)])
-    return Bins(pairs[begins], np.diff(begins, append=len(pairs)).astype(np.int64), len(records) - len(single))
+    pairs = records["pair"][first_of_equal(records["tag"])]
+    return _grouped(pairs, np.ones(len(pairs), dtype=np.int64), len(records) - len(pairs))
+
+
+def united(block: bytes, pair_bytes: int) -> Bins:
+    """Add up the counts of equal pairs, from a block of bins."""
+    parts = np.frombuffer(block, dtype=counted_dtype(pair_bytes))
+    return _grouped(parts["pair"], parts["count"], 0)
+
+
+def _grouped(pairs: npt.NDArray[np.bytes_], counts: npt.NDArray[np.int64], copies: int) -> Bins:
+    order = order_by_pair(pairs)
+    ordered = pairs[order]
+    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+    sums = np.add.reduceat(counts[order], begins) if len(begins) else np.zeros(0, dtype=np.int64)
+    return Bins(ordered[begins], sums, copies)
 
 
 def order_by_pair(pairs: npt.NDArray[np.bytes_]) -> npt.NDArray[np.intp]:

@@ -1,4 +1,8 @@
-"""Count equal pairs where they meet, copies of a report once."""
+"""Count equal pairs, copies of a report once: first where equal reports meet, then where equal pairs do.
+
+Half of all reports may hold one value. They are spread evenly by their own tags, and what goes on to the place of the
+pair is one record with a count from each, however many they were.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +10,71 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.pvalue import TaggedOutput
+import numpy as np
+from apache_beam.pvalue import PCollection, TaggedOutput
 
-from aux_server.bins import bins_of
+from aux_server.bins import Bins, bins_of, counted_dtype, united
+from hushcount.discovery import HASH_BYTES
+from hushcount.places import split
+from hushcount.randomness import SystemWords, UInt64Array
+from hushcount.tags import tag_keys, tags
 
 
-class CountBins(beam.DoFn):
-    """(place, blocks of tagged pairs) in, Bins out.
+class CountBins(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
+    """(place, block of tagged pairs) in; a dict of `bins` and `counts` out.
 
-    Copies of a report are in one place, because they hold one pair. They are no longer accepted, as which they were
-    opened, but duplicates: "counts" is told so.
+    Copies of a report are no longer accepted, as which they were opened, but duplicates: "counts" is told so.
 
     Args:
         pair_bytes: length of a pair, hash and sealed value.
+        places: over how many the bins are spread.
+        meet: how the blocks of a place come together, (place, block) to (place, iterable of blocks): the engine's own
+            grouping where it is not given.
     """
 
-    def __init__(self, pair_bytes: int) -> None:
+    def __init__(self, pair_bytes: int, places: int, meet: beam.PTransform | None = None) -> None:
+        super().__init__()
         self._pair_bytes = pair_bytes
+        self._places = places
+        self._meet = meet or beam.GroupByKey()
+
+    def expand(self, pairs: PCollection) -> dict[str, PCollection]:
+        keys = tag_keys(HASH_BYTES, SystemWords())
+        single = (
+            pairs
+            | "equal reports meet" >> self._meet
+            | "count once"
+            >> beam.ParDo(CountOnce(self._pair_bytes, self._places, keys)).with_outputs("counts", main="bins")
+        )
+        bins = single.bins | "equal pairs meet" >> self._meet | "add up" >> beam.Map(add_up, self._pair_bytes)
+        return {"bins": bins, "counts": single.counts}
+
+
+class CountOnce(beam.DoFn):
+    """(place, blocks of tagged pairs) in, (place of the pair, its bins in one block) out.
+
+    Args:
+        pair_bytes: length of a pair.
+        places: how many.
+        keys: of the tags of hashes, which only spread the bins.
+    """
+
+    def __init__(self, pair_bytes: int, places: int, keys: UInt64Array) -> None:
+        self._pair_bytes = pair_bytes
+        self._places = places
+        self._keys = keys
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
         bins = bins_of(b"".join(element[1]), self._pair_bytes)
-        yield bins
+        parts = np.empty(len(bins.pairs), dtype=counted_dtype(self._pair_bytes))
+        parts["pair"], parts["count"] = bins.pairs, bins.counts
+        hashes = parts.view(np.uint8).reshape(len(parts), parts.itemsize)[:, :HASH_BYTES]
+        yield from split(parts, tags(hashes, self._keys), self._places)
         if bins.copies:
             yield TaggedOutput("counts", ("accepted", -bins.copies))
             yield TaggedOutput("counts", ("duplicate", bins.copies))
+
+
+def add_up(element: tuple[int, Iterable[bytes]], pair_bytes: int) -> Bins:
+    """Return the bins of a place, from blocks of the bins of parts of the reports."""
+    return united(b"".join(element[1]), pair_bytes)

@@ -9,12 +9,12 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import TaggedOutput
 
-from hushcount.discovery import HASH_BYTES, DiscoveryFormat
+from hushcount.discovery import DiscoveryFormat
 from hushcount.outcomes import Outcome
 from hushcount.places import split
-from hushcount.randomness import UInt64Array, Words
+from hushcount.randomness import UInt64Array
 from hushcount.sealing import Octets
-from hushcount.tags import TAG_BYTES, tag_keys, tags
+from hushcount.tags import TAG_BYTES, tags
 from hushcount.threads import available_threads, in_chunks
 from keys.private import open_many
 from keys.store import KeyReference
@@ -23,21 +23,19 @@ from keys.store import KeyReference
 class OpenPairs(beam.DoFn):
     """Blocks of sealed discovery reports in, (place, block of tagged pairs) out; a pair is hash and sealed value.
 
-    Before each pair goes the tag of the report that it was in, by which copies of the report are known. Equal pairs go
-    to one place.
+    Before each pair goes the tag of the report that it was in, by which copies of the report are known; equal reports
+    go to one place.
 
     Dropped, to "dead" as (reason, sealed reports) and counted in "counts": not_opened, wrong_campaign.
 
     Args:
         key: reference to the auxiliary server's private key, opened in `setup`.
         form: the layout of the campaign's discovery reports.
-        places: over how many places the bins are spread.
-        keys: of the tags of reports, and of those of hashes, which only spread the pairs.
+        places: over how many the reports are spread.
+        keys: of the tags of reports; the same for all workers of a job and unknown to senders.
     """
 
-    def __init__(
-        self, key: KeyReference, form: DiscoveryFormat, places: int, keys: tuple[UInt64Array, UInt64Array]
-    ) -> None:
+    def __init__(self, key: KeyReference, form: DiscoveryFormat, places: int, keys: UInt64Array) -> None:
         self._reference = key
         self._form = form
         self._places = places
@@ -52,9 +50,8 @@ class OpenPairs(beam.DoFn):
         parts = in_chunks(self._open, sealed, self._threads)
         tagged = np.concatenate([tagged for tagged, _ in parts])
         outcomes = np.concatenate([outcome for _, outcome in parts])
-        hashes = tagged[:, TAG_BYTES : TAG_BYTES + HASH_BYTES]
-        records = tagged.view(f"V{tagged.shape[1]}").reshape(-1)
-        yield from split(records, tags(hashes, self._tag_keys[1]), self._places)
+        of_report = np.ascontiguousarray(tagged[:, :TAG_BYTES]).view("<u4")
+        yield from split(tagged.view(f"V{tagged.shape[1]}").reshape(-1), of_report, self._places)
         for outcome, number in enumerate(np.bincount(outcomes, minlength=len(Outcome)).tolist()):
             reason = Outcome(outcome).name.lower()
             if number or outcome == Outcome.ACCEPTED:
@@ -72,11 +69,6 @@ class OpenPairs(beam.DoFn):
         outcomes[~result.opened] = Outcome.NOT_OPENED
         good = outcomes == Outcome.ACCEPTED
         tagged = np.empty((int(good.sum()), TAG_BYTES + self._form.pair_bytes), dtype=np.uint8)
-        tagged[:, :TAG_BYTES] = tags(sealed[good], self._tag_keys[0]).view(np.uint8)
+        tagged[:, :TAG_BYTES] = tags(sealed[good], self._tag_keys).view(np.uint8)
         tagged[:, TAG_BYTES:] = result.plain[good, head:]
         return tagged, outcomes
-
-
-def pair_keys(form: DiscoveryFormat, words: Words) -> tuple[UInt64Array, UInt64Array]:
-    """Draw the keys of a job's tags."""
-    return tag_keys(form.sealed_bytes, words), tag_keys(HASH_BYTES, words)

@@ -13,12 +13,13 @@ from rich.console import Console
 from analyzer.reveal import Reveal
 from aux_server.count_bins import CountBins
 from aux_server.keep import Keep
-from aux_server.open_pairs import OpenPairs, pair_keys
+from aux_server.open_pairs import OpenPairs
 from hushcount.blocks import Kind
 from hushcount.campaign import Campaign
 from hushcount.errors import UsageError
 from hushcount.places import MOST_PLACES
 from hushcount.randomness import SystemWords, permutation
+from hushcount.tags import tag_keys
 from keys.store import KeyReference, require_campaign_key
 from pipelines import results, storage
 from pipelines.block_io import (
@@ -145,15 +146,11 @@ def _release_graph(
     places = min(MOST_PLACES, max(1, -(-total_records(files) // _PLACE_RECORDS)))
     read = pipeline | "read" >> ReadBlocks(files, campaign.fingerprint, form.sealed_bytes, 0, progress)
     opened = read["blocks"] | "open" >> beam.ParDo(
-        OpenPairs(key, form, places, pair_keys(form, SystemWords()))
+        OpenPairs(key, form, places, tag_keys(form.sealed_bytes, SystemWords()))
     ).with_outputs("counts", "dead", main="pairs")
-    counted = (
-        opened.pairs
-        | "equal pairs meet" >> Meet(spill)
-        | "count bins" >> beam.ParDo(CountBins(form.pair_bytes)).with_outputs("counts", main="bins")
-    )
+    counted = opened.pairs | "count bins" >> CountBins(form.pair_bytes, places, Meet(spill))
     (
-        counted.bins
+        counted["bins"]
         | "keep" >> beam.ParDo(Keep(rule))
         # The draw is made once: what comes after may be retried, the draw before this checkpoint may not.
         | "drawn once" >> beam.Reshuffle()
@@ -163,7 +160,7 @@ def _release_graph(
         | "write released" >> WriteShards(storage.join(directory, _BINS), Kind.RELEASED, campaign, form.pair_bytes, 1)
     )
     (
-        (read["counts"], opened.counts, counted.counts)
+        (read["counts"], opened.counts, counted["counts"])
         | "all counts" >> beam.Flatten()
         | "label" >> beam.Map(label, "discovery")
         | "counts" >> WriteCounts(directory)

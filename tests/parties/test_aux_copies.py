@@ -13,10 +13,10 @@ from apache_beam.transforms.util import Reshuffle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aux_server.bins import Bins, bins_of, order_by_pair
-from aux_server.count_bins import CountBins
+from aux_server.bins import Bins, bins_of, counted_dtype, order_by_pair, united
+from aux_server.count_bins import CountBins, CountOnce
 from aux_server.keep import Keep
-from aux_server.open_pairs import OpenPairs, pair_keys
+from aux_server.open_pairs import OpenPairs
 from hushcount.campaign import Campaign
 from hushcount.client import Client
 from hushcount.randomness import SystemWords
@@ -72,21 +72,19 @@ def release(
         opened = (
             pipeline
             | beam.Create([block.tobytes() for block in blocks])
-            | beam.ParDo(OpenPairs(key, form, places, pair_keys(form, SystemWords()))).with_outputs(
+            | beam.ParDo(OpenPairs(key, form, places, tag_keys(form.sealed_bytes, SystemWords()))).with_outputs(
                 "counts", "dead", main="pairs"
             )
         )
-        counted = (
-            opened.pairs | Meet(spill) | beam.ParDo(CountBins(form.pair_bytes)).with_outputs("counts", main="bins")
-        )
+        counted = opened.pairs | CountBins(form.pair_bytes, places, Meet(spill))
         (
-            (opened.counts, counted.counts)
+            (opened.counts, counted["counts"])
             | beam.Flatten()
             | beam.CombinePerKey(sum)
             | beam.combiners.ToDict()
             | "w" >> beam.ParDo(Write(out, "counts"))
         )
-        counted.bins | beam.ParDo(Keep(campaign.require_keep_rule())) | "v" >> beam.ParDo(Write(out, "kept"))
+        counted["bins"] | beam.ParDo(Keep(campaign.require_keep_rule())) | "v" >> beam.ParDo(Write(out, "kept"))
     (counts,) = (eval(path.read_text()) for path in out.glob("counts-*"))  # noqa: S307
     return counts, [eval(path.read_text()) for path in out.glob("kept-*")]  # noqa: S307
 
@@ -170,6 +168,50 @@ def test_bins_are_a_set_of_boxes_counted_by_pair(blocks: list[list[int]]) -> Non
     assert counted(bins) == Counter(each[TAG_BYTES:] for each in distinct)
     assert bins.copies == sum(map(len, blocks)) - len(distinct)
     assert bins.counts.dtype == np.int64
+
+
+@given(blocks=st.lists(st.lists(st.integers(0, 40), max_size=25), max_size=6), places=st.integers(1, 3))
+@settings(deadline=None)
+def test_counting_in_two_steps_is_counting_at_once(blocks: list[list[int]], places: int) -> None:
+    """Blocks here are places of reports, which share none, so that each is sent there whole."""
+    length, parts = 40, CountOnce(40, places, tag_keys(32, SystemWords()))
+    rows = [[(place, number) for number in numbers] for place, numbers in enumerate(blocks)]
+
+    def tagged(rows: list[tuple[int, int]]) -> bytes:
+        return b"".join(
+            bytes([place, number]).ljust(TAG_BYTES) + bytes([number % 5]) * length for place, number in rows
+        )
+
+    met: dict[int, bytes] = {}
+    copies = 0
+    for each in rows:
+        for result in parts.process((0, [tagged(each)])):
+            if isinstance(result, beam.pvalue.TaggedOutput):
+                copies += result.value[1] if result.value[0] == "duplicate" else 0
+            else:
+                met[result[0]] = met.get(result[0], b"") + result[1]
+    whole = bins_of(tagged([row for each in rows for row in each]), length)
+    found = [united(block, length) for block in met.values()]
+    pairs = Counter({pair: int(count) for bins in found for pair, count in zip(bins.pairs, bins.counts, strict=True)})
+    assert pairs == dict(zip(whole.pairs, whole.counts.tolist(), strict=True))
+    assert sum(len(bins.pairs) for bins in found) == len(whole.pairs)
+    assert copies == whole.copies
+
+
+def test_half_of_all_reports_of_one_value_make_no_place_heavy() -> None:
+    """What meets: reports evenly, by their own tags, and of the value one record from each place."""
+    count, places, pair_bytes = 20_000, 8, 60
+    generator = np.random.default_rng(5)
+    rows = generator.integers(0, 256, (count, TAG_BYTES + pair_bytes), dtype=np.uint8)
+    rows[: count // 2, TAG_BYTES:] = 7
+    received: Counter[int] = Counter()
+    for place in range(places):
+        mine = rows[place::places]
+        for where, block in CountOnce(pair_bytes, places, tag_keys(32, SystemWords())).process((0, [mine.tobytes()])):
+            received[where] += len(block) // counted_dtype(pair_bytes).itemsize
+    # Half of the reports, which all differ, and eight records of the value.
+    assert sum(received.values()) == count // 2 + places
+    assert max(received.values()) < 2 * count / 2 / places
 
 
 def test_forged_pairs_that_share_eight_bytes_are_kept_apart_among_honest_ones() -> None:
