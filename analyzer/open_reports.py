@@ -7,15 +7,13 @@ from typing import Any
 
 import apache_beam as beam
 import numpy as np
-import numpy.typing as npt
 from apache_beam.pvalue import TaggedOutput
 
 from hushcount.fields import Reports
 from hushcount.mechanism import Mechanism
-from hushcount.outcomes import Outcome
 from hushcount.sealing import Octets
 from hushcount.threads import available_threads, in_chunks
-from keys.private import open_many
+from keys.opening import Outcome, open_bound, outputs
 from keys.store import KeyReference
 
 
@@ -49,21 +47,12 @@ class OpenReports(beam.DoFn):
         parts = in_chunks(self._open, sealed, self._threads)
         yield np.concatenate([reports for reports, _ in parts])
         outcomes = np.concatenate([outcome for _, outcome in parts])
-        for outcome, number in enumerate(np.bincount(outcomes, minlength=len(Outcome)).tolist()):
-            reason = Outcome(outcome).name.lower()
-            if number or outcome == Outcome.ACCEPTED:
-                yield TaggedOutput("counts", (reason, number))
-            if number and outcome != Outcome.ACCEPTED:
-                yield TaggedOutput("dead", (reason, sealed[outcomes == outcome].tobytes()))
+        for tag, value in outputs(outcomes, sealed):
+            yield TaggedOutput(tag, value)
 
-    def _open(self, sealed: Octets) -> tuple[Reports, npt.NDArray[np.uint8]]:
+    def _open(self, sealed: Octets) -> tuple[Reports, Octets]:
         """Return the accepted reports, and the outcome of every row."""
-        result = open_many(self._keys, sealed)
-        head = len(self._binding)
-        bound = (result.plain[:, :head] == np.frombuffer(self._binding, dtype=np.uint8)).all(axis=1)
-        reports, shaped = self._mechanism.unpack(result.plain[:, head:])
-        outcomes = np.full(len(sealed), Outcome.ACCEPTED, dtype=np.uint8)
-        outcomes[~shaped] = Outcome.MALFORMED
-        outcomes[~bound] = Outcome.WRONG_CAMPAIGN
-        outcomes[~result.opened] = Outcome.NOT_OPENED
+        plain, outcomes = open_bound(self._keys, sealed, self._binding)
+        reports, shaped = self._mechanism.unpack(plain)
+        outcomes[~shaped & (outcomes == Outcome.ACCEPTED)] = Outcome.MALFORMED
         return reports[outcomes == Outcome.ACCEPTED], outcomes

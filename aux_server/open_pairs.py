@@ -10,13 +10,12 @@ import numpy as np
 from apache_beam.pvalue import TaggedOutput
 
 from hushcount.discovery import DiscoveryFormat
-from hushcount.outcomes import Outcome
 from hushcount.places import split
 from hushcount.randomness import UInt64Array
 from hushcount.sealing import Octets
 from hushcount.tags import TAG_BYTES, tags
 from hushcount.threads import available_threads, in_chunks
-from keys.private import open_many
+from keys.opening import Outcome, open_bound, outputs
 from keys.store import KeyReference
 
 
@@ -52,23 +51,14 @@ class OpenPairs(beam.DoFn):
         outcomes = np.concatenate([outcome for _, outcome in parts])
         of_report = np.ascontiguousarray(tagged[:, :TAG_BYTES]).view("<u4")
         yield from split(tagged.view(f"V{tagged.shape[1]}").reshape(-1), of_report, self._places)
-        for outcome, number in enumerate(np.bincount(outcomes, minlength=len(Outcome)).tolist()):
-            reason = Outcome(outcome).name.lower()
-            if number or outcome == Outcome.ACCEPTED:
-                yield TaggedOutput("counts", (reason, number))
-            if number and outcome != Outcome.ACCEPTED:
-                yield TaggedOutput("dead", (reason, sealed[outcomes == outcome].tobytes()))
+        for tag, value in outputs(outcomes, sealed):
+            yield TaggedOutput(tag, value)
 
     def _open(self, sealed: Octets) -> tuple[Octets, Octets]:
         """Return the tagged pairs of the accepted reports, and the outcome of every row."""
-        result = open_many(self._keys, sealed)
-        head = len(self._form.binding)
-        bound = (result.plain[:, :head] == np.frombuffer(self._form.binding, dtype=np.uint8)).all(axis=1)
-        outcomes = np.full(len(sealed), Outcome.ACCEPTED, dtype=np.uint8)
-        outcomes[~bound] = Outcome.WRONG_CAMPAIGN
-        outcomes[~result.opened] = Outcome.NOT_OPENED
+        plain, outcomes = open_bound(self._keys, sealed, self._form.binding)
         good = outcomes == Outcome.ACCEPTED
         tagged = np.empty((int(good.sum()), TAG_BYTES + self._form.pair_bytes), dtype=np.uint8)
         tagged[:, :TAG_BYTES] = tags(sealed[good], self._tag_keys).view(np.uint8)
-        tagged[:, TAG_BYTES:] = result.plain[good, head:]
+        tagged[:, TAG_BYTES:] = plain[good]
         return tagged, outcomes
