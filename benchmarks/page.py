@@ -146,7 +146,7 @@ def _peers(peers: Sequence[PeerRow]) -> str:
         f"## Beside others\n\nThe same values, epsilon {peers[0].epsilon:g}, the same machine and run: CPU time to "
         "privatise a report, in one call for all of them where the library knows how and in a call of its own (alone), "
         "and to aggregate and estimate all items, a report. The error is there so that nobody is fast by being wrong. "
-        "The least of the runs.\n\n" + table(heads, rows)
+        "Medians.\n\n" + table(heads, rows)
     )
 
 

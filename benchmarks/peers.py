@@ -11,6 +11,7 @@ import importlib.metadata
 import json
 import math
 import os
+import statistics
 import subprocess
 import time
 import venv
@@ -70,8 +71,8 @@ class PeerRow:
         reports: how many were made and counted.
         items: of the dictionary, all of them estimated.
         epsilon: of one report.
-        client_us: CPU microseconds to privatise a report, of as many as there are, the least of the repeats.
-        server_us: CPU microseconds a report to aggregate all and estimate all items, the least of the repeats.
+        client_us: CPU microseconds to privatise a report, of as many as there are, the median of the repeats.
+        server_us: CPU microseconds a report to aggregate all and estimate all items, the median of the repeats.
         server_seconds: the same, of all reports.
         mean_squared_error: of the estimated counts, in users squared, over items and repeats.
         mended: what had to be mended, "" if nothing.
@@ -162,7 +163,7 @@ def own_row(work: Work, repeats: int) -> PeerRow:
     told = peer_worker.measure(lambda: oracle, values, repeats, work.reports)
     found = row(OWN, work, replace(told, version=importlib.metadata.version(OWN)))
     few = values[:_ALONE]
-    seconds = min(_one_by_one(oracle, few) for _ in range(repeats))
+    seconds = statistics.median(_one_by_one(oracle, few) for _ in range(repeats))
     return replace(found, client_alone_us=seconds / len(few) * 1e6)
 
 
@@ -176,8 +177,8 @@ def _one_by_one(oracle: Oracle, values: UInt64Array) -> float:
 def row(peer: str, work: Work, told: Told) -> PeerRow:
     """Return what was told as figures a report, and its error."""
     held = np.bincount(values_of(work), minlength=work.items)
-    seconds = min(told.server_seconds)
-    client_us = min(told.client_seconds) / work.reports * 1e6
+    seconds = statistics.median(told.server_seconds)
+    client_us = statistics.median(told.client_seconds) / work.reports * 1e6
     return PeerRow(
         peer=peer,
         version=told.version,
