@@ -191,7 +191,7 @@ def row(peer: str, work: Work, told: Told) -> PeerRow:
         server_seconds=seconds,
         mean_squared_error=float(np.mean((np.array(told.estimates) - held) ** 2)),
         mended=told.mended,
-        spread=max(told.server_seconds) / seconds,
+        spread=max(told.server_seconds) / min(told.server_seconds),
         client_alone_us=client_us,
     )
 
