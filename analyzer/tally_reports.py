@@ -23,7 +23,7 @@ _WAITING_BYTES = 1 << 23
 
 @dataclass(eq=False)
 class Sums:
-    """What has been added up so far: an accumulator, changed in place, at most 24 MiB.
+    """What has been added up so far: an accumulator, changed in place; at most 16 MiB for up to a million items.
 
     Attributes:
         reports: how many.
