@@ -45,7 +45,7 @@ def staged(out: str, overwrite: bool) -> Iterator[str]:
     target = Path(out).resolve()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.parent / f".{target.name}.{uuid.uuid4().hex}.partial"
+        partial = target.parent / f".{target.name}.{uuid.uuid4().hex}{storage.PARTIAL}"
         partial.mkdir(mode=0o700)
     except OSError as error:
         raise UsageError(f"cannot write to {target.parent}: {error.strerror}") from None

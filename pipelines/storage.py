@@ -8,12 +8,16 @@ import posixpath
 import shutil
 import uuid
 from collections.abc import Iterable
+from pathlib import Path
 from typing import IO, Any
 
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from hushcount.errors import HushcountError, UsageError
+
+PARTIAL = ".partial"
+"""How the name of a job's hidden directory ends."""
 
 
 def join(directory: str, *names: str) -> str:
@@ -65,8 +69,16 @@ def write_whole(path: str, parts: Iterable[bytes | memoryview]) -> None:
 
 
 def make_directory(path: str) -> None:
-    """Make a directory with its parents where the file system has directories."""
+    """Make a directory with its parents where the file system has directories.
+
+    Raises:
+        StorageError: it lies in the hidden directory of a job that was stopped, which is gone: a worker that still runs
+            must not make it again.
+    """
     if path and not is_remote(path) and not exists(path):
+        hidden = [parent for parent in (Path(path), *Path(path).parents) if parent.name.endswith(PARTIAL)]
+        if hidden and not hidden[0].is_dir():
+            raise StorageError(f"{hidden[0]} is gone: the job was stopped")
         try:
             FileSystems.mkdirs(path)
         except BeamIOError:

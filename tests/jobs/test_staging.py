@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from hushcount.errors import UsageError
-from pipelines import staging
+from pipelines import staging, storage
 from pipelines.staging import staged
+from pipelines.storage import StorageError
 
 
 def result(directory: Path, text: str) -> None:
@@ -84,3 +85,14 @@ def test_only_the_owner_may_read_a_result(tmp_path: Path) -> None:
         assert Path(directory).stat().st_mode & 0o077 == 0
         write(directory, "private")
     assert (tmp_path / "out").stat().st_mode & 0o077 == 0
+
+
+def test_a_worker_of_a_job_that_was_stopped_does_not_make_its_directory_again(tmp_path: Path) -> None:
+    """Threads of a worker outlive the job for a moment: what they write then is written nowhere."""
+    with pytest.raises(KeyboardInterrupt), staged(str(tmp_path / "out"), overwrite=False) as directory:
+        storage.write_whole(f"{directory}/reports/early", [b"x"])
+        raise KeyboardInterrupt
+    for name in ("late", "reports/late", "dead_letter/reports/late"):
+        with pytest.raises(StorageError, match="is gone: the job was stopped"):
+            storage.write_whole(f"{directory}/{name}", [b"x"])
+    assert not list(tmp_path.iterdir())
