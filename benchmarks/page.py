@@ -2,54 +2,36 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import re
 from collections.abc import Sequence
-from importlib.metadata import version
-from pathlib import Path
 
 from benchmarks.cost import CORE_HOUR, SHUFFLED_GIB, Cost
 from benchmarks.growth import Curve
 from benchmarks.measure import Figures
 from benchmarks.peers import PeerRow
+from benchmarks.record import Record
 from benchmarks.stages import STAGES
 
-_LIBRARIES = ("numpy", "numba", "PyNaCl", "apache-beam")
 
-
-def page(measured: dict[str, Figures], curves: Sequence[Curve], peers: Sequence[PeerRow], costs: Sequence[Cost]) -> str:
+def page(record: Record, costs: Sequence[Cost]) -> str:
     """Return the page; parts that were not measured are left out."""
-    parts = [_head(), _stages(measured)]
+    parts = [_head(record.machine), _stages(record.measured)]
     if costs:
         parts.append(_costs(costs))
-    if curves:
-        parts.append(_growth(curves))
-    if peers:
-        parts.append(_peers(peers))
+    if record.curves:
+        parts.append(_growth(record.curves))
+    if record.peers:
+        parts.append(_peers(record.peers))
     return "\n\n".join(parts) + "\n"
 
 
-def _head() -> str:
-    libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+def _head(machine: str) -> str:
     return (
         "# What Hushcount costs\n\n"
         "Written by `make bench`. Each stage runs in a process of its own, between two measurements of its limit: the "
         "same number of boxes sealed or opened by PyNaCl in plain loops on all cores, or, for the shuffler, which has "
         "no cryptography, the same files read and written once. CPU time and ratios hold on other machines and on busy "
-        "ones; reports a second do not.\n\n"
-        f"{_processor()}, {os.cpu_count()} cores, {_memory_gib():.0f} GiB; {platform.system()}, Python "
-        f"{platform.python_version()}, {libraries}."
+        f"ones; reports a second do not.\n\n{machine}."
     )
-
-
-def _processor() -> str:
-    found = re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    return found[1] if found else platform.machine()
-
-
-def _memory_gib() -> float:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
 
 
 def _stages(measured: dict[str, Figures]) -> str:
@@ -67,7 +49,7 @@ def _stages(measured: dict[str, Figures]) -> str:
             f"{figures.runs} / {figures.spread:.2f}",
             STAGES[name].target,
         )
-        for name, figures in measured.items()
+        for name, figures in ((name, measured[name]) for name in STAGES if name in measured)
     ]
     heads = (
         "stage", "what", "reports", "reports/s", "CPU us a report", "limit, reports/s", "ratio", "us beyond limit",

@@ -13,7 +13,6 @@ from rich.table import Table
 from hushcount.errors import HushcountError, UsageError
 from pipelines.commands.common import (
     JsonOption,
-    OverwriteOption,
     out_console,
     progress_console,
     reported,
@@ -21,12 +20,12 @@ from pipelines.commands.common import (
 )
 
 if TYPE_CHECKING:
-    from benchmarks.growth import Curve
     from benchmarks.measure import Figures
     from benchmarks.peers import PeerRow
+    from benchmarks.record import Record
 
 _FILE_MODE = 0o644
-_PEER_REPORTS, _PEER_ITEMS, _PEER_EPSILON = 100_000, 1000, 1.0
+_PEER_REPORTS, _PEER_ITEMS, _PEER_EPSILON, _PEER_REPEATS = 100_000, 1000, 1.0, 3
 
 
 @reported
@@ -46,17 +45,21 @@ def bench(
     gate: Annotated[
         bool, typer.Option("--gate", help="Only the gated stages, once, on few reports: exit status 1 beyond a gate.")
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Directory for RESULTS.md and its plot.")] = None,
-    overwrite: OverwriteOption = False,
+    out: Annotated[Path | None, typer.Option(help="Directory for RESULTS.md, its plot and results.json.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Measure all anew.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure stages, each in a process of its own, beside the cryptography alone.
+
+    What results.json in --out holds is kept; what it lacks, and the stages that are named, is measured.
 
     Example: hushcount bench shuffle analyze --reports 500000
     """
     # They import the whole system: only when they are to run.
     from benchmarks import gates
+    from benchmarks.growth import SWEEPS, grow
     from benchmarks.measure import in_child, summarise
+    from benchmarks.record import Record, read_record
     from benchmarks.stages import STAGES
 
     if gate:
@@ -64,53 +67,43 @@ def bench(
     unknown = [name for name in stages or () if name not in STAGES]
     if unknown:
         raise UsageError(f"stage is {unknown[0]!r}, must be one of {', '.join(STAGES)}")
-    if out is not None and (out / "RESULTS.md").exists() and not overwrite:
-        raise UsageError(f"{out / 'RESULTS.md'} exists: give another --out, or --overwrite to replace it")
-    console = progress_console()
-    measured = {}
-    for name in stages or STAGES:
-        stage = STAGES[name]
+    record = Record() if out is None or overwrite else read_record(out)
+    for name in stages or [name for name in STAGES if name not in record.measured]:
         runs = []
         for number in range(repeats):
-            console.print(f"{name}, run {number + 1} of {repeats}", style="dim")
-            runs.append(in_child(name, reports or stage.reports, stage.items))
-        measured[name] = summarise(runs)
-    curves = _grown() if growth else []
-    others = _peers() if peers else []
+            _say(f"{name}, run {number + 1} of {repeats}")
+            runs.append(in_child(name, reports or STAGES[name].reports, STAGES[name].items))
+        record.measured[name] = summarise(runs)
+        _keep(out, record)
+    shown = {name: record.measured[name] for name in stages or STAGES}
     if as_json:
-        show_json({name: _facts(figures) for name, figures in measured.items()})
+        show_json({name: _facts(figures) for name, figures in shown.items()})
     else:
-        _show(measured)
-    if out is not None:
-        _write(out, measured, curves, others)
-    slow = gates.beyond(measured) if gate else []
+        _show(shown)
+    for sweep in SWEEPS if growth else ():
+        if sweep not in [curve.sweep for curve in record.curves]:
+            record.curves += grow(_say, (sweep,))
+            _keep(out, record)
+    if peers and not record.peers:
+        record.peers = _peers()
+        _keep(out, record)
+    slow = gates.beyond(shown) if gate else []
     if slow:
         raise HushcountError("; ".join(slow))
 
 
-def _grown() -> list[Curve]:
-    from benchmarks.growth import grow
-
-    console = progress_console()
-    return grow(lambda line: console.print(line, style="dim", markup=False))
+def _say(line: str) -> None:
+    progress_console().print(line, style="dim", markup=False)
 
 
 def _peers() -> list[PeerRow]:
     from benchmarks.peers import PeersMissing, compare
 
-    console = progress_console()
     with tempfile.TemporaryDirectory(prefix="hushcount-peers-") as scratch:
         try:
-            return compare(
-                Path(scratch),
-                _PEER_REPORTS,
-                _PEER_ITEMS,
-                _PEER_EPSILON,
-                3,
-                lambda line: console.print(line, style="dim", markup=False),
-            )
+            return compare(Path(scratch), _PEER_REPORTS, _PEER_ITEMS, _PEER_EPSILON, _PEER_REPEATS, _say)
         except PeersMissing as missing:
-            console.print(f"SKIPPED, peers were NOT measured: {missing}", style="bold yellow")
+            progress_console().print(f"SKIPPED, peers were NOT measured: {missing}", style="bold yellow", markup=False)
             return []
 
 
@@ -138,13 +131,17 @@ def _show(measured: dict[str, Figures]) -> None:
     out_console().print(table)
 
 
-def _write(out: Path, measured: dict[str, Figures], curves: list[Curve], others: list[PeerRow]) -> None:
+def _keep(out: Path | None, record: Record) -> None:
+    """Write what was measured so far, and its page."""
     from benchmarks.cost import costs
     from benchmarks.growth import plot
     from benchmarks.page import page
+    from benchmarks.record import write_record
     from hushcount.files import write_over
 
-    out.mkdir(parents=True, exist_ok=True)
-    write_over(out / "RESULTS.md", page(measured, curves, others, costs(measured)), _FILE_MODE)
-    if curves:
-        write_over(out / "growth.png", plot(curves), _FILE_MODE)
+    if out is None:
+        return
+    write_record(out, record)
+    write_over(out / "RESULTS.md", page(record, costs(record.measured)), _FILE_MODE)
+    if record.curves:
+        write_over(out / "growth.png", plot(record.curves), _FILE_MODE)

@@ -15,6 +15,7 @@ from benchmarks.growth import Curve, Sweep, plot, slope
 from benchmarks.inputs import as_shuffled, as_uploaded, counts, drawn, make_place, names, sealed
 from benchmarks.measure import Figures, Run, Used, between, in_child, peak_rss_mib, summarise, used
 from benchmarks.page import page, table
+from benchmarks.record import Record, read_record, write_record
 from benchmarks.stages import AIS, BITS, STAGES
 from hushcount.blocks import Kind
 from hushcount.errors import HushcountError
@@ -152,7 +153,15 @@ def test_the_command_prints_json_for_machines_and_writes_the_page(tmp_path: Path
     text = (out / "RESULTS.md").read_text()
     assert "| `shuffle` |" in text
     assert f"{figures['cpu_us_per_report']:.2f}" in text
-    refused("bench", "shuffle", "--out", out, status=2, says=["RESULTS.md exists", "--overwrite"])
+    # What is there is kept, what is named is measured again, and what comes from elsewhere is not mixed in.
+    done("bench", "encode", "--reports", 2000, "--repeats", 1, "--out", out)
+    assert list(read_record(out).measured) == ["shuffle", "encode"]
+    assert "| `shuffle` |" in (out / "RESULTS.md").read_text()
+    path = out / "results.json"
+    path.write_text(path.read_text().replace("Python", "Cobra"))
+    refused("bench", "shuffle", "--out", out, status=2, says=["was measured on", "Cobra", "--overwrite"])
+    path.write_text("{")
+    refused("bench", "shuffle", "--out", out, status=2, says=["no record", "--overwrite"])
 
 
 def test_an_unknown_stage_lists_those_there_are() -> None:
@@ -161,7 +170,7 @@ def test_an_unknown_stage_lists_those_there_are() -> None:
     assert "stage is 'shufle', must be one of encode" in run.err
 
 
-def test_the_page_has_every_part(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_has_every_part_of_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sweep = Sweep("shuffle", "reports", (1000, 10_000), 100)
     grown = a_run(1.0, 1.0)
     monkeypatch.setattr(growth, "in_child", lambda _, reports, __: replace(grown, stage=Used(reports / 1e6, 1.0)))
@@ -170,7 +179,9 @@ def test_the_page_has_every_part(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said == ["shuffle, 1,000 reports", "shuffle, 10,000 reports"]
     assert curves[0].cpu_slope == pytest.approx(1.0)
     measured: dict[str, Figures] = {"shuffle": summarise([a_run(4.0, 2.0)])}
-    text = page(measured, curves, [], cost.costs(measured))
+    write_record(tmp_path, Record(measured=measured, curves=curves))
+    assert read_record(tmp_path) == Record(measured=measured, curves=curves)
+    text = page(read_record(tmp_path), cost.costs(measured))
     assert all(title in text for title in ("## Stages", "## Cost", "## How cost grows"))
     assert "| 1.00 |" in text
     assert "## Beside others" not in text

@@ -1,0 +1,65 @@
+"""results.json: what was measured so far: a benchmark that is stopped goes on, and one stage can be measured again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from benchmarks.growth import Curve
+from benchmarks.machine import machine
+from benchmarks.measure import Figures
+from benchmarks.peers import PeerRow
+from hushcount.errors import UsageError
+from hushcount.files import write_over
+
+_NAME = "results.json"
+_FILE_MODE = 0o644
+
+
+@dataclass
+class Record:
+    """Measurements of one machine and one set of versions.
+
+    Attributes:
+        machine: `machine()` where they were made.
+        measured: by the names of stages.
+        curves: how cost grows; empty if not measured.
+        peers: empty if not measured.
+    """
+
+    machine: str = field(default_factory=machine)
+    measured: dict[str, Figures] = field(default_factory=dict)
+    curves: list[Curve] = field(default_factory=list)
+    peers: list[PeerRow] = field(default_factory=list)
+
+
+_ADAPTER = TypeAdapter(Record)
+
+
+def read_record(directory: Path) -> Record:
+    """Return what a directory's results.json holds, or an empty record where there is none.
+
+    Raises:
+        UsageError: it is damaged, or was measured elsewhere or with other versions.
+    """
+    path = directory / _NAME
+    if not path.exists():
+        return Record()
+    try:
+        record = _ADAPTER.validate_json(path.read_bytes())
+    except ValidationError:
+        raise UsageError(f"{path} is no record that hushcount bench wrote: --overwrite to measure anew") from None
+    if record.machine != machine():
+        raise UsageError(
+            f"{path} was measured on {record.machine}, this is {machine()}: give another --out, or --overwrite to "
+            "measure anew"
+        )
+    return record
+
+
+def write_record(directory: Path, record: Record) -> None:
+    """Write results.json."""
+    directory.mkdir(parents=True, exist_ok=True)
+    write_over(directory / _NAME, _ADAPTER.dump_json(record, indent=1) + b"\n", _FILE_MODE)
