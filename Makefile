@@ -9,7 +9,7 @@ WORKERS ?= -n auto --dist loadfile
 PORTABLE := tests/parties tests/mechanisms/test_contract.py tests/jobs/test_end_to_end.py tests/test_docs.py \
 	$(addprefix tests/core/test_,fields.py ranks.py affine.py decoding.py subsets.py systems.py randomness.py)
 
-.PHONY: help demo test lint unit package test-pythons bench bench-gate bench-kernels audit reproduce lock clean
+.PHONY: help demo test lint unit package test-pythons bench bench-gate bench-kernels audit reproduce lock clean test-engines
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -49,6 +49,10 @@ test-pythons:  ## the tests on the oldest and the newest Python, those of them t
 		$(MAKE) --no-print-directory VENV=.venv-$$version PYTHON=$$python .venv-$$version/dev && \
 		.venv-$$version/bin/python -m pytest -q $(WORKERS) $(PORTABLE) || exit 1; \
 	done
+
+test-engines: $(VENV)/dev  ## the jobs on real engines: Flink, Prism, several processes; kill parts of them (needs java, mvn, go)
+	$(BIN)/python deploy/flink/fetch.py --into build/engines
+	ENGINES=build/engines $(BIN)/python -m pytest -o python_files='on_*.py' tests/engines tests/faults
 
 bench: $(VENV)/server  ## each stage beside its limit and beside other libraries, into benchmarks/RESULTS.md: an hour
 	$(BIN)/hushcount bench --growth --peers --out benchmarks --overwrite

@@ -11,10 +11,12 @@ from hushcount.tags import Tags
 
 MOST_PLACES = 1 << 10
 """No more, so that a block that is read has enough records for each to be worth a piece of its own."""
+_PIECE_BYTES = 1 << 18
+"""Flink sorts what it groups in buffers, each of which must hold a whole record."""
 
 
 def split(records: np.ndarray[Any, Any], tagged: Tags, places: int) -> Iterator[tuple[int, bytes]]:
-    """Yield each place that a tag falls in, with its records in one block.
+    """Yield each place that a tag falls in, with its records, in blocks that no engine is overtaxed by.
 
     Args:
         records: n of them.
@@ -22,7 +24,7 @@ def split(records: np.ndarray[Any, Any], tagged: Tags, places: int) -> Iterator[
         places: how many there are, 1..MOST_PLACES.
     """
     if places == 1:
-        yield 0, records.tobytes()
+        yield from ((0, piece) for piece in _pieces(records))
         return
     drawn = (tagged[:, 0] % np.uint32(places)).astype(np.uint16)
     order = np.argsort(drawn, kind="stable")
@@ -30,4 +32,11 @@ def split(records: np.ndarray[Any, Any], tagged: Tags, places: int) -> Iterator[
     counts = np.bincount(drawn, minlength=places)
     stops = np.cumsum(counts)
     for place in np.flatnonzero(counts):
-        yield int(place), ordered[stops[place] - counts[place] : stops[place]].tobytes()
+        members = ordered[stops[place] - counts[place] : stops[place]]
+        yield from ((int(place), piece) for piece in _pieces(members))
+
+
+def _pieces(records: np.ndarray[Any, Any]) -> Iterator[bytes]:
+    step = max(1, _PIECE_BYTES // records.itemsize)
+    for start in range(0, len(records), step):
+        yield records[start : start + step].tobytes()

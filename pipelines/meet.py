@@ -1,8 +1,9 @@
-"""Bring the blocks of a place together: through the engine, or through files where the engine would hold it all in RAM.
+"""Bring the blocks of a place together: through files where all workers reach them, or through the engine.
 
-Beam's embedded runner keeps what it groups in memory, several times over. There the blocks go to files of the job's
-own hidden directory instead and only their places in these through the engine, so that memory does not depend on the
-number of reports. Engines with a shuffle of their own are given the blocks.
+Beam's embedded runner keeps what it groups in memory, several times over, and Flink sorts records in small buffers.
+Where the output is a local directory, the blocks go to files of the job's own hidden directory instead and only their
+places in these through the engine, so that memory does not depend on the number of reports. Where it is in a store,
+engines are given the blocks.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,11 +15,13 @@ from apache_beam.runners.runner import PipelineState
 
 from hushcount.errors import HushcountError, UsageError
 from pipelines import storage
+from pipelines.job_server import ready
 from pipelines.storage import StorageError
 
 # A bare DirectRunner first tries to download another runner; the embedded one is named in full instead.
 _EMBEDDED = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 _KEPT_LINES = 300
+_JOB_NAME = re.compile(r"^Pipeline \S+ failed in state \w+: ")
 
 
 @dataclass(frozen=True)
@@ -40,15 +43,17 @@ class Engine:
 
     @contextmanager
     def spill(self, directory: str) -> Iterator[str | None]:
-        """Yield a new local directory for what does not fit into memory, removed at the end; None where none is needed.
+        """Yield a new local directory for blocks on their way, removed at the end; None: they go through the engine.
 
         Args:
-            directory: the job's output; the new one lies in it if it is a local one, on the disk that has room.
+            directory: the job's output. If it is a local one the new one lies in it, on the disk that has room, and
+                workers reach both, wherever they are; workers that write to a store may share no disk.
         """
-        if not self.embedded:
+        remote = storage.is_remote(directory)
+        if remote and not self.embedded:
             yield None
             return
-        parent = None if storage.is_remote(directory) else directory
+        parent = None if remote else directory
         with tempfile.TemporaryDirectory(prefix=".spill-", dir=parent, ignore_cleanup_errors=True) as made:
             yield made
 
@@ -57,12 +62,13 @@ class Engine:
         """Yield a pipeline that runs when the block ends, and wait for it.
 
         Raises:
-            UsageError: no such runner.
+            UsageError: no such runner, or what it needs is not there.
             StorageError: the job failed; one sentence says why. Nothing of it was released.
         """
         runner = _EMBEDDED if self.embedded else self.runner
+        further = () if self.embedded else ready(self.runner, PipelineOptions(list(self.options)))
         try:
-            pipeline = beam.Pipeline(runner=runner, options=PipelineOptions(list(self.options)))
+            pipeline = beam.Pipeline(runner=runner, options=PipelineOptions([*self.options, *further]))
         except (ValueError, ImportError, AttributeError) as error:
             reason = str(error).splitlines()[0][:_KEPT_LINES]
             raise UsageError(f"runner {self.runner} cannot be used: {reason}") from None
@@ -103,7 +109,7 @@ def root(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     named = [line for line in lines if "Error" in line.split(":")[0] or "[while running" in line]
     chosen = (named or lines or [type(error).__name__])[-1]
-    return chosen.split(" [while running")[0][:_KEPT_LINES]
+    return _JOB_NAME.sub("", chosen).split(" [while running")[0][:_KEPT_LINES]
 
 
 def unknown_options(options: Sequence[str]) -> list[str]:

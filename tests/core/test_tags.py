@@ -147,3 +147,17 @@ def test_places_are_used_evenly_and_other_keys_put_records_elsewhere(places: int
     assert (found[0] != found[1]).any()
     skewed = np.where(np.arange(len(rows)) % 20 == 0, 0, found[0])
     assert chi_square_p(np.bincount(skewed, minlength=places), np.ones(places)) < FAILURE / 2
+
+
+@pytest.mark.parametrize("places", [1, 3])
+def test_blocks_are_of_whole_records_and_of_a_quarter_mebibyte_at_most(places: int) -> None:
+    """Longer ones Flink cannot sort; a record that is longer goes alone."""
+    for size, count in ((148, 20_000), (300_000, 3)):
+        octets = np.random.default_rng(size).integers(0, 256, (count, size), dtype=np.uint8)
+        records = octets.view(f"V{size}").reshape(-1)
+        parts = list(split(records, tags(octets, tag_keys(size, SystemWords())), places))
+        assert all(len(block) <= max(1 << 18, size) and len(block) % size == 0 and block for _, block in parts)
+        assert sorted(row.tobytes() for _, block in parts for row in np.frombuffer(block, records.dtype)) == sorted(
+            row.tobytes() for row in octets
+        )
+        assert len(parts) > places or size == 300_000

@@ -206,7 +206,13 @@ def test_for_a_store_it_is_among_the_systems_temporary_files(tmp_path: Path, mon
 @pytest.mark.parametrize(
     ("runner", "embedded"), [("FnApiRunner", True), (RUNNER, True), ("FlinkRunner", False), ("DirectRunner", False)]
 )
-def test_engines_with_a_shuffle_of_their_own_are_given_none(tmp_path: Path, runner: str, embedded: bool) -> None:
-    """Their workers may be on other machines."""
+def test_workers_that_write_to_a_store_are_given_none_unless_they_are_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runner: str, embedded: bool
+) -> None:
+    """Workers that write to a local directory reach it, and so what lies in it; those of a store may share no disk."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with Engine(runner).spill("gs://bucket/out") as made:
+        assert (made is not None) == embedded
     with Engine(runner).spill(str(tmp_path)) as made:
-        assert (made is not None) == embedded == bool(list(tmp_path.iterdir()))
+        assert made is not None
+        assert Path(made).parent == tmp_path

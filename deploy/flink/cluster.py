@@ -1,0 +1,261 @@
+"""A Flink cluster on this machine, each part a process: JobManager, TaskManagers, Beam's job server, Python workers.
+
+    python deploy/flink/cluster.py --engines build/engines
+
+starts them, prints the options that send a job there, and stops them on Ctrl-C. For trials and tests: nothing is
+encrypted, and everyone who reaches the ports on this machine can use them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_OPENED = (
+    "lang",
+    "lang.reflect",
+    "net",
+    "io",
+    "nio",
+    "text",
+    "time",
+    "util",
+    "util.concurrent",
+    "util.concurrent.atomic",
+)
+_JAVA_OPTIONS = tuple(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in _OPENED)
+_JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
+_TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
+_START_SECONDS = 90
+_STOP_SECONDS = 10
+WORKER = Path(__file__).parent.absolute() / "worker.py"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A running Flink.
+
+    Attributes:
+        rest: host:port of its JobManager's REST interface.
+        job_manager: its process.
+        task_managers: their processes by name.
+    """
+
+    rest: str
+    job_manager: subprocess.Popen[bytes]
+    task_managers: dict[str, subprocess.Popen[bytes]]
+
+    def ask(self, path: str) -> Any:
+        """Return what the REST interface answers, as JSON data."""
+        with urllib.request.urlopen(f"http://{self.rest}{path}", timeout=10) as answer:
+            return json.load(answer)
+
+
+@contextmanager
+def flink(
+    libraries: Path, directory: Path, task_managers: int = 2, slots: int = 2, restarts: int = 0
+) -> Iterator[Cluster]:
+    """Start a JobManager and TaskManagers, yield when all have met, and stop them.
+
+    Args:
+        libraries: directory of the jars of Flink's distribution.
+        directory: existing directory for settings and logs.
+        task_managers: how many processes work.
+        slots: how many tasks each works at, at a time.
+        restarts: how often a job that failed begins again.
+
+    Raises:
+        RuntimeError: they did not meet; the log that says why is named.
+    """
+    rest, rpc = free_port(), free_port()
+    settings = {
+        "jobmanager.rpc.address": "localhost",
+        "jobmanager.rpc.port": rpc,
+        "jobmanager.memory.process.size": "1g",
+        "rest.address": "localhost",
+        "rest.port": rest,
+        "taskmanager.numberOfTaskSlots": slots,
+        "taskmanager.cpu.cores": slots,
+        "taskmanager.memory.framework.heap.size": "128m",
+        "taskmanager.memory.framework.off-heap.size": "128m",
+        "taskmanager.memory.task.heap.size": "640m",
+        "taskmanager.memory.task.off-heap.size": "128m",
+        "taskmanager.memory.managed.size": "256m",
+        "taskmanager.memory.network.min": "256m",
+        "taskmanager.memory.network.max": "256m",
+        # Of each exchange between steps; by itself 512, and a job of ours has dozens.
+        "taskmanager.network.sort-shuffle.min-buffers": 32,
+        "taskmanager.memory.jvm-metaspace.size": "256m",
+        "taskmanager.memory.jvm-overhead.min": "192m",
+        "taskmanager.memory.jvm-overhead.max": "192m",
+        # A TaskManager that was killed is missed after seconds, not after a minute.
+        "heartbeat.interval": 1000,
+        "heartbeat.timeout": 6000,
+        "restart-strategy.type": "fixed-delay" if restarts else "none",
+        "restart-strategy.fixed-delay.attempts": max(restarts, 1),
+        "restart-strategy.fixed-delay.delay": "1 s",
+        "io.tmp.dirs": directory,
+    }
+    (directory / "flink-conf.yaml").write_text("".join(f"{name}: {value}\n" for name, value in settings.items()))
+
+    def java(main_class: str, *options: str) -> list[str]:
+        path = ["-cp", f"{libraries}/*", main_class, "--configDir", str(directory)]
+        return [find_java(), "-Xmx768m", *_JAVA_OPTIONS, *path, *options]
+
+    with ExitStack() as stack:
+        manager = stack.enter_context(process(java(_JOB_MANAGER), directory / "job-manager.log"))
+        workers = {
+            name: stack.enter_context(
+                process(java(_TASK_MANAGER, f"-Dtaskmanager.resource-id={name}"), directory / f"{name}.log")
+            )
+            for name in (f"task-manager-{index}" for index in range(task_managers))
+        }
+        cluster = Cluster(f"localhost:{rest}", manager, workers)
+
+        def met() -> bool:
+            return bool(cluster.ask("/overview")["taskmanagers"] == task_managers)
+
+        wait_for(met, f"Flink's {task_managers} TaskManagers", directory, [manager, *workers.values()])
+        yield cluster
+
+
+@contextmanager
+def job_server(jar: Path, directory: Path, master: str = "[local]") -> Iterator[str]:
+    """Start Beam's job server, yield host:port for --job_endpoint, and stop it.
+
+    Args:
+        jar: what fetch.py wrote.
+        directory: existing directory for its log and what is staged.
+        master: host:port of Flink's REST interface; "[local]": Flink within the job server's own process.
+    """
+    port = free_port()
+    ports = ["--job-port", str(port), "--artifact-port", "0", "--expansion-port", "0"]
+    command = [find_java(), "-jar", str(jar), "--flink-master", master, *ports, "--artifacts-dir", str(directory)]
+    with process(command, directory / "job-server.log") as started:
+        wait_for(lambda: listens(port), "the job server", directory, [started])
+        yield f"localhost:{port}"
+
+
+@contextmanager
+def worker_pool(directory: Path) -> Iterator[str]:
+    """Start a pool of Python workers, yield host:port for --environment_config, and stop it and its workers."""
+    port = free_port()
+    module = "apache_beam.runners.worker.worker_pool_main"
+    command = [sys.executable, "-m", module, f"--service_port={port}", f"--container_executable={WORKER}"]
+    with process(command, directory / "worker-pool.log") as started:
+        wait_for(lambda: listens(port), "the worker pool", directory, [started])
+        yield f"localhost:{port}"
+
+
+def own_process() -> str:
+    """Return the --environment_config with which --environment_type=PROCESS starts workers in this Python."""
+    return json.dumps({"command": str(WORKER), "env": {"PATH": _path()}})
+
+
+@contextmanager
+def process(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process in a group of its own, with its output in a file; end the group's processes, all of them."""
+    with log.open("wb") as stream:
+        started = subprocess.Popen(  # noqa: S603  # our own programs
+            command, stdout=stream, stderr=stream, env={**os.environ, "PATH": _path()}, start_new_session=True
+        )
+    try:
+        yield started
+    finally:
+        for sent in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(started.pid, sent)
+                started.wait(_STOP_SECONDS)
+            except ProcessLookupError:
+                break
+            except subprocess.TimeoutExpired:
+                continue
+
+
+def find_java() -> str:
+    """Return the java of JAVA_HOME, or of PATH.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=None if home is None else os.path.join(home, "bin"))
+    if found is None:
+        raise RuntimeError(f"there is no java in {'PATH' if home is None else home}: install Java 11 or 17")
+    return found
+
+
+def _path() -> str:
+    """Return a PATH on which this Python is the first: workers are to be of the same installation."""
+    return os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+
+
+def free_port() -> int:
+    """Return a port that was free a moment ago."""
+    with socket.socket() as one:
+        one.bind(("localhost", 0))
+        return int(one.getsockname()[1])
+
+
+def listens(port: int) -> bool:
+    """Return whether something listens on a port of this machine."""
+    with socket.socket() as one:
+        one.settimeout(1)
+        return one.connect_ex(("localhost", port)) == 0
+
+
+def wait_for(
+    happened: Callable[[], bool], what: str, directory: Path, processes: list[subprocess.Popen[bytes]]
+) -> None:
+    """Wait until `happened`; an OSError in it means not yet."""
+    end = time.monotonic() + _START_SECONDS
+    while time.monotonic() < end:
+        if any(one.poll() is not None for one in processes):
+            raise RuntimeError(f"a process of {what} ended at once: see the logs in {directory}")
+        try:
+            if happened():
+                return
+        except OSError:
+            pass
+        time.sleep(0.2)
+    raise RuntimeError(f"{what} did not start within {_START_SECONDS} s: see the logs in {directory}")
+
+
+def main() -> None:
+    """Run a cluster until Ctrl-C."""
+    parser = argparse.ArgumentParser(description="Run a Flink cluster with Beam's job server and a worker pool.")
+    parser.add_argument("--engines", type=Path, default=Path("build/engines"), help="What fetch.py wrote.")
+    parser.add_argument("--task-managers", type=int, default=2)
+    asked = parser.parse_args()
+    engines = asked.engines.absolute()
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hushcount-flink-")))
+        running = stack.enter_context(flink(engines / "flink", directory, asked.task_managers))
+        endpoint = stack.enter_context(job_server(engines / "job-server.jar", directory, running.rest))
+        pool = stack.enter_context(worker_pool(directory))
+        options = f"--job_endpoint={endpoint} --environment_type=EXTERNAL --environment_config={pool}"
+        sys.stdout.write(
+            f"hushcount JOB ... --runner PortableRunner -- {options} --parallelism={asked.task_managers}\n"
+        )
+        sys.stdout.write(f"Flink: http://{running.rest}, logs: {directory}; Ctrl-C stops all\n")
+        sys.stdout.flush()
+        with suppress(KeyboardInterrupt):
+            signal.pause()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Fetch the engines that the tests run on: Beam's job server for Flink, Flink itself, and Prism.
+
+    python deploy/flink/fetch.py --into build/engines
+
+Needs mvn and go; where they and pip fetch from is in their own settings. What is there already is not fetched again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import textwrap
+import zipfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+FLINK_VERSION = "1.19.3"
+PRISM = "github.com/apache/beam/sdks/v2/go/cmd/prism@v2.77.0"
+COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+MAIN_CLASS = "org.apache.beam.runners.flink.FlinkJobServerDriver"
+# Flink's serialisers look into these, which Java 17 forbids by itself.
+OPENED = ("lang", "lang.reflect", "net", "io", "nio", "text", "time", "util", "util.concurrent")
+_LINE_BYTES = 70
+
+
+def main() -> None:
+    """Fetch all of them."""
+    parser = argparse.ArgumentParser(description="Fetch Flink, Beam's job server for it, and Prism.")
+    parser.add_argument("--into", type=Path, default=Path("build/engines"), help="Directory.")
+    into: Path = parser.parse_args().into.absolute()
+    into.mkdir(parents=True, exist_ok=True)
+    for what, fetch in (("job-server.jar", fetch_job_server), ("flink", fetch_flink), ("prism", fetch_prism)):
+        if not (into / what).exists():
+            fetch(into)
+        print(into / what)  # noqa: T201  # what a script says
+
+
+def fetch_job_server(into: Path) -> None:
+    """Write job-server.jar, which `java -jar` runs, and beside it the jars that it names."""
+    libraries = into / "job-server-lib"
+    shutil.rmtree(libraries, ignore_errors=True)
+    run(
+        "mvn", "--quiet", "--batch-mode", "--file", HERE / "pom.xml", COPY,
+        f"-DoutputDirectory={libraries}", "-DincludeScope=runtime",
+    )  # fmt: skip
+    opened = " ".join(f"java.base/java.{package}" for package in OPENED)
+    paths = " ".join(f"{libraries.name}/{jar.name}" for jar in sorted(libraries.iterdir()))
+    lines = ("Manifest-Version: 1.0", f"Main-Class: {MAIN_CLASS}", f"Add-Opens: {opened}", f"Class-Path: {paths}")
+    with zipfile.ZipFile(into / "job-server.jar", "w") as jar:
+        jar.writestr("META-INF/MANIFEST.MF", "".join(f"{folded(line)}\n" for line in lines))
+
+
+def folded(line: str) -> str:
+    """Return a manifest's line in pieces, because it may not have more than 72 bytes."""
+    return "\n ".join(line[start : start + _LINE_BYTES] for start in range(0, len(line), _LINE_BYTES))
+
+
+def fetch_flink(into: Path) -> None:
+    """Write flink/, the jars of Flink's distribution."""
+    with tempfile.TemporaryDirectory(dir=into) as scratch:
+        wanted = f"apache-flink-libraries=={FLINK_VERSION}"
+        run(
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--no-binary",
+            ":all:",
+            "-d",
+            scratch,
+            wanted,
+        )
+        (archive,) = Path(scratch).glob("*.tar.gz")
+        made = Path(scratch) / "flink"
+        made.mkdir()
+        with tarfile.open(archive) as stream:
+            for member in stream:
+                parts = Path(member.name).parts
+                if parts[1:3] == ("deps", "lib") and member.isfile():
+                    source = stream.extractfile(member)
+                    if source is not None:
+                        with source, (made / parts[-1]).open("xb") as target:
+                            shutil.copyfileobj(source, target)
+        made.rename(into / "flink")
+
+
+def fetch_prism(into: Path) -> None:
+    """Write prism, the program."""
+    run("go", "install", PRISM, GOBIN=str(into))
+
+
+def run(program: str | Path, *arguments: str | Path, **environment: str) -> None:
+    """Run a program, and end with one sentence if it is not there or fails."""
+    found = shutil.which(program)
+    if found is None:
+        sys.exit(f"error: {program} is not on PATH and is needed to fetch the engines: install it")
+    command = [found, *map(str, arguments)]
+    ended = subprocess.run(  # noqa: S603  # as a user would call them
+        command, env={**os.environ, **environment}, stdout=sys.stderr, check=False
+    )
+    if ended.returncode:
+        shown = textwrap.shorten(" ".join(command), 200)
+        sys.exit(f"error: {shown} ended with status {ended.returncode}: what it printed above says why")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Start one Beam worker in this Python, as an engine asks for it: what a container image's entry point does.
+
+For `--environment_type=PROCESS`, whose command this is, and for a worker pool, whose `--container_executable` it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+import grpc
+from apache_beam.portability.api import (
+    beam_provision_api_pb2,
+    beam_provision_api_pb2_grpc,
+    endpoints_pb2,
+)
+from google.protobuf import json_format, text_format
+
+_SECONDS = 60
+
+
+def main() -> None:
+    """Ask the engine what is to be run, and become the worker that runs it."""
+    parser = argparse.ArgumentParser(description="Start one Beam worker.")
+    parser.add_argument("--id", required=True, help="Of this worker.")
+    parser.add_argument("--provision_endpoint", required=True, help="Where to ask what is to be run.")
+    asked, _ = parser.parse_known_args()
+    told = _provision(asked.provision_endpoint, asked.id)
+    environment = {
+        **os.environ,
+        "WORKER_ID": asked.id,
+        "PIPELINE_OPTIONS": json_format.MessageToJson(told.pipeline_options),
+        "CONTROL_API_SERVICE_DESCRIPTOR": _text(told.control_endpoint),
+        "LOGGING_API_SERVICE_DESCRIPTOR": _text(told.logging_endpoint),
+        "RUNNER_CAPABILITIES": " ".join(told.runner_capabilities),
+    }
+    command = [sys.executable, "-m", "apache_beam.runners.worker.sdk_worker_main"]
+    # In the place of this process, so that the engine's signal to stop reaches the worker.
+    os.execve(sys.executable, command, environment)  # noqa: S606  # our own interpreter
+
+
+def _provision(endpoint: str, worker: str) -> beam_provision_api_pb2.ProvisionInfo:
+    with grpc.insecure_channel(endpoint) as channel:
+        service = beam_provision_api_pb2_grpc.ProvisionServiceStub(channel)
+        request = beam_provision_api_pb2.GetProvisionInfoRequest()
+        return service.GetProvisionInfo(request, metadata=[("worker_id", worker)], timeout=_SECONDS).info
+
+
+def _text(endpoint: endpoints_pb2.ApiServiceDescriptor) -> str:
+    return text_format.MessageToString(endpoint)
+
+
+if __name__ == "__main__":
+    main()

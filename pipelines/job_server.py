@@ -1,0 +1,126 @@
+"""What must be there before a job goes to an engine outside this process: said in one sentence where it is not."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+from urllib.parse import urlparse
+
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    JobServerOptions,
+    PipelineOptions,
+    PortableOptions,
+    PrismRunnerOptions,
+)
+
+from hushcount.errors import UsageError
+
+_OLDEST_JAVA = 11
+_SECONDS = 5
+_PORTS = ("job_port", "artifact_port", "expansion_port")
+
+
+def ready(runner: str, options: PipelineOptions) -> tuple[str, ...]:
+    """Check what a job server needs that is there already, or that the runner starts.
+
+    Args:
+        runner: a Beam runner's name.
+        options: the job's.
+
+    Returns:
+        Further Beam options: which Java starts the job server.
+
+    Raises:
+        UsageError: no or too old a Java, no jar, a port that is taken, or nobody who listens.
+    """
+    short = runner.lower().removesuffix("runner")
+    endpoint = options.view_as(PortableOptions).job_endpoint
+    if short not in ("flink", "prism", "portable"):
+        return ()
+    if endpoint:
+        _require_listener(endpoint)
+    elif short == "portable":
+        raise UsageError(
+            f"runner {runner} needs --job_endpoint=HOST:PORT after --: the job server that it sends jobs to"
+        )
+    elif short == "prism":
+        _require_prism(options.view_as(PrismRunnerOptions).prism_location)
+    else:
+        return _require_flink(runner, options)
+    return ()
+
+
+def _require_listener(endpoint: str) -> None:
+    if endpoint == "embed":
+        return
+    host, _, port = endpoint.rpartition(":")
+    if not host or not port.isdigit():
+        raise UsageError(f"--job_endpoint={endpoint} is not HOST:PORT")
+    try:
+        with socket.create_connection((host, int(port)), _SECONDS):
+            pass
+    except (OSError, OverflowError) as error:
+        raise UsageError(
+            f"no job server listens at --job_endpoint={endpoint} ({error}): start it, or correct the address"
+        ) from None
+
+
+def _require_prism(location: str | None) -> None:
+    if location and not urlparse(location).scheme and not os.path.exists(location):
+        raise UsageError(
+            f"--prism_location={location} does not exist: go install "
+            "github.com/apache/beam/sdks/v2/go/cmd/prism@v2.77.0 makes it, or leave the option out to download it"
+        )
+
+
+def _require_flink(runner: str, options: PipelineOptions) -> tuple[str, ...]:
+    server = options.view_as(JobServerOptions)
+    launcher = _require_java(runner, server.job_server_java_launcher)
+    jar = options.view_as(FlinkRunnerOptions).flink_job_server_jar
+    if jar and not urlparse(jar).scheme and not os.path.isfile(jar):
+        raise UsageError(
+            f"--flink_job_server_jar={jar} does not exist: fetch it (deploy/README.md says how), or leave the option "
+            "out to download it from Maven Central"
+        )
+    for name in _PORTS:
+        port = getattr(server, name)
+        if port and not _is_free(port):
+            raise UsageError(f"--{name}={port} is taken: give another port, or leave the option out for a free one")
+    return (f"--job_server_java_launcher={launcher}",)
+
+
+def _require_java(runner: str, launcher: str) -> str:
+    """Return the path of a Java that is new enough: the one given, of JAVA_HOME, or of PATH."""
+    home = os.environ.get("JAVA_HOME") if launcher == "java" else None
+    found = shutil.which(launcher if home is None else os.path.join(home, "bin", "java"))
+    cure = f"install Java {_OLDEST_JAVA} or newer and let JAVA_HOME or PATH name it"
+    if found is None:
+        where = f"no {launcher} on PATH" if home is None else f"no bin/java in JAVA_HOME={home}"
+        raise UsageError(f"runner {runner} needs Java and there is {where}: {cure}")
+    try:
+        ended = subprocess.run(  # noqa: S603  # the user's own Java
+            [found, "-version"], capture_output=True, text=True, errors="replace", timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UsageError(f"{found} cannot be run ({error}): {cure}") from None
+    told = re.search(r'version "(?:1\.)?(\d+)', ended.stderr + ended.stdout)
+    if ended.returncode or told is None:
+        raise UsageError(f"{found} -version does not say which Java it is: {cure}")
+    if int(told[1]) < _OLDEST_JAVA:
+        raise UsageError(f"runner {runner} cannot use {found}, which is Java {told[1]}: {cure}")
+    return found
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as one:
+        # As servers do: a port whose last connections are still being closed is free.
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind(("", port))
+        except (OSError, OverflowError):
+            return False
+    return True
