@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.equal import first_of_equal, first_words
+from hushcount.equal import first_of_equal, first_words, run_starts
 from hushcount.tags import TAG_BYTES
 
 
@@ -56,7 +56,7 @@ def united(block: bytes, pair_bytes: int) -> Bins:
 def _grouped(pairs: npt.NDArray[np.bytes_], counts: npt.NDArray[np.int64], copies: int) -> Bins:
     order = order_by_pair(pairs)
     ordered = pairs[order]
-    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+    begins = run_starts(ordered)
     sums = np.add.reduceat(counts[order], begins) if len(begins) else np.zeros(0, dtype=np.int64)
     return Bins(ordered[begins], sums, copies)
 

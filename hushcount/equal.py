@@ -16,6 +16,13 @@ def first_words(records: np.ndarray[Any, Any]) -> UInt64Array:
     return np.ascontiguousarray(records.view(leading)["word"])
 
 
+def run_starts(ordered: np.ndarray[Any, Any]) -> npt.NDArray[np.intp]:
+    """Return where the runs of equal neighbours begin in an array of n, none where n is 0."""
+    begins = np.ones(len(ordered), dtype=np.bool_)
+    begins[1:] = ordered[1:] != ordered[:-1]
+    return np.flatnonzero(begins)
+
+
 def recurring(records: np.ndarray[Any, Any]) -> npt.NDArray[np.bool_]:
     """Return bool[n]: which records have the first eight bytes of another; equal ones always do.
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from apache_beam.pvalue import TaggedOutput
 
-from hushcount.equal import recurring
+from hushcount.equal import recurring, run_starts
 from hushcount.places import split
 from hushcount.randomness import UInt64Array, Words
 from hushcount.tags import TAG_BYTES, Tags
@@ -73,7 +73,7 @@ def over_cap(claims: np.ndarray[Any, Any], cap: int, key: bytes) -> tuple[npt.ND
     # Sorted by client, and each client's different claims once.
     different, copy_of = np.unique(claims[rows].view(f"S{CLAIM.itemsize}"), return_inverse=True)
     tokens = different.view(CLAIM)["client_token"]
-    begins = np.flatnonzero(np.append(True, tokens[1:] != tokens[:-1])[: len(tokens)])
+    begins = run_starts(tokens)
     sizes = np.diff(begins, append=len(tokens))
     crowded = np.flatnonzero(np.repeat(sizes > cap, sizes))
     client = np.repeat(np.arange(len(sizes)), sizes)[crowded]
