@@ -43,7 +43,7 @@ def bench(
         typer.Option("--peers", help="Also measure other libraries, which pip installs in a throw-away environment."),
     ] = False,
     gate: Annotated[
-        bool, typer.Option("--gate", help="Only the gated stages, once, on few reports: exit status 1 beyond a gate.")
+        bool, typer.Option("--gate", help="Only the gated stages, once: exit status 1 beyond a gate.")
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Directory for RESULTS.md, its plot and results.json.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Measure all anew.")] = False,
