@@ -55,7 +55,8 @@ def test_the_tally_of_analyze_is_the_plain_sum_over_the_shuffled_reports(
     tally = tally_of(chain.path("results"), chain.campaign)
     assert tally.reports == len(sealed)
     assert np.array_equal(tally.counts, direct_tally(chain.campaign, chain.keys, sealed))
-    assert not np.array_equal(tally.counts, direct_tally(chain.campaign, chain.keys, sealed[1:]))
+    # Not one less: a report may support no item of the dictionary.
+    assert not np.array_equal(tally.counts, direct_tally(chain.campaign, chain.keys, sealed[100:]))
 
 
 def test_file_layouts_and_orders_give_the_identical_tally(world: World, tmp_path: Path) -> None:

@@ -1,0 +1,86 @@
+"""Windows: the spans of the collector's clock in which reports are counted together (docs/adr/0014)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+_NAME = "%Y%m%dT%H%M%SZ"
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"([1-9][0-9]{0,8})([smhd])")
+_LONGEST = timedelta(days=366)
+
+
+@dataclass(frozen=True, order=True)
+class Window:
+    """The half-open span from `start`, inclusive, to `end`, exclusive; both in UTC, whole seconds.
+
+    Attributes:
+        start: when it begins.
+        end: when it ends.
+    """
+
+    start: datetime
+    end: datetime
+
+    @property
+    def name(self) -> str:
+        """Its start, as it stands in names of files: 20261121T000000Z."""
+        return self.start.strftime(_NAME)
+
+    @property
+    def length(self) -> timedelta:
+        return self.end - self.start
+
+    @property
+    def next(self) -> Window:
+        """The window that begins when this one ends."""
+        return Window(self.end, self.end + self.length)
+
+
+def window_at(moment: datetime, length: timedelta) -> Window:
+    """Return the window that holds a moment; windows of one length tile time from 1970-01-01T00:00:00Z on.
+
+    Raises:
+        ValueError: the moment has no time zone, or the length is not in whole seconds from 1 s to 366 days.
+    """
+    if moment.tzinfo is None:
+        raise ValueError(f"moment is {moment.isoformat()}, must name a time zone")
+    if length % timedelta(seconds=1) or not timedelta(seconds=1) <= length <= _LONGEST:
+        raise ValueError(f"length is {length}, must be whole seconds from 1 s to {_LONGEST.days} d")
+    seconds = int(length.total_seconds())
+    since = (moment - _ORIGIN) // timedelta(seconds=1)
+    start = _ORIGIN + timedelta(seconds=since - since % seconds)
+    return Window(start, start + length)
+
+
+def named_window(name: str, length: timedelta) -> Window:
+    """Return the window of that name.
+
+    Raises:
+        ValueError: no window of this length has it.
+    """
+    try:
+        start = datetime.strptime(name, _NAME).replace(tzinfo=timezone.utc)
+    except ValueError:
+        raise ValueError(f"window is {name!r}, must be its start, as in 20261121T000000Z") from None
+    window = window_at(start, length)
+    if window.start != start or window.name != name:
+        raise ValueError(f"window is {name!r}, must start at a multiple of {length} from 1970-01-01T00:00:00Z")
+    return window
+
+
+def duration(text: str) -> timedelta:
+    """Return the duration that a text like 90s, 15m, 1h or 1d names.
+
+    Raises:
+        ValueError: it is none.
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"duration is {text!r}, must be a whole number and s, m, h or d, as in 15m or 1d")
+    return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
+
+
+_ORIGIN = datetime(1970, 1, 1, tzinfo=timezone.utc)
