@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pipelines.runner import Engine
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+_PIPE_COLUMNS = 160
 BEAM_SETTINGS = {"allow_extra_args": True}
 
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace a result that is already there.")]
@@ -29,8 +31,10 @@ RunnerOption = Annotated[str, typer.Option("--runner", help="Beam runner; any Be
 
 
 def out_console() -> Console:
-    """Return the console for results; it respects NO_COLOR and plain pipes."""
-    return Console(highlight=False)
+    """Return the console for results; it respects NO_COLOR, plain pipes, and COLUMNS."""
+    # In a pipe or a file nothing is as narrow as a terminal that nobody asked about.
+    narrow = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(highlight=False, width=None if narrow else _PIPE_COLUMNS)
 
 
 def progress_console() -> Console:
