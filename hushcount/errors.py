@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class HushcountError(Exception):
     """A mistake or a state that one sentence explains; `exit_status` is what a command ends with."""
@@ -23,3 +25,21 @@ class NotYet(HushcountError):
     """Nothing is wrong, but the minimum batch is not reached: run again when more reports have arrived."""
 
     exit_status = 3
+
+
+class RetiredKey(HushcountError):
+    """What is to be opened is sealed to a key that was destroyed: it can be counted, and no more.
+
+    Attributes:
+        id: of the key.
+        reports: how many cannot be opened, once they are counted.
+        summary: in which they are counted, once it is written.
+    """
+
+    def __init__(
+        self, message: str, id: str, reports: int | None = None, summary: dict[str, Any] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.id = id
+        self.reports = reports
+        self.summary = summary

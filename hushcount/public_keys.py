@@ -1,4 +1,4 @@
-"""Public keys of a campaign's parties, by role, with an id and a validity."""
+"""Public keys: those that clients seal to, by role, and those that signatures are checked by."""
 
 from __future__ import annotations
 
@@ -11,24 +11,46 @@ from pydantic import Field, StringConstraints, model_validator
 from hushcount.errors import UsageError
 from hushcount.parts import Hex32, Part
 
+KeyId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+"""16 hexadecimal digits that name a public key."""
 
-class PublicKeyPart(Part):
-    """A party's public key and when clients may seal to it."""
 
-    id: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+class _KeyPart(Part):
+    id: KeyId
     key: Hex32
     not_before: datetime
     not_after: datetime
 
+    @classmethod
+    def _id_of(cls, public_key: bytes) -> str:
+        raise NotImplementedError
+
     @model_validator(mode="after")
-    def _check(self) -> PublicKeyPart:
+    def _check(self) -> _KeyPart:
         if self.not_before.tzinfo is None or self.not_after.tzinfo is None:
             raise ValueError("not_before and not_after must name a time zone, as in 2026-01-01T00:00:00Z")
         if self.not_before >= self.not_after:
             raise ValueError(f"not_after is {self.not_after.isoformat()}, must be later than not_before")
-        if self.id != key_id(bytes.fromhex(self.key)):
-            raise ValueError(f"id is {self.id}, but the key has id {key_id(bytes.fromhex(self.key))}")
+        named = self._id_of(bytes.fromhex(self.key))
+        if self.id != named:
+            raise ValueError(f"id is {self.id}, but the key has id {named}")
         return self
+
+
+class PublicKeyPart(_KeyPart):
+    """A party's public key and when clients may seal to it."""
+
+    @classmethod
+    def _id_of(cls, public_key: bytes) -> str:
+        return key_id(public_key)
+
+
+class VerifyKeyPart(_KeyPart):
+    """The public key of whoever signs (Ed25519), and when it signs. Its id is such that it is no PublicKeyPart."""
+
+    @classmethod
+    def _id_of(cls, public_key: bytes) -> str:
+        return verify_key_id(public_key)
 
 
 class KeysPart(Part):
@@ -39,8 +61,13 @@ class KeysPart(Part):
 
 
 def key_id(public_key: bytes) -> str:
-    """Return the id of a public key: 16 hexadecimal digits of its BLAKE2b hash."""
+    """Return the id of a public key that is sealed to: 16 hexadecimal digits of its BLAKE2b hash."""
     return hashlib.blake2b(public_key, digest_size=8).hexdigest()
+
+
+def verify_key_id(public_key: bytes) -> str:
+    """Return the id of a public key that signatures are checked by; another one than if it were sealed to."""
+    return hashlib.blake2b(public_key, digest_size=8, person=b"verify key").hexdigest()
 
 
 def valid_key(keys: tuple[PublicKeyPart, ...], at: datetime | None = None) -> PublicKeyPart:

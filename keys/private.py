@@ -1,24 +1,60 @@
-"""A private key in memory: it opens, and refuses to be copied into anything else."""
+"""Private keys in memory: one opens, one signs, and both refuse to be copied into anything else."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
-from nacl.bindings import crypto_box_keypair, crypto_box_seal_open, crypto_scalarmult_base
+from nacl.bindings import (
+    crypto_box_keypair,
+    crypto_box_seal_open,
+    crypto_scalarmult_base,
+    crypto_sign,
+    crypto_sign_BYTES,
+    crypto_sign_seed_keypair,
+)
 from nacl.exceptions import CryptoError
+from nacl.utils import random
 
-from hushcount.public_keys import key_id
+from hushcount.public_keys import key_id, verify_key_id
+from hushcount.signatures import Purpose, Signature, signed_bytes
 from hushcount.sodium import Octets, open_rows
 from hushcount.threads import in_chunks
 
-Role = Literal["analyzer", "aux_server"]
-ROLES: tuple[Role, ...] = ("analyzer", "aux_server")
+_REFUSAL = "a private key must not be pickled or copied: pass its reference and open it where it is used"
 
 
-class PrivateKey:
+class Guarded:
+    """What every private key refuses. Its text is its id; it lets itself be used, and gets into nothing else.
+
+    Attributes:
+        id: of its public key.
+        public_key: 32 bytes.
+    """
+
+    __slots__ = ("id", "public_key")
+
+    id: str
+    public_key: bytes
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id}>"
+
+    __str__ = __repr__
+
+    def __format__(self, specification: str) -> str:
+        return repr(self)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(_REFUSAL)
+
+    def __getstate__(self) -> NoReturn:
+        raise TypeError(_REFUSAL)
+
+
+class PrivateKey(Guarded):
     """An X25519 private key. It is never formatted, pickled, compared or copied; it only opens.
 
     Args:
@@ -28,13 +64,12 @@ class PrivateKey:
         ValueError: of another length; the bytes are not named.
     """
 
-    __slots__ = ("__secret", "id", "public_key")
+    __slots__ = ("__secret",)
 
     def __init__(self, secret: bytes) -> None:
-        if len(secret) != 32:
-            raise ValueError(f"secret has {len(secret)} bytes, must have 32")
+        _require_secret(secret)
         self.__secret = secret
-        self.public_key: bytes = crypto_scalarmult_base(secret)
+        self.public_key = crypto_scalarmult_base(secret)
         self.id = key_id(self.public_key)
 
     @classmethod
@@ -42,22 +77,8 @@ class PrivateKey:
         """Make a new key from libsodium's generator."""
         return cls(crypto_box_keypair()[1])
 
-    def __repr__(self) -> str:
-        return f"<PrivateKey {self.id}>"
-
-    __str__ = __repr__
-
-    def __format__(self, specification: str) -> str:
-        return repr(self)
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("a private key must not be pickled or copied: pass its reference and open it where it is used")
-
-    def __getstate__(self) -> NoReturn:
-        raise TypeError("a private key must not be pickled or copied: pass its reference and open it where it is used")
-
     def secret_for_storage(self) -> bytes:
-        """Return the 32 secret bytes. For `keys.store` alone."""
+        """Return the 32 secret bytes. For `keys.records` alone."""
         return self.__secret
 
     def open(self, sealed: bytes) -> bytes | None:
@@ -99,3 +120,46 @@ def open_many(keys: tuple[PrivateKey, ...], sealed: Octets, threads: int = 1) ->
 
     parts = in_chunks(chunk, sealed, threads)
     return Opened(np.concatenate([part.plain for part in parts]), np.concatenate([part.opened for part in parts]))
+
+
+class SigningKey(Guarded):
+    """An Ed25519 private key. It is never formatted, pickled, compared or copied; it only signs.
+
+    Args:
+        secret: its seed, 32 bytes.
+
+    Raises:
+        ValueError: of another length; the bytes are not named.
+    """
+
+    __slots__ = ("__secret",)
+
+    def __init__(self, secret: bytes) -> None:
+        _require_secret(secret)
+        self.__secret = secret
+        self.public_key = crypto_sign_seed_keypair(secret)[0]
+        self.id = verify_key_id(self.public_key)
+
+    @classmethod
+    def generate(cls) -> SigningKey:
+        """Make a new key from libsodium's generator."""
+        return cls(random(32))
+
+    def secret_for_storage(self) -> bytes:
+        """Return the 32 secret bytes. For `keys.records` alone."""
+        return self.__secret
+
+    def sign(self, payload: bytes, purpose: Purpose) -> Signature:
+        """Sign these bytes for this purpose; the same bytes have one signature, with no random part.
+
+        Raises:
+            ValueError: there is no such purpose.
+        """
+        _, private = crypto_sign_seed_keypair(self.__secret)
+        signed = crypto_sign(signed_bytes(payload, purpose), private)
+        return Signature(key_id=self.id, signature=signed[:crypto_sign_BYTES].hex())
+
+
+def _require_secret(secret: bytes) -> None:
+    if len(secret) != 32:
+        raise ValueError(f"secret has {len(secret)} bytes, must have 32")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,13 @@ from analyzer.open_reports import OpenReports
 from analyzer.tally_reports import Sums, TallyReports, rows_per_block
 from hushcount.campaign import Campaign
 from hushcount.domain import tally_items
-from hushcount.errors import HushcountError
+from hushcount.errors import HushcountError, RetiredKey
 from hushcount.estimates import Levels
 from hushcount.mechanism import Mechanism
+from hushcount.public_keys import VerifyKeyPart
 from hushcount.randomness import UInt64Array
 from hushcount.tally import Tally, narrowed
-from keys.store import KeyReference, require_campaign_key
+from keys.store import KeyReference, campaign_key
 from pipelines import results, storage
 from pipelines.block_io import (
     BlockFile,
@@ -32,10 +34,12 @@ from pipelines.block_io import (
     of_stream_and_length,
     total_records,
 )
-from pipelines.counting import WriteCounts, take_counts
+from pipelines.counting import WriteCounts, require_read_once, take_counts
 from pipelines.ledger import charging
 from pipelines.progress import bar
+from pipelines.retired import account_retired
 from pipelines.runner import Engine
+from pipelines.signed import require_signed
 from pipelines.staging import SUMMARY, require_free, staged
 from pipelines.streams import SEALED, counts_of, label
 from pipelines.summary import Summary, make_summary
@@ -47,13 +51,14 @@ _REPORTS = struct.Struct("<q")
 def analyze(
     campaign_path: Path,
     input_directory: str,
-    keys: Path,
+    keys: Path | str,
     out: str,
     *,
     items: Path | None = None,
-    found: Path | None = None,
+    found: Path | str | None = None,
     levels: Levels | None = None,
     ledger: Path | None = None,
+    signed_by: Sequence[VerifyKeyPart] = (),
     overwrite: bool = False,
     engine: Engine | None = None,
     console: Console | None = None,
@@ -63,22 +68,27 @@ def analyze(
     Args:
         campaign_path: the campaign file.
         input_directory: what hushcount shuffle wrote.
-        keys: directory with the analyzer's private key.
+        keys: directory with the analyzer's private key, or env:NAME, a variable that every worker has.
         out: output directory.
         items: items to estimate, one a line or a .csv with the column item; the whole dictionary when it is not given.
             With an open domain those in `found`, or else only the tally is written, to be asked later.
         found: a result of hushcount discover, to be shown on the page.
         levels: confidence of the intervals and false-positive rate of detection; the defaults when not given.
+        signed_by: the shuffler's public keys; the input must be signed by one of them. None: it is not looked at.
         ledger: where the release is charged, once for an input; None: nowhere.
 
     Raises:
         UsageError: a file or key is missing or invalid, or `out` is taken.
+        RetiredKey: the campaign's key was destroyed; `out` then holds a summary that counts all reports as retired_key.
+        SignatureError: the input is not what one of `signed_by` signed.
         HushcountError: no report was accepted, or the release does not fit into the campaign's limit.
     """
     campaign = Campaign.read(campaign_path)
     mechanism = campaign.require_frequency()
-    reference = KeyReference(str(keys.absolute()), "analyzer")
-    require_campaign_key(reference, campaign.keys.analyzer)
+    try:
+        reference = campaign_key(keys, "analyzer", campaign.keys.analyzer)
+    except RetiredKey as retired:
+        account_retired(retired, campaign, "analyze", input_directory, out, overwrite)
     read: tuple[str | Path, ...] = (
         input_directory,
         keys,
@@ -94,6 +104,8 @@ def analyze(
     wanted = results.wanted_items(mechanism, dictionary, names)
     columns = tally_items(mechanism, None if wanted is None else wanted.items)
     upstream = read_upstream(input_directory, "shuffle", campaign)
+    if signed_by:
+        require_signed(input_directory, "reports", signed_by)
     reports = storage.join(input_directory, "reports")
     with charging(ledger, campaign, "analyze", upstream, reports) as charge:
         files = find_files(reports, SEALED["reports"])
@@ -106,7 +118,8 @@ def analyze(
                 _graph(pipeline, campaign, mechanism, columns, reference, files, directory, progress)
             sums = take_counts(directory)
             counts = counts_of(sums, ("reports",))
-            tally = _gather(mechanism, columns, storage.join(directory, ".tally"))
+            require_read_once("reports", counts["reports"].received, total_records(files))
+            tally = gather_tally(mechanism, columns, storage.join(directory, ".tally"))
             accepted = counts["reports"].accepted
             if not accepted:
                 raise HushcountError(
@@ -177,7 +190,7 @@ def npy_bytes(array: np.ndarray[Any, Any]) -> bytes:
     return buffer.getvalue()
 
 
-def _gather(mechanism: Mechanism, items: UInt64Array, directory: str) -> Tally:
+def gather_tally(mechanism: Mechanism, items: UInt64Array, directory: str) -> Tally:
     """Read the parts of the tally that the job wrote, and remove them."""
     counts = mechanism.new_tally(items)
     rows, reports = rows_per_block(mechanism, items), 0

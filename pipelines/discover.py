@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
@@ -16,11 +16,12 @@ from aux_server.keep import Keep
 from aux_server.open_pairs import OpenPairs
 from hushcount.blocks import Kind
 from hushcount.campaign import Campaign
-from hushcount.errors import UsageError
+from hushcount.errors import RetiredKey, UsageError
 from hushcount.places import MOST_PLACES
+from hushcount.public_keys import VerifyKeyPart
 from hushcount.randomness import SystemWords, permutation
 from hushcount.tags import tag_keys
-from keys.store import KeyReference, require_campaign_key
+from keys.store import KeyReference, campaign_key
 from pipelines import results, storage
 from pipelines.block_io import (
     BlockFile,
@@ -32,11 +33,13 @@ from pipelines.block_io import (
     of_stream_and_length,
     total_records,
 )
-from pipelines.counting import WriteCounts, take_counts
+from pipelines.counting import WriteCounts, require_read_once, take_counts
 from pipelines.ledger import Charging, charging
 from pipelines.meet import Meet
 from pipelines.progress import bar
+from pipelines.retired import account_retired
 from pipelines.runner import Engine
+from pipelines.signed import require_signed
 from pipelines.staging import SUMMARY, require_free, staged
 from pipelines.streams import SEALED, counts_of, label
 from pipelines.summary import StreamCounts, Summary, make_summary
@@ -50,11 +53,12 @@ _BINS = "bins"
 def discover(
     campaign_path: Path,
     input_directory: str,
-    keys: Path,
+    keys: Path | str,
     out: str,
     *,
     party: Party = "both",
     ledger: Path | None = None,
+    signed_by: Sequence[VerifyKeyPart] = (),
     overwrite: bool = False,
     engine: Engine | None = None,
     console: Console | None = None,
@@ -64,27 +68,35 @@ def discover(
     Args:
         campaign_path: the campaign file.
         input_directory: what hushcount shuffle wrote; for the analyzer alone, what the auxiliary server wrote.
-        keys: directory with the private keys of the parties that run here.
+        keys: directory with the private keys of the parties that run here, or env:NAME, a variable of every worker.
         out: output directory.
         party: "aux-server" writes `bins/` for the analyzer, "analyzer" reads it; "both" does one after the other,
             for a machine that holds both keys, and then `bins/` does not stay.
+        signed_by: the shuffler's public keys; what it handed on must be signed by one. None: it is not looked at.
         ledger: where the release is charged, once for an input, and beside which its draw is kept; None: nowhere.
 
     Raises:
         UsageError: a file or key is missing or invalid, or `out` is taken.
+        RetiredKey: a key that is needed was destroyed; `out` then holds a summary that counts all as retired_key.
+        SignatureError: the input is not what one of `signed_by` signed.
         HushcountError: the release does not fit into the campaign's limit.
     """
     campaign = Campaign.read(campaign_path)
     campaign.require_keep_rule()
-    aux, analyzer = (KeyReference(str(keys.absolute()), role) for role in ("aux_server", "analyzer"))
-    if party != "analyzer":
-        require_campaign_key(aux, campaign.keys.aux_server)
     if party != "aux-server":
         campaign.require_hash_key()
-        require_campaign_key(analyzer, campaign.keys.analyzer)
+    try:
+        # Both before anything is drawn: what the analyzer cannot open must not be released.
+        aux = None if party == "analyzer" else campaign_key(keys, "aux_server", campaign.keys.aux_server)
+        analyzer = None if party == "aux-server" else campaign_key(keys, "analyzer", campaign.keys.analyzer)
+    except RetiredKey as retired:
+        hop = "release" if party == "aux-server" else "discover"
+        account_retired(retired, campaign, hop, input_directory, out, overwrite, released=party == "analyzer")
     read: tuple[str | Path, ...] = (input_directory, keys, campaign_path, *([] if ledger is None else [ledger]))
     require_free(out, overwrite, ("release", "discover"), read)
     upstream = read_upstream(input_directory, "release" if party == "analyzer" else "shuffle", campaign)
+    if signed_by and party != "analyzer":
+        require_signed(input_directory, "discovery", signed_by)
     engine = engine or Engine()
     folder = storage.join(input_directory, _BINS if party == "analyzer" else "discovery")
     with (
@@ -92,10 +104,10 @@ def discover(
         staged(out, overwrite) as directory,
     ):
         summary, release = upstream, input_directory
-        if party != "analyzer":
+        if aux is not None:
             release = directory
             summary = _release(campaign, input_directory, aux, directory, upstream, charge, engine, console)
-        if party != "aux-server":
+        if analyzer is not None:
             summary = _reveal(campaign, release, analyzer, directory, summary, engine)
         if party == "both":
             storage.remove_directory(storage.join(directory, _BINS))
@@ -125,6 +137,7 @@ def _release(
         pipeline = stack.enter_context(engine.pipeline("discover"))
         _release_graph(pipeline, campaign, key, files, directory, spill, progress)
     counts = _counts(directory)
+    require_read_once("discovery", counts.received, total)
     storage.make_directory(storage.join(directory, _BINS))
     charge.fix_draw(storage.join(directory, _BINS))
     summary = make_summary("release", campaign, {"discovery": counts}, None, upstream)
@@ -208,6 +221,7 @@ def _reveal(
             | "counts" >> WriteCounts(directory)
         )
     bins = _counts(directory)
+    require_read_once("released records", bins.received, total_records(files))
     pairs = StreamCounts(**released["streams"]["discovery"])
     summary = make_summary("discover", campaign, {"discovery": pairs}, None, released)
     summary["bins"] = {"kept": bins.received, "found": bins.accepted, "rejected": bins.rejected}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,15 +22,23 @@ from pipelines.commands.common import (
 )
 from pipelines.summary import Summary
 
+if TYPE_CHECKING:
+    from hushcount.public_keys import VerifyKeyPart
+    from keys.store import KeyReference
+
 CampaignOption = Annotated[Path, typer.Option("--campaign", help="Campaign file.")]
 OutOption = Annotated[str, typer.Option("--out", help="Output directory, local or of any file system that Beam knows.")]
-KeysOption = Annotated[Path, typer.Option("--keys", help="Directory with this party's private key.")]
+KeysOption = Annotated[Path, typer.Option("--keys", help="Directory with this party's private key, or env:NAME.")]
 ConfidenceOption = Annotated[
     float, typer.Option(help="Of the intervals: each item's alone, and all together.", min=0.5, max=0.999999)
 ]
 FalsePositivesOption = Annotated[
     float,
     typer.Option("--false-positives", metavar="RATE", help="Of items that nobody holds, how many count as detected."),
+]
+ShufflerKeysOption = Annotated[
+    Path | None,
+    typer.Option("--shuffler-keys", help="The shuffler's public.json: the input must be signed by one of its keys."),
 ]
 LedgerOption = Annotated[
     Path | None,
@@ -82,8 +90,11 @@ def encode(
 def shuffle(
     context: typer.Context,
     campaign: CampaignOption,
-    input: Annotated[str, typer.Option(help="Directory of envelopes.")],
+    input: Annotated[str, typer.Option(help="Directory of envelopes, or a batch of hushcount run.")],
     out: OutOption,
+    sign_with: Annotated[
+        Path | None, typer.Option(help="Key directory of the shuffler: sign what is handed on.")
+    ] = None,
     overwrite: OverwriteOption = False,
     runner: RunnerOption = "FnApiRunner",
     as_json: JsonOption = False,
@@ -95,8 +106,25 @@ def shuffle(
     from pipelines.shuffle import shuffle as job
 
     chosen = engine(context, runner)
-    summary = job(campaign, input, out, overwrite=overwrite, engine=chosen, console=progress_console())
+    signer = _signer(sign_with)
+    summary = job(campaign, input, out, signer=signer, overwrite=overwrite, engine=chosen, console=progress_console())
     show_summary(summary, out, as_json, state=False)
+
+
+def _signer(keys: Path | None) -> KeyReference | None:
+    if keys is None:
+        return None
+    from keys.store import active_key
+
+    return active_key(keys, "shuffler")
+
+
+def _verified(keys: Path | None) -> tuple[VerifyKeyPart, ...]:
+    if keys is None:
+        return ()
+    from keys.store import verify_keys
+
+    return verify_keys(keys, "shuffler")
 
 
 @reported
@@ -110,6 +138,7 @@ def analyze(
     found: Annotated[Path | None, typer.Option(help="Result of hushcount discover to show.")] = None,
     confidence: ConfidenceOption = 0.95,
     false_positives: FalsePositivesOption = 0.001,
+    shuffler_keys: ShufflerKeysOption = None,
     ledger: LedgerOption = None,
     overwrite: OverwriteOption = False,
     runner: RunnerOption = "FnApiRunner",
@@ -130,6 +159,7 @@ def analyze(
         items=items,
         found=found,
         levels=levels,
+        signed_by=_verified(shuffler_keys),
         ledger=ledger,
         overwrite=overwrite,
         engine=engine(context, runner),
@@ -202,6 +232,7 @@ def discover(
     keys: KeysOption,
     out: OutOption,
     party: Annotated[PartyName, typer.Option(help="Which party runs here.")] = PartyName.both,
+    shuffler_keys: ShufflerKeysOption = None,
     ledger: LedgerOption = None,
     overwrite: OverwriteOption = False,
     runner: RunnerOption = "FnApiRunner",
@@ -219,6 +250,7 @@ def discover(
         keys,
         out,
         party=party.value,
+        signed_by=_verified(shuffler_keys),
         ledger=ledger,
         overwrite=overwrite,
         engine=engine(context, runner),

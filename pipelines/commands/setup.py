@@ -1,8 +1,7 @@
-"""hushcount keys, hushcount campaign: what is made once, before anything is collected."""
+"""hushcount campaign: what every party agrees on, before anything is collected."""
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,73 +9,17 @@ import typer
 
 from hushcount.campaign import Campaign
 from hushcount.errors import UsageError
+from hushcount.files import write_new
+from hushcount.signatures import read_signature, signature_path, verify_campaign
 from hushcount.systems import SYSTEMS
 from keys import store
-from keys.private import ROLES, Role
-from pipelines.commands.common import JsonOption, out_console, reported, show_facts, show_json
+from keys.signing import sign
+from pipelines.commands.common import JsonOption, reported, show_facts, show_json
+from pipelines.commands.keys import moment
 from pipelines.commands.settings import parse_settings
 from pipelines.create import create_campaign
 
-
-class RoleName(str, Enum):
-    """Whose keys to make."""
-
-    both = "both"
-    analyzer = "analyzer"
-    aux_server = "aux-server"
-
-
-_ROLES: dict[RoleName, tuple[Role, ...]] = {
-    RoleName.both: ROLES,
-    RoleName.analyzer: ("analyzer",),
-    RoleName.aux_server: ("aux_server",),
-}
-keys_app = typer.Typer(help="Make and show key pairs.", no_args_is_help=True)
-campaign_app = typer.Typer(help="Make, show and describe campaign files.", no_args_is_help=True)
-
-
-@keys_app.command("new")
-@reported
-def new_keys(
-    out: Annotated[Path, typer.Option(help="Directory for the key files.")],
-    days: Annotated[int, typer.Option(help="How long clients may seal to these keys.")] = 365,
-    role: Annotated[
-        RoleName, typer.Option(help="Whose: a party that runs by itself makes its own alone.")
-    ] = RoleName.both,
-    as_json: JsonOption = False,
-) -> None:
-    """Make a key pair for the analyzer and one for the auxiliary server, or one of them.
-
-    Example: hushcount keys new --out keys
-    """
-    _show_keys(store.create(out, days, _ROLES[role]), str(out), as_json)
-
-
-@keys_app.command("show")
-@reported
-def show_keys(
-    keys: Annotated[Path, typer.Option(help="Directory of hushcount keys new.")],
-    as_json: JsonOption = False,
-) -> None:
-    """Show ids, public keys and validity; never a private key.
-
-    Example: hushcount keys show --keys keys
-    """
-    _show_keys(store.read_public([keys]), str(keys), as_json)
-
-
-def _show_keys(part: store.PublicFile, directory: str, as_json: bool) -> None:
-    if as_json:
-        show_json(part.model_dump(mode="json"))
-        return
-    console = out_console()
-    console.print(f"keys in {directory}", markup=False, soft_wrap=True)
-    for role, listed in (("analyzer", part.analyzer), ("aux_server", part.aux_server)):
-        for key in listed:
-            console.print(
-                f"  {role} {key.id}, valid {key.not_before.isoformat()} to {key.not_after.isoformat()}", soft_wrap=True
-            )
-            console.print(f"    public key {key.key}", soft_wrap=True)
+campaign_app = typer.Typer(help="Make, show, sign and describe campaign files.", no_args_is_help=True)
 
 
 @campaign_app.command("new")
@@ -101,6 +44,10 @@ def new_campaign(
     min_batch: Annotated[int, typer.Option(help="Nothing is released below so many reports.")] = 1000,
     delta: Annotated[float, typer.Option(help="Delta at which the shuffled epsilon of one report is stated.")] = 1e-8,
     epoch: Annotated[int, typer.Option(help="Number of the collection period.")] = 1,
+    begins: Annotated[
+        str | None,
+        typer.Option(help="When clients get it, as in 2026-12-01T00:00:00Z: it takes the keys active then; or now."),
+    ] = None,
     discovery_epsilon: Annotated[float | None, typer.Option(help="Turns discovery on.")] = None,
     discovery_delta: Annotated[float | None, typer.Option(help="Delta of discovery; 1e-8 if not given.")] = None,
     discovery_relation: Annotated[str | None, typer.Option(help="replace-one, if not given, or add-remove.")] = None,
@@ -130,7 +77,7 @@ def new_campaign(
         raise UsageError(f"{', '.join(discovery)} of discovery given without --discovery-epsilon, which turns it on")
     campaign = create_campaign(
         id,
-        store.read_public(keys),
+        store.read_public(keys, None if begins is None else moment("begins", begins)),
         out.parent,
         mechanism=mechanism,
         epsilon=epsilon,
@@ -174,6 +121,45 @@ def redact_campaign(
     _show_campaign(redacted, out, as_json)
 
 
+@campaign_app.command("sign")
+@reported
+def sign_campaign(
+    campaign: Annotated[Path, typer.Option(help="Campaign file.")],
+    keys: Annotated[str, typer.Option(help="Directory with the operator's private key, or env:NAME.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Sign a campaign file as its operator: the signature goes beside it, and serves the redacted file too.
+
+    Example: hushcount campaign sign --campaign words.json --keys operator-keys
+    """
+    signature = sign(store.active_key(keys, "operator"), Campaign.read(campaign).fingerprint, "campaign")
+    path = signature_path(campaign)
+    try:
+        write_new(path, signature.model_dump_json() + "\n", 0o644)
+    except FileExistsError:
+        raise UsageError(f"signature {path} exists and is never overwritten: remove it first") from None
+    _show_signature(f"signature {path}", signature.key_id, campaign, as_json)
+
+
+@campaign_app.command("verify")
+@reported
+def verify_campaign_file(
+    campaign: Annotated[Path, typer.Option(help="Campaign file.")],
+    keys: Annotated[Path, typer.Option(help="The operator's public.json, or its directory, from a way you trust.")],
+    signature: Annotated[
+        Path | None, typer.Option(help="Signature file; beside the campaign file when not given.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check the operator's signature of a campaign file; exit status 1 if it is wrong.
+
+    Example: hushcount campaign verify --campaign words.json --keys operator/public.json
+    """
+    held = read_signature(signature or signature_path(campaign))
+    key = verify_campaign(store.verify_keys(keys, "operator"), Campaign.read(campaign), held)
+    _show_signature(f"campaign file {campaign} is signed by the operator", key.id, campaign, as_json)
+
+
 @campaign_app.command("schema")
 @reported
 def schema() -> None:
@@ -182,6 +168,14 @@ def schema() -> None:
     Example: hushcount campaign schema > campaign.schema.json
     """
     show_json(Campaign.model_json_schema())
+
+
+def _show_signature(title: str, key: str, campaign: Path, as_json: bool) -> None:
+    facts = {"key": key, "fingerprint": Campaign.read(campaign).fingerprint.hex()}
+    if as_json:
+        show_json(facts)
+        return
+    show_facts(title, facts)
 
 
 def _show_campaign(campaign: Campaign, path: Path, as_json: bool) -> None:

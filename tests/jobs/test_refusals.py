@@ -19,6 +19,7 @@ import pytest
 from hushcount.campaign import Campaign
 from hushcount.client import Client
 from hushcount.errors import UsageError
+from keys.roles import Role
 from tests.jobs.conftest import LISTED, World
 from tests.support.jobs import (
     Chain,
@@ -33,7 +34,7 @@ from tests.support.jobs import (
     summary,
     write_lines,
 )
-from tests.support.records import read_file, write_rows
+from tests.support.records import key_file, read_file, write_rows
 
 PROGRAM = (sys.executable, "-m", "pipelines.cli")
 
@@ -150,9 +151,8 @@ def test_parties_may_make_their_keys_apart(mine: Chain, tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     done("keys", "new", "--role", "analyzer", "--out", one)
     done("keys", "new", "--role", "aux-server", "--out", two)
-    assert sorted(path.name for path in [*one.iterdir(), *two.iterdir()]) == [
-        "analyzer.key", "aux_server.key", "public.json", "public.json",
-    ]  # fmt: skip
+    assert {path.name for path in one.iterdir()} == {key_file(one, "analyzer").name, "public.json"}
+    assert {path.name for path in two.iterdir()} == {key_file(two, "aux_server").name, "public.json"}
     new = ("campaign", "new", "--id", "apart", "--discovery-epsilon", 1)
     refused(*new, "--keys", two, "--out", tmp_path / "a.json", says=["none of the analyzer"])
     refused(*new, "--keys", one, "--out", tmp_path / "a.json", says=["auxiliary server's key"])
@@ -295,7 +295,7 @@ def break_key(path: Path, how: str) -> str:
     record = json.loads(path.read_text())
     if how == "missing":
         path.unlink()
-        return "No such file"
+        return f"has no key file {path.name}"
     if how == "directory":
         path.unlink()
         path.mkdir()
@@ -307,8 +307,7 @@ def break_key(path: Path, how: str) -> str:
         path.chmod(0o640)
         return "mode 0640, must be 0600"
     if how == "of the other role":
-        other = path.with_name("aux_server.key" if path.name == "analyzer.key" else "analyzer.key")
-        path.write_bytes(other.read_bytes())
+        path.write_bytes(next(other for other in path.parent.glob("*.key") if other != path).read_bytes())
         return "is not the key of the role"
     changes = {
         "short": {"secret": record["secret"][:-2]},
@@ -333,13 +332,16 @@ KEY_DAMAGES = [
 
 @pytest.mark.parametrize("how", KEY_DAMAGES)
 def test_a_key_file_that_cannot_be_used(mine: Chain, how: str) -> None:
-    roles = {"analyzer": mine.analyze_arguments(out="new"), "aux_server": mine.discover_arguments(out="new")}
+    roles: dict[Role, tuple[object, ...]] = {
+        "analyzer": mine.analyze_arguments(out="new"),
+        "aux_server": mine.discover_arguments(out="new"),
+    }
     for role, arguments in roles.items():
-        path = mine.keys / f"{role}.key"
-        secrets = [json.loads((mine.keys / f"{name}.key").read_text())["secret"] for name in roles]
+        path = key_file(mine.keys, role)
+        secrets = [json.loads(key_file(mine.keys, name).read_text())["secret"] for name in roles]
         kept = path.read_bytes()
         says = break_key(path, how)
-        run = refused(*arguments, says=[says, str(path)])
+        run = refused(*arguments, says=[says, str(mine.keys), path.name])
         assert not any(secret[:16] in run.out + run.err for secret in secrets)
         assert not mine.path("new").exists()
         path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
@@ -351,7 +353,7 @@ def test_the_key_of_another_campaign(mine: Chain, tmp_path: Path) -> None:
     strange = new_keys(tmp_path / "strange")
     for job in ("analyze", "discover"):
         arguments = ("--campaign", mine.campaign_path, "--input", mine.path("shuffled"), "--keys", strange)
-        refused(job, *arguments, "--out", mine.path("new"), says=[str(strange), "has id", "the campaign's"])
+        refused(job, *arguments, "--out", mine.path("new"), says=[str(strange), "has no key file", "the campaign's"])
     assert not mine.path("new").exists()
 
 
@@ -374,9 +376,10 @@ def test_keys_are_never_overwritten(mine: Chain) -> None:
     before = files_under(mine.keys)
     refused("keys", "new", "--out", mine.keys, says=["exists and is never overwritten"])
     (mine.keys / "public.json").unlink()
-    (mine.keys / "analyzer.key").unlink()
-    refused("keys", "new", "--out", mine.keys, says=["aux_server.key exists and is never overwritten"])
-    assert files_under(mine.keys) == {"aux_server.key": before["aux_server.key"]}
+    key_file(mine.keys, "analyzer").unlink()
+    left = key_file(mine.keys, "aux_server").name
+    refused("keys", "new", "--out", mine.keys, says=[f"{left} exists and is never overwritten"])
+    assert files_under(mine.keys) == {left: before[left]}
 
 
 # Items and tallies.
@@ -647,7 +650,18 @@ def test_beam_options_reach_the_engine(mine: Chain) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["keys new", "keys show", "campaign new", "campaign show", "campaign schema", "demo", *JOBS],
+    [
+        "keys new",
+        "keys list",
+        "keys rotate",
+        "keys retire",
+        "keys rehearse",
+        "campaign new",
+        "campaign show",
+        "campaign schema",
+        "demo",
+        *JOBS,
+    ],
 )
 def test_every_command_has_help_with_an_example(command: str) -> None:
     run = done(*command.split(), "--help")

@@ -18,7 +18,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from keys.store import KeyReference
+from keys.roles import OPENING_ROLES
 from pipelines.analyze import analyze
 from pipelines.discover import discover
 from pipelines.encode import encode
@@ -26,6 +26,7 @@ from pipelines.runner import Engine
 from pipelines.shuffle import shuffle
 from tests.jobs.conftest import World
 from tests.support.jobs import Chain, cli, done, files_under, found, new_campaign, new_keys, write_lines
+from tests.support.records import key_file, private_key
 
 CANARIES = ["canary-common", "canary-zweiß", "canary-rare-1", "canary-rare-2"]
 LINES = ["alpha"] * 40 + [CANARIES[0]] * 60 + [CANARIES[1]] * 60 + CANARIES[2:]
@@ -41,9 +42,7 @@ def chain(world: World) -> Chain:
 
 
 def secrets(keys: Path) -> list[bytes]:
-    return [
-        bytes.fromhex(json.loads((keys / f"{role}.key").read_text())["secret"]) for role in ("analyzer", "aux_server")
-    ]
+    return [bytes.fromhex(json.loads(key_file(keys, role).read_text())["secret"]) for role in OPENING_ROLES]
 
 
 def tells(content: bytes, keys: Path) -> bool:
@@ -122,7 +121,7 @@ def test_the_search_finds_a_secret_in_a_graph(chain: Chain) -> None:
 
 
 def test_a_key_that_was_opened_cannot_get_into_a_graph(chain: Chain) -> None:
-    key = KeyReference(str(chain.keys), "analyzer").read()
+    key = private_key(chain.keys, "analyzer")
     with pytest.raises(Exception, match="must not be pickled") as caught:
         beam.Map(leak, key)
     assert not tells(str(caught.value).encode(), chain.keys)
@@ -168,9 +167,12 @@ def test_errors_tell_neither(chain: Chain, tmp_path: Path, caplog: pytest.LogCap
     """Values where clients or a campaign should be, a damaged key, a key in a campaign's place: nothing is quoted."""
     broken = tmp_path / "keys"
     broken.mkdir()
-    record = json.loads((chain.keys / "analyzer.key").read_text())
-    (broken / "analyzer.key").write_text(json.dumps({**record, "secret": record["secret"][:-2] + "zz"}))
-    (broken / "analyzer.key").chmod(0o600)
+    whole = key_file(chain.keys, "analyzer")
+    record = json.loads(whole.read_text())
+    (broken / whole.name).write_text(json.dumps({**record, "secret": record["secret"][:-2] + "zz"}))
+    (broken / whole.name).chmod(0o600)
+    # A private key where the public ones should be.
+    (broken / "public.json").write_text(whole.read_text())
     common = ("--campaign", chain.campaign_path)
     values = chain.campaign_path.with_name("secrets.txt")
     done("encode", *common, "--values", values, "--out", tmp_path / "encoded")
@@ -180,9 +182,10 @@ def test_errors_tell_neither(chain: Chain, tmp_path: Path, caplog: pytest.LogCap
             cli("encode", *common, "--values", values, "--clients", "--out", tmp_path / "a"),
             cli("encode", "--campaign", values, "--values", values, "--out", tmp_path / "b"),
             cli("analyze", *common, "--input", tmp_path / "shuffled", "--keys", broken, "--out", tmp_path / "c"),
-            cli("campaign", "show", "--campaign", broken / "analyzer.key"),
+            cli("campaign", "show", "--campaign", broken / whole.name),
+            cli("keys", "list", "--keys", broken),
         ]
-    assert [run.status for run in runs] == [2, 2, 2, 2]
+    assert [run.status for run in runs] == [2, 2, 2, 2, 2]
     text = "".join(run.out + run.err for run in runs) + caplog.text
     assert not any(canary in text for canary in CANARIES)
     assert not tells(text.encode(), chain.keys)

@@ -41,10 +41,10 @@ def campaign() -> Campaign:
 def key(tmp_path: Path, campaign: Campaign) -> KeyReference:
     """The auxiliary server's key file, which is that of the campaign."""
     record = {"role": "aux_server", "id": campaign.keys.aux_server[0].id, "secret": (bytes([2]) * 32).hex()}
-    path = tmp_path / "aux_server.key"
+    path = tmp_path / f"aux_server-{record['id']}.key"
     path.write_text(json.dumps(record))
     path.chmod(0o600)
-    return KeyReference(str(tmp_path), "aux_server")
+    return KeyReference(str(tmp_path), "aux_server", record["id"])
 
 
 # The whole way, by the real transforms: boxes in, counts and kept pairs out.
@@ -65,7 +65,7 @@ def release(
     campaign: Campaign, key: KeyReference, blocks: list[Octets], places: int = 3, spill: str | None = None
 ) -> tuple[dict[str, int], list[bytes]]:
     """Return the summed counts and the kept pairs of one run over these blocks."""
-    out = Path(key.directory) / "out"
+    out = Path(key.source) / "out"
     out.mkdir()
     form = campaign.discovery_format
     with Engine().pipeline("release") as pipeline:
@@ -234,7 +234,7 @@ def test_forged_pairs_that_share_eight_bytes_are_kept_apart_among_honest_ones() 
 def test_the_draw_has_one_consumer_and_that_is_a_checkpoint(campaign: Campaign, key: KeyReference) -> None:
     """In the graph that hushcount discover runs: what follows may run twice, and never sees two draws."""
     pipeline = beam.Pipeline()
-    _release_graph(pipeline, campaign, key, [], key.directory, None, None)
+    _release_graph(pipeline, campaign, key, [], key.source, None, None)
     consumers: dict[str, list[str]] = {}
     steps = pipeline.to_runner_api().components.transforms
     for step in steps.values():

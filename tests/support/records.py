@@ -15,7 +15,8 @@ from hushcount.campaign import Campaign, Stream
 from hushcount.envelopes import client_token, envelope_dtype
 from hushcount.sealing import Octets
 from keys.private import PrivateKey
-from keys.store import KeyReference, Role
+from keys.roles import OpeningRole, Role
+from keys.store import KeyReference
 
 SEALED = {"reports": Kind.SEALED_REPORTS, "discovery": Kind.SEALED_DISCOVERY}
 ENVELOPES = {"reports": Kind.REPORT_ENVELOPES, "discovery": Kind.DISCOVERY_ENVELOPES}
@@ -128,9 +129,20 @@ def write_summary(directory: Path, campaign: Campaign, streams: dict[str, dict[s
     (directory / "summary.json").write_text(json.dumps(data), encoding="utf-8")
 
 
-def private_key(keys: Path, role: Role) -> PrivateKey:
-    """Open a role's private key."""
-    return KeyReference(str(keys), role).read()
+def key_file(keys: Path, role: Role) -> Path:
+    """Return the one private key file that a key directory has of a role."""
+    (path,) = keys.glob(f"{role}-*.key")
+    return path
+
+
+def key_reference(keys: Path, role: Role) -> KeyReference:
+    """Return the reference to the one private key that a key directory has of a role."""
+    return KeyReference(str(keys), role, key_file(keys, role).stem.rpartition("-")[2])
+
+
+def private_key(keys: Path, role: OpeningRole) -> PrivateKey:
+    """Open the one private key that a key directory has of a role."""
+    return key_reference(keys, role).read()
 
 
 def plain_reports(campaign: Campaign, keys: Path, sealed: Octets) -> Octets:

@@ -1,0 +1,162 @@
+"""Rotate and retire: the next key before the last one ends, and an end to each (docs/adr/0017)."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from hushcount.errors import UsageError
+from hushcount.files import write_over
+from keys import records
+from keys.directory import new_key, writing
+from keys.listing import PUBLIC_FILE, KeyListing, ListedKey, read_listing
+from keys.roles import Role
+
+
+def rotate(
+    directory: Path,
+    roles: tuple[Role, ...] | None = None,
+    *,
+    overlap: timedelta,
+    begins: datetime | None = None,
+    days: int = 365,
+    wrap: str | None = None,
+    now: datetime | None = None,
+) -> KeyListing:
+    """Make the next key of each role: active at once, or pending until it begins.
+
+    Args:
+        directory: an existing key directory.
+        roles: whose; all that the directory has when not given.
+        overlap: for how long from then on the key before it is still opened with, at least a second.
+        begins: when; the present by default. The keys before it must last until then.
+        days: validity from then on.
+        wrap: key of a key service that wraps the new secrets; by default that of the role's newest key, if any.
+        now: the present.
+
+    Raises:
+        UsageError: a role has no key here, or one that is pending already, or the dates leave a gap.
+        HushcountError: the key service did not wrap them.
+    """
+    present = (now or datetime.now(timezone.utc)).replace(microsecond=0)
+    start = present if begins is None else begins.replace(microsecond=0)
+    if start < present:
+        raise UsageError(f"begins is {start.isoformat()}, must not be before now, {present.isoformat()}")
+    if overlap < timedelta(seconds=1):
+        raise UsageError(f"overlap is {overlap}, must be at least 1s")
+    with writing(directory) as written:
+        listing = read_listing(directory)
+        made = []
+        for role in roles or tuple(dict.fromkeys(key.role for key in listing.keys)):
+            newest = _newest(directory, listing, role, present, start)
+            path = records.key_path(directory, role, newest.id)
+            service = wrap or (records.wrapped_by(path) if newest.retired_at is None else None)
+            made.append(new_key(role, start, days, int(overlap.total_seconds()), service))
+        # A private key that no listing names does no harm; a listed one without its private key would.
+        for listed, content in made:
+            written(records.key_path(directory, listed.role, listed.id), content, 0o600)
+        changed = KeyListing(keys=(*listing.keys, *(listed for listed, _ in made)))
+        _write(directory, changed)
+    return changed
+
+
+def _newest(directory: Path, listing: KeyListing, role: Role, present: datetime, start: datetime) -> ListedKey:
+    """Return the key that the new one follows, if it may."""
+    if not listing.of(role):
+        raise UsageError(f"{directory} has no key of the role {role}: hushcount keys new --role makes one elsewhere")
+    kept = [key for key in listing.of(role) if key.retired_at is None]
+    newest = (kept or list(listing.of(role)))[-1]
+    if newest.retired_at is None and newest.not_before > present:
+        raise UsageError(
+            f"the {role} key {newest.id} is pending until {newest.not_before.isoformat()}: it is the next one; "
+            "to make another, retire it first"
+        )
+    if newest.retired_at is None and newest.not_before == start:
+        raise UsageError(f"the {role} key {newest.id} began in this very second: try again in the next")
+    if start > max(present, newest.not_after):
+        raise UsageError(
+            f"begins is {start.isoformat()}, but the {role} key {newest.id} ends before, at "
+            f"{newest.not_after.isoformat()}: between the two clients would have no key"
+        )
+    return newest
+
+
+def retire(directory: Path, id: str, *, early: bool = False, now: datetime | None = None) -> ListedKey:
+    """Destroy a private key; its public part stays listed, as retired.
+
+    The file is overwritten and removed. That makes it unreadable on a disk that writes in place; an SSD, a
+    copy-on-write file system, a snapshot or a backup may keep the old bytes. Where that matters wrap the keys by a key
+    service, and destroy its key.
+
+    Args:
+        directory: the key directory.
+        id: of the key.
+        early: whether it may be destroyed before its overlap with the next key has ended.
+        now: the present.
+
+    Raises:
+        UsageError: there is no such key, it was retired before, it is the active one, or its overlap lasts.
+    """
+    present = (now or datetime.now(timezone.utc)).replace(microsecond=0)
+    with writing(directory):
+        listing = read_listing(directory)
+        key = require_retirable(directory, listing, id, present, early)
+        retired = key.model_copy(update={"retired_at": key.retired_at or present})
+        # Marked first: if this is interrupted, nobody relies on a key that is half destroyed, and it is done again.
+        _write(directory, listing.changed(retired))
+        destroy(records.key_path(directory, key.role, key.id))
+    return retired
+
+
+def require_retirable(directory: Path, listing: KeyListing, id: str, now: datetime, early: bool) -> ListedKey:
+    """Return the key of that id if it may be retired.
+
+    Raises:
+        UsageError: as `retire`.
+    """
+    key = listing.find(id)
+    if key is None:
+        raise UsageError(f"{directory} lists no key {id}: it lists {', '.join(one.id for one in listing.keys)}")
+    if key.retired_at is not None and not records.key_path(directory, key.role, key.id).exists():
+        raise UsageError(f"the {key.role} key {id} was retired on {key.retired_at.isoformat()}")
+    state, until = listing.state(key, now), listing.opened_until(key)
+    if state == "active":
+        raise UsageError(
+            f"the {key.role} key {id} is the active one, which clients seal to: hushcount keys rotate makes the next"
+        )
+    if state == "expiring" and until is not None and now < until and not early:
+        raise UsageError(
+            f"the {key.role} key {id} is still opened with until {until.isoformat()}: wait, or give --early to make "
+            "what is sealed to it unreadable now"
+        )
+    return key
+
+
+def destroy(path: Path) -> None:
+    """Overwrite a file in place and remove it; no harm if it is gone.
+
+    Raises:
+        OSError: it cannot be written or removed.
+    """
+    try:
+        descriptor = os.open(path, os.O_WRONLY)
+    except FileNotFoundError:
+        return
+    try:
+        size = os.fstat(descriptor).st_size
+        for filler in (b"\xff", b"\x00"):
+            os.pwrite(descriptor, filler * size, 0)
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    path.unlink()
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _write(directory: Path, listing: KeyListing) -> None:
+    write_over(directory / PUBLIC_FILE, listing.model_dump_json(indent=2, exclude_none=True) + "\n", 0o644)

@@ -1,0 +1,84 @@
+"""What becomes of a batch whose key was destroyed: it is counted, to the last report, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NoReturn
+
+from hushcount.blocks import Kind
+from hushcount.campaign import Campaign, Stream
+from hushcount.errors import RetiredKey, UsageError
+from pipelines import storage
+from pipelines.block_io import find_files, total_records
+from pipelines.staging import SUMMARY, require_free, staged
+from pipelines.streams import SEALED
+from pipelines.summary import StreamCounts, Summary, make_summary
+from pipelines.upstream import check_complete, read_upstream
+
+REASON = "retired_key"
+
+
+def account_retired(
+    retired: RetiredKey,
+    campaign: Campaign,
+    hop: str,
+    input_directory: str,
+    out: str,
+    overwrite: bool,
+    released: bool = False,
+) -> NoReturn:
+    """Write a summary.json that counts every report of a batch as retired_key, and nothing beside it; then raise.
+
+    Nothing is opened, so nothing is released and no ledger charged. The exit status says that there is no result.
+
+    Args:
+        retired: which key.
+        campaign: whose reports.
+        hop: analyze, release or discover: who writes.
+        input_directory: the batch; its files are counted.
+        out: output directory.
+        overwrite: whether a result there may be replaced.
+        released: whether the input is what the auxiliary server released, to be opened by the analyzer.
+
+    Raises:
+        RetiredKey: always, with the number of reports and where they are counted.
+        UsageError: the input is not complete, or `out` is taken.
+    """
+    require_free(out, overwrite, (hop,), (input_directory,))
+    upstream = read_upstream(input_directory, "release" if released else "shuffle", campaign)
+    summary = (
+        _of_bins(campaign, upstream, input_directory)
+        if released
+        else _of_reports(campaign, upstream, hop, input_directory)
+    )
+    number = summary["bins"]["rejected"][REASON] if released else summary["rejected"][REASON]
+    with staged(out, overwrite) as directory:
+        storage.write_json(storage.join(directory, SUMMARY), summary)
+    where = storage.join(out, SUMMARY) if storage.is_remote(out) else str(Path(out) / SUMMARY)
+    what = "released records" if released else "reports"
+    raise RetiredKey(f"{retired}: {number} {what} are counted as {REASON} in {where}", retired.id, number, summary)
+
+
+def _of_reports(campaign: Campaign, upstream: Summary, hop: str, input_directory: str) -> Summary:
+    stream: Stream = "reports" if hop == "analyze" else "discovery"
+    files = find_files(storage.join(input_directory, stream), SEALED[stream])
+    check_complete(upstream, campaign, stream, files, exact=True)
+    number = int(upstream["streams"][stream]["accepted"])
+    summary = make_summary(hop, campaign, {stream: StreamCounts(number, 0, {REASON: number})}, None, upstream)
+    if hop == "release":
+        # The analyzer's hop takes it as a release of nothing, so that the chain of a batch goes on.
+        summary["released"] = 0
+    return summary
+
+
+def _of_bins(campaign: Campaign, upstream: Summary, input_directory: str) -> Summary:
+    number = total_records(find_files(storage.join(input_directory, "bins"), Kind.RELEASED))
+    if number != upstream["released"]:
+        raise UsageError(
+            f"the released files hold {number} records, hushcount discover --party aux-server wrote "
+            f"{upstream['released']}: a file is missing or was added"
+        )
+    pairs = StreamCounts(**upstream["streams"]["discovery"])
+    summary = make_summary("discover", campaign, {"discovery": pairs}, None, upstream)
+    summary["bins"] = {"kept": number, "found": 0, "rejected": {REASON: number}}
+    return summary

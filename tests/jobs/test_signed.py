@@ -1,0 +1,109 @@
+"""What the shuffler handed on is what the next party reads, or nothing is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.test_run import Site, values
+from tests.support.collecting import collect
+from tests.support.jobs import done, refused
+
+
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    site = Site(tmp_path_factory.mktemp("signed"), discovery=True)
+    done("keys", "new", "--role", "shuffler", "--out", site.root / "shuffler")
+    (path,) = [path for path in collect(site.store, site.campaign, values(200), day=0) if path.parent.name == "reports"]
+    done(
+        "shuffle", "--campaign", site.campaign, "--input", path.parent.parent, "--out", site.root / "shuffled",
+        "--sign-with", site.root / "shuffler",
+    )  # fmt: skip
+    return site
+
+
+def copied(site: Site, to: Path) -> Path:
+    import shutil
+
+    shutil.copytree(site.root / "shuffled", to / "shuffled")
+    return to / "shuffled"
+
+
+def read(site: Site, source: Path, out: Path, keys: Path | None = None) -> list[list[object]]:
+    trusted = keys or site.root / "shuffler"
+    common = ["--campaign", site.campaign, "--input", source, "--keys", site.keys, "--shuffler-keys", trusted]
+    return [["analyze", *common, "--out", out / "results"], ["discover", *common, "--out", out / "found"]]
+
+
+def test_what_was_signed_is_read(signed: Site, tmp_path: Path) -> None:
+    for command in read(signed, copied(signed, tmp_path), tmp_path):
+        done(*command)
+
+
+def lose(source: Path, folder: str) -> None:
+    next((source / folder).glob("*.blocks")).unlink()
+
+
+def add(source: Path, folder: str) -> None:
+    path = next((source / folder).glob("*.blocks"))
+    (source / folder / "more.blocks").write_bytes(path.read_bytes())
+
+
+def alter(source: Path, folder: str) -> None:
+    path = next((source / folder).glob("*.blocks"))
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
+def restate(source: Path, _folder: str) -> None:
+    path = source / "summary.json"
+    path.write_text(path.read_text().replace('"accepted"', '"accepted" '))
+
+
+def unsign(source: Path, _folder: str) -> None:
+    (source / "summary.json.sig").unlink()
+
+
+@pytest.mark.parametrize(
+    ("meddle", "says"),
+    [
+        (lose, "is missing"),
+        (add, "was not signed"),
+        (alter, "is not the file that was signed"),
+        (restate, "is wrong: it was altered"),
+        (unsign, "is not signed"),
+    ],
+)
+def test_what_was_not_signed_is_refused_and_nothing_is_written(
+    signed: Site, tmp_path: Path, meddle: Callable[[Path, str], None], says: str
+) -> None:
+    source = copied(signed, tmp_path)
+    for command, folder in zip(read(signed, source, tmp_path), ("reports", "discovery"), strict=True):
+        if says in ("is not signed", "is wrong: it was altered") and folder == "discovery":
+            continue
+        meddle(source, folder)
+        refused(*command, status=1, says=[says])
+    assert not (tmp_path / "results").exists()
+    assert not (tmp_path / "found").exists()
+
+
+def test_the_signature_of_another_shuffler_is_refused(signed: Site, tmp_path: Path) -> None:
+    done("keys", "new", "--role", "shuffler", "--out", tmp_path / "another")
+    for command in read(signed, copied(signed, tmp_path), tmp_path, tmp_path / "another"):
+        refused(*command, status=1, says=["was signed with key", "trusted are"])
+
+
+def test_run_signs_and_requires_signatures_as_it_is_told(tmp_path: Path) -> None:
+    site = Site(tmp_path, settings='shuffler_keys = "shuffler/public.json"')
+    done("keys", "new", "--role", "shuffler", "--out", site.root / "shuffler")
+    collect(site.store, site.campaign, values(200), day=0)
+    (problem,) = site.run(1.1).problems
+    assert "is not signed" in problem
+    site.config.write_text('sign_with = "shuffler"\n' + site.config.read_text())
+    collect(site.store, site.campaign, values(100), day=1)
+    finished = site.run(2.1)
+    assert [name.rpartition(" ")[2] for name in finished.hops] == ["shuffle", "analyze"]
+    assert "is not signed" in finished.problems[0]
