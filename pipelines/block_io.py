@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.transforms.window import BoundedWindow
 
 from hushcount.blocks import Header, Kind, encode_blocks, read_block, read_header
 from hushcount.campaign import Campaign
@@ -19,6 +20,9 @@ from pipelines.progress import tick
 
 SUFFIX = ".blocks"
 _SPAN_BLOCKS = 8
+
+Folder: TypeAlias = "str | Callable[[BoundedWindow], str]"
+"""Where to write: a directory, or one for each window of a collection."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +51,18 @@ def find_files(directory: str, kind: Kind) -> list[BlockFile]:
     Raises:
         UsageError: a file is damaged in its header, longer than it says, or of another kind; the file is named.
     """
-    found = []
-    for path, size in storage.list_files(directory, SUFFIX):
-        with storage.open_read(path) as stream:
-            header = read_header(stream, path)
-        if size > header.file_bytes:
-            raise FormatError(f"{path} has {size} bytes, its header says {header.file_bytes}: restore the file")
-        if header.kind != kind:
-            raise UsageError(f"{path} holds {header.kind.name.lower()}, this job reads {kind.name.lower()}")
-        found.append(BlockFile(path, header, header.whole_blocks(size)))
-    return found
+    return [block_file(path, size, kind) for path, size in storage.list_files(directory, SUFFIX)]
+
+
+def block_file(path: str, size: int, kind: Kind) -> BlockFile:
+    """Return one block file that has so many bytes; it raises what `find_files` does."""
+    with storage.open_read(path) as stream:
+        header = read_header(stream, path)
+    if size > header.file_bytes:
+        raise FormatError(f"{path} has {size} bytes, its header says {header.file_bytes}: restore the file")
+    if header.kind != kind:
+        raise UsageError(f"{path} holds {header.kind.name.lower()}, this job reads {kind.name.lower()}")
+    return BlockFile(path, header, header.whole_blocks(size))
 
 
 def total_records(files: Iterable[BlockFile]) -> int:
@@ -65,7 +71,21 @@ def total_records(files: Iterable[BlockFile]) -> int:
 
 
 class ReadBlocks(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """Files to blocks of whole records, as bytes; read in spans by many workers.
+    """`ReadFiles` of files that are known when the graph is made."""
+
+    def __init__(
+        self, files: list[BlockFile], campaign: bytes, record_bytes: int, strip: int, progress: str | None
+    ) -> None:
+        super().__init__()
+        self._files = files
+        self._read = ReadFiles(campaign, record_bytes, strip, progress)
+
+    def expand(self, begin: PCollection) -> dict[str, PCollection]:
+        return begin | "files" >> beam.Create(self._files) | "read files" >> self._read
+
+
+class ReadFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
+    """Block files to blocks of whole records, as bytes; read in spans by many workers.
 
     Out: a dict of `blocks`, `counts` and `dead`.
 
@@ -74,36 +94,34 @@ class ReadBlocks(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no
     checksum or a cut file lost.
 
     Args:
-        files: what to read.
         campaign: fingerprint that the files must have.
         record_bytes: length that the records must have.
         strip: how many leading bytes of a record never go to the dead letter.
         progress: file to note progress in, or None.
     """
 
-    def __init__(
-        self, files: list[BlockFile], campaign: bytes, record_bytes: int, strip: int, progress: str | None
-    ) -> None:
+    def __init__(self, campaign: bytes, record_bytes: int, strip: int, progress: str | None) -> None:
         super().__init__()
-        self._files = files
         self._read = _ReadSpan(campaign, record_bytes, strip, progress)
 
-    def expand(self, begin: PCollection) -> dict[str, PCollection]:
-        spans = [
-            (file, start, min(start + _SPAN_BLOCKS, file.whole_blocks))
-            for file in self._files
-            for start in range(0, file.whole_blocks, _SPAN_BLOCKS)
-        ]
-        missing = sum(file.missing for file in self._files)
-        lost = [("received", missing), ("truncated", missing)] if missing else []
+    def expand(self, files: PCollection) -> dict[str, PCollection]:
+        spans = files | "spans" >> beam.ParDo(_Spans()).with_outputs("counts", main="spans")
         read = (
-            begin
-            | "spans" >> beam.Create(spans)
+            spans.spans
             | "spread" >> beam.Reshuffle()
             | "read" >> beam.ParDo(self._read).with_outputs("counts", "dead", main="blocks")
         )
-        counts = (read.counts, begin | "cut off" >> beam.Create(lost)) | "read counts" >> beam.Flatten()
+        counts = (read.counts, spans.counts) | "read counts" >> beam.Flatten()
         return {"blocks": read.blocks, "counts": counts, "dead": read.dead}
+
+
+class _Spans(beam.DoFn):
+    def process(self, file: BlockFile) -> Iterator[Any]:
+        for start in range(0, file.whole_blocks, _SPAN_BLOCKS):
+            yield file, start, min(start + _SPAN_BLOCKS, file.whole_blocks)
+        if file.missing:
+            yield TaggedOutput("counts", ("received", file.missing))
+            yield TaggedOutput("counts", ("truncated", file.missing))
 
 
 class _ReadSpan(beam.DoFn):
@@ -145,7 +163,7 @@ class _ReadSpan(beam.DoFn):
 
 
 class WriteShards(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """(shard, records) to one whole file for each shard; a retried shard takes the place of its first try.
+    """(shard, records) to one whole file for each shard, and its number of records out; a retry replaces a first try.
 
     Args:
         directory: where to.
@@ -158,7 +176,7 @@ class WriteShards(beam.PTransform):  # type: ignore[misc]  # apache_beam ships n
 
     def __init__(
         self,
-        directory: str,
+        directory: Folder,
         kind: Kind,
         campaign: Campaign,
         record_bytes: int,
@@ -176,7 +194,7 @@ class WriteShards(beam.PTransform):  # type: ignore[misc]  # apache_beam ships n
 
 class _WriteShard(beam.DoFn):
     def __init__(
-        self, directory: str, kind: Kind, campaign: bytes, campaign_id: str, record_bytes: int, shards: int
+        self, directory: Folder, kind: Kind, campaign: bytes, campaign_id: str, record_bytes: int, shards: int
     ) -> None:
         self._directory = directory
         self._kind = kind
@@ -185,22 +203,27 @@ class _WriteShard(beam.DoFn):
         self._record_bytes = record_bytes
         self._shards = shards
 
-    def process(self, element: tuple[int, bytes], allowed: bool) -> None:
+    def process(
+        self, element: tuple[int, bytes], allowed: bool, window: BoundedWindow = beam.DoFn.WindowParam
+    ) -> Iterator[int]:
         shard, records = element
         if allowed and records:
             name = f"part-{shard:05d}-of-{self._shards:05d}{SUFFIX}"
             write_file(
-                storage.join(self._directory, name),
+                storage.join(in_window(self._directory, window), name),
                 self._kind,
                 self._record_bytes,
                 records,
                 self._campaign,
                 self._campaign_id,
             )
+            yield len(records) // self._record_bytes
 
 
 class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
     """(stream, reason, sealed records, their length) to one file for each of them under `dead_letter/`.
+
+    Out: how many records each file has.
 
     The folder lies apart from the streams' own, which are handed on: it stays with the party that wrote it. The order
     of the records is random, as if they had been released.
@@ -211,7 +234,7 @@ class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam shi
         allowed: a side input; nothing is written unless it is true. None: always.
     """
 
-    def __init__(self, directory: str, campaign: Campaign, allowed: Any | None = None) -> None:
+    def __init__(self, directory: Folder, campaign: Campaign, allowed: Any | None = None) -> None:
         super().__init__()
         self._write = _WriteDead(directory, campaign.fingerprint, campaign.id)
         self._allowed = allowed
@@ -242,19 +265,31 @@ def _by_file(element: tuple[str, str, bytes, int]) -> tuple[tuple[str, str, int]
 
 
 class _WriteDead(beam.DoFn):
-    def __init__(self, directory: str, campaign: bytes, campaign_id: str) -> None:
+    def __init__(self, directory: Folder, campaign: bytes, campaign_id: str) -> None:
         self._directory = directory
         self._campaign = campaign
         self._campaign_id = campaign_id
 
-    def process(self, element: tuple[tuple[str, str, int], Iterable[bytes]], allowed: bool) -> None:
+    def process(
+        self,
+        element: tuple[tuple[str, str, int], Iterable[bytes]],
+        allowed: bool,
+        window: BoundedWindow = beam.DoFn.WindowParam,
+    ) -> Iterator[int]:
         (stream, reason, length), blocks = element
         if not allowed:
             return
         rows = np.frombuffer(b"".join(blocks), dtype=np.uint8).reshape(-1, length)
         mixed = rows[permutation(len(rows), SystemWords())].tobytes()
-        path = storage.join(self._directory, "dead_letter", stream, f"{reason}-{length}{SUFFIX}")
+        directory = in_window(self._directory, window)
+        path = storage.join(directory, "dead_letter", stream, f"{reason}-{length}{SUFFIX}")
         write_file(path, Kind.DEAD_LETTER, length, mixed, self._campaign, self._campaign_id)
+        yield len(rows)
+
+
+def in_window(folder: Folder, window: BoundedWindow) -> str:
+    """Return the directory for a window."""
+    return folder if isinstance(folder, str) else folder(window)
 
 
 def write_file(path: str, kind: Kind, record_bytes: int, records: bytes, campaign: bytes, campaign_id: str) -> None:

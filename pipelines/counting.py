@@ -7,6 +7,7 @@ import json
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
+from hushcount.errors import HushcountError
 from pipelines import storage
 
 _FILE = ".counts.json"
@@ -42,3 +43,21 @@ def take_counts(directory: str) -> dict[str, int]:
     sums = storage.read_json(path)
     storage.remove(path)
     return sums
+
+
+def require_read_once(what: str, received: int, held: int) -> None:
+    """Check that an engine read every record of the files, and none twice, whichever steps it ran again.
+
+    Args:
+        what: the records, for the message.
+        received: how many a job counted as it read.
+        held: how many the headers of its files promise.
+
+    Raises:
+        HushcountError: another number was read.
+    """
+    if received != held:
+        raise HushcountError(
+            f"{what}: {received} were read where the files hold {held}, so that the engine lost some or read some "
+            "twice; nothing was released and the input is untouched: run again"
+        )

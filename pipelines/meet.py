@@ -28,6 +28,8 @@ Extent = tuple[str, int, int]
 class Meet(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
     """(place, block) in, (place, iterable of its blocks) out, to be read once and by the step that follows.
 
+    Given a dict of such collections it gives (place, dict of iterables), as `beam.CoGroupByKey` does.
+
     Args:
         spill: existing local directory for the blocks, removed with all in it by the caller; None: through the engine.
     """
@@ -36,7 +38,9 @@ class Meet(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
         super().__init__()
         self._spill = spill
 
-    def expand(self, blocks: PCollection) -> PCollection:
+    def expand(self, blocks: PCollection | dict[str, PCollection]) -> PCollection:
+        if isinstance(blocks, dict):
+            return self._met(blocks)
         if self._spill is None:
             return blocks | "group" >> beam.GroupByKey()
         return (
@@ -45,6 +49,12 @@ class Meet(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
             | "group" >> beam.GroupByKey()
             | "from files" >> beam.Map(_with_blocks)
         )
+
+    def _met(self, blocks: dict[str, PCollection]) -> PCollection:
+        if self._spill is None:
+            return blocks | "group" >> beam.CoGroupByKey()
+        spilled = {name: part | f"{name} to files" >> beam.ParDo(Spill(self._spill)) for name, part in blocks.items()}
+        return spilled | "group" >> beam.CoGroupByKey() | "from files" >> beam.Map(_with_all_blocks)
 
 
 class Spill(beam.DoFn):
@@ -87,3 +97,7 @@ class Spilled:
 
 def _with_blocks(element: tuple[int, Iterable[Extent]]) -> tuple[int, Spilled]:
     return element[0], Spilled(tuple(element[1]))
+
+
+def _with_all_blocks(element: tuple[int, dict[str, Iterable[Extent]]]) -> tuple[int, dict[str, Spilled]]:
+    return element[0], {name: Spilled(tuple(extents)) for name, extents in element[1].items()}

@@ -10,12 +10,14 @@ import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 from apache_beam.pvalue import TaggedOutput
+from apache_beam.transforms.window import BoundedWindow
 
 from hushcount.equal import recurring, run_starts
 from hushcount.places import split
 from hushcount.randomness import UInt64Array, Words
 from hushcount.tags import TAG_BYTES, Tags
 from shuffler.separate import CLAIM
+from shuffler.window_keys import key_of
 
 _KEY_WORDS = 4
 
@@ -42,9 +44,11 @@ class RefuseOverCap(beam.DoFn):
         self._key = key
         self._places = places
 
-    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
+    def process(
+        self, element: tuple[int, Iterable[bytes]], window: BoundedWindow = beam.DoFn.WindowParam
+    ) -> Iterator[Any]:
         claims = np.frombuffer(b"".join(element[1]), dtype=CLAIM)
-        rows, reports = over_cap(claims, self._cap, self._key)
+        rows, reports = over_cap(claims, self._cap, key_of(self._key, window))
         if not len(rows):
             return
         refused = claims["tag"][rows]

@@ -14,14 +14,19 @@ import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 from apache_beam.pvalue import TaggedOutput
+from apache_beam.transforms.window import BoundedWindow
 
 from hushcount.equal import first_of_equal, first_words
 from hushcount.randomness import SystemWords, UInt64Array, Words, permutation
 from hushcount.tags import TAG_BYTES, tags
+from shuffler.window_keys import tag_keys_of
 
 
 class MixShard(beam.DoFn):
-    """(shard, sealed reports and refused tags) in, (shard, one block of what stays in uniformly random order) out.
+    """(shard, {"sealed": blocks, "refused": tags, "released": blocks}) in, (shard, one block of what stays) out.
+
+    What stays is in uniformly random order. "released" may be missing: what was forwarded before, of which no copy is
+    forwarded again.
 
     A retried or replayed upload is byte-identical, two honest reports never are. Copies are dropped after the cap, from
     stripped reports: which of several equal ciphertexts stays makes no difference then, so a replay under another
@@ -39,17 +44,29 @@ class MixShard(beam.DoFn):
         self._sealed_bytes = sealed_bytes
         self._keys = keys
 
-    def process(self, element: tuple[int, Iterable[bytes]], over_cap: Mapping[int, Iterable[bytes]]) -> Iterator[Any]:
-        shard, blocks = element
-        sealed = np.frombuffer(b"".join(blocks), dtype=f"S{self._sealed_bytes}")
-        refused = np.frombuffer(b"".join(over_cap[shard]), dtype=f"S{TAG_BYTES}")
+    def process(
+        self, element: tuple[int, Mapping[str, Iterable[bytes]]], window: BoundedWindow = beam.DoFn.WindowParam
+    ) -> Iterator[Any]:
+        shard, met = element
+        sealed = np.frombuffer(b"".join(met["sealed"]), dtype=f"S{self._sealed_bytes}")
+        refused = np.frombuffer(b"".join(met["refused"]), dtype=f"S{TAG_BYTES}")
         if len(refused):
-            sealed = sealed[allowed(sealed, refused, self._keys)]
-        distinct = first_of_equal(sealed)
-        yield shard, sealed[permuted(distinct, SystemWords())].tobytes()
-        yield TaggedOutput("counts", ("accepted", len(distinct)))
-        if len(distinct) < len(sealed):
-            yield TaggedOutput("counts", ("duplicate", len(sealed) - len(distinct)))
+            sealed = sealed[allowed(sealed, refused, tag_keys_of(self._keys, window))]
+        fresh = first_of_equal(sealed) if "released" not in met else first_unreleased(sealed, self._released(met))
+        yield shard, sealed[permuted(fresh, SystemWords())].tobytes()
+        yield TaggedOutput("counts", ("accepted", len(fresh)))
+        if len(fresh) < len(sealed):
+            yield TaggedOutput("counts", ("duplicate", len(sealed) - len(fresh)))
+
+    def _released(self, met: Mapping[str, Iterable[bytes]]) -> npt.NDArray[np.bytes_]:
+        return np.frombuffer(b"".join(met["released"]), dtype=f"S{self._sealed_bytes}")
+
+
+def first_unreleased(sealed: npt.NDArray[np.bytes_], released: npt.NDArray[np.bytes_]) -> npt.NDArray[np.intp]:
+    """Return the indices of one report of every distinct ciphertext of S[n] that S[r] does not hold."""
+    # Of equal ones the first stays, and those that were released come first.
+    first = first_of_equal(np.concatenate([released, sealed]))
+    return first[first >= len(released)] - len(released)
 
 
 def allowed(sealed: npt.NDArray[np.bytes_], refused: npt.NDArray[np.bytes_], keys: UInt64Array) -> npt.NDArray[np.intp]:

@@ -8,21 +8,53 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import TaggedOutput
+from apache_beam.transforms.window import BoundedWindow
 
 from hushcount.envelopes import TOKEN_BYTES, envelope_dtype
 from hushcount.places import split
 from hushcount.randomness import UInt64Array
 from hushcount.tags import TAG_BYTES, tags
+from shuffler.window_keys import tag_keys_of
 
 CLAIM = np.dtype([("client_token", f"S{TOKEN_BYTES}"), ("tag", f"S{TAG_BYTES}")])
 """A claim: that a client sent the ciphertext of this tag. All that the cap has to know."""
+
+
+class PlaceReleased(beam.DoFn):
+    """Blocks of sealed reports that were forwarded before in; (place, sealed reports) out, where their copies go too.
+
+    Every bundle begins with all places, in order, with nothing in them, as in `Separate`.
+
+    Args:
+        sealed_bytes: length of a sealed report.
+        places: how many.
+        keys: of the tags of ciphertexts.
+    """
+
+    def __init__(self, sealed_bytes: int, places: int, keys: UInt64Array) -> None:
+        self._sealed_bytes = sealed_bytes
+        self._places = places
+        self._keys = keys
+        self._begun = False
+
+    def start_bundle(self) -> None:
+        self._begun = False
+
+    def process(self, block: bytes) -> Iterator[tuple[int, bytes]]:
+        if not self._begun:
+            yield from ((place, b"") for place in range(self._places))
+            self._begun = True
+        octets = np.frombuffer(block, dtype=np.uint8).reshape(-1, self._sealed_bytes)
+        sealed = octets.view(f"S{self._sealed_bytes}").reshape(-1)
+        yield from split(sealed, tags(octets, self._keys), self._places)
 
 
 class Separate(beam.DoFn):
     """Blocks of envelopes in; (place, sealed reports) out, and (place, claims) to "claims".
 
     Time and address end here, and from here on no ciphertext is beside a token. Equal ciphertexts go to one place, and
-    so do the claims of one client. Every bundle begins with all places, in order, with nothing in them.
+    so do the claims of one client. A bundle's first block of a window comes after all places, in order, with nothing in
+    them.
 
     Args:
         sealed_bytes: length of a sealed report.
@@ -34,21 +66,21 @@ class Separate(beam.DoFn):
         self._sealed_bytes = sealed_bytes
         self._places = places
         self._keys = keys
-        self._first = True
+        self._begun: set[BoundedWindow] = set()
 
     def start_bundle(self) -> None:
-        self._first = True
+        self._begun = set()
 
-    def process(self, block: bytes) -> Iterator[Any]:
-        if self._first:
+    def process(self, block: bytes, window: BoundedWindow = beam.DoFn.WindowParam) -> Iterator[Any]:
+        if window not in self._begun:
             # Engines may work on places in the order in which these first came, and the times at which shards are
             # written would tell where the first reports went.
             yield from ((place, b"") for place in range(self._places))
-            self._first = False
+            self._begun.add(window)
         envelopes = np.frombuffer(block, dtype=envelope_dtype(self._sealed_bytes))
         octets = envelopes.view(np.uint8).reshape(len(envelopes), envelopes.itemsize)
-        of_ciphertext = tags(octets[:, -self._sealed_bytes :], self._keys[0])
-        of_client = tags(octets[:, :TOKEN_BYTES], self._keys[1])
+        of_ciphertext = tags(octets[:, -self._sealed_bytes :], tag_keys_of(self._keys[0], window))
+        of_client = tags(octets[:, :TOKEN_BYTES], tag_keys_of(self._keys[1], window))
         yield from split(envelopes["sealed"], of_ciphertext, self._places)
         claims = np.empty(len(envelopes), dtype=CLAIM)
         claims["client_token"] = envelopes["client_token"]

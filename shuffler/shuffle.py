@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import apache_beam as beam
-from apache_beam.pvalue import AsMultiMap, PCollection
+from apache_beam.pvalue import PCollection
 
 from hushcount.envelopes import TOKEN_BYTES
 from hushcount.randomness import SystemWords
 from hushcount.tags import tag_keys
 from shuffler.cap import RefuseOverCap, cap_key
 from shuffler.mix import MixShard
-from shuffler.separate import Separate
+from shuffler.separate import PlaceReleased, Separate
 
 
 class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """Blocks of envelopes in; a dict of collections out.
+    """Blocks of envelopes in, or a dict of these as "envelopes" and blocks of "released" reports; collections out.
+
+    Copies of released reports, which were forwarded before, are not forwarded again.
 
     Out:
         shards: (shard, sealed reports in random order).
@@ -26,8 +28,10 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
         sealed_bytes: length of every sealed report of the stream.
         cap: l, reports of one client that are forwarded.
         places: over how many places the work is spread, and how many shards are written.
-        meet: how the blocks of a place come together, (place, block) to (place, iterable of blocks): the engine's own
-            grouping where it is not given.
+        meet: how the blocks of a place come together, (place, block) to (place, iterable of blocks), and a dict of such
+            collections to (place, dict of iterables): the engine's own grouping where it is not given.
+
+    It works window by window, with keys of the window's own; a batch is one window.
 
     Privacy: what leaves is a random function of the set of ciphertexts that stay; all else was stripped.
     Randomness: the operating system's cryptographic generator. Keys are drawn when the graph is made, so that an engine
@@ -39,9 +43,10 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
         self._sealed_bytes = sealed_bytes
         self._cap = cap
         self._places = places
-        self._meet = meet or beam.GroupByKey()
+        self._meet = meet
 
-    def expand(self, envelopes: PCollection) -> dict[str, PCollection]:
+    def expand(self, given: PCollection | dict[str, PCollection]) -> dict[str, PCollection]:
+        envelopes = given["envelopes"] if isinstance(given, dict) else given
         words = SystemWords()
         keys = tag_keys(self._sealed_bytes, words), tag_keys(TOKEN_BYTES, words)
         separated = envelopes | "separate" >> beam.ParDo(Separate(self._sealed_bytes, self._places, keys)).with_outputs(
@@ -49,18 +54,19 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
         )
         refused = (
             separated.claims
-            | "a client's claims meet" >> self._meet
+            | "a client's claims meet" >> (self._meet or beam.GroupByKey())
             | "refuse over cap"
             >> beam.ParDo(RefuseOverCap(self._cap, cap_key(words), self._places)).with_outputs("counts", main="tags")
         )
-        # A side input, because to flatten them into the reports would copy all of these once more.
+        # Not a side input: Flink keeps what waits for one until its stream ends, whichever window it is of.
+        meeting = {"sealed": separated.sealed, "refused": refused.tags}
+        if isinstance(given, dict):
+            place = PlaceReleased(self._sealed_bytes, self._places, keys[0])
+            meeting["released"] = given["released"] | "place released" >> beam.ParDo(place)
         mixed = (
-            separated.sealed
-            | "equal ciphertexts meet" >> self._meet
-            | "mix"
-            >> beam.ParDo(MixShard(self._sealed_bytes, keys[0]), AsMultiMap(refused.tags)).with_outputs(
-                "counts", main="shards"
-            )
+            meeting
+            | "equal ciphertexts meet" >> (self._meet or beam.CoGroupByKey())
+            | "mix" >> beam.ParDo(MixShard(self._sealed_bytes, keys[0])).with_outputs("counts", main="shards")
         )
         counts = (refused.counts, mixed.counts) | "all counts" >> beam.Flatten()
         return {"shards": mixed.shards, "counts": counts}

@@ -33,8 +33,7 @@ def mixed(values: Sequence[int], refused: Sequence[int] = (), cut: int = 0) -> t
     """Return what shard 4 holds, and the counts."""
     blocks = [sealed(values[:cut]).tobytes(), sealed(values[cut:]).tobytes()]
     tags = [b"".join(tag_of(number) for number in part) for part in (refused[::2], refused[1::2])]
-    other = {3: [tag_of(values[0])]} if values else {}
-    main, tagged = outputs(MixShard(SEALED, KEYS.ciphertexts).process((4, blocks), {**other, 4: tags}))
+    main, tagged = outputs(MixShard(SEALED, KEYS.ciphertexts).process((4, {"sealed": blocks, "refused": tags})))
     ((shard, block),) = main
     assert shard == 4
     assert len(tagged["counts"]) == len(dict(tagged["counts"]))
@@ -179,13 +178,30 @@ def test_every_run_of_the_step_draws_another_order_of_the_same_reports() -> None
     assert len({tuple(found) for found, _ in runs}) == 3
 
 
+@given(st.lists(st.integers(0, 9)), st.lists(st.integers(0, 9)), st.lists(st.integers(0, 9), max_size=3))
+def test_nothing_that_was_released_is_forwarded_again(values: list[int], before: list[int], refused: list[int]) -> None:
+    """A tag is refused as often as it was sent, so copies of the released are counted whatever the cap refused."""
+    refused = [number for number in refused if number in values]
+    element = {
+        "sealed": [sealed(values).tobytes()],
+        "refused": [tag_of(number) for number in refused for _ in range(values.count(number))],
+        "released": [sealed(before[:2]).tobytes(), sealed(before[2:]).tobytes()],
+    }
+    main, tagged = outputs(MixShard(SEALED, KEYS.ciphertexts).process((4, element)))
+    stay = [number for number in values if number not in refused]
+    fresh = set(stay) - set(before)
+    assert sorted(numbers(main[0][1])) == sorted(fresh)
+    assert totals(tagged["counts"]) == totals([("accepted", len(fresh)), ("duplicate", len(stay) - len(fresh))])
+
+
 def test_records_of_the_length_of_a_real_report_keep_their_zero_bytes() -> None:
     """Of 164 bytes, 40 of them zero at either end; one is refused, one sent twice."""
     keys = tag_keys(164, SeededWords(3))
     rows = np.zeros((50, 164), dtype=np.uint8)
     rows[:, 40:124] = np.random.default_rng(3).integers(256, size=(50, 84), dtype=np.uint8)
     block = np.concatenate([rows, rows[:1]]).tobytes()
-    main, tagged = outputs(MixShard(164, keys).process((0, [block]), {0: [plain_tag(rows[7].tobytes(), keys)]}))
+    met = {"sealed": [block], "refused": [plain_tag(rows[7].tobytes(), keys)]}
+    main, tagged = outputs(MixShard(164, keys).process((0, met)))
     found = sorted(main[0][1][start : start + 164] for start in range(0, len(main[0][1]), 164))
     assert found == sorted(row.tobytes() for place, row in enumerate(rows) if place != 7)
     assert totals(tagged["counts"]) == {"accepted": 49, "duplicate": 1}

@@ -128,9 +128,8 @@ def passed(blocks: Iterable[np.ndarray], cap: int, places: int, keys: RunKeys) -
     sealed, claims = met(main), met(tagged.get("claims", []))
     main, over = outputs(result for element in claims.items() for result in refuse.process(element))
     refused = met(main)
-    shards, mixed = outputs(
-        result for place, found in sealed.items() for result in mix.process((place, found), defaultdict(list, refused))
-    )
+    both = {place: {"sealed": found, "refused": refused.get(place, [])} for place, found in sealed.items()}
+    shards, mixed = outputs(result for element in both.items() for result in mix.process(element))
     assert len(dict(shards)) == len(shards)
     return Passed(sealed, claims, refused, dict(shards), totals(over.get("counts", []) + mixed.get("counts", [])))
 

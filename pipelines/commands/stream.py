@@ -1,0 +1,92 @@
+"""hushcount stream: the windows of a collector, each when it closes."""
+
+from __future__ import annotations
+
+import signal
+import time
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from hushcount.errors import UsageError
+from hushcount.places import MOST_PLACES
+from hushcount.windows import duration
+from pipelines.commands.common import JsonOption, RunnerOption, engine, out_console, reported, show_json
+
+
+@reported
+def stream(
+    context: typer.Context,
+    campaign: Annotated[Path, typer.Option("--campaign", help="Campaign file.")],
+    segments: Annotated[str, typer.Option(help="The collector's: STORE/segments/CAMPAIGN/EPOCH-FINGERPRINT.")],
+    out: Annotated[str, typer.Option("--out", help="Output directory; a directory in it for each window.")],
+    window: Annotated[str, typer.Option(help="Length of the collector's windows, as in 15m, 1h or 1d.")],
+    lateness: Annotated[str, typer.Option(help="How long after its end a window waits for segments, as in 10m.")],
+    keys: Annotated[
+        str | None, typer.Option("--keys", help="Directory of the analyzer's key, or env:NAME; without, only shuffle.")
+    ] = None,
+    items: Annotated[Path | None, typer.Option(help="Items to estimate, if not the dictionary, one a line.")] = None,
+    places: Annotated[
+        int, typer.Option(help="Parts of a window's reports; each must fit into memory.", min=1, max=MOST_PLACES)
+    ] = 16,
+    every: Annotated[str, typer.Option(help="How often to look for segments, as in 30s or 5m.")] = "30s",
+    run_for: Annotated[
+        str | None, typer.Option("--for", help="End after so long, as in 1h; open windows stay for the next run.")
+    ] = None,
+    runner: RunnerOption = "FnApiRunner",
+    as_json: JsonOption = False,
+) -> None:
+    """Watch a collector's segments; shuffle and analyze each window once, when it closes. Ctrl-C ends it.
+
+    Example: hushcount stream --campaign c.json --segments S --keys keys --out out --window 1h --lateness 10m
+    """
+    from pipelines.stream import settled_windows, too_late
+    from pipelines.stream import stream as job
+    from pipelines.stream_windows import StreamWindows
+
+    windows = StreamWindows(_duration(window, "--window"), _duration(lateness, "--lateness"))
+    pause = _duration(every, "--every").total_seconds()
+    until = None if run_for is None else time.time() + _duration(run_for, "--for").total_seconds()
+    # As Ctrl-C: what an engine does is cancelled, and the files that it was at are removed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with suppress(KeyboardInterrupt):
+        job(
+            campaign,
+            segments,
+            out,
+            windows,
+            keys=keys,
+            items=items,
+            places=places,
+            every=pause,
+            until=until,
+            engine=engine(context, runner),
+        )
+    _show(settled_windows(out), too_late(out), out, as_json)
+
+
+def _duration(text: str, option: str) -> timedelta:
+    try:
+        return duration(text)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from None
+
+
+def _show(records: list[dict[str, Any]], late: int, out: str, as_json: bool) -> None:
+    if as_json:
+        show_json({"windows": records, "too_late": late, "out": out})
+        return
+    table = Table("window", "status", "stream", "received", "accepted", "rejected", title="stream")
+    for record in records:
+        for name, counts in record["streams"].items():
+            rejected = ", ".join(f"{reason} {number:,}" for reason, number in counts["rejected"].items()) or "none"
+            table.add_row(
+                record["window"], record["status"], name, f"{counts['received']:,}", f"{counts['accepted']:,}", rejected
+            )
+    console = out_console()
+    console.print(table)
+    console.print(f"  {late:,} reports came too late\n  written to {out}", soft_wrap=True, markup=False)

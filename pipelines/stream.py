@@ -1,0 +1,159 @@
+"""hushcount stream: watch a collector's segments, and shuffle and analyze each window once, when it closes."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hushcount.campaign import Campaign
+from hushcount.domain import tally_items
+from hushcount.errors import UsageError
+from keys.store import campaign_key
+from pipelines import results, storage
+from pipelines.runner import Engine
+from pipelines.staging import require_free
+from pipelines.stream_graph import Analysis, StreamJob, run_windows
+from pipelines.stream_watch import WatchSegments, list_segments
+from pipelines.stream_windows import RECORD, StreamFolders, StreamWindows
+
+STREAM = "stream.json"
+"""Whose windows an output directory holds."""
+_FINGERPRINTED = re.compile(r"[0-9]{6}-([0-9a-f]{16})")
+
+
+def stream(
+    campaign_path: Path,
+    segments: str,
+    out: str,
+    windows: StreamWindows,
+    *,
+    keys: Path | str | None = None,
+    items: Path | None = None,
+    places: int = 16,
+    every: float = 30.0,
+    until: float | None = None,
+    engine: Engine | None = None,
+) -> list[dict[str, Any]]:
+    """Settle each window when it closes: WINDOW/window.json, with WINDOW/shuffled and WINDOW/results if it is released.
+
+    Args:
+        campaign_path: the campaign file.
+        segments: where the collector puts the segments of this campaign file; WINDOW/STREAM/FILE lie in it.
+        out: output directory; one that a stream of this campaign file has written to is gone on with.
+        windows: the collector's windows, and how long after its end each stays open.
+        keys: directory with the analyzer's private key, or env:NAME; None: another party analyses WINDOW/shuffled.
+        items: items to estimate, as for hushcount analyze; the whole dictionary when it is not given.
+        places: over how many places a window's reports are spread; each must fit into a worker's memory.
+        every: seconds from one look at the segments to the next.
+        until: when the last look is, in seconds since 1970; windows that are open then stay for the next run.
+        engine: which engine; Beam's embedded one works only when the last look was.
+
+    Returns:
+        The records of all windows that are settled.
+
+    Raises:
+        UsageError: a file or key is missing or invalid, `out` is another's, or the engine has no streams.
+        StorageError: the job failed. Windows that were settled stay so.
+
+    Privacy: each window is one release; its minimum batch and its cap are its own. A copy of a report in another
+        window is not noticed.
+    """
+    campaign = Campaign.read(campaign_path)
+    engine = engine or Engine()
+    if engine.embedded and until is None:
+        raise UsageError(
+            f"runner {engine.runner} gives no result before its input ends: give --for, or --runner PrismRunner or "
+            "FlinkRunner"
+        )
+    segments, out = _absolute(segments), _absolute(out)
+    _require_segments(segments, campaign, windows)
+    analysis = None if keys is None else _analysis(campaign, keys, items)
+    _claim(out, campaign, windows, (segments, campaign_path))
+    with _work(out) as work:
+        folders = StreamFolders(segments, out, work, windows)
+        # Set here, because without it Flink takes the source for one that ends.
+        streaming = engine if engine.embedded else replace(engine, options=(*engine.options, "--streaming"))
+        with streaming.pipeline("stream") as pipeline:
+            sightings = pipeline | "segments" >> WatchSegments(segments, campaign.streams, every, until)
+            run_windows(sightings, StreamJob(campaign, folders, places, until, analysis))
+    return settled_windows(out)
+
+
+def settled_windows(out: str) -> list[dict[str, Any]]:
+    """Return the records of the windows in a stream's output, in order of time."""
+    return [storage.read_json(path) for path, _ in storage.list_tree(out, f"*/{RECORD}")]
+
+
+def too_late(out: str) -> int:
+    """Return how many reports of both streams came too late, of the segments whose number of records is known."""
+    notes = [storage.read_json(path) for path, _ in storage.list_tree(out, "too_late/*/*/*.json")]
+    return sum(note["too_late"] or 0 for note in notes)
+
+
+def _analysis(campaign: Campaign, keys: Path | str, items: Path | None) -> Analysis:
+    mechanism = campaign.require_frequency()
+    key = campaign_key(keys, "analyzer", campaign.keys.analyzer)
+    names = results.read_names(items) if items else None
+    wanted = results.wanted_items(mechanism, campaign.read_dictionary(), names)
+    return Analysis(key, wanted, tally_items(mechanism, None if wanted is None else wanted.items))
+
+
+def _absolute(path: str) -> str:
+    """Return a path that workers in other directories understand."""
+    return path if storage.is_remote(path) else str(Path(path).absolute())
+
+
+def _require_segments(segments: str, campaign: Campaign, windows: StreamWindows) -> None:
+    """Refuse what cannot be the segments of this campaign file in these windows."""
+    named = _FINGERPRINTED.fullmatch(segments.rstrip("/").rpartition("/")[2])
+    fingerprint = campaign.fingerprint.hex()
+    if named and not fingerprint.startswith(named[1]):
+        raise UsageError(
+            f"segments {segments} are of the campaign file with fingerprint {named[1]}..., {campaign.id} has "
+            f"{fingerprint[:16]}...: give the file they were collected for"
+        )
+    if not storage.is_remote(segments) and Path(segments).exists() and not Path(segments).is_dir():
+        raise UsageError(f"segments {segments} is a file, must be a directory of windows")
+    for segment in list_segments(segments, campaign.streams):
+        windows.of_segment(segment)
+
+
+def _claim(out: str, campaign: Campaign, windows: StreamWindows, inputs: tuple[str | Path, ...]) -> None:
+    """Say in `out` whose windows it holds, or refuse one that holds another's or other things."""
+    path, ours = (
+        storage.join(out, STREAM),
+        {
+            "hop": "stream",
+            "campaign": campaign.id,
+            "epoch": campaign.epoch,
+            "fingerprint": campaign.fingerprint.hex(),
+            "window_seconds": int(windows.length.total_seconds()),
+        },
+    )
+    if not storage.exists(path):
+        require_free(out, False, (), inputs)
+        storage.write_json(path, ours)
+        return
+    held = storage.read_json(path)
+    for name, value in ours.items():
+        if held.get(name) != value:
+            raise UsageError(
+                f"output directory {out} holds a stream with {name} {held.get(name)}, not {value}: give another"
+            )
+
+
+@contextmanager
+def _work(out: str) -> Iterator[str]:
+    """Yield a hidden directory in the output, for windows that are being made; it goes with the job."""
+    work = storage.join(out, f".{uuid.uuid4().hex}{storage.PARTIAL}")
+    if not storage.is_remote(out):
+        Path(work).mkdir(mode=0o700)
+    try:
+        yield work
+    finally:
+        storage.remove_directory(work)

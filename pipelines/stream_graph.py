@@ -1,0 +1,173 @@
+"""The graph of a stream: the transforms of shuffle and analyze, window by window.
+
+Reports are read when their window closes and not before: until then the engine keeps names of segments only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import IntervalWindow
+
+from analyzer.open_reports import OpenReports
+from analyzer.tally_reports import Sums, TallyReports
+from hushcount.campaign import Campaign, Stream
+from hushcount.envelopes import envelope_dtype, sealed_offset
+from hushcount.randomness import UInt64Array
+from keys.store import KeyReference
+from pipelines.analyze import WriteTallyPart
+from pipelines.block_io import (
+    ReadFiles,
+    WriteDeadLetter,
+    WriteShards,
+    in_window,
+    of_stream,
+    of_stream_and_length,
+)
+from pipelines.results import Wanted
+from pipelines.stream_release import Release, WindowResults, fact, number_fact
+from pipelines.stream_segments import Judge, NoteTooLate, OpenSegments
+from pipelines.stream_windows import FolderOf, StreamFolders
+from pipelines.streams import SEALED, label
+from shuffler.shuffle import Shuffle
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """How released reports are analysed.
+
+    Attributes:
+        key: the analyzer's.
+        wanted: what is estimated; None: nothing.
+        columns: what the tally has columns for.
+    """
+
+    key: KeyReference
+    wanted: Wanted | None
+    columns: UInt64Array
+
+
+@dataclass(frozen=True)
+class StreamJob:
+    """What the graph of a stream is made of.
+
+    Attributes:
+        campaign: whose reports.
+        folders: where the files are.
+        places: over how many places a window's reports are spread, and how many shards are written.
+        until: windows that close later stay for the next run; in seconds since 1970; None: none does.
+        analysis: None where another party analyses.
+    """
+
+    campaign: Campaign
+    folders: StreamFolders
+    places: int
+    until: float | None
+    analysis: Analysis | None
+
+
+def run_windows(sightings: PCollection, job: StreamJob) -> None:
+    """Shuffle every window when it closes, release it once, and analyse what was released.
+
+    Args:
+        sightings: of segments, each once, none with a time before the watermark.
+        job: what to do with them.
+    """
+    judged = sightings | "judge" >> beam.ParDo(Judge(job.folders, job.until, job.analysis is not None)).with_outputs(
+        "too_late", main="in_time"
+    )
+    judged.too_late | "note too late" >> beam.ParDo(NoteTooLate(job.folders))
+    closed = (
+        judged.in_time
+        | "windows" >> beam.WindowInto(job.folders.windows.engine_windows())
+        # A segment that was seen twice is one.
+        | "until the window closes" >> beam.GroupByKey()
+        | "open segments" >> beam.ParDo(OpenSegments(job.folders)).with_outputs("facts", *job.campaign.streams)
+    )
+    facts = [closed.facts, *_shuffled({stream: closed[stream] for stream in job.campaign.streams}, job)]
+    released = (
+        facts
+        | "all facts" >> beam.Flatten()
+        | "of its window" >> beam.GroupByKey()
+        | "release" >> beam.ParDo(Release(job.folders, job.campaign))
+    )
+    if job.analysis is not None:
+        _analyzed(released, job, job.analysis)
+
+
+def _shuffled(files: dict[Stream, PCollection], job: StreamJob) -> list[PCollection]:
+    """Shuffle each stream by itself into the window's directory; return what there is to know of it."""
+    campaign, facts, dead = job.campaign, [], []
+    shuffled = FolderOf(job.folders, ("shuffled",))
+    for stream, found in files.items():
+        dtype, strip = envelope_dtype(campaign.sealed_bytes(stream)), sealed_offset(campaign.sealed_bytes(stream))
+        read = found | f"read {stream}" >> ReadFiles(campaign.fingerprint, dtype.itemsize, strip, None)
+        mixed = read["blocks"] | f"shuffle {stream}" >> Shuffle(
+            campaign.sealed_bytes(stream), campaign.shuffle.cap, job.places
+        )
+        written = mixed["shards"] | f"write {stream}" >> WriteShards(
+            FolderOf(job.folders, ("shuffled", stream)),
+            SEALED[stream],
+            campaign,
+            campaign.sealed_bytes(stream),
+            job.places,
+        )
+        counts = (read["counts"], mixed["counts"]) | f"counts of {stream}" >> beam.Flatten()
+        facts += [
+            counts
+            | f"label {stream}" >> beam.Map(label, stream)
+            | f"counts known of {stream}" >> beam.Map(fact, "count"),
+            written | f"written known of {stream}" >> beam.Map(number_fact, "written", stream),
+        ]
+        dead.append(read["dead"] | f"stream of dead {stream}" >> beam.Map(of_stream, stream))
+    kept = dead | "all dead" >> beam.Flatten() | "dead letter" >> WriteDeadLetter(shuffled, campaign)
+    return [*facts, kept | "dead letter known" >> beam.Map(number_fact, "dead", "records")]
+
+
+def _analyzed(released: PCollection, job: StreamJob, analysis: Analysis) -> None:
+    """Open, tally and estimate what was released of each window."""
+    campaign, mechanism = job.campaign, job.campaign.require_frequency()
+    length, where = campaign.sealed_bytes("reports"), FolderOf(job.folders, ("results",))
+    read = released | "read released" >> ReadFiles(campaign.fingerprint, length, 0, None)
+    opened = read["blocks"] | "open" >> beam.ParDo(
+        OpenReports(analysis.key, mechanism, campaign.binding("reports"), length)
+    ).with_outputs("counts", "dead", main="reports")
+    tallied = (
+        opened.reports
+        | "tally" >> TallyReports(mechanism, analysis.columns)
+        | "write tally" >> beam.ParDo(WriteWindowTally(FolderOf(job.folders, ("results", ".tally"))))
+    )
+    counts = (read["counts"], opened.counts) | "counts of analysis" >> beam.Flatten()
+    dead = (
+        read["dead"] | "stream of dead" >> beam.Map(of_stream, "reports"),
+        opened.dead | "length of dead" >> beam.Map(of_stream_and_length, "reports", length),
+    ) | "all dead of analysis" >> beam.Flatten()
+    kept = dead | "dead letter of analysis" >> WriteDeadLetter(where, campaign)
+    (
+        (
+            counts | "label" >> beam.Map(label, "reports") | "counts known" >> beam.Map(fact, "count"),
+            tallied | "tally known" >> beam.Map(number_fact, "tallied", "reports"),
+            kept | "dead letter of analysis known" >> beam.Map(number_fact, "dead", "records"),
+        )
+        | "all facts of analysis" >> beam.Flatten()
+        | "of its released window" >> beam.GroupByKey()
+        | "results" >> beam.ParDo(WindowResults(job.folders, campaign, analysis.wanted, analysis.columns))
+    )
+
+
+class WriteWindowTally(beam.DoFn):
+    """(block of rows, Sums) of a window to a file of its own; how many reports they sum out.
+
+    Args:
+        folder: where to.
+    """
+
+    def __init__(self, folder: FolderOf) -> None:
+        self._folder = folder
+
+    def process(self, element: tuple[int, Sums], window: IntervalWindow = beam.DoFn.WindowParam) -> Iterator[int]:
+        WriteTallyPart(in_window(self._folder, window)).process(element)
+        yield element[1].reports

@@ -1,0 +1,178 @@
+"""Streams for tests: a collector's store, the batch jobs on its segments, and scripts for an engine that streams."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.coders import BytesCoder
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.testing import test_stream as scripted
+from apache_beam.transforms.window import TimestampedValue
+from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
+
+from hushcount.client import Client
+from hushcount.domain import tally_items
+from hushcount.windows import Window, window_at
+from keys.store import campaign_key
+from pipelines import results
+from pipelines.stream_graph import Analysis, StreamJob, run_windows
+from pipelines.stream_watch import Sighting
+from pipelines.stream_windows import StreamFolders, StreamWindows
+from tests.support.jobs import Chain, done, new_campaign, new_keys, summary, write_lines
+from tests.support.records import as_set, envelopes, read_file, read_rows, rows_of, write_envelopes
+
+LISTED = ("alpha", "beta", "gamma")
+HOUR = StreamWindows(timedelta(hours=1), timedelta(minutes=10))
+FIRST = window_at(datetime(2021, 3, 1, 12, tzinfo=timezone.utc), HOUR.length)
+FLOOR = 50
+
+
+@dataclass(frozen=True)
+class Collected:
+    """A campaign of both streams and the store of its collector.
+
+    Attributes:
+        chain: the campaign file and the keys.
+        store: where the segments are.
+        made: reports and discovery reports of clients, taken one after the other.
+    """
+
+    chain: Chain
+    store: Path
+    made: dict[str, Any]
+
+    def segment(self, window: Window, name: str, first: int, number: int) -> list[str]:
+        """Write a segment of each stream, of `number` clients from `first` on, and return their names."""
+        named = []
+        for stream_name, rows in self.made.items():
+            clients = [f"client {index}" for index in range(first, first + number)]
+            there = envelopes(self.chain.campaign, rows[first : first + number], clients)
+            write_envelopes(self.store / window.name, self.chain.campaign, stream_name, there, name)
+            named.append(f"{window.name}/{stream_name}/{name}.blocks")
+        return named
+
+    def arguments(self, out: Path, *options: object) -> tuple[object, ...]:
+        """Return the command that streams all windows there are."""
+        paths = ("--segments", self.store, "--keys", self.chain.keys, "--out", out)
+        windows = ("--window", "1h", "--lateness", "10m")
+        return ("stream", "--campaign", self.chain.campaign_path, *paths, *windows, *options)
+
+    def batch(self, source: Path, out: Path) -> Path:
+        """Shuffle and analyze a directory of segments as a batch."""
+        common = ("--campaign", self.chain.campaign_path)
+        done("shuffle", *common, "--input", source, "--out", out / "shuffled")
+        paths = ("--input", out / "shuffled", "--keys", self.chain.keys, "--out", out / "results")
+        done("analyze", *common, *paths)
+        return out
+
+
+def collect(root: Path) -> Collected:
+    """Make a campaign and what its clients send."""
+    keys = new_keys(root / "keys")
+    dictionary = write_lines(root / "dictionary.txt", LISTED)
+    path = new_campaign(root / "c.json", keys, dictionary=dictionary, discovery=1.0, min_batch=FLOOR)
+    chain = Chain(path, keys)
+    client = Client(chain.campaign)
+    values = [LISTED[index * index % 3] for index in range(600)]
+    made = {
+        "reports": rows_of([client.report(value) for value in values]),
+        "discovery": rows_of([client.discovery_report("unlisted") for _ in values]),
+    }
+    return Collected(chain, root / "store", made)
+
+
+def tally(directory: Path) -> dict[str, np.ndarray]:
+    with np.load(directory / "tally.npz") as file:
+        return {name: file[name] for name in file.files}
+
+
+def require_equal(window: Path, batch: Path) -> None:
+    """A window's result must be that of the batch job on the same segments: all but what is drawn."""
+    expected, got = tally(batch / "results"), tally(window / "results")
+    assert expected.keys() == got.keys()
+    assert all((expected[name] == got[name]).all() for name in expected)
+    assert summary(window / "shuffled") == summary(batch / "shuffled")
+    assert summary(window / "results") == summary(batch / "results")
+    for stream_name in ("reports", "discovery"):
+        rows = read_rows(window / "shuffled" / stream_name)
+        assert as_set(rows) == as_set(read_rows(batch / "shuffled" / stream_name))
+    for name in ("estimates.csv", "estimates.parquet"):
+        assert (window / "results" / name).read_bytes() == (batch / "results" / name).read_bytes()
+
+
+def record(out: Path, window: Window) -> dict[str, Any]:
+    return json.loads((out / window.name / "window.json").read_text())
+
+
+def require_added_up(out: Path, window: Window, segments: Sequence[str], collected: Collected) -> None:
+    """All records of a window's segments are accepted, rejected for a reason, or too late."""
+    stored = sum(len(read_file(collected.store / name)[1]) for name in segments)
+    counts = record(out, window)["streams"].values()
+    late = sum(json.loads(path.read_text())["too_late"] for path in (out / "too_late" / window.name).glob("*/*.json"))
+    assert stored == late + sum(one["accepted"] + sum(one["rejected"].values()) for one in counts)
+    assert sum(one["received"] for one in counts) == stored - late
+
+
+def job_of(collected: Collected, out: Path) -> StreamJob:
+    """Return the job of the command's graph."""
+    campaign = collected.chain.campaign
+    mechanism = campaign.require_frequency()
+    wanted = results.wanted_items(mechanism, campaign.read_dictionary(), None)
+    key = campaign_key(collected.chain.keys, "analyzer", campaign.keys.analyzer)
+    work = out / ".work.partial"
+    work.mkdir(parents=True)
+    folders = StreamFolders(str(collected.store), str(out), str(work), HOUR)
+    return StreamJob(campaign, folders, 3, None, Analysis(key, wanted, tally_items(mechanism, wanted.items)))
+
+
+def play(job: StreamJob, events: Sequence[Any], *options: str) -> None:
+    """Run the graph on a script: seconds after FIRST's start that the clock moves to, and names that are then found."""
+    began = FIRST.start.timestamp()
+    # Flink reads the script in Java, which knows bytes.
+    script: Any = scripted.TestStream(coder=BytesCoder())
+    now = None
+    for event in events:
+        if isinstance(event, (int, float)):
+            now = began + event
+            script = script.advance_watermark_to(Timestamp(now))
+        else:
+            time = MIN_TIMESTAMP if now is None else Timestamp(now)
+            script = script.add_elements([TimestampedValue(json.dumps((name, now)).encode(), time) for name in event])
+    with beam.Pipeline(options=PipelineOptions(["--streaming", *options])) as pipeline:
+        run_windows(
+            pipeline | "script" >> script.advance_watermark_to_infinity().with_output_types(bytes) | beam.Map(sighting),
+            job,
+        )
+
+
+def sighting(element: bytes) -> Sighting:
+    segment, since = json.loads(element)
+    return segment, since
+
+
+def play_a_day(collected: Collected, root: Path, *options: str) -> None:
+    """Play two windows with late segments, and require of each what the batch jobs give and that all is counted."""
+    out = root / "out"
+    before = collected.segment(FIRST, "one-1", 0, 100)
+    within = collected.segment(FIRST, "one-2", 100, 80)
+    other = collected.segment(FIRST.next, "one-3", 180, 90)
+    batches = [collected.batch(collected.store / w.name, root / w.name) for w in (FIRST, FIRST.next)]
+    late = collected.segment(FIRST, "two-1", 270, 60)
+    # A window of an hour closes ten minutes after its end.
+    play(
+        job_of(collected, out),
+        [0, before, 3600, 4100, within, 4199, 4200, late, 5000, other, 7199, late, 7801],
+        *options,
+    )
+    for window, batch in zip((FIRST, FIRST.next), batches, strict=True):
+        require_equal(out / window.name, batch)
+    require_added_up(out, FIRST, [*before, *within, *late], collected)
+    require_added_up(out, FIRST.next, other, collected)
+    assert {path.name for path in (out / "too_late").glob("*/reports/*")} == {"two-1.blocks.json"}
