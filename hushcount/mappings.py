@@ -1,4 +1,4 @@
-"""Campaign files as plain mappings: JSON, or TOML where Python or a package reads it."""
+"""Files of settings as plain mappings: JSON, or TOML where Python or a package reads it."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any
 from hushcount.errors import UsageError
 
 
-def read_mapping(path: Path) -> dict[str, Any]:
-    """Read a campaign file, .json or .toml, as the mapping that it holds, not yet validated.
+def read_mapping(path: Path, what: str = "campaign file") -> dict[str, Any]:
+    """Read a file, .json or .toml, as the mapping that it holds, not yet validated; `what` it is, for the errors.
 
     Raises:
         UsageError: another ending, unreadable, no UTF-8, or not what its ending says.
     """
     if path.suffix not in (".json", ".toml"):
-        raise UsageError(f"campaign file is {path}, must end in .json or .toml")
+        raise UsageError(f"{what} is {path}, must end in .json or .toml")
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read campaign file {path}: {getattr(error, 'strerror', None) or error}") from None
+        raise UsageError(f"cannot read {what} {path}: {getattr(error, 'strerror', None) or error}") from None
     try:
         data = _parse_toml(text, path) if path.suffix == ".toml" else json.loads(text)
     except ValueError as error:
-        raise UsageError(f"campaign file {path} is not {path.suffix[1:].upper()}: {error}") from None
+        raise UsageError(f"{what} {path} is not {path.suffix[1:].upper()}: {error}") from None
     if not isinstance(data, dict):
-        raise UsageError(f"campaign file {path} holds a {type(data).__name__}, must hold an object")
+        raise UsageError(f"{what} {path} holds a {type(data).__name__}, must hold an object")
     return data
 
 

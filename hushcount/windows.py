@@ -61,14 +61,23 @@ def named_window(name: str, length: timedelta) -> Window:
     Raises:
         ValueError: no window of this length has it.
     """
-    try:
-        start = datetime.strptime(name, _NAME).replace(tzinfo=timezone.utc)
-    except ValueError:
-        raise ValueError(f"window is {name!r}, must be its start, as in 20261121T000000Z") from None
+    start = window_start(name)
     window = window_at(start, length)
     if window.start != start or window.name != name:
         raise ValueError(f"window is {name!r}, must start at a multiple of {length} from 1970-01-01T00:00:00Z")
     return window
+
+
+def window_start(name: str) -> datetime:
+    """Return when a window of that name begins, whatever its length.
+
+    Raises:
+        ValueError: it is no name of a window.
+    """
+    try:
+        return datetime.strptime(name, _NAME).replace(tzinfo=timezone.utc)
+    except ValueError:
+        raise ValueError(f"window is {name!r}, must be its start, as in 20261121T000000Z") from None
 
 
 def duration(text: str) -> timedelta:

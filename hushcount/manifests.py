@@ -1,0 +1,56 @@
+"""Manifests: what a collector closed of one window of one campaign file (docs/adr/0014)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, ValidationError, model_validator
+
+from hushcount.campaign import Identifier, Stream
+from hushcount.errors import FormatError
+from hushcount.parts import Hex32, Part, explain
+
+CollectorName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
+SUFFIX = ".manifest.json"
+
+
+class SegmentPart(Part):
+    """One block file of envelopes."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*\.blocks$")]
+    records: int = Field(ge=1)
+    bytes: int = Field(ge=1)
+    digest: Hex32 = Field(description="BLAKE2b-256 of the file")
+
+
+class Manifest(Part):
+    """All segments of one collector in one window, of one campaign file; none if nothing came."""
+
+    format: Literal[1] = 1
+    collector: CollectorName
+    campaign: Identifier
+    epoch: int = Field(ge=1)
+    fingerprint: Hex32
+    window: Annotated[str, StringConstraints(pattern=r"^[0-9]{8}T[0-9]{6}Z$")]
+    segments: dict[Stream, tuple[SegmentPart, ...]] = Field(default_factory=dict)
+    refused: dict[str, int] = Field(default_factory=dict, description="requests refused at the door, by reason")
+
+    @model_validator(mode="after")
+    def _check(self) -> Manifest:
+        for stream, segments in self.segments.items():
+            names = [segment.name for segment in segments]
+            if len(set(names)) < len(names):
+                raise ValueError(f"segments.{stream} names a segment twice")
+        return self
+
+
+def read_manifest(data: bytes, name: str) -> Manifest:
+    """Read a manifest; `name` is the file's, for the error.
+
+    Raises:
+        FormatError: it is none, or of another version.
+    """
+    try:
+        return Manifest.model_validate_json(data)
+    except ValidationError as error:
+        raise FormatError(f"{name} is no manifest of a collector: {explain(error)}") from None

@@ -1,0 +1,173 @@
+"""The deployment file: what one operator's collector, schedule and checks have in common; TOML or JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+
+from hushcount.campaign import Identifier
+from hushcount.errors import UsageError
+from hushcount.mappings import read_mapping
+from hushcount.parts import Part, explain
+from hushcount.windows import duration
+from pipelines import storage
+from shuffler.collector.settings import CollectorPart
+
+Party = Literal["shuffler", "aux-server", "analyzer"]
+PARTIES: tuple[Party, ...] = ("shuffler", "aux-server", "analyzer")
+FOLDERS = ("segments", "batches", "shuffled", "released", "found", "results")
+"""What lies in the store, each in a folder of its own, so that each can be another party's."""
+_DATABASE = "postgresql://"
+
+
+def _duration(value: Any) -> Any:
+    return duration(value) if isinstance(value, str) else value
+
+
+Duration = Annotated[timedelta, BeforeValidator(_duration)]
+
+
+class WindowsPart(Part):
+    """When reports are counted together."""
+
+    length: Duration = Field(description="of a window: 1h, 1d")
+    grace: Duration = Field(
+        description="how long after its window a late segment, or a report of an earlier epoch, counts"
+    )
+    patience: Duration = Field(
+        default=timedelta(minutes=10), description="how long after a window's end its manifests are waited for"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> WindowsPart:
+        if self.patience > self.grace:
+            raise ValueError(f"patience is {self.patience}, must be at most the grace period, {self.grace}")
+        return self
+
+
+class EnginePart(Part):
+    """Where the jobs run."""
+
+    runner: str = "FnApiRunner"
+    options: tuple[str, ...] = Field(default=(), description="Beam options, as after a bare -- of a job")
+
+
+class NextEpochPart(Part):
+    """What `hushcount run` may change of a campaign from one epoch to the next."""
+
+    add_found: bool = Field(default=True, description="whether discovered items join the dictionary")
+    unseen_windows: int = Field(default=30, ge=1, description="windows unseen until a discovered item leaves it")
+    target_rank: int | None = Field(
+        default=None, ge=1, description="plan for the share of the item of this rank in the last estimate"
+    )
+    settings: dict[str, int | float | str] = Field(default_factory=dict, description="parameters that stay, as --set")
+
+
+class DeploymentFile(Part):
+    """The file, as it is written."""
+
+    format: Literal[1] = 1
+    store: str = Field(description="directory, gs:// or s3://; relative to this file")
+    state: str = Field(default="state.db", description="SQLite file, relative to this file, or postgresql://")
+    campaigns: str = Field(default="campaigns", description="directory of campaigns, one folder each")
+    keys: str = Field(default="keys", description="key directory of the parties that run here, or env:NAME")
+    ledger: str | None = Field(default=None, description="where releases are charged; nowhere if not given")
+    sign_with: str | None = Field(
+        default=None, description="the shuffler's key directory: what it hands on is signed; unsigned if not given"
+    )
+    shuffler_keys: str | None = Field(
+        default=None, description="the shuffler's public.json: what it hands on must be signed by one of its keys"
+    )
+    parties: tuple[Party, ...] = Field(default=PARTIES, min_length=1, description="whose jobs run here")
+    collectors: tuple[str, ...] = Field(
+        default=(), description="names of all collectors; a window is due as soon as each of them closed it"
+    )
+    windows: WindowsPart
+    engine: EnginePart = Field(default_factory=EnginePart)
+    paths: dict[str, str] = Field(default_factory=dict, description="folders of the store that lie elsewhere, by name")
+    next_epoch: dict[Identifier, NextEpochPart] = Field(
+        default_factory=dict, description="campaigns that are planned anew after each window, by id"
+    )
+    collector: CollectorPart | None = Field(default=None, description="the collector that runs here")
+
+    @model_validator(mode="after")
+    def _check(self) -> DeploymentFile:
+        strange = [name for name in self.paths if name not in FOLDERS]
+        if strange:
+            raise ValueError(f"paths names {strange[0]!r}, must be among {', '.join(FOLDERS)}")
+        if "://" in self.state and not self.state.startswith(_DATABASE):
+            raise ValueError(f"state is a URL, must be a file or begin with {_DATABASE}")
+        return self
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A deployment with its paths resolved.
+
+    Attributes:
+        path: of its file.
+        store: root of the store.
+        state: file of the state database, or its URL.
+        campaigns: directory of campaigns.
+        keys: key directory, or env:NAME.
+        ledger: file, or None.
+        sign_with: directory of the shuffler's signing key, or None.
+        shuffler_keys: file, or None.
+        file: the rest, as it is written.
+    """
+
+    path: Path
+    store: str
+    state: str
+    campaigns: Path
+    keys: Path | str
+    ledger: Path | None
+    sign_with: Path | None
+    shuffler_keys: Path | None
+    file: DeploymentFile
+
+    @classmethod
+    def read(cls, path: Path) -> Deployment:
+        """Read a deployment file.
+
+        Raises:
+            UsageError: unreadable or invalid; every error at once, each with its field.
+        """
+        try:
+            file = DeploymentFile.model_validate(read_mapping(path, "deployment file"))
+        except ValidationError as error:
+            raise UsageError(f"deployment file {path} is invalid: {explain(error)}") from None
+        base = path.absolute().parent
+        return cls(
+            path=path,
+            store=_resolve(base, file.store),
+            state=file.state if "://" in file.state else str(base / file.state),
+            campaigns=base / file.campaigns,
+            keys=file.keys if file.keys.startswith("env:") else base / file.keys,
+            ledger=None if file.ledger is None else base / file.ledger,
+            sign_with=None if file.sign_with is None else base / file.sign_with,
+            shuffler_keys=None if file.shuffler_keys is None else base / file.shuffler_keys,
+            file=file,
+        )
+
+    @property
+    def windows(self) -> WindowsPart:
+        return self.file.windows
+
+    @property
+    def collector(self) -> CollectorPart | None:
+        return self.file.collector
+
+    def folder(self, name: str, *names: str) -> str:
+        """Return the path of something in a folder of the store."""
+        given = self.file.paths.get(name)
+        root = storage.join(self.store, name) if given is None else _resolve(self.path.absolute().parent, given)
+        return storage.join(root, *names) if names else root
+
+
+def _resolve(base: Path, path: str) -> str:
+    return path if storage.is_remote(path) else str(base / path)

@@ -1,0 +1,262 @@
+"""What the collector answers: a plain ASGI application, because a routing framework would cost as much as the rest.
+
+A request's sender, user agent and every header but those named here are never looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any
+
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+
+from shuffler.collector.epochs import CollectedCampaign, Document, Target
+from shuffler.collector.openapi import openapi
+from shuffler.collector.problems import MEDIA_TYPE, Headers, Refused
+from shuffler.collector.service import Collector
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_PREFIX = "/v1/campaigns/"
+_REPORTS = b"application/octet-stream"
+_JSON = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
+_ACCEPTED: MutableMapping[str, Any] = {
+    "type": "http.response.start",
+    "status": 202,
+    "headers": [(b"content-length", b"0")],
+}
+_NO_BODY: MutableMapping[str, Any] = {"type": "http.response.body", "body": b""}
+_EPOCH = re.compile(rb"(?:^|&)epoch=([1-9][0-9]{0,17})(?:&|$)")
+_LENGTH = re.compile(rb"[0-9]{1,18}")
+_RETRY_SECONDS = 5
+_LONGEST_CACHED = 300
+
+
+class _Gone(Exception):
+    """The client went away before its request was complete."""
+
+
+def application(collector: Collector) -> App:
+    """Return the ASGI application of a collector that was started."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        # Where a refusal is counted: campaign and epoch, as far as they are known.
+        place: list[Any] = ["", 0]
+        try:
+            if path.startswith(_PREFIX):
+                campaign, _, rest = path[len(_PREFIX) :].partition("/")
+                if rest in ("reports", "discovery"):
+                    await _take(collector, scope, receive, campaign, rest, place)
+                    await send(_ACCEPTED)
+                    await send(_NO_BODY)
+                    return
+                await _serve(collector, scope, send, campaign, rest)
+                return
+            await _tell(collector, scope, send, path)
+        except Refused as refused:
+            collector.metrics.refused.labels(refused.reason.name).inc()
+            if place[0]:
+                collector.refusals.add(place[0], place[1], refused.reason.name)
+            headers = ((b"content-type", MEDIA_TYPE), (b"cache-control", b"no-store"), *refused.headers)
+            await _answer(send, refused.reason.status, headers, refused.body)
+        except _Gone:
+            collector.metrics.incomplete.inc()
+
+    return app
+
+
+async def _take(
+    collector: Collector, scope: Scope, receive: Receive, campaign: str, stream: str, place: list[Any]
+) -> None:
+    """Check a request, read its body, and return when its reports are durable; else refuse."""
+    _require(scope, "POST")
+    collected = _campaign(collector, campaign)
+    place[0] = campaign
+    now = time.time()
+    target = _target(collected, scope["query_string"], stream, now, place)
+    client = collector.around.authentication.client(_header(scope["headers"], collector.around.authentication.header))
+    length = _check_headers(collector, scope["headers"], target)
+    _require_capacity(collector, 1 if length is None else length // target.sealed_bytes)
+    body = await _read(receive, collector.around.settings.most_body_bytes)
+    if len(body) % target.sealed_bytes or not body:
+        raise _wrong_length(target)
+    reports = len(body) // target.sealed_bytes
+    # Others may have come while the body was read.
+    _require_capacity(collector, reports)
+    if not await collector.writer.keep(target, body, reports, client):
+        raise Refused("storage_failing", "Nothing of this request was kept: send the same bytes again.", _retry())
+
+
+def _campaign(collector: Collector, campaign: str) -> CollectedCampaign:
+    collected = collector.campaigns.get(campaign)
+    if collected is None:
+        raise Refused("unknown_campaign", "Check the campaign's id in the path.")
+    if not collected.epochs and collected.fault is not None:
+        raise Refused("campaign_unreadable", "Nothing was kept: send the same bytes again.", _retry())
+    return collected
+
+
+def _target(collected: CollectedCampaign, query: bytes, stream: str, now: float, place: list[Any]) -> Target:
+    match = _EPOCH.search(query)
+    if match is None:
+        raise Refused("missing_epoch", "Add ?epoch=N, the epoch of the campaign file that the reports were made with.")
+    number = int(match[1])
+    place[1] = number
+    epoch = collected.epochs.get(number)
+    if epoch is None or not epoch.accepts(now):
+        current = collected.current(now)
+        newest = max(collected.epochs, default=0)
+        begun = epoch.begins <= now if epoch is not None else number < newest
+        raise Refused(
+            "epoch_closed" if begun else "epoch_not_begun",
+            "Get the current campaign file, make the report anew with it, and send that with its epoch."
+            if current is not None
+            else "No epoch is current: wait until one begins.",
+            current_epoch=None if current is None else current.epoch,
+        )
+    target = next((target for name, target in epoch.targets.items() if name == stream), None)
+    if target is None:
+        raise Refused("unknown_stream", f"This campaign collects: {', '.join(epoch.targets)}.")
+    return target
+
+
+def _check_headers(collector: Collector, headers: list[tuple[bytes, bytes]], target: Target) -> int | None:
+    """Refuse by what the headers say, before the body is read; return its length if they say it."""
+    media_type = length = None
+    for name, value in headers:
+        if name == b"content-type":
+            media_type = value
+        elif name == b"content-length":
+            length = value
+        elif name == b"content-encoding" and value.lower() != b"identity":
+            raise Refused("wrong_type", "Send the reports as they are, without Content-Encoding.")
+    if media_type != _REPORTS and (media_type or b"").partition(b";")[0].strip().lower() != _REPORTS:
+        raise Refused("wrong_type", f"Send the reports as {_REPORTS.decode()}.")
+    if length is None:
+        return None
+    number = int(length) if _LENGTH.fullmatch(length) else 0
+    most = collector.around.settings.most_body_bytes
+    if number > most:
+        raise _too_long(most)
+    if number % target.sealed_bytes or not number:
+        raise _wrong_length(target)
+    return number
+
+
+def _require_capacity(collector: Collector, reports: int) -> None:
+    if collector.stopping:
+        raise Refused("stopping", "Nothing of this request was kept: send the same bytes again.", _retry())
+    if not collector.room:
+        raise Refused("disk_full", "Nothing of this request was kept: send the same bytes again.", _retry())
+    if not collector.writer.has_room(reports):
+        raise Refused("queue_full", "Nothing of this request was kept: send the same bytes again.", _retry())
+
+
+async def _read(receive: Receive, most: int) -> bytes:
+    """Return a request's body; refuse as soon as it is longer than it may be."""
+    message = await receive()
+    if message["type"] != "http.request":
+        raise _Gone
+    body: bytes = message["body"]
+    if not message.get("more_body"):
+        if len(body) > most:
+            raise _too_long(most)
+        return body
+    parts, length = [body], len(body)
+    while message.get("more_body"):
+        if length > most:
+            raise _too_long(most)
+        message = await receive()
+        if message["type"] != "http.request":
+            raise _Gone
+        parts.append(message["body"])
+        length += len(message["body"])
+    if length > most:
+        raise _too_long(most)
+    return b"".join(parts)
+
+
+def _wrong_length(target: Target) -> Refused:
+    return Refused(
+        "wrong_length",
+        f"Send one sealed report of {target.sealed_bytes} bytes, or several one after another.",
+        report_bytes=target.sealed_bytes,
+    )
+
+
+def _too_long(most: int) -> Refused:
+    return Refused("too_long", f"Send at most {most} bytes in one request.", most_bytes=most)
+
+
+def _retry() -> Headers:
+    return ((b"retry-after", str(_RETRY_SECONDS).encode()),)
+
+
+async def _serve(collector: Collector, scope: Scope, send: Send, campaign: str, rest: str) -> None:
+    """Answer with a public file of the campaign's current epoch."""
+    if rest not in ("", "dictionary"):
+        raise Refused("not_found", "See /openapi.json for what there is.")
+    _require(scope, "GET", "HEAD")
+    collected = _campaign(collector, campaign)
+    now = time.time()
+    epoch = collected.current(now)
+    if epoch is None:
+        raise Refused("epoch_not_begun", "No epoch is current: wait until one begins.", current_epoch=None)
+    document = epoch.dictionary if rest else epoch.campaign_file
+    if document is None:
+        raise Refused("not_found", "This campaign has no dictionary: any string is an item.")
+    seconds = int(min(_LONGEST_CACHED, max(0.0, epoch.ends - now)))
+    caching = ((b"cache-control", b"public, max-age=%d" % seconds),)
+    if _matches(document, _header(scope["headers"], b"if-none-match")):
+        await _answer(send, 304, (*document.headers[1:], *caching), None)
+        return
+    await _answer(send, 200, (*document.headers, *caching), document.data)
+
+
+def _matches(document: Document, condition: bytes | None) -> bool:
+    if condition is None:
+        return False
+    tags = [tag.strip().removeprefix(b"W/") for tag in condition.split(b",")]
+    return b"*" in tags or document.etag in tags
+
+
+async def _tell(collector: Collector, scope: Scope, send: Send, path: str) -> None:
+    """Answer what the collector says of itself."""
+    if path not in ("/healthz", "/readyz", "/metrics", "/openapi.json"):
+        raise Refused("not_found", "See /openapi.json for what there is.")
+    _require(scope, "GET", "HEAD")
+    if path == "/healthz":
+        await _answer(send, 200, _JSON, b'{"alive": true}')
+    elif path == "/readyz":
+        faults = collector.faults()
+        body: Mapping[str, Any] = {"ready": not faults, "faults": faults}
+        await _answer(send, 503 if faults else 200, _JSON, json.dumps(body).encode())
+    elif path == "/metrics":
+        media_type = ((b"content-type", CONTENT_TYPE_PLAIN_0_0_4.encode()), (b"cache-control", b"no-store"))
+        await _answer(send, 200, media_type, generate_latest(collector.metrics.registry))
+    else:
+        await _answer(send, 200, _JSON, json.dumps(openapi()).encode())
+
+
+def _require(scope: Scope, *methods: str) -> None:
+    if scope["method"] not in methods:
+        allowed = ", ".join(methods)
+        raise Refused("wrong_method", f"Use {allowed}.", ((b"allow", allowed.encode()),))
+
+
+def _header(headers: list[tuple[bytes, bytes]], name: bytes | None) -> bytes | None:
+    """Return the value of a header of the request, the first if it came several times."""
+    return next((value for key, value in headers if key == name), None)
+
+
+async def _answer(send: Send, status: int, headers: Headers, body: bytes | None) -> None:
+    fields = list(headers) if body is None else [*headers, (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": fields})
+    await send({"type": "http.response.body", "body": body or b""})

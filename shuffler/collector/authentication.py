@@ -1,0 +1,133 @@
+"""Who may send, and by what the contribution cap tells clients apart. One small class for each way."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from hushcount.errors import UsageError
+from shuffler.collector.problems import Refused
+from shuffler.collector.settings import CollectorPart
+
+_TOKEN = re.compile(rb"[\x21-\x7e]{16,256}")
+_LINE = re.compile(r"([a-z0-9][a-z0-9._-]{0,63})\s+(blake2b|sha256):([0-9a-f]{64})")
+
+
+class Authentication(Protocol):
+    """A way to authorise a request.
+
+    Attributes:
+        header: name of the header that it looks at, lower case, or None.
+    """
+
+    @property
+    def header(self) -> bytes | None: ...
+
+    def client(self, value: bytes | None) -> bytes | None:
+        """Return what tells this client apart from others, or None where nothing does.
+
+        Args:
+            value: of the header, None if it was not sent.
+
+        Raises:
+            Refused: the request is not authorised.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Anyone:
+    """Whoever reaches the collector may send. The cap binds nobody: every report counts as another client's."""
+
+    header: bytes | None = None
+
+    def client(self, value: bytes | None) -> bytes | None:
+        return None
+
+
+@dataclass(frozen=True)
+class BearerToken:
+    """Apps with a token may send, and share it among their clients. The cap binds nobody.
+
+    Attributes:
+        digests: BLAKE2b-256 and SHA-256 of tokens, by the name of the hash.
+    """
+
+    digests: tuple[tuple[str, bytes], ...]
+    header: bytes | None = b"authorization"
+
+    def client(self, value: bytes | None) -> bytes | None:
+        scheme, _, token = (value or b"").partition(b" ")
+        shown = {"blake2b": hashlib.blake2b(token, digest_size=32).digest(), "sha256": hashlib.sha256(token).digest()}
+        # All are compared, in constant time, so that the time says nothing about how near a guess is.
+        matches = [hmac.compare_digest(shown[name], digest) for name, digest in self.digests]
+        if scheme.lower() != b"bearer" or not _TOKEN.fullmatch(token) or not any(matches):
+            raise Refused(
+                "unauthorised",
+                "Send the app's token in the header Authorization: Bearer TOKEN.",
+                ((b"www-authenticate", b"Bearer"),),
+            )
+        return None
+
+
+@dataclass(frozen=True)
+class ClientToken:
+    """Each client shows a secret of its own, by a keyed hash of which the cap counts its reports."""
+
+    header: bytes | None = b"client-token"
+
+    def client(self, value: bytes | None) -> bytes | None:
+        if value is None or not _TOKEN.fullmatch(value):
+            raise Refused(
+                "unauthorised",
+                "Send this client's own random token in the header Client-Token: 16 to 256 visible ASCII characters, "
+                "the same ones with every report.",
+                ((b"www-authenticate", b"Client-Token"),),
+            )
+        return value
+
+
+def authentication(settings: CollectorPart, directory: Path) -> Authentication:
+    """Return the way that the settings name; paths are relative to the directory.
+
+    Raises:
+        UsageError: the file of tokens is missing, invalid or open to others.
+    """
+    if settings.authentication == "client-token":
+        return ClientToken()
+    if settings.authentication == "bearer":
+        return BearerToken(read_digests(directory / (settings.tokens or "")))
+    return Anyone()
+
+
+def read_digests(path: Path) -> tuple[tuple[str, bytes], ...]:
+    """Read digests of tokens: a line `APP blake2b:HEX` or `APP sha256:HEX` for each; # begins a comment.
+
+    Raises:
+        UsageError: missing, of a mode that lets others read or change it, or a line is none of these.
+    """
+    try:
+        with path.open(encoding="utf-8") as stream:
+            mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
+            lines = stream.read().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read tokens file {path}: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
+    if mode & 0o077:
+        raise UsageError(f"tokens file {path} has mode {mode:04o}, must be 0600: chmod 600 {path}")
+    digests = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
+            raise UsageError(f"line {number} of tokens file {path} must be APP sha256:HEX or APP blake2b:HEX")
+        digests.append((match[2], bytes.fromhex(match[3])))
+    if not digests:
+        raise UsageError(f"tokens file {path} holds no digest: add a line APP sha256:HEX for each app")
+    return tuple(digests)

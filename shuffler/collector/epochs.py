@@ -1,0 +1,213 @@
+"""What is collected at present: the directory of campaigns, read anew when `hushcount run` replaces a file of it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from hushcount.blocks import Kind
+from hushcount.campaign import Campaign, Stream
+from hushcount.collection import COLLECTION_FILE, EpochPart, epoch_folder, read_collection
+from hushcount.envelopes import envelope_dtype
+from hushcount.errors import UsageError
+
+KINDS: Mapping[Stream, Kind] = {"reports": Kind.REPORT_ENVELOPES, "discovery": Kind.DISCOVERY_ENVELOPES}
+_MOST_SIGNATURE_BYTES = 4096
+_MEDIA_TYPES = {".json": b"application/json", ".toml": b"application/toml", ".gz": b"application/gzip"}
+
+
+@dataclass(frozen=True)
+class Target:
+    """One stream of one campaign file: where a report goes.
+
+    Attributes:
+        campaign: id.
+        epoch: of the campaign file.
+        fingerprint: of the campaign file, 32 bytes.
+        folder: CAMPAIGN/EPOCH-FINGERPRINT, as in the store.
+        stream: which stream.
+        sealed_bytes: length of a sealed report.
+        record_bytes: length of an envelope.
+    """
+
+    campaign: str
+    epoch: int
+    fingerprint: bytes
+    folder: str
+    stream: Stream
+    sealed_bytes: int
+    record_bytes: int
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file as it is served: its bytes and the headers that describe them."""
+
+    data: bytes
+    headers: tuple[tuple[bytes, bytes], ...]
+    etag: bytes
+
+
+@dataclass(frozen=True)
+class CollectedEpoch:
+    """One epoch of a campaign: when its reports are accepted, and what its clients need.
+
+    Attributes:
+        epoch: number.
+        begins: seconds since 1970; so are the next two.
+        ends: when clients stop making reports for it, or infinity.
+        grace_ends: until when its reports are accepted, or infinity.
+        targets: by stream.
+        campaign_file: the public campaign file.
+        dictionary: its dictionary, or None.
+    """
+
+    epoch: int
+    begins: float
+    ends: float
+    grace_ends: float
+    targets: Mapping[Stream, Target] = field(hash=False)
+    campaign_file: Document
+    dictionary: Document | None
+
+    def accepts(self, now: float) -> bool:
+        """Return whether its reports are accepted at a moment."""
+        return self.begins <= now < self.grace_ends
+
+    def is_current(self, now: float) -> bool:
+        """Return whether clients make reports for it at a moment."""
+        return self.begins <= now < self.ends
+
+
+@dataclass(frozen=True)
+class CollectedCampaign:
+    """All that is known of one campaign's directory.
+
+    Attributes:
+        id: of the campaign.
+        epochs: by number; none of a campaign whose files could never be read.
+        stamp: what the collection file looked like when it was read last.
+        fault: what is wrong with the file that lies there now, in one sentence, or None.
+    """
+
+    id: str
+    epochs: Mapping[int, CollectedEpoch]
+    stamp: tuple[int, int, int]
+    fault: str | None
+
+    def current(self, now: float) -> CollectedEpoch | None:
+        """Return the epoch for which clients make reports at a moment, or None."""
+        return next((epoch for epoch in self.epochs.values() if epoch.is_current(now)), None)
+
+
+Campaigns = Mapping[str, CollectedCampaign]
+"""What is collected, by campaign id."""
+
+
+def read_campaigns(directory: Path, known: Campaigns) -> Campaigns:
+    """Return what is collected now, taking from `known` what has not changed, and what a damaged file was before.
+
+    Raises:
+        UsageError: the directory itself cannot be read.
+    """
+    try:
+        names = sorted(entry.name for entry in directory.iterdir() if (entry / COLLECTION_FILE).exists())
+    except OSError as error:
+        raise UsageError(f"cannot read campaigns directory {directory}: {error.strerror}") from None
+    return {name: _read_campaign(directory / name, known.get(name)) for name in names}
+
+
+def accepted_targets(campaigns: Campaigns, now: float) -> list[Target]:
+    """Return one target for each stream of each campaign file whose reports are accepted at a moment."""
+    return [
+        target
+        for campaign in campaigns.values()
+        for epoch in campaign.epochs.values()
+        if epoch.accepts(now)
+        for target in epoch.targets.values()
+    ]
+
+
+def _read_campaign(directory: Path, known: CollectedCampaign | None) -> CollectedCampaign:
+    path = directory / COLLECTION_FILE
+    stamp = (0, 0, 0)
+    try:
+        status = path.stat()
+        stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+        if known is not None and known.stamp == stamp and known.fault is None:
+            return known
+        collection = read_collection(path)
+        kept = {} if known is None else known.epochs
+        now = time.time()
+        epochs = {
+            part.epoch: _read_epoch(directory, part, kept.get(part.epoch))
+            for part in collection.epochs
+            if _seconds(part.grace_ends) > now
+        }
+    except (UsageError, OSError) as error:
+        fault = str(error) if isinstance(error, UsageError) else f"cannot read {path}: {error.strerror}"
+        return CollectedCampaign(directory.name, {} if known is None else known.epochs, stamp, fault)
+    return CollectedCampaign(directory.name, epochs, stamp, None)
+
+
+def _read_epoch(directory: Path, part: EpochPart, known: CollectedEpoch | None) -> CollectedEpoch:
+    """Read an epoch's campaign file, its dictionary and, where there is one, its signature."""
+    path = directory / part.file
+    campaign = Campaign.read(path)
+    if campaign.id != directory.name or campaign.epoch != part.epoch:
+        raise UsageError(
+            f"{path} is of campaign {campaign.id} epoch {campaign.epoch}, not {directory.name} epoch {part.epoch}"
+        )
+    folder = f"{campaign.id}/{epoch_folder(campaign)}"
+    lengths = {stream: campaign.sealed_bytes(stream) for stream in campaign.streams}
+    targets = {
+        stream: Target(
+            campaign.id,
+            campaign.epoch,
+            campaign.fingerprint,
+            folder,
+            stream,
+            length,
+            envelope_dtype(length).itemsize,
+        )
+        for stream, length in lengths.items()
+    }
+    if known is not None and {target.folder for target in known.targets.values()} != {folder}:
+        raise UsageError(f"{path} changed: a campaign file is immutable, give a changed one a new epoch")
+    dictionary = None
+    if campaign.dictionary is not None:
+        # Read whole, so that clients never get one that is not the campaign's.
+        campaign.read_dictionary()
+        dictionary = _document(directory / campaign.dictionary.path, b"text/plain; charset=utf-8")
+    return CollectedEpoch(
+        part.epoch,
+        part.begins.timestamp(),
+        _seconds(part.ends),
+        _seconds(part.grace_ends),
+        targets,
+        _document(path, b"application/json"),
+        dictionary,
+    )
+
+
+def _seconds(moment: datetime | None) -> float:
+    return float("inf") if moment is None else moment.timestamp()
+
+
+def _document(path: Path, media_type: bytes) -> Document:
+    data = path.read_bytes()
+    etag = b'"' + hashlib.blake2b(data, digest_size=16).hexdigest().encode() + b'"'
+    headers = [(b"content-type", _MEDIA_TYPES.get(path.suffix, media_type)), (b"etag", etag)]
+    signature = path.with_name(path.name + ".sig")
+    if signature.exists():
+        raw = signature.read_bytes()
+        if len(raw) > _MOST_SIGNATURE_BYTES:
+            raise UsageError(f"signature {signature} has {len(raw)} bytes, must have at most {_MOST_SIGNATURE_BYTES}")
+        # A byte sequence as RFC 8941 writes it in a header.
+        headers.append((b"campaign-signature", b":" + base64.b64encode(raw) + b":"))
+    return Document(data, tuple(headers), etag)

@@ -1,0 +1,76 @@
+"""Reports that are synced together, and how they become envelopes."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+import struct
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hushcount.envelopes import TOKEN_BYTES
+from shuffler.collector.epochs import Target
+
+_MILLISECONDS = struct.Struct("<Q")
+
+
+@dataclass
+class Waiting:
+    """Reports of one target in a group.
+
+    Attributes:
+        bodies: sealed reports, one or more in each.
+        clients: how many reports each body has, and what its client showed or None.
+        reports: how many in all.
+    """
+
+    bodies: list[bytes] = field(default_factory=list)
+    clients: list[tuple[int, bytes | None]] = field(default_factory=list)
+    reports: int = 0
+
+
+@dataclass
+class Group:
+    """Reports that are synced together, by target.
+
+    Attributes:
+        waiting: the reports.
+        reports: how many.
+        done: set when all was tried.
+        kept: targets whose reports are on the disk.
+    """
+
+    waiting: dict[Target, Waiting] = field(default_factory=dict)
+    reports: int = 0
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+    kept: set[Target] = field(default_factory=set)
+
+
+def envelopes(target: Target, waiting: Waiting, key: bytes, window_ms: int) -> bytes:
+    """Return the envelopes of the waiting reports: a token, the window's start, no address, the sealed report.
+
+    Args:
+        target: where they go.
+        waiting: the reports.
+        key: of the window's token hash.
+        window_ms: start of the window, milliseconds since 1970.
+
+    Privacy: a client token is BLAKE2b of what the client showed under the window's key, or, where it showed nothing,
+        fresh for each report.
+    Randomness: the operating system's cryptographic generator.
+    """
+    rows = np.zeros((waiting.reports, target.record_bytes), np.uint8)
+    tokens = b"".join(_token(reports, client, key) for reports, client in waiting.clients)
+    rows[:, :TOKEN_BYTES] = np.frombuffer(tokens, np.uint8).reshape(-1, TOKEN_BYTES)
+    rows[:, TOKEN_BYTES : TOKEN_BYTES + _MILLISECONDS.size] = np.frombuffer(_MILLISECONDS.pack(window_ms), np.uint8)
+    sealed = np.frombuffer(b"".join(waiting.bodies), np.uint8)
+    rows[:, -target.sealed_bytes :] = sealed.reshape(-1, target.sealed_bytes)
+    return rows.tobytes()
+
+
+def _token(reports: int, client: bytes | None, key: bytes) -> bytes:
+    if client is None:
+        return secrets.token_bytes(TOKEN_BYTES * reports)
+    return hashlib.blake2b(client, digest_size=TOKEN_BYTES, key=key).digest() * reports

@@ -1,0 +1,40 @@
+"""The collector's log: one JSON object a line for each event, none for a request."""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from datetime import datetime, timezone
+
+_PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
+
+
+class JsonLines(logging.Formatter):
+    """Time, level, event and the event's facts; of an exception its type and where it was raised, not what it says."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage().strip(),
+        }
+        line |= {name: value for name, value in vars(record).items() if name not in _PLAIN}
+        if record.exc_info and record.exc_info[0] is not None:
+            last = traceback.extract_tb(record.exc_info[2])[-1:]
+            # A message may hold what a client sent.
+            line["exception"] = record.exc_info[0].__name__
+            line["raised_in"] = [f"{frame.filename}:{frame.lineno}" for frame in last]
+        return json.dumps(line, default=str)
+
+
+def log_to_stderr() -> None:
+    """Send the collector's events, and the HTTP server's errors, to standard error."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines())
+    # The server's warnings are of single requests.
+    for name, level in (("hushcount.collector", logging.INFO), ("uvicorn.error", logging.ERROR)):
+        logger = logging.getLogger(name)
+        logger.handlers = [handler]
+        logger.setLevel(level)
+        logger.propagate = False

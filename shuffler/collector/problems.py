@@ -1,0 +1,93 @@
+"""Refusals: what a client is told, as problem details of RFC 9457, and the reason under which they are counted."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+MEDIA_TYPE = b"application/problem+json"
+_TYPE = "urn:hushcount:problem:"
+Headers = tuple[tuple[bytes, bytes], ...]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A kind of refusal: its name in counts and in `type`, its status and its title."""
+
+    name: str
+    status: int
+    title: str
+
+
+REASONS = {
+    reason.name: reason
+    for reason in (
+        Reason("missing_epoch", 400, "The epoch is missing"),
+        Reason("wrong_length", 400, "The body is not whole reports"),
+        Reason("unauthorised", 401, "The request is not authorised"),
+        Reason("not_found", 404, "There is nothing here"),
+        Reason("unknown_campaign", 404, "The campaign is not collected here"),
+        Reason("unknown_stream", 404, "The campaign does not collect this stream"),
+        Reason("wrong_method", 405, "The method is not allowed here"),
+        Reason("too_slow", 408, "The request took too long to arrive"),
+        Reason("epoch_not_begun", 409, "The epoch has not begun"),
+        Reason("epoch_closed", 409, "The epoch is closed"),
+        Reason("too_long", 413, "The body is too long"),
+        Reason("wrong_type", 415, "The body is of a wrong type"),
+        Reason("head_too_long", 431, "The head of the request is too long"),
+        Reason("queue_full", 503, "Too many reports wait"),
+        Reason("disk_full", 503, "The collector has no room"),
+        Reason("storage_failing", 503, "The collector cannot store reports"),
+        Reason("campaign_unreadable", 503, "The campaign's files cannot be read"),
+        Reason("too_many_connections", 503, "Too many connections are open"),
+        Reason("stopping", 503, "The collector is stopping"),
+    )
+}
+
+
+class Refused(Exception):
+    """A request is refused.
+
+    Args:
+        reason: name of the reason.
+        detail: what to change, for whoever wrote the client; nothing that the client sent but numbers.
+        headers: more headers of the answer.
+        members: more members of the answer's body.
+    """
+
+    def __init__(self, reason: str, detail: str, headers: Headers = (), **members: Any) -> None:
+        super().__init__(reason)
+        self.reason = REASONS[reason]
+        self.detail = detail
+        self.headers = headers
+        self.members = members
+
+    @property
+    def body(self) -> bytes:
+        """The problem details."""
+        reason = self.reason
+        problem = {"type": _TYPE + reason.name, "title": reason.title, "status": reason.status, "detail": self.detail}
+        return json.dumps({**problem, **self.members}).encode()
+
+
+@dataclass
+class Refusals:
+    """How many requests were refused since the counts were taken last, by campaign, epoch and reason."""
+
+    _counts: Counter[tuple[str, int, str]] = field(default_factory=Counter)
+
+    def add(self, campaign: str, epoch: int, reason: str) -> None:
+        """Count one."""
+        self._counts[campaign, epoch, reason] += 1
+
+    def take(self) -> Mapping[tuple[str, int, str], int]:
+        """Return the counts, and begin anew."""
+        taken, self._counts = self._counts, Counter()
+        return taken
+
+    def put_back(self, taken: Mapping[tuple[str, int, str], int]) -> None:
+        """Take back counts that could not be written."""
+        self._counts.update(taken)

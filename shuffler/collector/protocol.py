@@ -1,0 +1,145 @@
+"""Limits that the HTTP server does not set: how many connections, how slow a request may be, how much of it is read.
+
+A client that sends a byte now and then, one that sends a head without end, and one that goes on sending a body that was
+refused: each holds a connection for a while and nothing else. One look at all connections twice a second costs the
+requests nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from shuffler.collector.problems import MEDIA_TYPE, Refused
+from shuffler.collector.settings import CollectorPart
+
+_MOST_HEAD_BYTES = 1 << 16
+_SWEEP_SECONDS = 0.5
+_RETRY = ((b"retry-after", b"5"),)
+
+
+class LimitedConfig(Config):
+    """The server's configuration with the collector's settings, from which each connection has its limits."""
+
+    def __init__(self, app: Any, settings: CollectorPart) -> None:
+        super().__init__(
+            app,
+            http=LimitedProtocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            backlog=4096,
+            timeout_keep_alive=75,
+            timeout_graceful_shutdown=int(settings.body_seconds) + 5,
+        )
+        self.settings = settings
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """One connection."""
+
+    def __init__(
+        self, config: LimitedConfig, server_state: ServerState, app_state: dict[str, Any], _loop: Any = None
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._settings = config.settings
+        # When the request began of which not all is here, or when one was first waited for; None: all is here.
+        self._since: float | None = None
+        # Bytes since then, and whether they hold a whole head.
+        self._arrived = 0
+        self._head_done = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._since = self.loop.time()
+        if len(self.connections) > self._settings.most_connections:
+            self._end(Refused("too_many_connections", "Nothing was kept: send the same bytes again.", _RETRY))
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        if self._since is None and (self.cycle is None or self.cycle.response_complete):
+            # Bytes that begin no request end the keep-alive time as well.
+            self._since = self.loop.time()
+        self._arrived += len(data)
+        super().data_received(data)
+        if self._arrived > _MOST_HEAD_BYTES and not self.transport.is_closing():
+            if not self._head_done:
+                self._end(Refused("head_too_long", f"Send at most {_MOST_HEAD_BYTES} bytes before the body."))
+            elif self._answered and self._arrived > self._settings.most_body_bytes:
+                # It was refused, and comes all the same.
+                self.transport.close()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._since = self.loop.time()
+        self._arrived = 0
+        self._head_done = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # What comes after the body in the form of headers is dropped: there is no end to it.
+        if not self._head_done:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._head_done = True
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        # A refused request has its answer before its body is here, and its keep-alive time has begun and ended.
+        answered = self.cycle is not None and self.cycle.response_complete
+        self._since = self.loop.time() if answered else None
+
+    def enforce(self, now: float) -> None:
+        """Close the connection if its request takes too long."""
+        if self._since is None or self.transport is None:
+            return
+        late = now - self._since > self._settings.body_seconds
+        if self.transport.is_closing():
+            if late:
+                # Its peer does not read the answer.
+                self.transport.abort()
+            return
+        silent = not self._head_done and self._arrived == 0
+        if late and (silent or self._answered):
+            self.transport.close()
+        elif late:
+            self._end(Refused("too_slow", f"Send a request within {self._settings.body_seconds:g} seconds."))
+
+    @property
+    def _answered(self) -> bool:
+        """Whether the request that is coming in has its answer already."""
+        return self._head_done and self.cycle is not None and bool(self.cycle.response_complete)
+
+    def _end(self, refused: Refused) -> None:
+        """Answer outside of the application, if no answer has begun, and close."""
+        cycle = self.cycle
+        pending = cycle is not None and not cycle.response_complete
+        if not (pending and cycle.response_started):
+            body = refused.body
+            headers = ((b"content-type", MEDIA_TYPE), (b"content-length", str(len(body)).encode()), *refused.headers)
+            lines = [STATUS_LINE[refused.reason.status], *(name + b": " + value + b"\r\n" for name, value in headers)]
+            self.transport.write(b"".join([*lines, b"connection: close\r\n\r\n", body]))
+        if pending:
+            cycle.disconnected = True
+            cycle.message_event.set()
+        self.transport.close()
+
+
+async def enforce_limits(state: ServerState) -> None:
+    """Look at all connections twice a second, until cancelled."""
+    loop = asyncio.get_running_loop()
+    while True:
+        await asyncio.sleep(_SWEEP_SECONDS)
+        now = loop.time()
+        for connection in list(state.connections):
+            if isinstance(connection, LimitedProtocol):
+                connection.enforce(now)

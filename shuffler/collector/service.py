@@ -1,0 +1,177 @@
+"""The collector's parts put together: what is collected, who may send, the writer and the sealer."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from hushcount.errors import HushcountError, UsageError
+from shuffler.collector import window_files
+from shuffler.collector.authentication import Authentication
+from shuffler.collector.epochs import Campaigns, Target, accepted_targets, read_campaigns
+from shuffler.collector.metrics import Metrics
+from shuffler.collector.problems import Refusals
+from shuffler.collector.sealer import Sealer, WriteWhole
+from shuffler.collector.settings import CollectorPart
+from shuffler.collector.writer import Writer
+
+_LOG = logging.getLogger("hushcount.collector")
+_TICK_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Where a collector works.
+
+    Attributes:
+        settings: the [collector] table.
+        journal: directory of journals, on a local disk.
+        campaigns: directory of campaigns, one folder each.
+        segments: folder of segments in the store.
+        length: of windows.
+        authentication: who may send.
+        write_whole: writes a file of the store, whole and durable when it returns.
+        probe: raises if the store cannot be reached.
+    """
+
+    settings: CollectorPart
+    journal: Path
+    campaigns: Path
+    segments: str
+    length: timedelta
+    authentication: Authentication
+    write_whole: WriteWhole
+    probe: Callable[[], None]
+
+
+class Collector:
+    """A collector between `start` and `stop`, both in the event loop that it lives in."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self.around = around
+        self.metrics = Metrics()
+        self.refusals = Refusals()
+        self.campaigns: Campaigns = read_campaigns(around.campaigns, {})
+        self.room = True
+        """Whether the journal's disk has the least free space."""
+        self.stopping = False
+        self._fault: str | None = None
+        self._housekeeping_failure: str | None = None
+        settings = around.settings
+        self.sealer = Sealer(
+            around.journal, around.segments, settings.name, around.write_whole, around.probe, self.metrics
+        )
+        self.writer = Writer(
+            around.journal,
+            around.length,
+            settings.segment_bytes,
+            settings.queue_reports,
+            self.sealer.hand_over,
+            self.metrics,
+        )
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Recover what an earlier process left and begin to collect.
+
+        Raises:
+            OSError: the journal cannot be written.
+        """
+        window_files.remove_gone(self.around.journal)
+        await self.writer.start()
+        await self._turn()
+        self._measure_room()
+        self._tasks = [asyncio.create_task(work) for work in (self.writer.run(), self.sealer.run(), self._keep_house())]
+        for fault in self.faults():
+            _LOG.error("not ready", extra={"fault": fault})
+
+    async def stop(self) -> None:
+        """Keep what waits, and seal what the store takes."""
+        self.stopping = True
+        for task in self._tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        with suppress(OSError, HushcountError):
+            await self._turn()
+        await self.writer.stop()
+        await self.sealer.stop()
+
+    def faults(self) -> list[str]:
+        """Return what keeps the collector from being ready, in sentences."""
+        found = [campaign.fault for campaign in self.campaigns.values() if campaign.fault is not None]
+        if self._fault is not None:
+            found.append(self._fault)
+        if not self.campaigns:
+            found.append(f"no campaign is collected: {self.around.campaigns} holds none")
+        journal = self.writer.failure or self._housekeeping_failure
+        if journal is not None:
+            found.append(f"the journal cannot be written: {journal}")
+        if self.sealer.failure is not None:
+            found.append(f"the store cannot be written: {self.sealer.failure}")
+        if not self.room:
+            found.append(f"the journal's disk has less than {self.around.settings.least_free_bytes:,} bytes free")
+        window = self.writer.window
+        if window is not None and window.start.timestamp() > time.time():
+            found.append(f"the clock went back: reports are counted in window {window.name}, which has not begun")
+        if any(not task.cancelled() and task.done() for task in self._tasks):
+            found.append("a part of the collector has failed: start it again")
+        return found
+
+    async def _keep_house(self) -> None:
+        """Once a second: read changed campaigns, end windows that are over, measure the disk."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(_TICK_SECONDS)
+            try:
+                self.campaigns = await loop.run_in_executor(None, read_campaigns, self.around.campaigns, self.campaigns)
+                self._fault = None
+            except UsageError as error:
+                self._fault = str(error)
+            try:
+                self._measure_room()
+                await self._turn()
+                self._housekeeping_failure = None
+            except (OSError, HushcountError) as error:
+                self._housekeeping_failure = getattr(error, "strerror", None) or str(error)
+            self.metrics.ready.set(0 if self.faults() else 1)
+
+    async def _turn(self) -> None:
+        targets = accepted_targets(self.campaigns, time.time())
+        refused = self.refusals.take()
+        counted: Counter[tuple[Target, str]] = Counter()
+        for (campaign, epoch, reason), number in refused.items():
+            target = _of_manifest(targets, campaign, epoch)
+            if target is not None:
+                counted[target, reason] += number
+        try:
+            await self.writer.turn(targets, counted)
+        except BaseException:
+            self.refusals.put_back(refused)
+            raise
+
+    def _measure_room(self) -> None:
+        status = os.statvfs(self.around.journal)
+        free = status.f_bavail * status.f_frsize
+        if not os.access(self.around.journal, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "the directory is read-only")
+        self.metrics.free_bytes.set(free)
+        # Some file systems count no files.
+        nameable = status.f_favail > 0 or status.f_files == 0
+        self.room = nameable and free >= self.around.settings.least_free_bytes
+
+
+def _of_manifest(targets: list[Target], campaign: str, epoch: int) -> Target | None:
+    """Return a target in whose manifest a refusal is counted: of the epoch that was meant, else of the newest."""
+    mine = [target for target in targets if target.campaign == campaign]
+    meant = [target for target in mine if target.epoch == epoch]
+    return meant[0] if meant else max(mine, key=lambda target: target.epoch, default=None)

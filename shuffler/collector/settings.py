@@ -1,0 +1,35 @@
+"""The [collector] table of a deployment file."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from hushcount.manifests import CollectorName
+from hushcount.parts import Part
+
+AuthenticationName = Literal["none", "bearer", "client-token"]
+
+
+class CollectorPart(Part):
+    """One collector. Paths are relative to the deployment file."""
+
+    name: CollectorName = Field(description="of this collector; no two that write to one store may share it")
+    host: str = Field(default="127.0.0.1", min_length=1, description="address to listen on")
+    port: int = Field(default=8080, ge=0, le=65535, description="to listen on; 0: one that is free")
+    journal: str = Field(default="journal", min_length=1, description="directory on a local, durable disk")
+    authentication: AuthenticationName = Field(default="none", description="what a request must show")
+    tokens: str | None = Field(default=None, description="file of the apps' token digests, for bearer")
+    most_body_bytes: int = Field(default=1 << 20, ge=1 << 10, le=1 << 28, description="longest body of a request")
+    queue_reports: int = Field(default=100_000, ge=1, description="how many reports may wait for the journal")
+    segment_bytes: int = Field(default=64 << 20, ge=1 << 16, le=1 << 30, description="length at which a journal ends")
+    least_free_bytes: int = Field(default=256 << 20, ge=0, description="free space below which reports are refused")
+    body_seconds: float = Field(default=10.0, gt=0.0, le=600.0, description="how long a request may take to arrive")
+    most_connections: int = Field(default=8192, ge=1, description="how many connections may be open")
+
+    @model_validator(mode="after")
+    def _check(self) -> CollectorPart:
+        if (self.authentication == "bearer") != (self.tokens is not None):
+            raise ValueError("tokens: must be given with authentication bearer, and only then")
+        return self

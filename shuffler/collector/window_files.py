@@ -1,0 +1,268 @@
+"""What lies on the collector's disk of each window, until all of it is in the store.
+
+    JOURNAL/lock                                        held while a collector runs
+            ended                                       the newest window that ended; it is not opened again
+            damaged/                                    what should be a journal and is none
+            WINDOW/key                                  of the hash of client tokens
+                   CAMPAIGN/EPOCH-FINGERPRINT/refused.json
+                                              STREAM-SERIAL-NUMBER.journal
+                                              STREAM-SERIAL-NUMBER.RECORDS.BYTES.DIGEST.receipt
+
+SERIAL counts a stream's journals in one window. NUMBER is random: a collector that lost its disk does not write over
+segments that it wrote before. A receipt is what a journal becomes when its segment is in the store: renamed, which is
+one step and needs no room on a full disk, and emptied.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from hushcount.campaign import Stream
+from hushcount.errors import HushcountError, UsageError
+from hushcount.files import write_over
+from hushcount.windows import Window, named_window, window_at
+from shuffler.collector.epochs import Target
+from shuffler.collector.journal import sync_directory
+
+KEY_BYTES = 32
+_WINDOW = re.compile(r"[0-9]{8}T[0-9]{6}Z")
+_FILE = re.compile(
+    r"(?P<stream>reports|discovery)-(?P<segment>(?P<serial>[0-9]{6})-[0-9a-f]{8})"
+    r"\.(journal|(?P<records>[0-9]+)\.(?P<bytes>[0-9]+)\.(?P<digest>[0-9a-f]{64})\.receipt)"
+)
+_ENDED = "ended"
+_REFUSED = "refused.json"
+_GONE = ".gone"
+
+
+@dataclass(frozen=True)
+class JournalFile:
+    """A journal that is not appended to any more, by what its path says.
+
+    Attributes:
+        path: of the file.
+        window: name of its window.
+        folder: CAMPAIGN/EPOCH-FINGERPRINT.
+        stream: which stream.
+        segment: name of the segment that it becomes, without the collector's name and the ending.
+    """
+
+    path: Path
+    window: str
+    folder: str
+    stream: Stream
+    segment: str
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """A segment that is in the store.
+
+    Attributes:
+        stream: which stream.
+        segment: name of the segment, without the collector's name and the ending.
+        records: how many envelopes it has.
+        bytes: length of its file.
+        digest: BLAKE2b-256 of its file, hexadecimal.
+    """
+
+    stream: Stream
+    segment: str
+    records: int
+    bytes: int
+    digest: str
+
+
+@contextmanager
+def locked(root: Path) -> Iterator[None]:
+    """Make the directory and hold it for this process.
+
+    Raises:
+        HushcountError: another collector runs on it.
+        UsageError: it cannot be made or written.
+    """
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(root / "lock", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise UsageError(f"cannot use journal directory {root}: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise HushcountError(f"journal directory {root} is in use: stop the other collector") from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(path: Path, root: Path) -> None:
+    """Make a directory under the root with its parents, all their names on the disk when this returns."""
+    missing = [folder for folder in (path, *path.parents) if folder.is_relative_to(root) and not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        sync_directory(folder.parent)
+
+
+def window_key(root: Path, window: str) -> bytes:
+    """Return the key of a window's token hash: the one on the disk, or a new one."""
+    path = root / window / "key"
+    try:
+        key = path.read_bytes()
+    except FileNotFoundError:
+        key = secrets.token_bytes(KEY_BYTES)
+        make_folder(path.parent, root)
+        write_over(path, key, 0o600)
+        sync_directory(path.parent)
+    if len(key) != KEY_BYTES:
+        raise HushcountError(f"key {path} has {len(key)} bytes, must have {KEY_BYTES}: restore or remove it")
+    return key
+
+
+def note_target(root: Path, window: str, target: Target) -> Path:
+    """Make the folder of a campaign file in a window, so that it gets a manifest though nothing comes; return it."""
+    folder = root / window / target.folder
+    if not (folder / _REFUSED).exists():
+        make_folder(folder, root)
+        _write(folder / _REFUSED, {"fingerprint": target.fingerprint.hex(), "refused": {}})
+    return folder
+
+
+def add_refused(root: Path, window: str, target: Target, counts: Mapping[str, int]) -> None:
+    """Add to the numbers of refused requests of a campaign file in a window."""
+    folder = note_target(root, window, target)
+    kept = json.loads((folder / _REFUSED).read_bytes())
+    for reason, number in counts.items():
+        kept["refused"][reason] = kept["refused"].get(reason, 0) + number
+    _write(folder / _REFUSED, kept)
+
+
+def read_noted(folder: Path) -> tuple[str, dict[str, int]]:
+    """Return the fingerprint of a folder's campaign file, and how many requests were refused by reason."""
+    kept = json.loads((folder / _REFUSED).read_bytes())
+    return kept["fingerprint"], kept["refused"]
+
+
+def new_journal(root: Path, window: str, target: Target) -> Path:
+    """Return the path of the next journal of a stream in a window; its folder is there."""
+    folder = note_target(root, window, target)
+    serials = [int(match["serial"]) for match in _files(folder) if match["stream"] == target.stream]
+    return folder / f"{target.stream}-{max(serials, default=0) + 1:06d}-{secrets.token_hex(4)}.journal"
+
+
+def journal_file(path: Path) -> JournalFile:
+    """Return what the path of a journal says of it."""
+    match = _FILE.fullmatch(path.name)
+    if match is None or match["records"] is not None:
+        raise HushcountError(f"{path} is not named as a journal: move it out of the directory")
+    window, campaign, epoch = path.parts[-4:-1]
+    return JournalFile(path, window, f"{campaign}/{epoch}", _stream(match), match["segment"])
+
+
+def journals(root: Path, window: str) -> list[JournalFile]:
+    """Return the journals of a window, sorted."""
+    return [journal_file(path) for path in sorted((root / window).glob("*/*/*.journal"))]
+
+
+def receipts(folder: Path) -> list[Receipt]:
+    """Return the receipts of a campaign file in a window, sorted."""
+    return [
+        Receipt(_stream(match), match["segment"], int(match["records"]), int(match["bytes"]), match["digest"])
+        for match in sorted(_files(folder), key=lambda match: match.string)
+        if match["records"] is not None
+    ]
+
+
+def to_receipt(journal: JournalFile, receipt: Receipt) -> None:
+    """Make a journal the receipt of its segment, which must be durable in the store."""
+    name = journal.path.name.removesuffix(".journal")
+    path = journal.path.with_name(f"{name}.{receipt.records}.{receipt.bytes}.{receipt.digest}.receipt")
+    journal.path.rename(path)
+    sync_directory(path.parent)
+    os.truncate(path, 0)
+
+
+def folders(root: Path, window: str) -> list[Path]:
+    """Return the folders of campaign files in a window, sorted."""
+    return sorted(path.parent for path in (root / window).glob(f"*/*/{_REFUSED}"))
+
+
+def remove_window(root: Path, window: str) -> None:
+    """Remove all of a window, its key with it; by one renaming first, so that no half of it is taken for the whole."""
+    gone = root / f"{window}{_GONE}"
+    (root / window).rename(gone)
+    sync_directory(root)
+    shutil.rmtree(gone)
+
+
+def remove_gone(root: Path) -> None:
+    """Remove what a process that was killed in `remove_window` left."""
+    for path in root.glob(f"*{_GONE}"):
+        shutil.rmtree(path)
+
+
+def put_aside(root: Path, journal: JournalFile) -> None:
+    """Move a file that is no journal any more, for people to look at, to `damaged/`."""
+    folder = root / "damaged"
+    make_folder(folder, root)
+    name = "-".join((journal.window, *journal.folder.split("/"), journal.path.name))
+    journal.path.rename(folder / name)
+    sync_directory(folder)
+
+
+def kept_windows(root: Path) -> list[str]:
+    """Return the names of the windows of which something is on the disk, oldest first."""
+    return sorted(path.name for path in root.iterdir() if _WINDOW.fullmatch(path.name))
+
+
+def set_ended(root: Path, windows: list[str]) -> None:
+    """Note that windows ended: none up to the newest of them is opened again, whatever the clock says."""
+    ended = _ended(root)
+    newest = max([ended, *windows])
+    if newest != ended:
+        write_over(root / _ENDED, newest, 0o600)
+        sync_directory(root)
+
+
+def first_open(root: Path, now: Window, length: timedelta) -> Window:
+    """Return the window in which reports may be counted: the present one, or a later one if the clock went back."""
+    ended = _ended(root)
+    if now.name > ended:
+        return now
+    # Any window of the present length that begins after the one that ended.
+    last = named_window(ended, timedelta(seconds=1)).start
+    return window_at(last, length).next
+
+
+def _ended(root: Path) -> str:
+    """Return the name of the newest window that ended; names have the order of time, and "" comes first."""
+    try:
+        return (root / _ENDED).read_text(encoding="ascii")
+    except FileNotFoundError:
+        return ""
+
+
+def _stream(match: re.Match[str]) -> Stream:
+    return "reports" if match["stream"] == "reports" else "discovery"
+
+
+def _files(folder: Path) -> Iterator[re.Match[str]]:
+    for path in folder.iterdir():
+        match = _FILE.fullmatch(path.name)
+        if match is not None:
+            yield match
+
+
+def _write(path: Path, facts: Mapping[str, object]) -> None:
+    write_over(path, json.dumps(facts), 0o600)
+    sync_directory(path.parent)

@@ -1,0 +1,52 @@
+"""The OpenAPI document is current, and the running collector is what it says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
+
+from shuffler.collector.openapi import openapi
+from shuffler.collector.problems import REASONS
+from tests.collector.running import Running
+
+ROOT = Path(__file__).parents[2]
+STORED = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))
+schema = schemathesis.openapi.from_dict(openapi())
+
+
+def test_the_stored_document_is_current() -> None:
+    assert openapi() == STORED, "run: python -m shuffler.collector.openapi > docs/openapi.json"
+
+
+def test_every_refusal_is_documented() -> None:
+    text = json.dumps(STORED)
+    assert all(f"({name})" in text for name in REASONS)
+
+
+SHORT = settings(
+    max_examples=20,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@schema.parametrize()
+@SHORT
+def test_the_collector_answers_as_documented(collector: Running, case: schemathesis.Case) -> None:
+    case.validate_response(case.call(base_url=collector.url))
+
+
+@schema.parametrize()
+@SHORT
+def test_it_answers_as_documented_where_there_is_a_campaign(collector: Running, case: schemathesis.Case) -> None:
+    if case.path_parameters:
+        case.path_parameters["id"] = "words"
+    if case.query and "epoch" in case.query:
+        case.query["epoch"] = 1
+    answer = case.call(base_url=collector.url)
+    case.validate_response(answer, excluded_checks=[negative_data_rejection, positive_data_acceptance])
