@@ -9,14 +9,21 @@ import typer
 from hushcount import __version__
 from pipelines.commands import jobs
 from pipelines.commands.bench import bench
+from pipelines.commands.collect import collect
 from pipelines.commands.common import BEAM_SETTINGS
+from pipelines.commands.dead_letters import dead_letters_app
+from pipelines.commands.deployment import doctor, epoch_app, run, status
 from pipelines.commands.designs import design_app
+from pipelines.commands.graph import graph
+from pipelines.commands.keys import keys_app
 from pipelines.commands.ledger import ledger_app
 from pipelines.commands.plan import plan
 from pipelines.commands.privacy import privacy
 from pipelines.commands.reproduce import reproduce
-from pipelines.commands.setup import campaign_app, keys_app
+from pipelines.commands.setup import campaign_app
 from pipelines.commands.simulate import simulate
+from pipelines.commands.stream import stream
+from pipelines.commands.trend import trend
 from pipelines.entry import main
 
 app = typer.Typer(
@@ -30,6 +37,8 @@ app.add_typer(keys_app, name="keys")
 app.add_typer(campaign_app, name="campaign")
 app.add_typer(design_app, name="design")
 app.add_typer(ledger_app, name="ledger")
+app.add_typer(epoch_app, name="epoch")
+app.add_typer(dead_letters_app, name="dead-letters")
 app.command("encode", context_settings=BEAM_SETTINGS)(jobs.encode)
 app.command("shuffle", context_settings=BEAM_SETTINGS)(jobs.shuffle)
 app.command("analyze", context_settings=BEAM_SETTINGS)(jobs.analyze)
@@ -39,9 +48,16 @@ app.command("discover", context_settings=BEAM_SETTINGS)(jobs.discover)
 app.command("demo")(jobs.demo)
 app.command("plan")(plan)
 app.command("simulate")(simulate)
+app.command("stream", context_settings=BEAM_SETTINGS)(stream)
 app.command("privacy")(privacy)
 app.command("reproduce")(reproduce)
 app.command("bench")(bench)
+app.command("collect")(collect)
+app.command("run")(run)
+app.command("status")(status)
+app.command("doctor")(doctor)
+app.command("trend")(trend)
+app.command("graph", context_settings=BEAM_SETTINGS)(graph)
 
 
 def _version(wanted: bool) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from apache_beam.io.filesystem import BeamIOError
 
 from hushcount import tally as tally_files
 from hushcount.campaign import Campaign
@@ -85,7 +86,7 @@ def write_results(
     table = None
     if wanted is not None:
         estimate = mechanism.estimate(tally, wanted.items)
-        table = _table(wanted.names, estimate, levels)
+        table = estimate_table(wanted.names, estimate, levels)
         storage.write_whole(storage.join(directory, "estimates.parquet"), [parquet_bytes(table)])
         storage.write_whole(storage.join(directory, "estimates.csv"), [csv_bytes(table)])
         summary["items"] = table.num_rows
@@ -95,7 +96,7 @@ def write_results(
     summary["largest"] = [] if table is None else _largest(table)
     if campaign.dictionary is not None:
         other = mechanism.estimate(tally, np.array([other_item(mechanism)], dtype=np.uint64))
-        row = _table(("other",), other, levels).to_pylist()[0]
+        row = estimate_table(("other",), other, levels).to_pylist()[0]
         # It stands alone: no interval together with the rows of a table.
         summary["other"] = {name: row[name] for name in COLUMNS[1:] if name not in ("low_all", "high_all")}
         # Only then do the rows and "other" add up to the reports. Names are distinct and listed.
@@ -154,15 +155,28 @@ def write_found(directory: str, found: list[str]) -> None:
     storage.write_whole(storage.join(directory, "found.csv"), [buffer.getvalue().encode()])
 
 
-def read_found(directory: Path, campaign: Campaign) -> Found:
-    """Read the result of hushcount discover.
+def read_found(directory: Path | str, campaign: Campaign) -> Found:
+    """Read the result of hushcount discover, in any file system.
 
     Raises:
         UsageError: there is none, or it is of another campaign.
     """
     summary = read_upstream(str(directory), "discover", campaign)
-    path = directory / "found.csv"
-    return Found(tuple(read_names(path)), summary)
+    rows = read_csv_rows(storage.join(str(directory), "found.csv"))
+    return Found(tuple(row["item"] for row in rows), summary)
+
+
+def read_csv_rows(path: str) -> list[dict[str, str]]:
+    """Return the rows of a CSV file that one of our jobs wrote, in any file system.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        with storage.open_read(path) as stream:
+            return list(csv.DictReader(io.StringIO(stream.read().decode(), newline="")))
+    except (OSError, BeamIOError, UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"cannot read {path}: {storage.cause(error)}") from None
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
@@ -184,10 +198,11 @@ def csv_bytes(table: pa.Table) -> bytes:
 def _cell(value: str | float | bool) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return value if isinstance(value, str) else f"{value:.3f}"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def _table(names: tuple[str, ...], estimate: Estimate, levels: Levels) -> pa.Table:
+def estimate_table(names: tuple[str, ...], estimate: Estimate, levels: Levels) -> pa.Table:
+    """Return estimates as a table with the columns COLUMNS, one row for each name."""
     columns = (
         names,
         estimate.count,

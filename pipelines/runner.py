@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 import re
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import apache_beam as beam
+import grpc  # type: ignore[import-untyped]
+from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import PipelineState
 
@@ -17,10 +20,13 @@ from hushcount.errors import HushcountError, UsageError
 from pipelines import storage
 from pipelines.job_server import ready
 from pipelines.storage import StorageError
+from pipelines.worker_processes import LOST
 
 # A bare DirectRunner first tries to download another runner; the embedded one is named in full instead.
 _EMBEDDED = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 _KEPT_LINES = 300
+# What the embedded runner says of a worker process that was lost while it sent.
+_CHANNEL_CLOSED = "Channel closed prematurely."
 _JOB_NAME = re.compile(r"^Pipeline \S+ failed in state \w+: ")
 
 
@@ -35,6 +41,11 @@ class Engine:
 
     runner: str = "FnApiRunner"
     options: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        # Jobs look at input and output before there is a pipeline, which would tell Beam's file systems only then where
+        # a store is and as whom to reach it.
+        FileSystems.set_options(PipelineOptions(list(self.options)))
 
     @property
     def embedded(self) -> bool:
@@ -81,8 +92,10 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str) -> Non
     level = logger.level
     # Beam logs a failing bundle's whole stack; the one sentence raised below says it all.
     logger.setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_no_message_of_a_job)
     try:
-        _finish(run())
+        with _silent_readers():
+            _finish(run())
     except HushcountError:
         raise
     except Exception as error:
@@ -91,6 +104,28 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str) -> Non
         ) from error
     finally:
         logger.setLevel(level)
+        logging.getLogger().removeFilter(_is_no_message_of_a_job)
+
+
+def _is_no_message_of_a_job(record: logging.LogRecord) -> bool:
+    """Return False for what Beam gives to the root logger, stacks of a store's client too: the one sentence has it."""
+    return "apache_beam" not in record.pathname
+
+
+@contextmanager
+def _silent_readers() -> Iterator[None]:
+    """Let threads that read from a worker which is gone end without printing a stack: the job's sentence says it."""
+    before = threading.excepthook
+
+    def tell(ended: threading.ExceptHookArgs) -> None:
+        if not issubclass(ended.exc_type, grpc.RpcError):
+            before(ended)
+
+    threading.excepthook = tell
+    try:
+        yield
+    finally:
+        threading.excepthook = before
 
 
 def _finish(result: beam.runners.runner.PipelineResult) -> None:
@@ -109,6 +144,8 @@ def root(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     named = [line for line in lines if "Error" in line.split(":")[0] or "[while running" in line]
     chosen = (named or lines or [type(error).__name__])[-1]
+    if chosen == _CHANNEL_CLOSED:
+        return LOST
     return _JOB_NAME.sub("", chosen).split(" [while running")[0][:_KEPT_LINES]
 
 

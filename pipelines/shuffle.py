@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton, PCollection
@@ -14,6 +15,7 @@ from hushcount.envelopes import envelope_dtype, sealed_offset
 from hushcount.errors import HushcountError, NotYet, UsageError
 from hushcount.places import MOST_PLACES
 from pipelines import storage
+from pipelines.batch_file import batch_files, collected, is_batch, read_batch, released_files
 from pipelines.block_io import (
     BlockFile,
     ReadBlocks,
@@ -23,7 +25,7 @@ from pipelines.block_io import (
     of_stream,
     total_records,
 )
-from pipelines.counting import WriteCounts, take_counts
+from pipelines.counting import WriteCounts, require_read_once, take_counts
 from pipelines.meet import Meet
 from pipelines.progress import bar
 from pipelines.runner import Engine
@@ -33,7 +35,11 @@ from pipelines.summary import Summary, make_summary
 from pipelines.upstream import check_complete, read_upstream
 from shuffler.shuffle import Shuffle
 
+if TYPE_CHECKING:
+    from keys.store import KeyReference
+
 _SHARD_RECORDS = 1 << 17
+Files = dict[Stream, list[BlockFile]]
 
 
 def shuffle(
@@ -41,6 +47,7 @@ def shuffle(
     input_directory: str,
     out: str,
     *,
+    signer: KeyReference | None = None,
     overwrite: bool = False,
     engine: Engine | None = None,
     console: Console | None = None,
@@ -50,8 +57,9 @@ def shuffle(
     Args:
         campaign_path: the campaign file.
         input_directory: `reports/` and `discovery/` of envelopes. Where hushcount encode wrote it, its summary must be
-            met; a collector's directory has none.
+            met; a collector's directory of one window has none. Or the file of a batch that hushcount run made.
         out: output directory.
+        signer: the shuffler's signing key, by which whoever reads the output can tell that it is this; None: unsigned.
 
     Raises:
         UsageError: a file is missing or invalid, or `out` is taken.
@@ -59,15 +67,7 @@ def shuffle(
     """
     campaign = Campaign.read(campaign_path)
     require_free(out, overwrite, ("shuffle",), (input_directory, campaign_path))
-    _require_input(input_directory)
-    files: dict[Stream, list[BlockFile]] = {
-        stream: find_files(storage.join(input_directory, stream), ENVELOPES[stream]) for stream in campaign.streams
-    }
-    upstream = None
-    if storage.exists(storage.join(input_directory, SUMMARY)):
-        upstream = read_upstream(input_directory, "encode", campaign)
-        for stream, found in files.items():
-            check_complete(upstream, campaign, stream, found, exact=False)
+    files, released, upstream = _find_input(input_directory, campaign)
     engine = engine or Engine()
     total = sum(total_records(found) for found in files.values())
     with staged(out, overwrite) as directory:
@@ -76,9 +76,11 @@ def shuffle(
             # Outside the pipeline, which runs when its block ends.
             spill = stack.enter_context(engine.spill(directory))
             pipeline = stack.enter_context(engine.pipeline("shuffle"))
-            _graph(pipeline, campaign, files, directory, spill, progress)
+            _graph(pipeline, campaign, files, released, directory, spill, progress)
         sums = take_counts(directory)
         counts = counts_of(sums, campaign.streams)
+        for stream, counted in counts.items():
+            require_read_once(stream, counted.received, total_records(files[stream]))
         floor = campaign.shuffle.minimum_batch
         if any(counted.accepted < floor for counted in counts.values()):
             have = ", ".join(f"{stream} {counted.accepted:,}" for stream, counted in counts.items())
@@ -92,8 +94,29 @@ def shuffle(
                 # An engine that lost what it grouped, or ran a step on other input the second time.
                 raise HushcountError(f"{stream}: {written} of {counted.accepted} reports were written; run again")
         summary = make_summary("shuffle", campaign, counts, None, upstream)
+        if signer is not None:
+            # The rest of the job runs where no key is.
+            from pipelines.signed import write_signed
+
+            write_signed(directory, campaign.streams, summary, signer)
         storage.write_json(storage.join(directory, SUMMARY), summary)
     return summary
+
+
+def _find_input(source: str, campaign: Campaign) -> tuple[Files, Files, Summary | None]:
+    """Return the files of every stream, those of what was forwarded before, and the summary of the hop before."""
+    if is_batch(source):
+        batch = read_batch(source, campaign)
+        released = {stream: released_files(batch, stream) for stream in campaign.streams if batch.earlier}
+        return {stream: batch_files(batch, stream) for stream in campaign.streams}, released, collected(batch)
+    _require_input(source)
+    files = {stream: find_files(storage.join(source, stream), ENVELOPES[stream]) for stream in campaign.streams}
+    if not storage.exists(storage.join(source, SUMMARY)):
+        return files, {}, None
+    upstream = read_upstream(source, "encode", campaign)
+    for stream, found in files.items():
+        check_complete(upstream, campaign, stream, found, exact=False)
+    return files, {}, upstream
 
 
 def _require_input(directory: str) -> None:
@@ -113,7 +136,8 @@ def _require_input(directory: str) -> None:
 def _graph(
     pipeline: beam.Pipeline,
     campaign: Campaign,
-    files: dict[Stream, list[BlockFile]],
+    files: Files,
+    released: Files,
     directory: str,
     spill: str | None,
     progress: str | None,
@@ -130,9 +154,17 @@ def _graph(
         dtype = envelope_dtype(campaign.sealed_bytes(stream))
         strip = sealed_offset(campaign.sealed_bytes(stream))
         read = pipeline | f"read {stream}" >> ReadBlocks(found, campaign.fingerprint, dtype.itemsize, strip, progress)
-        records = total_records(found)
+        records = total_records(found) + total_records(released.get(stream, ()))
         numbers[stream] = min(MOST_PLACES, max(1, -(-records // _SHARD_RECORDS)))
-        mixed = read["blocks"] | f"shuffle {stream}" >> Shuffle(
+        blocks = read["blocks"]
+        if stream in released:
+            # What fails its checksum there is found by whoever reads it for its own sake; here a copy may go on.
+            length = campaign.sealed_bytes(stream)
+            before = pipeline | f"read released {stream}" >> ReadBlocks(
+                released[stream], campaign.fingerprint, length, 0, None
+            )
+            blocks = {"envelopes": blocks, "released": before["blocks"]}
+        mixed = blocks | f"shuffle {stream}" >> Shuffle(
             campaign.sealed_bytes(stream), campaign.shuffle.cap, numbers[stream], Meet(spill)
         )
         shards[stream] = mixed["shards"]

@@ -7,10 +7,10 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from hushcount.errors import UsageError
+from hushcount.errors import HushcountError, UsageError
 from pipelines import storage
 
 SUMMARY = "summary.json"
@@ -38,8 +38,15 @@ def staged(out: str, overwrite: bool) -> Iterator[str]:
         storage.remove_directory(out)
         try:
             yield out
-        except BaseException:
-            storage.remove_directory(out)
+        except BaseException as error:
+            # A store that is away cannot be tidied either; what is left in it carries no mark.
+            with suppress(Exception):
+                storage.remove_directory(out)
+            if isinstance(error, Exception) and not isinstance(error, HushcountError | OSError):
+                # What clients of stores raise when they lose their connection has no kind in common.
+                raise storage.StorageError(
+                    f"writing to {out} failed and nothing was released; the input is untouched: {storage.line(error)}"
+                ) from error
             raise
         return
     target = Path(out).resolve()

@@ -8,13 +8,19 @@ import posixpath
 import shutil
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes
 from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from hushcount.errors import HushcountError, UsageError
+
+# Beam's file systems of stores refuse to work before they are told options. A job's come with its engine, and stay.
+if FileSystems._pipeline_options is None:
+    FileSystems.set_options(PipelineOptions([]))
 
 PARTIAL = ".partial"
 """How the name of a job's hidden directory ends."""
@@ -44,9 +50,34 @@ def list_files(directory: str, suffix: str) -> list[tuple[str, int]]:
     return sorted((file.path, file.size_in_bytes) for match in matches for file in match.metadata_list)
 
 
+def list_tree(directory: str, pattern: str) -> list[tuple[str, int]]:
+    """Return path and size of the files under a directory whose paths there match a pattern such as `*/*.json`, sorted.
+
+    A star matches within one name; none if there is no such directory.
+    """
+    try:
+        matches = FileSystems.match([join(glob.escape(directory), pattern)])
+    except BeamIOError as error:
+        raise UsageError(f"cannot list {directory}: {cause(error)}") from None
+    depth = len(directory.rstrip("/").split("/")) + len(pattern.split("/"))
+    found = ((file.path, file.size_in_bytes) for match in matches for file in match.metadata_list)
+    # What a star matches differs from file system to file system.
+    return sorted((path, size) for path, size in found if len(path.split("/")) == depth)
+
+
 def open_read(path: str) -> IO[bytes]:
-    """Open a file as it is, without decompressing by its name."""
-    stream: IO[bytes] = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+    """Open a file as it is, without decompressing by its name.
+
+    Raises:
+        OSError: it is missing or may not be read.
+        StorageError: a store's client failed, in a way that has no kind.
+    """
+    try:
+        stream: IO[bytes] = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+    except OSError:
+        raise
+    except Exception as error:
+        raise StorageError(f"cannot read {path}: {line(error)}") from error
     return stream
 
 
@@ -63,8 +94,10 @@ def write_whole(path: str, parts: Iterable[bytes | memoryview]) -> None:
                 stream.write(part)
         FileSystems.rename([temporary], [path])
     except BaseException:
-        if exists(temporary):
-            remove(temporary)
+        # A store that is away fails here again; what failed first is what counts.
+        with suppress(Exception):
+            if exists(temporary):
+                remove(temporary)
         raise
 
 
@@ -81,7 +114,7 @@ def make_directory(path: str) -> None:
             raise StorageError(f"{hidden[0]} is gone: the job was stopped")
         try:
             FileSystems.mkdirs(path)
-        except BeamIOError:
+        except OSError:
             # Another worker may have made it between the two calls.
             if not exists(path):
                 raise
@@ -107,7 +140,12 @@ def read_json(path: str) -> dict[str, Any]:
 
 def write_json(path: str, data: dict[str, Any]) -> None:
     """Write a JSON object."""
-    write_whole(path, [json.dumps(data, indent=2, ensure_ascii=False).encode() + b"\n"])
+    write_whole(path, [json_bytes(data)])
+
+
+def json_bytes(data: dict[str, Any]) -> bytes:
+    """Return a JSON object as `write_json` writes it."""
+    return json.dumps(data, indent=2, ensure_ascii=False).encode() + b"\n"
 
 
 def cause(error: BaseException) -> str:
@@ -116,6 +154,11 @@ def cause(error: BaseException) -> str:
     if isinstance(details, dict) and details:
         return str(next(iter(details.values())))
     return str(getattr(error, "strerror", None) or error)
+
+
+def line(error: BaseException) -> str:
+    """Return the last line of what an error says, or its kind where it says nothing."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1]
 
 
 class StorageError(HushcountError):

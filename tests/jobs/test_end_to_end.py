@@ -13,6 +13,7 @@ from hushcount.campaign import Campaign
 from hushcount.encoders.base import BlockEncoder, PoolEncoder
 from hushcount.mechanism import Mechanism
 from hushcount.tally import load
+from keys.roles import OPENING_ROLES
 from tests.jobs.conftest import LISTED, MECHANISMS, OUTSIDE, POPULAR, RARE, REPRESENTATIVE, TOTAL, TRUTH, World
 from tests.support.jobs import (
     ALPHA,
@@ -28,6 +29,7 @@ from tests.support.jobs import (
     values_of,
     write_lines,
 )
+from tests.support.records import key_file
 
 Collected = Callable[[str], Chain]
 ERRORS = ["standard_error", "collision_error"]
@@ -250,10 +252,11 @@ def test_discovery_by_two_parties_gives_what_one_machine_with_both_keys_gives(
     chain = collected("ais")
     together = chain.discover(out="together")
     alone = world.root / "alone"
-    for role in ("analyzer", "aux_server"):
+    for role in OPENING_ROLES:
         (alone / role).mkdir(parents=True)
-        (alone / role / f"{role}.key").write_bytes((world.keys / f"{role}.key").read_bytes())
-        (alone / role / f"{role}.key").chmod(0o600)
+        kept = key_file(world.keys, role)
+        (alone / role / kept.name).write_bytes(kept.read_bytes())
+        (alone / role / kept.name).chmod(0o600)
     arguments = ("discover", "--campaign", chain.campaign_path)
     released, revealed = chain.path("released"), chain.path("revealed")
     source = ("--input", chain.path("shuffled"), "--keys", alone / "aux_server", "--out", released)
@@ -304,8 +307,8 @@ def test_every_command_prints_json(world: World) -> None:
     root = world.root / "json"
     root.mkdir()
     keys = done("keys", "new", "--out", root / "keys", "--json").json
-    assert set(keys) == {"analyzer", "aux_server"}
-    assert done("keys", "show", "--keys", root / "keys", "--json").json == keys
+    assert [(key["role"], key["state"]) for key in keys["keys"]] == [("analyzer", "active"), ("aux_server", "active")]
+    assert done("keys", "list", "--keys", root / "keys", "--json").json == keys
     path = root / "c.toml"
     new = ("--id", "c", "--mechanism", "ss", "--epsilon", 1, "--dictionary", world.dictionary, "--keys", root / "keys")
     more = ("--discovery-epsilon", 1, "--discovery-delta", 1e-6, "--min-batch", 50)

@@ -1,0 +1,299 @@
+"""A week in twenty minutes: a real collector and real runs, a rotation, kills, copies, late and broken reports.
+
+    python examples/simulated_week.py --out week
+
+Every "day" is one window. Each client reports once a day by a post of its own, with a token of its own. One in a
+hundred sends the same bytes twice, one in a hundred sends them a day late, for every thousand there is one that sends
+bytes that no key opens, and one a report of a wrong length. On day 3 the analyzer's key is rotated, on day 5 the
+collector and two runs are killed in the middle. At the end `hushcount status` must account for every report, and its
+numbers are compared with what was sent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import numpy as np
+
+from hushcount.campaign import Campaign
+from hushcount.client import Client
+from hushcount.collection import read_collection
+from hushcount.windows import Window, window_at
+
+DAYS, ROTATION, KILL = 7, 3, 5
+LATE, TWICE, BROKEN = 100, 100, 1000
+CONNECTIONS, PIPELINED = 32, 32
+WORDS = [f"feature-{number}" for number in range(100)]
+
+
+@dataclass
+class Day:
+    """What clients sent on one day, and how it was answered."""
+
+    window: str
+    sent: Counter[str] = field(default_factory=Counter)
+    answers: Counter[int] = field(default_factory=Counter)
+
+
+@dataclass
+class Post:
+    """One request: what it is, whose, under which epoch, and its body."""
+
+    kind: str
+    token: str
+    epoch: int
+    body: bytes
+
+
+def hushcount(*arguments: object) -> str:
+    """Run a command to its end and return what it printed."""
+    command = [sys.executable, "-m", "pipelines.cli", *map(str, arguments)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # our own command line
+    if ran.returncode:
+        raise SystemExit(f"{' '.join(map(str, arguments))}: status {ran.returncode}\n{ran.stdout}{ran.stderr}")
+    return ran.stdout
+
+
+def started(*arguments: object, log: Path) -> subprocess.Popen[bytes]:
+    """Start a command."""
+    with log.open("ab") as stream:
+        return subprocess.Popen(  # noqa: S603  # our own command line
+            [sys.executable, "-m", "pipelines.cli", *map(str, arguments)], stdout=stream, stderr=stream
+        )
+
+
+def set_up(root: Path, seconds: int, port: int, clients: int) -> Path:
+    """Make keys, a campaign and a deployment; return the deployment file."""
+    hushcount("keys", "new", "--out", root / "keys")
+    hushcount("keys", "new", "--role", "shuffler", "--out", root / "shuffler-keys")
+    (root / "words.txt").write_text("".join(f"{word}\n" for word in WORDS))
+    config = root / "deployment.toml"
+    config.write_text(
+        f"""store = "store"
+sign_with = "shuffler-keys"
+shuffler_keys = "shuffler-keys/public.json"
+ledger = "ledger.db"
+collectors = ["one"]
+[windows]
+length = "{seconds}s"
+grace = "{2 * seconds}s"
+patience = "{seconds // 2}s"
+[collector]
+name = "one"
+port = {port}
+journal = "journal"
+authentication = "client-token"
+[next_epoch.features]
+"""
+    )
+    hushcount(
+        "campaign", "new", "--id", "features", "--mechanism", "ais", "--epsilon", 2, "--dictionary", root / "words.txt",
+        "--keys", root / "keys", "--out", root / "features.json", "--cap", 2, "--min-batch", max(10, clients // 400),
+    )  # fmt: skip
+    hushcount("epoch", "publish", "--config", config, "--campaign", root / "features.json")
+    return config
+
+
+def made_posts(campaign: Campaign, clients: list[str], rng: np.random.Generator) -> tuple[list[Post], list[Post]]:
+    """Return what the clients of a day send at once, and what they send a day late."""
+    ranks = np.arange(1, len(WORDS) + 1)
+    chosen = rng.choice(len(WORDS), size=len(clients), p=(1 / ranks) / (1 / ranks).sum())
+    sealed = Client(campaign).reports([WORDS[item] for item in chosen], threads=2)
+    now: list[Post] = []
+    late: list[Post] = []
+    for number, client in enumerate(clients):
+        post = Post("report", client, campaign.epoch, sealed[number].tobytes())
+        if number % LATE == 1:
+            late.append(Post("late", client, campaign.epoch, post.body))
+            continue
+        now.append(post)
+        if number % TWICE == 2:
+            now.append(Post("copy", client, campaign.epoch, post.body))
+        if number % BROKEN == 3:
+            now.append(Post("unreadable", secrets.token_hex(16), campaign.epoch, secrets.token_bytes(len(post.body))))
+            now.append(Post("wrong length", client, campaign.epoch, post.body[:-1]))
+    order = rng.permutation(len(now))
+    return [now[index] for index in order], late
+
+
+async def send(posts: list[Post], port: int, day: Day) -> None:
+    """Post all of it; what was not answered, because the collector died, is sent again, the same bytes."""
+    queue = list(reversed(posts))
+    await asyncio.gather(*(_connection(queue, port, day) for _ in range(CONNECTIONS)))
+
+
+async def _connection(queue: list[Post], port: int, day: Day) -> None:
+    while queue:
+        batch = [queue.pop() for _ in range(min(PIPELINED, len(queue)))]
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            while batch:
+                writer.write(b"".join(_request(post) for post in batch))
+                await writer.drain()
+                while batch:
+                    status = await _answer(reader)
+                    if status == 503:
+                        raise ConnectionError
+                    day.sent[batch[0].kind] += 1
+                    day.answers[status] += 1
+                    del batch[0]
+                batch = [queue.pop() for _ in range(min(PIPELINED, len(queue)))]
+            writer.close()
+        except (OSError, asyncio.IncompleteReadError):
+            queue.extend(batch)
+            await asyncio.sleep(0.3)
+
+
+def _request(post: Post) -> bytes:
+    head = (
+        f"POST /v1/campaigns/features/reports?epoch={post.epoch} HTTP/1.1\r\nHost: c\r\nClient-Token: {post.token}\r\n"
+        f"Content-Type: application/octet-stream\r\nContent-Length: {len(post.body)}\r\n\r\n"
+    )
+    return head.encode() + post.body
+
+
+async def _answer(reader: asyncio.StreamReader) -> int:
+    head = await reader.readuntil(b"\r\n\r\n")
+    for line in head.lower().split(b"\r\n"):
+        if line.startswith(b"content-length:"):
+            await reader.readexactly(int(line.split(b":")[1]))
+    return int(head.split(b" ", 2)[1])
+
+
+def sleep_until(moment: datetime) -> None:
+    """Wait for a moment."""
+    time.sleep(max(0.0, (moment - datetime.now(timezone.utc)).total_seconds()))
+
+
+def collect_a_day(
+    root: Path,
+    config: Path,
+    window: Window,
+    port: int,
+    collector: subprocess.Popen[bytes],
+    posts: list[Post],
+    kill: bool,
+) -> tuple[Day, subprocess.Popen[bytes]]:
+    """Send a day's posts; on the day of the kill, kill the collector in the middle and start it again."""
+    day = Day(window.name)
+    sending = asyncio.new_event_loop()
+
+    async def whole() -> None:
+        nonlocal collector
+        task = asyncio.ensure_future(send(posts, port, day))
+        if kill:
+            while day.answers[202] < len(posts) // 3:
+                await asyncio.sleep(0.05)
+            collector.send_signal(signal.SIGKILL)
+            collector.wait()
+            print(f"  {window.name}: killed the collector after {day.answers[202]:,} acknowledgements")
+            collector = started("collect", "--config", config, log=root / "collector.log")
+        await task
+
+    sending.run_until_complete(whole())
+    sending.close()
+    return day, collector
+
+
+def process(root: Path, config: Path, kill: bool) -> None:
+    """Run what is due; on the day of the kill, kill the run twice before it may end."""
+    for delay in (6.0, 10.0) if kill else ():
+        running = started("run", "--config", config, log=root / "run.log")
+        try:
+            running.wait(delay)
+        except subprocess.TimeoutExpired:
+            running.send_signal(signal.SIGKILL)
+            running.wait()
+            print(f"  killed a run after {delay:.0f} s")
+    print("  " + hushcount("run", "--config", config).replace("\n", "\n  ").rstrip())
+
+
+def main() -> None:
+    """Live through the week and compare."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="directory to make")
+    parser.add_argument("--clients", type=int, default=200_000)
+    parser.add_argument("--seconds", type=int, default=180, help="length of a day")
+    parser.add_argument("--port", type=int, default=8089)
+    given = parser.parse_args()
+    root = given.out.absolute()
+    root.mkdir(parents=True)
+    config = set_up(root, given.seconds, given.port, given.clients)
+    rng = np.random.default_rng()
+    clients = [secrets.token_hex(16) for _ in range(given.clients)]
+    collector = started("collect", "--config", config, log=root / "collector.log")
+    days: list[Day] = []
+    late: list[Post] = []
+    window = window_at(datetime.now(timezone.utc), timedelta(seconds=given.seconds)).next
+    for number in range(1, DAYS + 1):
+        sleep_until(window.start + timedelta(milliseconds=200))
+        if number == ROTATION:
+            hushcount("keys", "rotate", "--keys", root / "keys", "--role", "analyzer", "--overlap", "1d")
+            print("  the analyzer's key was rotated: the next epoch will have it")
+        folder = root / "campaigns" / "features"
+        epoch = read_collection(folder / "collection.json").current(datetime.now(timezone.utc))
+        if epoch is None:
+            raise SystemExit("no epoch is current")
+        print(f"day {number}, {window.name}, epoch {epoch.epoch}")
+        fresh, later = made_posts(Campaign.read(folder / epoch.file), clients, rng)
+        day, collector = collect_a_day(root, config, window, given.port, collector, late + fresh, number == KILL)
+        took = datetime.now(timezone.utc)
+        if took >= window.end:
+            raise SystemExit(f"the day was too short for this machine: give more --seconds ({took - window.end} over)")
+        days.append(day)
+        late = later
+        window = window.next
+        sleep_until(window.start + timedelta(seconds=3))
+        process(root, config, number == KILL)
+    collector.send_signal(signal.SIGTERM)
+    collector.wait()
+    report(root, config, days)
+
+
+def report(root: Path, config: Path, days: list[Day]) -> None:
+    """Show the account, and compare it with what was sent."""
+    print(hushcount("status", "--config", config))
+    (account,) = json.loads(hushcount("status", "--config", config, "--json"))
+    received = Counter[str]()
+    for counts in account["windows"]:
+        received[counts["window"]] += counts["received"]
+    sums: Counter[str] = Counter()
+    for hop in account["hops"]:
+        for reason, count in hop["rejected"].items():
+            sums[f"{hop['hop']} {reason}"] += count
+        sums[f"{hop['hop']} accepted"] += hop["accepted"]
+    print(f"{'window':18} {'acknowledged':>13} {'received':>10}  sent")
+    for day in days:
+        kinds = ", ".join(f"{kind} {number:,}" for kind, number in sorted(day.sent.items()))
+        acknowledged = day.answers[202]
+        print(f"{day.window:18} {acknowledged:>13,} {received[day.window]:>10,}  {kinds}; answers {dict(day.answers)}")
+        if received[day.window] < acknowledged:
+            raise SystemExit(f"{day.window}: {acknowledged - received[day.window]:,} acknowledged reports are missing")
+    sent: Counter[str] = sum((day.sent for day in days), Counter())
+    print({**sums})
+    expected = {
+        "shuffle duplicate": sent["copy"] + sum(received.values()) - sum(day.answers[202] for day in days),
+        "analyze not_opened": sent["unreadable"],
+        "analyze accepted": sent["report"] + sent["late"],
+    }
+    for name, number in expected.items():
+        verdict = "as sent" if sums[name] == number else f"BUT {number:,} were sent"
+        print(f"{name}: {sums[name]:,}, {verdict}")
+        if sums[name] != number:
+            raise SystemExit(1)
+    print(f"every report of the week is accounted for; everything is in {root}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+"""batch.json: the input of one shuffle, by name and digest; it stands where another hop's summary would."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated, Any, Literal
+
+from apache_beam.io.filesystem import BeamIOError
+from pydantic import Field, StringConstraints, ValidationError
+
+from hushcount.blocks import read_header
+from hushcount.campaign import Campaign, Identifier, Stream
+from hushcount.errors import FormatError, UsageError
+from hushcount.parts import Hex32, Part, explain
+from pipelines import storage
+from pipelines.block_io import BlockFile, find_files
+from pipelines.streams import ENVELOPES, SEALED
+from pipelines.summary import Summary
+
+SUFFIX = ".batch.json"
+_PIECE = 1 << 20
+
+
+BatchName = Annotated[str, StringConstraints(pattern=r"^[0-9]{8}T[0-9]{6}Z-[0-9]{6,}-[0-9a-f]{16}$")]
+
+
+class BatchSegment(Part):
+    """One segment: its path from the folder of segments on."""
+
+    path: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*\.blocks$")]
+    window: str
+    records: int = Field(ge=1)
+    bytes: int = Field(ge=1)
+    digest: Hex32
+
+
+class BatchFile(Part):
+    """The segments of one batch."""
+
+    format: Literal[1] = 1
+    campaign: Identifier
+    epoch: int = Field(ge=1)
+    fingerprint: Hex32
+    window: str
+    segments_folder: str = Field(description="where the paths of segments begin")
+    shuffled_folder: str = Field(default="", description="where the names of earlier batches begin")
+    earlier: tuple[BatchName, ...] = Field(default=(), description="batches whose reports are not forwarded again")
+    segments: dict[Stream, tuple[BatchSegment, ...]]
+
+
+def is_batch(path: str) -> bool:
+    """Return whether an input is a batch's file, not a directory."""
+    return path.endswith(SUFFIX)
+
+
+def read_batch(path: str, campaign: Campaign) -> BatchFile:
+    """Read a batch's file.
+
+    Raises:
+        UsageError: it cannot be read, or is of another campaign file.
+        FormatError: it is none.
+    """
+    data = storage.read_json(path)
+    try:
+        batch = BatchFile.model_validate(data)
+    except ValidationError as error:
+        raise FormatError(f"{path} is no batch that hushcount run wrote: {explain(error)}") from None
+    if batch.fingerprint != campaign.fingerprint.hex():
+        raise UsageError(
+            f"{path} is of campaign {batch.campaign} with fingerprint {batch.fingerprint}, the campaign file has "
+            f"{campaign.fingerprint.hex()}: give the file it was made with"
+        )
+    if any(".." in segment.path.split("/") for segments in batch.segments.values() for segment in segments):
+        raise FormatError(f"{path} names a segment outside its folder")
+    return batch
+
+
+def batch_files(batch: BatchFile, stream: Stream) -> list[BlockFile]:
+    """Return the files of a batch's stream, their headers read and checked against what the batch says.
+
+    Raises:
+        UsageError: one is missing, or is not what it was when the batch was made; the file is named.
+    """
+    found = []
+    for segment in batch.segments.get(stream, ()):
+        path = storage.join(batch.segments_folder, *segment.path.split("/"))
+        with storage.open_read(path) as stream_of_bytes:
+            header = read_header(stream_of_bytes, path)
+        if (header.kind, header.records, header.file_bytes) != (ENVELOPES[stream], segment.records, segment.bytes):
+            raise UsageError(f"{path} is not the file that the batch names: restore it")
+        found.append(BlockFile(path, header, header.blocks))
+    return found
+
+
+def released_files(batch: BatchFile, stream: Stream) -> list[BlockFile]:
+    """Return the files of what earlier batches forwarded of a stream.
+
+    Raises:
+        UsageError: one is damaged or cut; it is named.
+    """
+    found = []
+    for name in batch.earlier:
+        for file in find_files(storage.join(batch.shuffled_folder, name, stream), SEALED[stream]):
+            if file.missing:
+                raise UsageError(f"{file.path} is cut off: restore it, or copies of its reports would go on")
+            found.append(file)
+    return found
+
+
+def fault_of(path: str, expected_bytes: int, digest: str) -> str | None:
+    """Return what is wrong with a file that was written with this length and digest; None: nothing.
+
+    Raises:
+        UsageError: it cannot be read now, which says nothing of what it holds.
+    """
+    size, found = digest_of(path)
+    if size != expected_bytes:
+        return f"has {size} bytes, was written with {expected_bytes}"
+    return None if found == digest else "fails its digest"
+
+
+def digest_of(path: str) -> tuple[int, str]:
+    """Return the length of a file and the BLAKE2b-256 of its bytes, in hexadecimal digits.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    digest, size = hashlib.blake2b(digest_size=32), 0
+    try:
+        with storage.open_read(path) as stream:
+            while piece := stream.read(_PIECE):
+                digest.update(piece)
+                size += len(piece)
+    except (OSError, BeamIOError) as error:
+        raise UsageError(f"cannot read {path}: {storage.cause(error)}") from None
+    return size, digest.hexdigest()
+
+
+def collected(batch: BatchFile) -> Summary:
+    """Return the batch as the summary of the hop before the shuffler: what the collectors received for it."""
+    streams: dict[str, dict[str, Any]] = {}
+    for name, segments in batch.segments.items():
+        records = sum(segment.records for segment in segments)
+        streams[name] = {"received": records, "accepted": records, "rejected": {}}
+    total = sum(counts["received"] for counts in streams.values())
+    return {
+        "hop": "collect",
+        "campaign": batch.campaign,
+        "epoch": batch.epoch,
+        "fingerprint": batch.fingerprint,
+        "received": total,
+        "accepted": total,
+        "rejected": {},
+        "streams": streams,
+        "upstream": [],
+        "window": batch.window,
+    }

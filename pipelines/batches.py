@@ -1,0 +1,216 @@
+"""Batches: which segments are shuffled together. Decided in the state database, each segment in one batch at most.
+
+A segment joins the batch of the window in which it came, or of a later one within the grace period where it was late or
+where too few reports had come; after that it is `too_late`. docs/adr/0014.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, and_, func, select, update
+
+from hushcount.campaign import Campaign
+from hushcount.collection import FINGERPRINT_DIGITS
+from hushcount.manifests import Manifest
+from hushcount.windows import Window, named_window
+from pipelines.state import BATCHES, MANIFESTS, SEGMENTS, WINDOWS
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Segments of one campaign file that are shuffled together.
+
+    Attributes:
+        campaign: id.
+        name: WINDOW-EPOCH-FINGERPRINT, also of its folders.
+        epoch: of the campaign file.
+        fingerprint: of the campaign file, its first 16 digits.
+        window: name of the window at whose end it was made.
+    """
+
+    campaign: str
+    name: str
+    epoch: int
+    fingerprint: str
+    window: str
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One segment of a batch: what its manifest says of it."""
+
+    path: str
+    stream: str
+    window: str
+    records: int
+    bytes: int
+    digest: str
+
+
+def batch_name(window: str, epoch: int, fingerprint: str) -> str:
+    """Return the name of a batch."""
+    return f"{window}-{epoch:06d}-{fingerprint}"
+
+
+def known_manifests(connection: Connection, campaign: str) -> set[str]:
+    """Return the paths of the manifests that were registered."""
+    return set(connection.execute(select(MANIFESTS.c.path).where(MANIFESTS.c.campaign == campaign)).scalars())
+
+
+def register(connection: Connection, path: str, manifest: Manifest) -> None:
+    """Enter a manifest and its segments, which wait from now on; `path` is relative to the folder of segments."""
+    folder = path.rpartition("/")[0]
+    shared = {
+        "campaign": manifest.campaign,
+        "epoch": manifest.epoch,
+        "fingerprint": manifest.fingerprint[:FINGERPRINT_DIGITS],
+        "window": manifest.window,
+    }
+    row = {"path": path, "collector": manifest.collector, "refused": json.dumps(manifest.refused, sort_keys=True)}
+    connection.execute(MANIFESTS.insert().values(**shared, **row))
+    for stream, segments in manifest.segments.items():
+        for segment in segments:
+            connection.execute(
+                SEGMENTS.insert().values(
+                    **shared,
+                    path=f"{folder}/{stream}/{segment.name}",
+                    stream=stream,
+                    records=segment.records,
+                    bytes=segment.bytes,
+                    digest=segment.digest,
+                    state="waiting",
+                )
+            )
+
+
+def due_windows(
+    connection: Connection,
+    campaign: str,
+    length: timedelta,
+    patience: timedelta,
+    collectors: tuple[str, ...],
+    now: datetime,
+) -> list[Window]:
+    """Return the windows to close, oldest first: those that ended, with all manifests there or waited for long enough.
+
+    Args:
+        connection: to the state.
+        campaign: id.
+        length: of windows.
+        patience: how long after a window's end manifests are waited for.
+        collectors: names of all collectors; none: only time decides.
+        now: the present.
+    """
+    closed = set(connection.execute(select(WINDOWS.c.window).where(WINDOWS.c.campaign == campaign)).scalars())
+    reported: dict[str, set[str]] = defaultdict(set)
+    for window, collector in connection.execute(
+        select(MANIFESTS.c.window, MANIFESTS.c.collector).where(MANIFESTS.c.campaign == campaign)
+    ):
+        if window not in closed:
+            reported[window].add(collector)
+    due = []
+    for name in sorted(reported):
+        window = named_window(name, length)
+        complete = bool(collectors) and reported[name] >= set(collectors)
+        if window.end > now or (not complete and window.end + patience > now):
+            # A later window must not be closed first: its batch would take this one's segments.
+            break
+        due.append(window)
+    return due
+
+
+def close(
+    connection: Connection,
+    campaign: str,
+    window: Window,
+    files: Mapping[tuple[int, str], Campaign],
+    grace: timedelta,
+    now: datetime,
+) -> list[Batch]:
+    """Close a window: make a batch of each campaign file of which enough reports wait, and say of which it is too late.
+
+    Args:
+        connection: to the state, in one transaction with what the caller concludes from it.
+        campaign: id.
+        window: the one to close; nothing happens if it is closed already.
+        files: campaign files by epoch and the digits of the fingerprint.
+        grace: how long after its window's end a segment may join a batch.
+        now: when it is closed, for the record.
+    """
+    here = and_(WINDOWS.c.campaign == campaign, WINDOWS.c.window == window.name)
+    if connection.execute(select(WINDOWS.c.window).where(here)).first() is not None:
+        return []
+    connection.execute(WINDOWS.insert().values(campaign=campaign, window=window.name, closed_at=now.isoformat()))
+    waiting = and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "waiting", SEGMENTS.c.window <= window.name)
+    for name in connection.execute(select(SEGMENTS.c.window).where(waiting).distinct()).scalars().all():
+        if named_window(name, window.length).end + grace < window.end:
+            old = and_(waiting, SEGMENTS.c.window == name)
+            connection.execute(
+                update(SEGMENTS).where(old).values(state="too_late", reason=f"grace ended before {window.name} closed")
+            )
+    counts: dict[tuple[int, str], dict[str, int]] = defaultdict(dict)
+    totals = select(SEGMENTS.c.epoch, SEGMENTS.c.fingerprint, SEGMENTS.c.stream, func.sum(SEGMENTS.c.records))
+    for epoch, fingerprint, stream, records in connection.execute(
+        totals.where(waiting).group_by(SEGMENTS.c.epoch, SEGMENTS.c.fingerprint, SEGMENTS.c.stream)
+    ):
+        counts[epoch, fingerprint][stream] = int(records)
+    made = []
+    for (epoch, fingerprint), records in sorted(counts.items()):
+        file = files.get((epoch, fingerprint))
+        if file is None or any(records.get(name, 0) < file.shuffle.minimum_batch for name in file.streams):
+            continue
+        batch = Batch(campaign, batch_name(window.name, epoch, fingerprint), epoch, fingerprint, window.name)
+        connection.execute(
+            BATCHES.insert().values(
+                name=batch.name,
+                campaign=campaign,
+                epoch=epoch,
+                fingerprint=fingerprint,
+                window=window.name,
+                state="made",
+            )
+        )
+        mine = and_(waiting, SEGMENTS.c.epoch == epoch, SEGMENTS.c.fingerprint == fingerprint)
+        connection.execute(update(SEGMENTS).where(mine).values(state="batched", batch=batch.name))
+        made.append(batch)
+    return made
+
+
+def made_batches(connection: Connection, campaign: str) -> list[Batch]:
+    """Return all batches that stand, oldest window first."""
+    rows = connection.execute(
+        select(BATCHES)
+        .where(BATCHES.c.campaign == campaign, BATCHES.c.state == "made")
+        .order_by(BATCHES.c.window, BATCHES.c.epoch)
+    )
+    return [Batch(row.campaign, row.name, row.epoch, row.fingerprint, row.window) for row in rows]
+
+
+def segments_of(connection: Connection, batch: Batch) -> list[Segment]:
+    """Return the segments of a batch, sorted by path."""
+    rows = connection.execute(
+        select(SEGMENTS)
+        .where(SEGMENTS.c.campaign == batch.campaign, SEGMENTS.c.batch == batch.name, SEGMENTS.c.state == "batched")
+        .order_by(SEGMENTS.c.path)
+    )
+    return [Segment(row.path, row.stream, row.window, row.records, row.bytes, row.digest) for row in rows]
+
+
+def quarantine(connection: Connection, path: str, reason: str) -> None:
+    """Take a segment out of all batches for good."""
+    connection.execute(
+        update(SEGMENTS).where(SEGMENTS.c.path == path).values(state="quarantined", batch=None, reason=reason)
+    )
+
+
+def dissolve(connection: Connection, batch: Batch) -> None:
+    """Let the segments of a batch wait again: too few reports of it can be forwarded."""
+    mine = and_(SEGMENTS.c.campaign == batch.campaign, SEGMENTS.c.batch == batch.name)
+    connection.execute(update(SEGMENTS).where(mine).values(state="waiting", batch=None))
+    here = and_(BATCHES.c.campaign == batch.campaign, BATCHES.c.name == batch.name)
+    connection.execute(update(BATCHES).where(here).values(state="dissolved"))

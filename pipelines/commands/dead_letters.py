@@ -1,0 +1,68 @@
+"""hushcount dead-letters: what was not passed on, why, and another chance for it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from pipelines.commands.common import JsonOption, OverwriteOption, out_console, reported, show_json, show_summary
+
+dead_letters_app = typer.Typer(help="List and replay what a hop did not pass on.", no_args_is_help=True)
+InputOption = Annotated[str, typer.Option("--input", help="Output directory of shuffle, discover or analyze.")]
+
+
+class StreamName(str, Enum):
+    """The streams of a campaign."""
+
+    reports = "reports"
+    discovery = "discovery"
+
+
+@dead_letters_app.command("list")
+@reported
+def list_(
+    input_: InputOption,
+    reason: Annotated[str | None, typer.Option(help="Only those of this reason.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List sealed reports that were not passed on, by reason, with what can be done; never what is in them.
+
+    Example: hushcount dead-letters list --input results
+    """
+    from pipelines.dead_letters import CURES, list_dead_letters
+
+    letters = [letter for letter in list_dead_letters(input_) if reason in (None, letter.reason)]
+    if as_json:
+        show_json([asdict(letter) for letter in letters])
+        return
+    table = Table("hop", "stream", "reason", "reports", "bytes each", "what it means", title="dead letters")
+    for letter in letters:
+        cure = CURES.get(letter.reason, "")
+        table.add_row(letter.hop, letter.stream, letter.reason, f"{letter.records:,}", f"{letter.record_bytes:,}", cure)
+    out_console().print(table)
+
+
+@dead_letters_app.command("replay")
+@reported
+def replay(
+    input_: InputOption,
+    campaign: Annotated[Path, typer.Option(help="The campaign file that they were made with.")],
+    reason: Annotated[str, typer.Option(help="wrong_campaign or not_opened.")],
+    out: Annotated[str, typer.Option(help="Output directory, for analyze or discover to read.")],
+    stream: Annotated[StreamName, typer.Option(help="Which stream.")] = StreamName.reports,
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a batch of the dead letters of one reason, to be read again with a corrected campaign file or key.
+
+    Example: hushcount dead-letters replay --input results --campaign c.json --reason not_opened --out again
+    """
+    from pipelines.dead_letters import replay as job
+
+    summary = job(campaign, input_, stream.value, reason, out, overwrite=overwrite)  # type: ignore[arg-type]
+    show_summary(summary, out, as_json, state=False)

@@ -1,0 +1,235 @@
+"""hushcount run, status, doctor, epoch: what an operator's schedule calls, and what an operator looks at."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from dataclasses import asdict
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hushcount.errors import HushcountError, UsageError
+from hushcount.windows import duration
+from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json
+
+if TYPE_CHECKING:
+    from pipelines.reconcile import Account
+    from pipelines.run import Done
+
+epoch_app = typer.Typer(help="Publish what is collected from when on.", no_args_is_help=True)
+ConfigOption = Annotated[Path, typer.Option("--config", help="Deployment file, .toml or .json.")]
+
+
+@reported
+def run(
+    config: ConfigOption,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on until stopped, looking for what is due.")] = False,
+    every: Annotated[str, typer.Option(help="With --watch: how often to look, as in 30s or 5m.")] = "30s",
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for another run on the same state to end.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Close the windows that are due, and shuffle, discover and analyze their batches; what is done is not done again.
+
+    Example: hushcount run --config deployment.toml
+    """
+    from pipelines.deployment import Deployment
+    from pipelines.run import run as once
+
+    try:
+        pause = duration(every)
+    except ValueError as error:
+        raise UsageError(f"--every: {error}") from None
+    console = progress_console()
+    stop = _on_signals()
+    while True:
+        done = once(Deployment.read(config), wait=wait, console=console, say=_say(console))
+        _show_done(done, as_json)
+        if not watch:
+            if done.problems:
+                raise typer.Exit(1)
+            return
+        if _stopped_within(stop, pause):
+            return
+
+
+def _say(console: Console) -> Any:
+    def say(line: str) -> None:
+        console.print(line, style="dim", markup=False, soft_wrap=True)
+
+    return say
+
+
+def _on_signals() -> threading.Event:
+    """Return an event that SIGTERM sets: a watching run then ends after the step it is at."""
+    stop = threading.Event()
+
+    def told(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, told)
+    return stop
+
+
+def _stopped_within(stop: threading.Event, pause: timedelta) -> bool:
+    try:
+        return stop.wait(pause.total_seconds())
+    except KeyboardInterrupt:
+        return True
+
+
+def _show_done(done: Done, as_json: bool) -> None:
+    if as_json:
+        show_json(asdict(done))
+        return
+    console = out_console()
+    for what, names in (
+        ("closed", done.closed),
+        ("done", done.hops),
+        ("waits for more reports", done.waiting),
+        ("published", done.published),
+    ):
+        for name in names:
+            console.print(f"{what}: {name}", markup=False, soft_wrap=True)
+    if not (done.closed or done.hops or done.waiting or done.published or done.problems):
+        console.print("nothing is due")
+    for problem in done.problems:
+        progress_console().print(f"error: {problem}", style="bold red", markup=False, soft_wrap=True)
+
+
+@reported
+def status(
+    config: ConfigOption,
+    campaign: Annotated[str | None, typer.Option(help="Only this campaign.")] = None,
+    last: Annotated[int, typer.Option(help="So many windows; the counts of all are checked.", min=1)] = 7,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what became of every report, by number; exit status 1 where two numbers do not agree.
+
+    Example: hushcount status --config deployment.toml
+    """
+    from pipelines.deployment import Deployment
+    from pipelines.epochs import read_epochs
+    from pipelines.reconcile import account_of
+    from pipelines.state import opened
+
+    deployment = Deployment.read(config)
+    names = [epochs.campaign for epochs in read_epochs(deployment.campaigns)]
+    if campaign is not None and campaign not in names:
+        raise UsageError(f"campaign is {campaign!r}, must be one of {', '.join(names)}")
+    with opened(deployment.state) as state, state.begin() as connection:
+        accounts = [account_of(connection, deployment, name) for name in names if campaign in (None, name)]
+    if as_json:
+        show_json([asdict(account) for account in accounts])
+    else:
+        for account in accounts:
+            _show_account(account, last)
+    differences = sum(len(account.differences) for account in accounts)
+    if differences:
+        raise HushcountError(f"{differences} difference{'s' if differences > 1 else ''}: see above")
+
+
+def _show_account(account: Account, last: int) -> None:
+    console = out_console()
+    windows = sorted({counts.window for counts in account.windows} | set(account.refused))[-last:]
+    table = Table(
+        "window", "stream", "received", "batched", "waiting", "too late", "quarantined", "refused at the door",
+        title=f"{account.campaign}: collected",
+    )  # fmt: skip
+    for counts in account.windows:
+        if counts.window in windows:
+            refused = account.refused.get(counts.window, {}) if counts.stream == "reports" else {}
+            table.add_row(
+                counts.window,
+                counts.stream,
+                f"{counts.received:,}",
+                *(f"{counts.states.get(state, 0):,}" for state in ("batched", "waiting", "too_late", "quarantined")),
+                _by_reason(refused),
+            )
+    console.print(table)
+    table = Table(
+        "batch", "hop", "stream", "received", "forwarded", "duplicates", "over the cap", "malformed", "by reason",
+        title=f"{account.campaign}: processed",
+    )  # fmt: skip
+    for hop in account.hops:
+        if hop.batch.partition("-")[0] in windows:
+            other = {
+                reason: number for reason, number in hop.rejected.items() if reason not in ("duplicate", "over_cap")
+            }
+            table.add_row(
+                hop.batch.rpartition("-")[0],
+                hop.hop,
+                hop.stream,
+                f"{hop.received:,}",
+                f"{hop.accepted:,}",
+                f"{hop.rejected.get('duplicate', 0):,}",
+                f"{hop.rejected.get('over_cap', 0):,}",
+                f"{sum(other.values()):,}",
+                _by_reason(other),
+            )
+    console.print(table)
+    for difference in account.differences:
+        console.print(f"DIFFERENCE {difference}", style="bold red", markup=False, soft_wrap=True)
+    if not account.differences:
+        console.print(f"{account.campaign}: all numbers agree", style="green", markup=False)
+
+
+def _by_reason(numbers: dict[str, int]) -> str:
+    return ", ".join(f"{reason} {number:,}" for reason, number in sorted(numbers.items())) or "none"
+
+
+@epoch_app.command("publish")
+@reported
+def publish_epoch(
+    config: ConfigOption,
+    campaign: Annotated[Path, typer.Option(help="Campaign file of the new epoch, its dictionary beside it.")],
+    begins: Annotated[
+        datetime | None, typer.Option(help="When, in UTC; the end of the present window if not given.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let collectors and clients use a campaign file from a moment on; the epoch before ends then.
+
+    Example: hushcount epoch publish --config deployment.toml --campaign settings.json
+    """
+    from pipelines.deployment import Deployment
+    from pipelines.publish import publish
+
+    start = None if begins is None else begins.replace(tzinfo=begins.tzinfo or timezone.utc)
+    part = publish(Deployment.read(config), campaign, start)
+    if as_json:
+        show_json(part.model_dump(mode="json"))
+        return
+    out_console().print(
+        f"epoch {part.epoch} begins {part.begins.isoformat()}: {part.file}", markup=False, soft_wrap=True
+    )
+
+
+@reported
+def doctor(config: ConfigOption, as_json: JsonOption = False) -> None:
+    """Check keys, clocks, storage, disks, campaigns, numbers, and say what to do; exit status 1 where something is bad.
+
+    Example: hushcount doctor --config deployment.toml
+    """
+    from pipelines.deployment import Deployment
+    from pipelines.doctor import examine
+
+    checks = examine(Deployment.read(config))
+    if as_json:
+        show_json([asdict(check) for check in checks])
+    else:
+        table = Table("", "what", "found")
+        styles = {"good": "green", "warning": "yellow", "bad": "bold red"}
+        for check in checks:
+            table.add_row(Text(check.verdict, styles[check.verdict]), Text(check.name), Text(check.says))
+        out_console().print(table)
+    bad = sum(check.verdict == "bad" for check in checks)
+    if bad:
+        raise HushcountError(f"{bad} of {len(checks)} checks are bad: see above")

@@ -1,0 +1,147 @@
+"""hushcount graph: a job's graph, built and looked through without an engine."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from hushcount.campaign import Campaign
+from hushcount.errors import UsageError
+from pipelines.commands.common import JsonOption, engine, out_console, reported, show_json
+from pipelines.commands.jobs import CampaignOption, PartyName
+
+if TYPE_CHECKING:
+    from keys.roles import OpeningRole
+    from pipelines.graph_build import GraphOnly
+    from pipelines.graph_check import Checked
+
+
+class JobName(str, Enum):
+    """Which job's graph."""
+
+    shuffle = "shuffle"
+    analyze = "analyze"
+    discover = "discover"
+
+
+@reported
+def graph(
+    context: typer.Context,
+    job: Annotated[JobName, typer.Argument(help="Whose graph to build.")],
+    campaign: CampaignOption,
+    input: Annotated[str, typer.Option(help="What the job would read.")],
+    keys: Annotated[
+        str | None,
+        typer.Option("--keys", help="The job's keys, which its graph must not hold: a directory, or env:NAME."),
+    ] = None,
+    party: Annotated[PartyName, typer.Option(help="Whose graph of discover.")] = PartyName.both,
+    wheel: Annotated[
+        Path | None, typer.Option(help="The package for the workers; if not given, the one that is running.")
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", help="What the job would write to; a store if not given. Nothing is written."),
+    ] = None,
+    runner: Annotated[
+        str,
+        typer.Option("--runner", help="Beam runner to build it for; DataflowRunner translates it as Dataflow does."),
+    ] = "PortableRunner",
+    as_json: JsonOption = False,
+) -> None:
+    """Build a job's graph as it would be sent, run nothing, and refuse it if it holds a key or what no worker can load.
+
+    Example: hushcount graph analyze --campaign words.json --input shuffled --keys keys --wheel dist/hushcount.whl
+    """
+    if (keys is None) != (job is JobName.shuffle):
+        raise UsageError(
+            "option --keys is not for shuffle, which has no key: leave it out"
+            if keys
+            else f"option --keys is missing: {job.value} opens reports, and its graph is searched for the keys"
+        )
+    if job is JobName.discover and party is PartyName.both:
+        raise UsageError("option --party is both, must be aux-server or analyzer: each has a graph of its own")
+    from pipelines.graph_build import NOWHERE, GraphOnly, build
+    from pipelines.graph_check import check, job_keys
+
+    chosen = engine(context, runner)
+    only = GraphOnly(chosen.runner, chosen.options)
+    secrets = job_keys(keys, _roles(job, party), Campaign.read(campaign)) if keys else ()
+    built = build(_job(job, party, campaign, input, keys, out or NOWHERE), only)
+    forbidden = ("keys", "analyzer", "aux_server") if job is JobName.shuffle else ()
+    checked = check(built, secrets, wheel, forbidden)
+    facts = _facts(job, only, checked, secrets, wheel)
+    if as_json:
+        show_json(facts)
+    else:
+        _show(facts)
+    checked.require()
+
+
+def _roles(job: JobName, party: PartyName) -> tuple[OpeningRole, ...]:
+    return ("aux_server",) if job is JobName.discover and party is PartyName.aux_server else ("analyzer",)
+
+
+def _job(job: JobName, party: PartyName, campaign: Path, source: str, keys: str | None, out: str) -> Any:
+    """Return a call of the job for an engine."""
+
+    def run(only: GraphOnly) -> None:
+        if keys is None:
+            from pipelines.shuffle import shuffle
+
+            shuffle(campaign, source, out, engine=only)
+        elif job is JobName.analyze:
+            from pipelines.analyze import analyze
+
+            analyze(campaign, source, keys, out, engine=only)
+        else:
+            from pipelines.discover import discover
+
+            discover(campaign, source, keys, out, party=party.value, engine=only)
+
+    return run
+
+
+def _facts(
+    job: JobName, only: GraphOnly, checked: Checked, secrets: tuple[Any, ...], wheel: Path | None
+) -> dict[str, Any]:
+    return {
+        "job": job.value,
+        "translated_by": only.runner if only.translates else "Beam's portable form",
+        "graph_bytes": checked.graph_bytes,
+        "pickles_opened": checked.pickles,
+        "opened_with": str(wheel) if wheel else "the running package",
+        "packages_loaded": list(checked.packages),
+        "keys_searched_for": [key.id for key in secrets],
+        "steps": [
+            {"step": step.name, "carries": list(step.carries), "problems": list(step.problems)}
+            for step in checked.steps
+        ],
+        "problems": list(checked.problems),
+    }
+
+
+def _show(facts: dict[str, Any]) -> None:
+    table = Table("step", "carries", "problems", title=f"graph of {facts['job']}, {facts['translated_by']}")
+    shown = [step for step in facts["steps"] if step["problems"] or not all(map(_beams, step["carries"]))]
+    for step in shown:
+        table.add_row(step["step"], "\n".join(step["carries"]), "\n".join(step["problems"]) or "none")
+    console = out_console()
+    console.print(table)
+    keys = ", ".join(facts["keys_searched_for"]) or "none: this job has none"
+    lines = (
+        f"and {len(facts['steps']) - len(shown)} steps that carry functions of Beam's own, without a problem",
+        f"{facts['graph_bytes']:,} bytes; {facts['pickles_opened']} pickles opened with {facts['opened_with']}",
+        f"a worker loads {', '.join(facts['packages_loaded'])}",
+        f"keys searched for: {keys}",
+        *facts["problems"],
+    )
+    for line in lines:
+        console.print(f"  {line}", soft_wrap=True, markup=False)
+
+
+def _beams(name: str) -> bool:
+    return name.partition(".")[0] in ("apache_beam", "builtins")

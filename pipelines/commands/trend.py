@@ -1,0 +1,76 @@
+"""hushcount trend: items over the windows of a campaign."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from hushcount.errors import UsageError
+from pipelines.commands.common import JsonOption, out_console, reported, show_json
+from pipelines.commands.deployment import ConfigOption
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@reported
+def trend(
+    config: ConfigOption,
+    campaign: Annotated[str, typer.Option(help="Id of the campaign.")],
+    item: Annotated[list[str] | None, typer.Option(help="An item; once for each; all that it follows if none.")] = None,
+    last: Annotated[int, typer.Option(help="So many windows.", min=1)] = 30,
+    top: Annotated[int, typer.Option(help="So many items are shown, the most frequent.", min=1)] = 10,
+    out: Annotated[str | None, typer.Option(help="Table to write, .csv or .parquet.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Chart to write, .png or .svg, with error bands.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how often items were used, window by window, each count with its error.
+
+    Example: hushcount trend --config deployment.toml --campaign settings --out trend.csv --plot trend.png
+    """
+    from pipelines.deployment import Deployment
+    from pipelines.epochs import read_epochs
+    from pipelines.trend import trend as rows_of
+    from pipelines.trend import write_trend
+    from pipelines.trend_plot import write_plot
+
+    deployment = Deployment.read(config)
+    known = {epochs.campaign: epochs for epochs in read_epochs(deployment.campaigns)}
+    if campaign not in known:
+        raise UsageError(f"campaign is {campaign!r}, must be one of {', '.join(known)}")
+    table = rows_of(deployment, known[campaign], item or [], last)
+    shown = _top(table, top)
+    if out is not None:
+        write_trend(out, table)
+    if plot is not None:
+        write_plot(plot, table, shown)
+    if as_json:
+        show_json(table.to_pylist())
+        return
+    _show(campaign, table, shown)
+
+
+def _top(table: pa.Table, number: int) -> list[str]:
+    """Return the items that were most frequent, by their largest count."""
+    largest: dict[str, float] = {}
+    for item, count in zip(table["item"].to_pylist(), table["count"].to_pylist(), strict=True):
+        largest[item] = max(count, largest.get(item, count))
+    return sorted(largest, key=lambda item: -largest[item])[:number]
+
+
+def _show(campaign: str, table: pa.Table, shown: list[str]) -> None:
+    windows = sorted(set(table["window"].to_pylist()))[-7:]
+    cells: dict[tuple[str, str], str] = {}
+    for row in table.to_pylist():
+        mark = " *" if row["backfilled"] else ""
+        cells[row["item"], row["window"]] = f"{row['count']:,.0f} ± {row['standard_error']:,.0f}{mark}"
+    view = Table("item", *windows, title=f"{campaign}: users, with standard errors")
+    for item in shown:
+        view.add_row(item, *(cells.get((item, window), "") for window in windows))
+    console = out_console()
+    console.print(view, markup=False)
+    if any(table["backfilled"].to_pylist()):
+        console.print("  * asked of a tally from before the item was discovered")

@@ -1,0 +1,151 @@
+"""Dead letters: the sealed reports that a hop did not pass on. List them, look at why, and give them another chance."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hushcount.blocks import Kind, read_block
+from hushcount.campaign import Campaign, Stream
+from hushcount.errors import HushcountError, UsageError
+from pipelines import storage
+from pipelines.block_io import SUFFIX, BlockFile, find_files, write_file
+from pipelines.staging import SUMMARY, require_free, staged
+from pipelines.streams import SEALED
+from pipelines.summary import StreamCounts, Summary, make_summary
+
+FOLDER = "dead_letter"
+CURES: Mapping[str, str] = {
+    "wrong_campaign": "made under other parameters: replay them with the campaign file that they were made with",
+    "wrong_length": "no reports of this campaign: see which clients send them",
+    "not_opened": "sealed to another key, or altered: replay them with the key that they were sealed to",
+    "malformed": "a field is out of its range: a client's bug, or an attack",
+}
+"""What became of the reports of each reason, and what can be done."""
+_NAME = re.compile(r"(?P<reason>[a-z_]+)-(?P<length>[0-9]+)\.blocks")
+_REPLAYED = ("wrong_campaign", "not_opened")
+_STREAMS: tuple[Stream, ...] = ("reports", "discovery")
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    """One file of sealed reports that were not passed on.
+
+    Attributes:
+        hop: who did not.
+        stream: reports or discovery.
+        reason: why.
+        records: how many.
+        record_bytes: length of each.
+        path: of the file.
+        campaign: fingerprint of the campaign file of the job.
+    """
+
+    hop: str
+    stream: Stream
+    reason: str
+    records: int
+    record_bytes: int
+    path: str
+    campaign: str
+
+
+def list_dead_letters(directory: str) -> list[DeadLetter]:
+    """Return the dead letters of a job's output.
+
+    Raises:
+        UsageError: it is no output of a job, or a file is damaged.
+    """
+    hop = str(storage.read_json(storage.join(directory, SUMMARY)).get("hop"))
+    found = []
+    for stream in _STREAMS:
+        for file in find_files(storage.join(directory, FOLDER, stream), Kind.DEAD_LETTER):
+            match = _NAME.fullmatch(file.path.rpartition("/")[2])
+            if match is None:
+                raise UsageError(f"{file.path} is no dead letter that a job wrote: remove it")
+            header = file.header
+            found.append(
+                DeadLetter(
+                    hop, stream, match["reason"], header.records, header.record_bytes, file.path, header.campaign.hex()
+                )
+            )
+    return found
+
+
+def replay(
+    campaign_path: Path, directory: str, stream: Stream, reason: str, out: str, *, overwrite: bool = False
+) -> Summary:
+    """Make of the dead letters of one reason what the shuffler would hand on, for analyze or discover to read.
+
+    They are a batch of their own: what is released from it is another release, and charged as one.
+
+    Args:
+        campaign_path: the campaign file that they were made with.
+        directory: output of the analyze or discover that refused them.
+        stream: reports or discovery.
+        reason: wrong_campaign or not_opened.
+        out: output directory.
+        overwrite: whether a result there may be replaced.
+
+    Raises:
+        UsageError: there are none of this reason, they are of another length, or they are the shuffler's.
+        HushcountError: they are fewer than the minimum batch, which holds for them too.
+    """
+    campaign = Campaign.read(campaign_path)
+    if stream not in campaign.streams:
+        raise UsageError(f"stream is {stream}, campaign {campaign.id} has {', '.join(campaign.streams)}")
+    if reason not in _REPLAYED:
+        raise UsageError(f"reason is {reason!r}, must be one of {', '.join(_REPLAYED)}: others cannot be cured")
+    require_free(out, overwrite, ("shuffle",), (directory, campaign_path))
+    all_letters = list_dead_letters(directory)
+    if any(letter.hop == "shuffle" for letter in all_letters):
+        raise UsageError(
+            f"{directory} was written by hushcount shuffle: its dead letters have no client token, so no cap could "
+            "hold; shuffle their input again with the campaign file that it was made with"
+        )
+    length = campaign.sealed_bytes(stream)
+    letters = [letter for letter in all_letters if (letter.stream, letter.reason) == (stream, reason)]
+    fitting = [letter for letter in letters if letter.record_bytes == length]
+    if not fitting:
+        lengths = ", ".join(str(letter.record_bytes) for letter in letters) or "none"
+        raise UsageError(
+            f"{directory} holds no {stream} refused as {reason} of {length} bytes, as campaign {campaign.id} has them "
+            f"(lengths: {lengths})"
+        )
+    records = b"".join(_read(file) for letter in fitting for file in _files(directory, letter))
+    number = len(records) // length
+    # Sorted: their order says nothing of how they came.
+    distinct = np.unique(np.frombuffer(records, dtype=np.uint8).reshape(number, length), axis=0)
+    kept = len(distinct)
+    if kept < campaign.shuffle.minimum_batch:
+        raise HushcountError(
+            f"{kept:,} dead letters are fewer than the minimum batch, {campaign.shuffle.minimum_batch:,}: they stay"
+        )
+    rejected = {"duplicate": number - kept} if kept < number else {}
+    with staged(out, overwrite) as target:
+        path = storage.join(target, stream, f"part-00000-of-00001{SUFFIX}")
+        write_file(path, SEALED[stream], length, distinct.tobytes(), campaign.fingerprint, campaign.id)
+        counts = {stream: StreamCounts(number, kept, rejected)}
+        for other in campaign.streams:
+            counts.setdefault(other, StreamCounts(0, 0, {}))
+        summary = make_summary("shuffle", campaign, counts, None)
+        summary["replayed"] = reason
+        storage.write_json(storage.join(target, SUMMARY), summary)
+    return summary
+
+
+def _files(directory: str, letter: DeadLetter) -> list[BlockFile]:
+    files = find_files(storage.join(directory, FOLDER, letter.stream), Kind.DEAD_LETTER)
+    return [file for file in files if file.path == letter.path]
+
+
+def _read(file: BlockFile) -> bytes:
+    with storage.open_read(file.path) as stream:
+        blocks = [read_block(stream, file.header, index) for index in range(file.header.blocks)]
+    if None in blocks:
+        raise UsageError(f"{file.path} is damaged: restore it")
+    return b"".join(block for block in blocks if block is not None)

@@ -1,0 +1,211 @@
+"""hushcount doctor: look at a deployment before it fails, and say what to do."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Literal
+
+from apache_beam.io.filesystem import BeamIOError
+from sqlalchemy import Connection, func, select
+
+from hushcount.campaign import Campaign
+from hushcount.collection import EpochPart, epoch_folder
+from hushcount.errors import HushcountError
+from hushcount.windows import named_window, window_at
+from pipelines import storage
+from pipelines.deployment import Deployment, Party
+from pipelines.epochs import Epochs, read_epochs
+from pipelines.reconcile import account_of
+from pipelines.state import MANIFESTS, SEGMENTS, opened
+
+Verdict = Literal["good", "warning", "bad"]
+_SOON = timedelta(days=14)
+_WINDOWS = 7
+_ROOM = 3.0
+_ROLE: dict[Party, Literal["analyzer", "aux_server"]] = {"analyzer": "analyzer", "aux-server": "aux_server"}
+_WRITES: dict[Party, tuple[str, ...]] = {
+    "shuffler": ("batches", "shuffled"),
+    "aux-server": ("released",),
+    "analyzer": ("found", "results"),
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        name: what.
+        verdict: good; warning, it will be bad soon; bad.
+        says: what was found, and what to do where it is not good.
+    """
+
+    name: str
+    verdict: Verdict
+    says: str
+
+
+def examine(deployment: Deployment, now: datetime | None = None) -> list[Check]:
+    """Return what was found, check by check; one that cannot be made is bad itself."""
+    moment = now or datetime.now(timezone.utc)
+    checks = [*_tried("campaigns", lambda: _campaigns(deployment, moment))]
+    checks += _tried("store", lambda: _store(deployment))
+    checks += _tried("disk", lambda: _disk(deployment))
+    checks += _tried("state", lambda: _state(deployment, moment))
+    return checks
+
+
+def _tried(name: str, check: Callable[[], Iterator[Check]]) -> list[Check]:
+    try:
+        return list(check())
+    except HushcountError as error:
+        return [Check(name, "bad", str(error))]
+
+
+def _campaigns(deployment: Deployment, now: datetime) -> Iterator[Check]:
+    for epochs in read_epochs(deployment.campaigns):
+        current = epochs.collection.current(now)
+        if current is None:
+            yield Check(
+                f"epoch of {epochs.campaign}",
+                "bad",
+                f"none is current: hushcount epoch publish --config {deployment.path}",
+            )
+        else:
+            yield Check(f"epoch of {epochs.campaign}", "good", f"{current.epoch} since {current.begins.isoformat()}")
+        for (_, campaign), part in _accepted(epochs, now):
+            yield from _keys(deployment, campaign, part, part == current, now)
+
+
+def _accepted(epochs: Epochs, now: datetime) -> Iterator[tuple[tuple[Path, Campaign], EpochPart]]:
+    for file in epochs.files.values():
+        part = next(part for part in epochs.collection.epochs if part.epoch == file[1].epoch)
+        if epochs.collection.accepts(part.epoch, now):
+            yield file, part
+
+
+def _keys(deployment: Deployment, campaign: Campaign, part: EpochPart, current: bool, now: datetime) -> Iterator[Check]:
+    """Whether what clients send can be opened here, and clients can go on sending."""
+    file = f"epoch {part.epoch} of {campaign.id}"
+    try:
+        campaign.read_dictionary()
+    except HushcountError as error:
+        yield Check(f"dictionary of {file}", "bad", str(error))
+    for role, listed in (("analyzer", campaign.keys.analyzer), ("aux_server", campaign.keys.aux_server)):
+        for key in listed if current else ():
+            left = key.not_after - now
+            verdict: Verdict = "good" if left > _SOON else "warning" if left > timedelta() else "bad"
+            cure = "" if verdict == "good" else ": hushcount keys rotate, then publish an epoch with the new key"
+            yield Check(f"{role} key of {file}", verdict, f"valid until {key.not_after.isoformat()}{cure}")
+    for party in deployment.file.parties:
+        if party in _ROLE and (keys := getattr(campaign.keys, _ROLE[party])):
+            # Not at the top: the shuffler's doctor has no such package.
+            from keys.store import campaign_key
+
+            try:
+                campaign_key(deployment.keys, _ROLE[party], keys)
+                yield Check(f"private {party} key of {file}", "good", "opens")
+            except HushcountError as error:
+                yield Check(f"private {party} key of {file}", "bad", str(error))
+
+
+def _store(deployment: Deployment) -> Iterator[Check]:
+    for party in deployment.file.parties:
+        for name in _WRITES[party]:
+            folder = deployment.folder(name)
+            probe = storage.join(folder, f"probe-{uuid.uuid4().hex}")
+            try:
+                storage.write_whole(probe, [b"probe"])
+                storage.remove(probe)
+                yield Check(f"write to {name}", "good", folder)
+            except (OSError, BeamIOError, HushcountError) as error:
+                yield Check(f"write to {name}", "bad", f"{folder}: {storage.cause(error)}: let this user write there")
+
+
+def _disk(deployment: Deployment) -> Iterator[Check]:
+    places = {"store": deployment.store, "state": str(Path(deployment.state).parent)}
+    if deployment.collector is not None:
+        places["journal"] = str(deployment.path.absolute().parent / deployment.collector.journal)
+    with opened(deployment.state) as state, state.begin() as connection:
+        usual = _usual_bytes(connection)
+    for name, place in places.items():
+        if "://" in place or not Path(place).exists():
+            continue
+        free = shutil.disk_usage(place).free
+        # A batch is there as segments, as what the shuffler has in hand, and as what it wrote.
+        verdict: Verdict = "good" if free >= _ROOM * usual else "bad"
+        cure = "" if verdict == "good" else f", a window needs about {_ROOM * usual / 1e9:,.1f} GB: make room"
+        yield Check(f"disk of {name}", verdict, f"{free / 1e9:,.1f} GB free{cure}")
+
+
+def _usual_bytes(connection: Connection) -> float:
+    """Return the bytes that the largest of the last windows brought."""
+    sums = select(SEGMENTS.c.window, func.sum(SEGMENTS.c.bytes)).group_by(SEGMENTS.c.window)
+    latest = sorted((window, int(size)) for window, size in connection.execute(sums))[-_WINDOWS:]
+    return max((size for _, size in latest), default=0)
+
+
+def _state(deployment: Deployment, now: datetime) -> Iterator[Check]:
+    with opened(deployment.state) as state, state.begin() as connection:
+        for epochs in read_epochs(deployment.campaigns):
+            yield from _volume(connection, epochs)
+            yield from _clocks(connection, epochs, deployment, now)
+            yield from _drift(deployment, epochs)
+            differences = account_of(connection, deployment, epochs.campaign).differences
+            said = f"{len(differences)} do not agree: hushcount status" if differences else "agree"
+            yield Check(f"numbers of {epochs.campaign}", "bad" if differences else "good", said)
+
+
+def _volume(connection: Connection, epochs: Epochs) -> Iterator[Check]:
+    """Whether a window usually brings a batch."""
+    campaign = epochs.newest[1]
+    for stream in campaign.streams:
+        sums = select(SEGMENTS.c.window, func.sum(SEGMENTS.c.records)).where(
+            SEGMENTS.c.campaign == epochs.campaign, SEGMENTS.c.stream == stream
+        )
+        windows = sorted(
+            (window, int(number)) for window, number in connection.execute(sums.group_by(SEGMENTS.c.window))
+        )
+        latest = sorted(number for _, number in windows[-_WINDOWS:])
+        if not latest:
+            continue
+        median, floor = latest[len(latest) // 2], campaign.shuffle.minimum_batch
+        verdict: Verdict = "good" if median >= 2 * floor else "warning" if median >= floor else "bad"
+        cure = "" if verdict == "good" else ": results will wait for several windows; lengthen the window"
+        yield Check(
+            f"volume of {epochs.campaign} {stream}",
+            verdict,
+            f"{median:,} a window, the minimum batch is {floor:,}{cure}",
+        )
+
+
+def _clocks(connection: Connection, epochs: Epochs, deployment: Deployment, now: datetime) -> Iterator[Check]:
+    """Whether a collector lives in the future."""
+    rows = connection.execute(
+        select(MANIFESTS.c.collector, func.max(MANIFESTS.c.window))
+        .where(MANIFESTS.c.campaign == epochs.campaign)
+        .group_by(MANIFESTS.c.collector)
+    )
+    present = window_at(now, deployment.windows.length)
+    for collector, name in rows:
+        window = named_window(name, deployment.windows.length)
+        if window.start > present.start:
+            yield Check(f"clock of {collector}", "bad", f"it closed {name}, which has not ended here: set the clocks")
+        elif present.start - window.end > deployment.windows.length:
+            yield Check(f"manifests of {collector}", "warning", f"the last is of {name}: see whether it still runs")
+        else:
+            yield Check(f"clock of {collector}", "good", f"last closed {name}")
+
+
+def _drift(deployment: Deployment, epochs: Epochs) -> Iterator[Check]:
+    """Whether collectors store reports of campaign files that are not known here."""
+    known = {epoch_folder(campaign) for _, campaign in epochs.files.values()}
+    found = storage.list_tree(deployment.folder("segments", epochs.campaign), "*/*/*.manifest.json")
+    strange = sorted({path.split("/")[-3] for path, _ in found} - known)
+    said = f"{strange[0]} is none of its epochs: publish that campaign file here" if strange else "as published"
+    yield Check(f"campaign files of {epochs.campaign}", "bad" if strange else "good", said)

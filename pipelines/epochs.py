@@ -1,0 +1,66 @@
+"""The campaigns of a deployment: each one's epochs, with their campaign files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hushcount.campaign import Campaign
+from hushcount.collection import COLLECTION_FILE, FINGERPRINT_DIGITS, CollectionFile, read_collection
+from hushcount.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """One campaign's epochs.
+
+    Attributes:
+        campaign: id, also the name of its folder.
+        directory: its folder.
+        collection: which epoch is collected when.
+        files: path and campaign of each epoch, by its number and the first digits of its fingerprint.
+    """
+
+    campaign: str
+    directory: Path
+    collection: CollectionFile
+    files: dict[tuple[int, str], tuple[Path, Campaign]]
+
+    @property
+    def newest(self) -> tuple[Path, Campaign]:
+        """The campaign file of the last epoch, and its path."""
+        return self.files[max(self.files)]
+
+
+def read_epochs(directory: Path) -> Iterator[Epochs]:
+    """Yield every campaign of a directory of campaigns.
+
+    Raises:
+        UsageError: there is none, or one of them is invalid; the file is named.
+    """
+    folders = sorted(path.parent for path in directory.glob(f"*/{COLLECTION_FILE}")) if directory.is_dir() else []
+    if not folders:
+        raise UsageError(f"{directory} holds no campaign: hushcount epoch publish makes one")
+    for folder in folders:
+        yield read_campaign(folder)
+
+
+def read_campaign(folder: Path) -> Epochs:
+    """Read one campaign's folder.
+
+    Raises:
+        UsageError: a file is missing or invalid, or is not of this campaign or epoch.
+    """
+    path = folder / COLLECTION_FILE
+    collection = read_collection(path)
+    files = {}
+    for part in collection.epochs:
+        campaign = Campaign.read(folder / part.file)
+        if (campaign.id, campaign.epoch) != (folder.name, part.epoch):
+            raise UsageError(
+                f"{folder / part.file} is epoch {campaign.epoch} of {campaign.id}, {path} lists it as epoch "
+                f"{part.epoch} of {folder.name}"
+            )
+        files[part.epoch, campaign.fingerprint.hex()[:FINGERPRINT_DIGITS]] = (folder / part.file, campaign)
+    return Epochs(folder.name, folder, collection, files)

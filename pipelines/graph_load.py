@@ -1,0 +1,84 @@
+"""Open every pickle of a job graph in a process that has nothing but the package to be sent, as a worker would.
+
+Run by file name with `python -I -S`, a JSON object on standard input, one on standard output. It imports nothing of the
+project itself: what it finds is what the pickles bring.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import pickle
+import sys
+from typing import Any
+
+_BY_VALUE = ("_make_function", "_make_skeleton_class")
+
+
+class _Reader(pickle.Unpickler):
+    """An unpickler that remembers which functions and classes came with their code instead of by name."""
+
+    def __init__(self, stream: io.BytesIO) -> None:
+        super().__init__(stream)
+        self.made: list[Any] = []
+        self.names: list[tuple[str, str]] = []
+
+    def find_class(self, module: str, name: str) -> Any:
+        self.names.append((module, name))
+        found = super().find_class(module, name)
+        if name not in _BY_VALUE or "cloudpickle" not in module:
+            return found
+
+        def remembering(*arguments: Any, **options: Any) -> Any:
+            result = found(*arguments, **options)
+            self.made.append(result)
+            return result
+
+        return remembering
+
+
+def _look(content: bytes) -> dict[str, Any]:
+    """Return what a pickle carries, what it names, which of it came by value, and why it cannot be opened, if so."""
+    reader = _Reader(io.BytesIO(content))
+    try:
+        carried = reader.load()
+    except Exception as error:
+        # The exception's own text could quote what is being opened.
+        module, name = reader.names[-1] if reader.names else ("its", "beginning")
+        reason = f"no module {error.name}" if isinstance(error, ImportError) else type(error).__name__
+        return {"fails": f"{reason}, at {module}.{name}", "names": reader.names}
+    by_value = [
+        f"{one.__module__}.{one.__qualname__}"
+        for one in reader.made
+        if str(one.__module__).partition(".")[0] != "apache_beam"
+    ]
+    return {"carries": _name(carried), "by_value": by_value, "names": reader.names}
+
+
+def _name(carried: Any) -> str:
+    """Return the name of what a step runs: Beam wraps it in a tuple, and a function in a DoFn."""
+    first = carried[0] if isinstance(carried, tuple) and carried else carried
+    function = getattr(first, "_fn", None) or getattr(first, "_combinefn", None) or first
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
+def main() -> None:
+    """Read {"paths", "project", "pickles"}, write what each pickle does and which modules came from elsewhere."""
+    asked = json.load(sys.stdin)
+    sys.path.extend(asked["paths"])
+    looked = [_look(base64.b64decode(content)) for content in asked["pickles"]]
+    home = os.path.realpath(asked["paths"][0]) + os.sep
+    ours, strangers = set(), set()
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in asked["project"]:
+            ours.add(name)
+            if not os.path.abspath(str(getattr(module, "__file__", None))).startswith(home):
+                strangers.add(name)
+    json.dump({"looked": looked, "ours": sorted(ours), "strangers": sorted(strangers)}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

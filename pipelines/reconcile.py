@@ -1,0 +1,184 @@
+"""What became of every report, by number: each hop's counts, and every place where two of them do not agree."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from hushcount.campaign import Stream
+from hushcount.errors import HushcountError
+from pipelines import storage
+from pipelines.batches import Batch, made_batches
+from pipelines.block_io import find_files, total_records
+from pipelines.deployment import Deployment
+from pipelines.state import HOPS, MANIFESTS, SEGMENTS
+from pipelines.streams import SEALED
+
+SEGMENT_STATES = ("batched", "waiting", "too_late", "quarantined")
+HOP_ORDER = ("shuffle", "release", "discover", "analyze")
+_READERS: dict[str, Stream] = {"release": "discovery", "analyze": "reports"}
+
+
+@dataclass(frozen=True)
+class WindowCounts:
+    """What the collectors stored of one window's stream, and where it is now.
+
+    Attributes:
+        window: name.
+        stream: reports or discovery.
+        received: reports that were acknowledged.
+        states: their number by the state of their segment.
+    """
+
+    window: str
+    stream: str
+    received: int
+    states: dict[str, int]
+
+
+@dataclass(frozen=True)
+class HopCounts:
+    """What one job counted of one batch's stream; `rejected` by reason."""
+
+    batch: str
+    hop: str
+    stream: str
+    received: int
+    accepted: int
+    rejected: dict[str, int]
+
+
+@dataclass
+class Account:
+    """The reports of one campaign, by number.
+
+    Attributes:
+        campaign: id.
+        windows: what was collected.
+        hops: what the jobs counted.
+        refused: what collectors refused at the door, by window and reason.
+        differences: a sentence for each place where the numbers, or the files, do not agree; it names the file.
+    """
+
+    campaign: str
+    windows: list[WindowCounts] = field(default_factory=list)
+    hops: list[HopCounts] = field(default_factory=list)
+    refused: dict[str, dict[str, int]] = field(default_factory=dict)
+    differences: list[str] = field(default_factory=list)
+
+
+def account_of(connection: Connection, deployment: Deployment, campaign: str) -> Account:
+    """Return the account of a campaign: the numbers of the state, checked against each other and the store."""
+    account = Account(campaign)
+    _add_windows(connection, account)
+    _add_refused(connection, account)
+    _check_segments(connection, deployment, account)
+    rows = connection.execute(select(HOPS.c.batch, HOPS.c.hop, HOPS.c.counts).where(HOPS.c.campaign == campaign))
+    counted: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
+    for row in rows:
+        counted[row.batch][row.hop] = json.loads(row.counts)["streams"]
+    for batch in made_batches(connection, campaign):
+        hops = counted.pop(batch.name, {})
+        _add_hops(account, batch.name, hops)
+        if "shuffle" in hops:
+            _check_batch(connection, deployment, account, batch, hops)
+    # A party that has no state of segments knows the hops alone.
+    for name, hops in sorted(counted.items()):
+        _add_hops(account, name, hops)
+    return account
+
+
+def _add_windows(connection: Connection, account: Account) -> None:
+    sums = select(SEGMENTS.c.window, SEGMENTS.c.stream, SEGMENTS.c.state, func.sum(SEGMENTS.c.records)).where(
+        SEGMENTS.c.campaign == account.campaign
+    )
+    by_place: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    for window, stream, state, records in connection.execute(
+        sums.group_by(SEGMENTS.c.window, SEGMENTS.c.stream, SEGMENTS.c.state)
+    ):
+        by_place[window, stream][state] = int(records)
+    for (window, stream), states in sorted(by_place.items()):
+        account.windows.append(WindowCounts(window, stream, sum(states.values()), states))
+
+
+def _add_refused(connection: Connection, account: Account) -> None:
+    rows = connection.execute(
+        select(MANIFESTS.c.window, MANIFESTS.c.refused).where(MANIFESTS.c.campaign == account.campaign)
+    )
+    for window, refused in rows:
+        for reason, number in json.loads(refused).items():
+            sums = account.refused.setdefault(window, {})
+            sums[reason] = sums.get(reason, 0) + number
+
+
+def _add_hops(account: Account, batch: str, hops: dict[str, dict[str, Any]]) -> None:
+    for hop in (name for name in HOP_ORDER if name in hops):
+        for stream, counts in hops[hop].items():
+            made = HopCounts(batch, hop, stream, counts["received"], counts["accepted"], counts["rejected"])
+            account.hops.append(made)
+            if made.received != made.accepted + sum(made.rejected.values()):
+                account.differences.append(
+                    f"{batch} {hop}: {stream} received {made.received:,} is not accepted {made.accepted:,} and "
+                    f"rejected {sum(made.rejected.values()):,}"
+                )
+
+
+def _check_segments(connection: Connection, deployment: Deployment, account: Account) -> None:
+    """Check that every segment that is still needed lies in the store as it was written."""
+    root = deployment.folder("segments")
+    there = dict(storage.list_tree(storage.join(root, account.campaign), "*/*/*/*.blocks"))
+    shuffled = select(HOPS.c.batch).where(HOPS.c.campaign == account.campaign, HOPS.c.hop == "shuffle")
+    done = set(connection.execute(shuffled).scalars())
+    rows = connection.execute(
+        select(SEGMENTS.c.path, SEGMENTS.c.bytes, SEGMENTS.c.batch, SEGMENTS.c.state, SEGMENTS.c.reason)
+        .where(SEGMENTS.c.campaign == account.campaign)
+        .order_by(SEGMENTS.c.path)
+    )
+    for row in rows:
+        path = storage.join(root, *row.path.split("/"))
+        if row.state == "quarantined":
+            account.differences.append(f"{path} {row.reason}: it was put aside, the rest went on; restore it")
+        elif row.state == "waiting" or (row.state == "batched" and row.batch not in done):
+            if path not in there:
+                account.differences.append(f"{path} is missing: restore it")
+            elif there[path] != row.bytes:
+                account.differences.append(f"{path} has {there[path]} bytes, was written with {row.bytes}: restore it")
+
+
+def _check_batch(
+    connection: Connection,
+    deployment: Deployment,
+    account: Account,
+    batch: Batch,
+    hops: dict[str, dict[str, Any]],
+) -> None:
+    """Check that each hop received what the one before forwarded, and that the files between them hold as much."""
+    sums = select(SEGMENTS.c.stream, func.sum(SEGMENTS.c.records)).where(
+        SEGMENTS.c.campaign == account.campaign, SEGMENTS.c.batch == batch.name, SEGMENTS.c.state == "batched"
+    )
+    collected = {stream: int(records) for stream, records in connection.execute(sums.group_by(SEGMENTS.c.stream))}
+    for stream, counts in hops["shuffle"].items():
+        _expect(account, batch, f"{stream} shuffled", counts["received"], "collected", collected.get(stream, 0))
+        folder = deployment.folder("shuffled", account.campaign, batch.name, stream)
+        try:
+            held = total_records(find_files(folder, SEALED[stream]))  # type: ignore[index]  # the streams of a summary
+        except HushcountError as error:
+            account.differences.append(f"{batch.name} shuffle: {error}")
+            continue
+        if held != counts["accepted"]:
+            account.differences.append(
+                f"{folder} holds {held:,} reports, the shuffler forwarded {counts['accepted']:,}"
+            )
+    for hop, stream in _READERS.items():
+        if hop in hops:
+            forwarded = hops["shuffle"][stream]["accepted"]
+            _expect(account, batch, f"{stream} of {hop}", hops[hop][stream]["received"], "forwarded", forwarded)
+
+
+def _expect(account: Account, batch: Batch, what: str, number: int, other: str, expected: int) -> None:
+    if number != expected:
+        account.differences.append(f"{batch.name}: {what}: {number:,} received, {expected:,} {other}")

@@ -1,0 +1,230 @@
+"""hushcount run: close the windows that are due, and take every batch as far as the parties that run here can.
+
+Each step is done again without harm: what is in which batch stands in the state, outputs appear whole, and a hop whose
+output is complete is not run a second time. So a run may be killed anywhere, and started twice.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from rich.console import Console
+from sqlalchemy import Connection, select
+from sqlalchemy import Engine as Database
+
+from hushcount.collection import FINGERPRINT_DIGITS
+from hushcount.errors import FormatError, HushcountError, NotYet, RetiredKey
+from hushcount.manifests import SUFFIX, read_manifest
+from pipelines import batches, storage
+from pipelines.batches import Batch
+from pipelines.deployment import Deployment
+from pipelines.epochs import Epochs, read_epochs
+from pipelines.hops import batch_path, hops_of
+from pipelines.staging import SUMMARY
+from pipelines.state import HOPS, alone, opened
+from pipelines.summary import Summary
+from pipelines.telemetry import Telemetry, telemetry
+
+Say = Callable[[str], None]
+_KEPT = ("hop", "received", "accepted", "rejected", "streams")
+
+
+@dataclass
+class Done:
+    """What a run did.
+
+    Attributes:
+        closed: windows, as CAMPAIGN/WINDOW.
+        waiting: batches that were too small, as CAMPAIGN/BATCH: their segments wait for a later window.
+        hops: jobs, as CAMPAIGN/BATCH HOP.
+        published: epochs, as CAMPAIGN/EPOCH.
+        problems: sentences; with any of them the run has failed, though all else was done.
+    """
+
+    closed: list[str]
+    waiting: list[str]
+    hops: list[str]
+    published: list[str]
+    problems: list[str]
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What the steps of a run share."""
+
+    deployment: Deployment
+    state: Database
+    now: datetime
+    done: Done
+    console: Console | None
+    say: Say
+    metrics: Telemetry
+
+
+def run(
+    deployment: Deployment,
+    *,
+    now: datetime | None = None,
+    wait: bool = False,
+    console: Console | None = None,
+    say: Say | None = None,
+) -> Done:
+    """Do all that is due.
+
+    Args:
+        deployment: what to work on.
+        now: the present; the clock's by default.
+        wait: whether to wait for another run on the same state to end.
+        console: for progress bars.
+        say: told each step as it begins.
+
+    Raises:
+        HushcountError: another run is at work, or the state cannot be used.
+        UsageError: the deployment or its campaigns are invalid.
+    """
+    moment = now or datetime.now(timezone.utc)
+    done = Done([], [], [], [], [])
+    with opened(deployment.state) as state, alone(state, deployment.state, wait), telemetry() as metrics:
+        work = _Work(deployment, state, moment, done, console, say or _silent, metrics)
+        for epochs in read_epochs(deployment.campaigns):
+            before = len(done.problems)
+            if "shuffler" in deployment.file.parties:
+                _register(work, epochs)
+                _close_due(work, epochs)
+            for batch in _batches(work, epochs):
+                try:
+                    _advance(work, epochs, batch)
+                except HushcountError as error:
+                    done.problems.append(f"{batch.campaign}/{batch.name}: {error}")
+            _follow(work, epochs)
+            metrics.add_problems(epochs.campaign, len(done.problems) - before)
+    return done
+
+
+def _silent(_line: str) -> None:
+    """Say nothing."""
+
+
+def _follow(work: _Work, epochs: Epochs) -> None:
+    """Publish the campaign's next epoch if it is to be planned anew and anything changed."""
+    part = work.deployment.file.next_epoch.get(epochs.campaign)
+    if part is None:
+        return
+    # It plans mechanisms and reads keys, which a party that only runs jobs may not have.
+    from pipelines.next_epoch import follow
+
+    try:
+        with work.state.begin() as connection:
+            published = follow(connection, work.deployment, epochs, part, work.now)
+    except HushcountError as error:
+        work.done.problems.append(f"{epochs.campaign}: no next epoch: {error}")
+        return
+    if published is not None:
+        work.done.published.append(f"{epochs.campaign}/{published.epoch}")
+
+
+def _register(work: _Work, epochs: Epochs) -> None:
+    """Enter the manifests that came since the last run; a damaged one is reported, and tried again by the next run."""
+    root = work.deployment.folder("segments")
+    found = storage.list_tree(storage.join(root, epochs.campaign), f"*/*/*{SUFFIX}")
+    with work.state.begin() as connection:
+        known = batches.known_manifests(connection, epochs.campaign)
+    for path, _ in found:
+        relative = path[len(root.rstrip("/")) + 1 :]
+        if relative in known:
+            continue
+        try:
+            with storage.open_read(path) as stream:
+                manifest = read_manifest(stream.read(), path)
+            # CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/COLLECTOR.manifest.json
+            folder = f"{manifest.epoch:06d}-{manifest.fingerprint[:FINGERPRINT_DIGITS]}"
+            where = f"{manifest.campaign}/{folder}/{manifest.window}"
+            if relative != f"{where}/{manifest.collector}{SUFFIX}":
+                raise FormatError(
+                    f"{path} is the manifest of {where} by {manifest.collector}: it lies in the wrong place"
+                )
+        except HushcountError as error:
+            work.done.problems.append(str(error))
+            continue
+        with work.state.begin() as connection:
+            batches.register(connection, relative, manifest)
+
+
+def _close_due(work: _Work, epochs: Epochs) -> None:
+    windows = work.deployment.windows
+    files = {(epoch, digits): campaign for (epoch, digits), (_, campaign) in epochs.files.items()}
+    with work.state.begin() as connection:
+        due = batches.due_windows(
+            connection, epochs.campaign, windows.length, windows.patience, work.deployment.file.collectors, work.now
+        )
+    for window in due:
+        work.say(f"{epochs.campaign}: closing {window.name}")
+        with work.state.begin() as connection:
+            batches.close(connection, epochs.campaign, window, files, windows.grace, work.now)
+        work.done.closed.append(f"{epochs.campaign}/{window.name}")
+
+
+def _batches(work: _Work, epochs: Epochs) -> list[Batch]:
+    """Return the batches of a campaign: the shuffler's from its state, else those that the shuffler handed on."""
+    if "shuffler" in work.deployment.file.parties:
+        with work.state.begin() as connection:
+            return batches.made_batches(connection, epochs.campaign)
+    shuffled = storage.list_tree(work.deployment.folder("shuffled", epochs.campaign), f"*/{SUMMARY}")
+    found = []
+    for name in (path.split("/")[-2] for path, _ in shuffled):
+        window, epoch, fingerprint = name.split("-")
+        found.append(Batch(epochs.campaign, name, int(epoch), fingerprint, window))
+    return found
+
+
+def _advance(work: _Work, epochs: Epochs, batch: Batch) -> None:
+    """Run the hops of a batch that have not run yet, one after another, as far as its input is there."""
+    if (batch.epoch, batch.fingerprint) not in epochs.files:
+        raise HushcountError(f"its campaign file is not among those of {work.deployment.campaigns / epochs.campaign}")
+    path, campaign = epochs.files[batch.epoch, batch.fingerprint]
+    with work.state.begin() as connection:
+        finished = set(
+            connection.execute(
+                select(HOPS.c.hop).where(HOPS.c.campaign == batch.campaign, HOPS.c.batch == batch.name)
+            ).scalars()
+        )
+    for hop, job in hops_of(work.state, work.deployment, campaign, path, batch, work.console):
+        if hop in finished:
+            continue
+        work.say(f"{batch.campaign}/{batch.name}: {hop}")
+        began = time.monotonic()
+        try:
+            summary = job()
+        except NotYet:
+            with work.state.begin() as connection:
+                batches.dissolve(connection, batch)
+            storage.remove(batch_path(work.deployment, batch))
+            work.done.waiting.append(f"{batch.campaign}/{batch.name}")
+            return
+        except RetiredKey as retired:
+            # Counted to the last report, and not tried again.
+            work.done.problems.append(f"{batch.campaign}/{batch.name}: {retired}")
+            summary = retired.summary
+        if summary is None:
+            return
+        with work.state.begin() as connection:
+            _record(connection, batch, hop, summary)
+        work.metrics.hop(batch.campaign, summary, time.monotonic() - began)
+        work.done.hops.append(f"{batch.campaign}/{batch.name} {hop}")
+
+
+def _record(connection: Connection, batch: Batch, hop: str, summary: Summary) -> None:
+    counts = json.dumps({name: summary[name] for name in _KEPT}, sort_keys=True)
+    connection.execute(
+        HOPS.insert().values(
+            campaign=batch.campaign,
+            batch=batch.name,
+            hop=hop,
+            counts=counts,
+            finished_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        )
+    )

@@ -1,0 +1,115 @@
+"""Which items a campaign follows from epoch to epoch: those given, and those discovered, with when each was seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from hushcount.errors import FormatError
+from hushcount.files import write_over
+from hushcount.parts import Part, explain
+from pipelines import storage
+from pipelines.results import read_csv_rows
+from pipelines.staging import SUMMARY
+
+ITEMS_FILE = "items.json"
+_FILE_MODE = 0o644
+
+
+class TrackedItem(Part):
+    """One item. Windows are named by their start; `last_seen` is the last one in which it was found or detected."""
+
+    item: str = Field(min_length=1)
+    source: Literal["given", "discovered"]
+    first_seen: str | None = None
+    last_seen: str | None = None
+
+
+class TrackedItems(Part):
+    """The items of a campaign, and the batches that they were brought up to date with."""
+
+    format: Literal[1] = 1
+    items: tuple[TrackedItem, ...]
+    batches: tuple[str, ...] = ()
+    target_share: float | None = Field(default=None, description="share that the last published epoch was planned for")
+
+    def kept(self, windows: tuple[str, ...], unseen: int) -> tuple[str, ...]:
+        """Return the items to collect next: those given, and those discovered that were seen in the last windows.
+
+        Args:
+            windows: all windows so far, ascending.
+            unseen: after so many windows in which it was neither found nor detected a discovered item ages out.
+        """
+        oldest = windows[-unseen] if len(windows) >= unseen else ""
+        return tuple(
+            tracked.item for tracked in self.items if tracked.source == "given" or (tracked.last_seen or "") >= oldest
+        )
+
+
+def read_tracked(path: Path, given: tuple[str, ...]) -> TrackedItems:
+    """Read the items of a campaign; where there is no file yet, those of its first dictionary.
+
+    Raises:
+        FormatError: the file is damaged.
+    """
+    if not path.exists():
+        return TrackedItems(items=tuple(TrackedItem(item=item, source="given") for item in given))
+    try:
+        return TrackedItems.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise FormatError(f"{path} is invalid: {explain(error)}") from None
+
+
+def write_tracked(path: Path, tracked: TrackedItems) -> None:
+    """Write the items of a campaign, in one step."""
+    write_over(path, tracked.model_dump_json(indent=1) + "\n", _FILE_MODE)
+
+
+def updated(tracked: TrackedItems, batch: str, found: list[str], detected: list[str]) -> TrackedItems:
+    """Return the items after one batch; a batch that they are up to date with changes nothing.
+
+    Args:
+        tracked: the items so far.
+        batch: its name, which begins with its window's.
+        found: what discovery revealed.
+        detected: items of the dictionary whose estimate says that somebody holds them.
+    """
+    if batch in tracked.batches:
+        return tracked
+    window = batch.partition("-")[0]
+    items = {one.item: one for one in tracked.items}
+    for item in (*detected, *found):
+        if item in items:
+            seen = {
+                "first_seen": _first(items[item].first_seen, window),
+                "last_seen": _last(items[item].last_seen, window),
+            }
+            items[item] = items[item].model_copy(update=seen)
+        elif item in found:
+            items[item] = TrackedItem(item=item, source="discovered", first_seen=window, last_seen=window)
+    return tracked.model_copy(update={"items": tuple(items.values()), "batches": (*tracked.batches, batch)})
+
+
+def _first(earlier: str | None, window: str) -> str:
+    return window if earlier is None else min(earlier, window)
+
+
+def _last(earlier: str | None, window: str) -> str:
+    return window if earlier is None else max(earlier, window)
+
+
+def found_items(directory: str) -> list[str]:
+    """Return what hushcount discover revealed into a directory; nothing where there is no result."""
+    return [row["item"] for row in _rows(directory, "found.csv")]
+
+
+def estimated_items(directory: str) -> list[tuple[str, float, bool]]:
+    """Return item, count and whether it was detected, of a result of hushcount analyze; nothing where there is none."""
+    return [(row["item"], float(row["count"]), row["detected"] == "true") for row in _rows(directory, "estimates.csv")]
+
+
+def _rows(directory: str, name: str) -> list[dict[str, str]]:
+    path = storage.join(directory, name)
+    return read_csv_rows(path) if storage.exists(storage.join(directory, SUMMARY)) and storage.exists(path) else []

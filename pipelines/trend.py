@@ -1,0 +1,142 @@
+"""hushcount trend: the counts of items over the windows of a campaign, each with its error.
+
+Every window's tally was kept, so that an item that was discovered later is asked of the earlier windows too where the
+domain is open (backfill). A closed domain counted what was not listed as "other": there an item begins with its epoch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from hushcount.campaign import Campaign
+from hushcount.domain import known_items
+from hushcount.errors import HushcountError, UsageError
+from hushcount.estimates import Levels
+from pipelines import results, storage
+from pipelines.deployment import Deployment
+from pipelines.epochs import Epochs
+from pipelines.staging import SUMMARY
+from pipelines.tracked_items import ITEMS_FILE, read_tracked
+
+_ENDINGS = {".csv": results.csv_bytes, ".parquet": results.parquet_bytes}
+SCHEMA = pa.schema(
+    [
+        ("window", pa.string()),
+        ("epoch", pa.int64()),
+        ("item", pa.string()),
+        ("reports", pa.int64()),
+        ("count", pa.float64()),
+        ("standard_error", pa.float64()),
+        ("low", pa.float64()),
+        ("high", pa.float64()),
+        ("detected", pa.bool_()),
+        ("backfilled", pa.bool_()),
+    ]
+)
+"""Counts and errors in users; `backfilled`: before the item was first seen."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One result of a campaign: its window, campaign file and directory."""
+
+    window: str
+    campaign: Campaign
+    directory: str
+
+
+def trend(
+    deployment: Deployment, epochs: Epochs, items: list[str], last: int, levels: Levels | None = None
+) -> pa.Table:
+    """Return one row for each window and item, the oldest window first.
+
+    Args:
+        deployment: whose results.
+        epochs: the campaign.
+        items: which; empty: all that the campaign follows.
+        last: so many windows.
+        levels: confidence of the intervals, each for its row alone.
+
+    Raises:
+        UsageError: there is no result yet, or an item stands in none of them.
+    """
+    places = _places(deployment, epochs)
+    if not places:
+        raise UsageError(f"campaign {epochs.campaign} has no results yet: hushcount run makes them")
+    windows = sorted({place.window for place in places})[-last:]
+    dictionary = epochs.newest[1].read_dictionary()
+    tracked = read_tracked(epochs.directory / ITEMS_FILE, () if dictionary is None else dictionary.items)
+    first_seen = {one.item: one.first_seen for one in tracked.items if one.source == "discovered"}
+    wanted = items or [one.item for one in tracked.items]
+    rows = [
+        row
+        for place in places
+        if place.window in windows
+        for row in _rows(place, wanted, first_seen, levels or Levels())
+    ]
+    missing = set(items) - {row["item"] for row in rows}
+    if missing:
+        raise UsageError(f"item {min(missing)!r} was counted in none of these windows")
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def _places(deployment: Deployment, epochs: Epochs) -> list[Place]:
+    root = deployment.folder("results", epochs.campaign)
+    found = []
+    for path, _ in storage.list_tree(root, f"*/{SUMMARY}"):
+        window, epoch, fingerprint = path.split("/")[-2].split("-")
+        if (int(epoch), fingerprint) in epochs.files:
+            _, campaign = epochs.files[int(epoch), fingerprint]
+            found.append(Place(window, campaign, path.rpartition("/")[0]))
+    return found
+
+
+def _rows(
+    place: Place, wanted: list[str], first_seen: dict[str, str | None], levels: Levels
+) -> list[dict[str, object]]:
+    mechanism = place.campaign.require_frequency()
+    dictionary = place.campaign.read_dictionary()
+    names = wanted if dictionary is None else [item for item in wanted if item in dictionary]
+    if not names:
+        return []
+    tally = results.read_tally(storage.join(place.directory, "tally.npz"), place.campaign)
+    known = results.Wanted(tuple(names), known_items(mechanism, dictionary, names))
+    if dictionary is None and mechanism.encoder.by_item:
+        # Without a sketch, what was not asked for then cannot be asked for now.
+        counted = np.isin(known.items, tally.items)
+        names = [name for name, there in zip(names, counted, strict=True) if there]
+        if not names:
+            return []
+        known = results.Wanted(tuple(names), known.items[counted])
+    table = results.estimate_table(known.names, mechanism.estimate(tally, known.items), levels)
+    return [
+        {
+            **{name: row[name] for name in ("item", "count", "standard_error", "low", "high", "detected")},
+            "window": place.window,
+            "epoch": place.campaign.epoch,
+            "reports": tally.reports,
+            "backfilled": place.window < (first_seen.get(row["item"]) or ""),
+        }
+        for row in table.to_pylist()
+    ]
+
+
+def write_trend(path: str, table: pa.Table) -> None:
+    """Write a trend as a new .csv or .parquet file.
+
+    Raises:
+        UsageError: another ending, or the file is there.
+        HushcountError: it cannot be written.
+    """
+    ending = next((ending for ending in _ENDINGS if path.endswith(ending)), None)
+    if ending is None:
+        raise UsageError(f"out is {path}, must end in {' or '.join(_ENDINGS)}")
+    if storage.exists(path):
+        raise UsageError(f"output {path} already exists: give another")
+    try:
+        storage.write_whole(path, [_ENDINGS[ending](table)])
+    except OSError as error:
+        raise HushcountError(f"cannot write {path}: {storage.cause(error)}") from None

@@ -1,0 +1,86 @@
+"""Dead letters stay sealed, are listed by reason, and can be read again with what was wrong put right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hushcount.campaign import Campaign
+from tests.support.jobs import Chain, done, new_campaign, new_keys, refused, summary, values_of, write_lines
+
+TRUTH = {"alpha": 300, "beta": 200}
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """Reports of two epochs in one shuffled directory, as analyze refuses those of the other epoch."""
+    keys = new_keys(tmp_path / "keys")
+    words = write_lines(tmp_path / "words.txt", ["alpha", "beta"])
+    campaigns = []
+    for epoch in (1, 2):
+        (tmp_path / str(epoch)).mkdir()
+        path = new_campaign(tmp_path / str(epoch) / "words.json", keys, "--epoch", epoch, dictionary=words)
+        values = write_lines(tmp_path / f"{epoch}.txt", values_of(TRUTH))
+        encoded, shuffled = tmp_path / f"encoded{epoch}", tmp_path / f"shuffled{epoch}"
+        done("encode", "--campaign", path, "--values", values, "--out", encoded)
+        done("shuffle", "--campaign", path, "--input", encoded, "--out", shuffled)
+        campaigns.append(path)
+    shuffled = tmp_path / "shuffled1"
+    for part in (tmp_path / "shuffled2" / "reports").glob("*.blocks"):
+        part.rename(shuffled / "reports" / f"other-{part.name}")
+    results = tmp_path / "results"
+    done("analyze", "--campaign", campaigns[0], "--input", shuffled, "--keys", keys, "--out", results)
+    return results, campaigns[1], keys
+
+
+def test_they_are_listed_by_reason_without_what_is_in_them(mixed: tuple[Path, Path, Path]) -> None:
+    results, other, _ = mixed
+    (letter,) = done("dead-letters", "list", "--input", results, "--json").json
+    assert (letter["hop"], letter["stream"], letter["reason"], letter["records"]) == (
+        "analyze", "reports", "wrong_campaign", 500,
+    )  # fmt: skip
+    assert letter["record_bytes"] == Campaign.read(other).sealed_bytes("reports")
+    assert "replay them with the campaign file" in done("dead-letters", "list", "--input", results).out
+    assert done("dead-letters", "list", "--input", results, "--reason", "malformed", "--json").json == []
+
+
+def test_replayed_with_the_right_campaign_file_they_are_counted(mixed: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    results, other, keys = mixed
+    again = tmp_path / "again"
+    done(
+        "dead-letters", "replay", "--input", results, "--campaign", other, "--reason", "wrong_campaign", "--out", again
+    )  # fmt: skip
+    assert summary(again)["replayed"] == "wrong_campaign"
+    chain = Chain(other, keys)
+    done("analyze", "--campaign", other, "--input", again, "--keys", chain.keys, "--out", tmp_path / "second")
+    second = summary(tmp_path / "second")
+    assert (second["received"], second["accepted"]) == (500, 500)
+
+
+def test_what_cannot_be_cured_is_refused(mixed: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    results, other, _ = mixed
+    replay = ["dead-letters", "replay", "--input", results, "--out", tmp_path / "again"]
+    refused(*replay, "--campaign", other, "--reason", "malformed", says=["reason is 'malformed'"])
+    refused(*replay, "--campaign", other, "--reason", "not_opened", says=["holds no reports refused as not_opened"])
+    refused(
+        *replay,
+        "--campaign",
+        other,
+        "--reason",
+        "wrong_campaign",
+        "--stream",
+        "discovery",
+        says=["stream is discovery"],
+    )
+    data = json.loads(other.read_text())
+    data["shuffle"]["minimum_batch"] = 501
+    high = other.with_name("high.json")
+    high.write_text(json.dumps(data))
+    refused(*replay, "--campaign", high, "--reason", "wrong_campaign", status=1, says=["500", "minimum batch, 501"])
+    shuffled = results.with_name("shuffled1")
+    refused(
+        "dead-letters", "replay", "--input", shuffled, "--out", tmp_path / "again", "--campaign", other,
+        "--reason", "wrong_campaign", says=["holds no reports"],
+    )  # fmt: skip

@@ -1,0 +1,113 @@
+"""hushcount doctor: each thing that can be wrong with a deployment is seen, and said with its cure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from pipelines.doctor import Check, examine
+from tests.jobs.test_run import Site, at, values
+from tests.support.collecting import collect
+from tests.support.jobs import cli, done
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    site = Site(tmp_path)
+    collect(site.store, site.campaign, values(200), day=0)
+    site.run(1.1)
+    return site
+
+
+def bad(site: Site, day: float = 1.2) -> dict[str, Check]:
+    return {check.name: check for check in examine(site.deployment, at(day)) if check.verdict != "good"}
+
+
+def test_nothing_is_wrong_with_a_good_deployment(site: Site) -> None:
+    assert bad(site) == {}
+    assert {check.name.split(" ")[0] for check in examine(site.deployment, at(1.2))} >= {
+        "epoch", "private", "write", "disk", "volume", "clock", "campaign", "numbers",
+    }  # fmt: skip
+    assert "numbers of words" in done("doctor", "--config", site.config).out
+
+
+def lose_key(site: Site) -> None:
+    next(site.keys.glob("analyzer-*.key")).unlink()
+
+
+def open_key_to_others(site: Site) -> None:
+    next(site.keys.glob("analyzer-*.key")).chmod(0o644)
+
+
+def lose_dictionary(site: Site) -> None:
+    site.words.unlink()
+
+
+def lose_segments(site: Site) -> None:
+    collect(site.store, site.campaign, values(200), day=1)
+    for path in site.store.glob("segments/words/*/*/reports/*.blocks"):
+        path.unlink()
+    site.run(2.1)
+
+
+def block_results(site: Site) -> None:
+    (site.store / "results" / "words").rename(site.store / "aside")
+    (site.store / "results").rmdir()
+    (site.store / "results").write_text("a file")
+
+
+def collect_unknown(site: Site) -> None:
+    folder = next(site.store.glob("segments/words/*"))
+    folder.rename(folder.with_name("000009-0123456789abcdef"))
+
+
+def live_in_the_future(site: Site) -> None:
+    collect(site.store, site.campaign, values(200), day=5, collector="hasty")
+    site.run(1.15)
+
+
+def collect_little(site: Site) -> None:
+    collect(site.store, site.campaign, values(20), day=1)
+    collect(site.store, site.campaign, values(20), day=2)
+    site.run(3.1)
+
+
+@pytest.mark.parametrize(
+    ("break_it", "name", "says", "day"),
+    [
+        (lose_key, "private analyzer key of epoch 1 of words", "analyzer-", 1.2),
+        (open_key_to_others, "private analyzer key of epoch 1 of words", "chmod 600", 1.2),
+        (lose_dictionary, "dictionary of epoch 1 of words", "is missing", 1.2),
+        (lose_segments, "numbers of words", "hushcount status", 2.2),
+        (block_results, "write to results", "let this user write there", 1.2),
+        (collect_unknown, "campaign files of words", "000009-0123456789abcdef", 1.2),
+        (live_in_the_future, "clock of hasty", "set the clocks", 1.2),
+        (collect_little, "volume of words reports", "lengthen the window", 3.2),
+    ],
+)
+def test_what_is_wrong_is_seen_and_said(
+    site: Site, break_it: Callable[[Site], None], name: str, says: str, day: float
+) -> None:
+    break_it(site)
+    found = bad(site, day)
+    assert name in found, found
+    assert says in found[name].says
+
+
+def test_a_key_that_ends_soon_and_a_collector_that_fell_silent_are_warned_of(site: Site) -> None:
+    found = bad(site, 360.0)
+    assert found["analyzer key of epoch 1 of words"].verdict == "warning"
+    assert "hushcount keys rotate" in found["analyzer key of epoch 1 of words"].says
+    assert found["manifests of one"].verdict == "warning"
+    assert bad(site, 366.0 + timedelta(days=1).days)["analyzer key of epoch 1 of words"].verdict == "bad"
+
+
+def test_the_command_fails_if_anything_is_bad(site: Site) -> None:
+    lose_key(site)
+    run = cli("doctor", "--config", site.config)
+    assert run.status == 1
+    assert "checks are bad" in run.err
+    assert any(check["verdict"] == "bad" for check in cli("doctor", "--config", site.config, "--json").json)

@@ -1,0 +1,366 @@
+"""hushcount run: windows are closed in order, every segment counts once, and a run may be killed anywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from hushcount.campaign import Campaign
+from hushcount.envelopes import client_token
+from hushcount.errors import HushcountError
+from pipelines import analyze as analyze_module
+from pipelines import hops as hops_module
+from pipelines import run as run_module
+from pipelines import shuffle as shuffle_module
+from pipelines.batch_file import digest_of
+from pipelines.deployment import Deployment
+from pipelines.run import Done, run
+from pipelines.state import alone, opened
+from tests.support.collecting import DAY, START, collect, window_name
+from tests.support.jobs import cli, done, new_campaign, new_keys, refused, summary, write_lines
+from tests.support.postgres import postgresql
+
+FLOOR = 50
+
+
+class Site:
+    """One operator's files, and the clock."""
+
+    def __init__(self, root: Path, *, discovery: bool = False, settings: str = "", tail: str = "") -> None:
+        self.root = root
+        self.keys = new_keys(root / "keys")
+        self.words = write_lines(root / "words.txt", ["alpha", "beta", "gamma"])
+        self.discovery = discovery
+        self.config = root / "deployment.toml"
+        self.config.write_text(
+            f'store = "store"\nledger = "ledger.db"\n{settings}\n'
+            f'[windows]\nlength = "1d"\ngrace = "2d"\npatience = "1h"\n{tail}'
+        )
+        self.store = root / "store"
+        self.store.mkdir()
+        self.epochs: list[dict[str, object]] = []
+        self.campaign = self.publish(1)
+
+    def publish(self, epoch: int) -> Path:
+        folder = self.root / "campaigns" / "words"
+        folder.mkdir(parents=True, exist_ok=True)
+        # The id of a campaign follows from the file's name.
+        path = new_campaign(
+            folder / "words.json", self.keys, "--epoch", epoch, dictionary=self.words, min_batch=FLOOR,
+            discovery=1.0 if self.discovery else None,
+        )  # fmt: skip
+        path = path.rename(folder / f"epoch-{epoch:06d}.json")
+        begins = (START + (epoch - 1) * DAY).isoformat()
+        if self.epochs:
+            self.epochs[-1]["ends"] = begins
+        self.epochs.append({"epoch": epoch, "file": path.name, "begins": begins, "ends": None, "grace_ends": None})
+        (folder / "collection.json").write_text(json.dumps({"epochs": self.epochs}))
+        return path
+
+    @property
+    def deployment(self) -> Deployment:
+        return Deployment.read(self.config)
+
+    def run(self, day: float) -> Done:
+        return run(self.deployment, now=at(day))
+
+    def batch(self, day: int, epoch: int = 1) -> str:
+        folder = self.root / "campaigns" / "words" / f"epoch-{epoch:06d}.json"
+        return f"{window_name(day)}-{epoch:06d}-{Campaign.read(folder).fingerprint.hex()[:16]}"
+
+    def result(self, day: int, epoch: int = 1) -> dict[str, object]:
+        return summary(self.store / "results" / "words" / self.batch(day, epoch))
+
+
+def at(day: float) -> datetime:
+    return START + day * DAY
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def values(number: int) -> list[str]:
+    return [["alpha", "beta", "nobody"][index % 3] for index in range(number)]
+
+
+def test_a_window_is_closed_once_it_ended_and_its_results_are_those_of_the_jobs(site: Site) -> None:
+    collect(site.store, site.campaign, values(200), day=0)
+    assert site.run(0.9) == Done([], [], [], [], [])
+    finished = site.run(1.1)
+    assert finished.closed == [f"words/{window_name(0)}"]
+    assert finished.hops == [f"words/{site.batch(0)} shuffle", f"words/{site.batch(0)} analyze"]
+    assert not finished.problems
+    result = site.result(0)
+    assert (result["received"], result["accepted"]) == (200, 200)
+    assert [hop["hop"] for hop in result["upstream"]] == ["collect", "shuffle"]
+    assert site.run(1.2) == Done([], [], [], [], [])
+    assert "all numbers agree" in done("status", "--config", site.config).out
+
+
+def test_manifests_are_waited_for_until_patience_ends_or_every_collector_closed(tmp_path: Path) -> None:
+    site = Site(tmp_path, settings='collectors = ["one", "two"]')
+    collect(site.store, site.campaign, values(100), day=0)
+    assert not site.run(1.01).closed
+    collect(site.store, site.campaign, values(60), day=0, collector="two")
+    assert site.run(1.01).closed
+    assert site.result(0)["received"] == 160
+    collect(site.store, site.campaign, values(70), day=1)
+    assert not site.run(2.04).closed
+    assert site.run(2.05).closed
+
+
+def test_what_comes_late_joins_the_next_window_and_too_late_is_counted(site: Site) -> None:
+    collect(site.store, site.campaign, values(100), day=0)
+    site.run(1.1)
+    collect(site.store, site.campaign, values(30), day=0, collector="two")
+    collect(site.store, site.campaign, values(100), day=1)
+    site.run(2.1)
+    assert site.result(1)["received"] == 130
+    collect(site.store, site.campaign, values(40), day=0, collector="three")
+    collect(site.store, site.campaign, values(100), day=3)
+    site.run(4.1)
+    assert site.result(3)["received"] == 100
+    account = done("status", "--config", site.config, "--json").json[0]
+    first = next(counts for counts in account["windows"] if counts["window"] == window_name(0))
+    assert first["states"] == {"batched": 130, "too_late": 40}
+    assert account["differences"] == []
+
+
+def test_too_few_reports_wait_for_the_next_window(site: Site) -> None:
+    collect(site.store, site.campaign, values(FLOOR - 1), day=0)
+    assert site.run(1.1).hops == []
+    collect(site.store, site.campaign, values(1), day=1)
+    assert site.run(2.1).hops
+    assert site.result(1)["received"] == FLOOR
+
+
+def test_a_batch_that_copies_made_look_large_enough_is_dissolved_and_waits(site: Site) -> None:
+    made = collect(
+        site.store, site.campaign, ["c1\talpha"] * 2 + [f"d{n}\tbeta" for n in range(FLOOR - 2)], 0, clients=True
+    )
+    assert len(made) == 1
+    finished = site.run(1.1)
+    assert (finished.hops, finished.waiting) == ([], [f"words/{site.batch(0)}"])
+    assert not (site.store / "batches" / "words" / f"{site.batch(0)}.batch.json").exists()
+    collect(site.store, site.campaign, values(10), day=1)
+    assert site.run(2.1).hops
+    assert site.result(1)["received"] == FLOOR + 10 - 1
+
+
+def test_a_copy_in_a_later_window_is_not_counted_again_within_the_grace_period(site: Site) -> None:
+    """A client that had no answer sends its report again, and midnight was in between."""
+    (first,) = collect(site.store, site.campaign, values(200), day=0)
+    site.run(1.1)
+    for day, received in ((1, 300), (2, 500), (5, 500)):
+        (segment,) = collect(site.store, site.campaign, values(100 if day == 1 else 300), day=day)
+        copied = segment.with_name("copies-000000.blocks")
+        copied.write_bytes(first.read_bytes())
+        manifest = segment.parent.parent / "one.manifest.json"
+        described = json.loads(manifest.read_text())
+        size, digest = digest_of(str(copied))
+        part = {"name": copied.name, "records": 200, "bytes": size, "digest": digest}
+        described["segments"]["reports"].append(part)
+        manifest.write_text(json.dumps(described))
+        site.run(day + 1.1)
+        shuffled = summary(site.store / "shuffled" / "words" / site.batch(day))
+        assert shuffled["received"] == received
+        assert shuffled["rejected"] == ({"duplicate": 200} if day < 5 else {})
+    assert "all numbers agree" in done("status", "--config", site.config).out
+
+
+def test_each_epoch_is_a_batch_of_its_own(site: Site) -> None:
+    collect(site.store, site.campaign, values(100), day=0)
+    second = site.publish(2)
+    collect(site.store, second, values(120), day=1)
+    collect(site.store, site.campaign, values(60), day=1)
+    finished = site.run(2.1)
+    assert len(finished.hops) == 6
+    assert [site.result(day, epoch)["received"] for day, epoch in ((0, 1), (1, 1), (1, 2))] == [100, 60, 120]
+
+
+def test_a_damaged_segment_is_put_aside_and_the_rest_goes_on(site: Site) -> None:
+    collect(site.store, site.campaign, values(100), day=0)
+    (bad,) = collect(site.store, site.campaign, values(60), day=0, collector="two")
+    data = bytearray(bad.read_bytes())
+    data[500] ^= 1
+    bad.write_bytes(data)
+    assert site.run(1.1).hops
+    assert site.result(0)["received"] == 100
+    run_of_status = refused("status", "--config", site.config, status=1, says=["1 difference"])
+    assert str(bad) in run_of_status.out
+    assert "fails its digest" in run_of_status.out
+
+
+def test_a_segment_that_cannot_be_read_stops_its_batch_and_is_not_put_aside(site: Site) -> None:
+    (lost,) = collect(site.store, site.campaign, values(100), day=0)
+    aside = lost.rename(lost.with_suffix(".aside"))
+    finished = site.run(1.1)
+    assert not finished.hops
+    assert lost.name in finished.problems[0]
+    aside.rename(lost)
+    assert site.run(1.1).hops
+    assert site.result(0)["received"] == 100
+
+
+def test_discovery_is_run_too_and_everything_is_charged_once(tmp_path: Path) -> None:
+    site = Site(tmp_path, discovery=True)
+    collect(site.store, site.campaign, values(300), day=0)
+    hops = [name.rpartition(" ")[2] for name in site.run(1.1).hops]
+    assert hops == ["shuffle", "release", "discover", "analyze"]
+    charges = done("ledger", "show", "--ledger", site.root / "ledger.db", "--json").json
+    site.run(1.1)
+    assert done("ledger", "show", "--ledger", site.root / "ledger.db", "--json").json == charges
+    assert "all numbers agree" in done("status", "--config", site.config).out
+
+
+class Killed(BaseException):
+    """Stands for the end of the process: nothing of ours catches it."""
+
+
+def test_a_run_that_dies_before_and_after_each_step_is_taken_up_by_the_next(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step: all that outlives a run, a transaction, the file of a batch, a job."""
+    collect(site.store, site.campaign, values(100), day=0)
+    died: list[tuple[str, str]] = []
+
+    def mortal(name: str) -> None:
+        places = (hops_module, run_module, shuffle_module, analyze_module)
+        module = next(place for place in places if hasattr(place, name))
+        real = getattr(module, name)
+
+        def wrapped(*arguments: object, **options: object) -> object:
+            for moment in ("before", "after"):
+                if moment == "after":
+                    result = real(*arguments, **options)
+                if (name, moment) not in died:
+                    died.append((name, moment))
+                    raise Killed
+            return result
+
+        monkeypatch.setattr(module, name, wrapped)
+
+    steps = ("_register", "_close_due", "_write_batch", "shuffle", "analyze", "_record")
+    for name in steps:
+        mortal(name)
+    for _ in range(2 * len(steps)):
+        with pytest.raises(Killed):
+            site.run(1.1)
+    monkeypatch.undo()
+    site.run(1.1)
+    assert len(died) == 2 * len(steps)
+    assert site.result(0)["received"] == 100
+    account = done("status", "--config", site.config, "--json").json[0]
+    assert [(hop["hop"], hop["received"]) for hop in account["hops"]] == [("shuffle", 100), ("analyze", 100)]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgresql() as address:
+        yield address
+
+
+def test_the_state_may_be_on_a_server(tmp_path: Path, server: str) -> None:
+    site = Site(tmp_path, settings=f'state = "{server}"')
+    collect(site.store, site.campaign, values(100), day=0)
+    assert site.run(1.1).hops
+    assert site.run(1.1) == Done([], [], [], [], [])
+    busy = pytest.raises(HushcountError, match="another run is at work")
+    with opened(server) as state, alone(state, server, wait=False), busy:
+        site.run(1.1)
+    assert "all numbers agree" in done("status", "--config", site.config).out
+
+
+def test_a_server_that_is_not_there_is_one_sentence_without_the_password(site: Site) -> None:
+    address = "postgresql://someone:secret-word@127.0.0.1:1/db"
+    site.config.write_text(site.config.read_text().replace('store = "store"', f'store = "store"\nstate = "{address}"'))
+    says = refused("run", "--config", site.config, status=1, says=["someone:***@127.0.0.1:1/db", "cannot be used"])
+    assert "secret-word" not in says.err
+
+
+def test_a_second_run_leaves_or_waits(site: Site) -> None:
+    address = site.deployment.state
+    with opened(address) as state, alone(state, address, wait=False):
+        with pytest.raises(HushcountError, match="another run is at work"):
+            site.run(1.1)
+        refused("run", "--config", site.config, status=1, says=["another run is at work", "--wait"])
+    site.run(1.1)
+
+
+def test_status_names_the_file_where_numbers_do_not_agree(site: Site) -> None:
+    collect(site.store, site.campaign, values(100), day=0)
+    site.run(1.1)
+    part = next((site.store / "shuffled" / "words" / site.batch(0) / "reports").glob("*.blocks"))
+    part.unlink()
+    says = refused("status", "--config", site.config, status=1, says=["1 difference"])
+    assert str(part.parent) in says.out
+    assert "holds 0 reports, the shuffler forwarded 100" in says.out
+
+
+def test_a_manifest_in_the_wrong_place_is_reported_and_the_rest_goes_on(site: Site) -> None:
+    collect(site.store, site.campaign, values(100), day=0)
+    manifest = next(site.store.glob("segments/words/*/*/one.manifest.json"))
+    manifest.with_name("two.manifest.json").write_bytes(manifest.read_bytes())
+    manifest.with_name("three.manifest.json").write_bytes(b"{}")
+    finished = site.run(1.1)
+    assert finished.hops
+    assert len(finished.problems) == 2
+    assert cli("run", "--config", site.config).status == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ('store = "x"\n[windows]\nlength = "1w"\ngrace = "1d"', "windows.length: duration is '1w'"),
+        ('store = "x"\n[windows]\nlength = "1d"\ngrace = "1m"', "patience is 0:10:00"),
+        ('store = "x"\nstate = "mysql://h/d"\n[windows]\nlength = "1d"\ngrace = "1d"', "postgresql://"),
+        ('store = "x"\nparties = ["nobody"]\n[windows]\nlength = "1d"\ngrace = "1d"', "parties.0 is 'nobody'"),
+        ('store = "x"\n[windows]\nlength = "1d"\ngrace = "1d"\n[paths]\nsegment = "y"', "paths names 'segment'"),
+        ('[windows]\nlength = "1d"\ngrace = "1d"', "store"),
+    ],
+)
+def test_a_wrong_deployment_file_is_one_sentence(tmp_path: Path, settings: str, says: str) -> None:
+    config = tmp_path / "deployment.toml"
+    config.write_text(settings)
+    refused("run", "--config", config, says=[says])
+
+
+def test_a_state_of_a_newer_version_or_of_others_is_refused(site: Site) -> None:
+    import sqlite3
+
+    collect(site.store, site.campaign, values(100), day=0)
+    site.run(1.1)
+    state = site.deployment.state
+    with sqlite3.connect(state) as connection:
+        connection.execute("UPDATE hushcount_state SET version = 2")
+    refused("run", "--config", site.config, says=["is of version 2", "use the newer hushcount"])
+    other = site.root / "other.db"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+    site.config.write_text(site.config.read_text().replace('store = "store"', 'store = "store"\nstate = "other.db"'))
+    refused("run", "--config", site.config, says=["theirs", "a database of its own"])
+
+
+def test_neither_the_state_nor_what_is_said_tells_of_a_client_or_a_value(site: Site) -> None:
+    lines = [f"canary-client-{number}\tcanary-value" for number in range(100)]
+    collect(site.store, site.campaign, lines, day=0, clients=True)
+    campaign = Campaign.read(site.campaign)
+    (segment,) = site.store.glob("segments/words/*/*/reports/*.blocks")
+    planted = [b"canary", *(client_token(f"canary-client-{number}", campaign.fingerprint) for number in range(100))]
+    assert all(token in segment.read_bytes() for token in planted[1:])
+    said: list[object] = [done("run", "--config", site.config).out, *(site.run(day).closed for day in (1.1, 1.2))]
+    for command in ("status", "doctor"):
+        said += [done(command, "--config", site.config, *form).out for form in ([], ["--json"])]
+    texts = [str(said).encode(), Path(site.deployment.state).read_bytes()]
+    texts += [path.read_bytes() for path in site.store.rglob("*.json")]
+    names = "\n".join(str(path) for path in site.root.rglob("*")).encode()
+    for text in (*texts, names):
+        for secret in planted:
+            assert secret not in text
+            assert secret.hex().encode() not in text

@@ -1,0 +1,49 @@
+"""A deployment whose store is an object store: every command of the operator works on it as on a directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.test_run import Site, values
+from tests.support.collecting import collect, window_name
+from tests.support.jobs import done, refused
+from tests.support.stub_store import StubStore
+
+STORE = "stub://bucket/store"
+
+
+@pytest.fixture
+def store() -> Iterator[type[StubStore]]:
+    StubStore.clear()
+    yield StubStore
+    StubStore.clear()
+
+
+def upload(site: Site) -> None:
+    """Put what collectors left into the store."""
+    for path in sorted(site.store.rglob("*")):
+        if path.is_file():
+            StubStore.put(f"{STORE}/{path.relative_to(site.store)}", path.read_bytes())
+
+
+def test_windows_are_closed_and_accounted_for_in_a_store(tmp_path: Path, store: type[StubStore]) -> None:
+    site = Site(tmp_path, discovery=True)
+    site.config.write_text(site.config.read_text().replace('store = "store"', f'store = "{STORE}"'))
+    collect(site.store, site.campaign, [*values(300), *["newcomer"] * 200], day=0)
+    upload(site)
+    finished = site.run(1.1)
+    assert finished.problems == []
+    assert [name.rpartition(" ")[2] for name in finished.hops] == ["shuffle", "release", "discover", "analyze"]
+    assert f"{STORE}/results/words/{site.batch(0)}/estimates.csv" in store.objects
+    assert b"newcomer" in store.objects[f"{STORE}/found/words/{site.batch(0)}/found.csv"]
+    assert site.run(1.1).hops == []
+    assert "all numbers agree" in done("status", "--config", site.config).out
+    rows = done("trend", "--config", site.config, "--campaign", "words", "--json").json
+    assert {row["window"] for row in rows} == {window_name(0)}
+    assert "numbers of words" in done("doctor", "--config", site.config).out
+    gone = next(name for name in store.objects if "/shuffled/" in name and name.endswith(".blocks"))
+    del store.objects[gone]
+    refused("status", "--config", site.config, status=1, says=["difference"])

@@ -1,0 +1,71 @@
+"""Where a store is, is known before the first look at input and output; that it is away is told in one sentence."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import PipelineOptions, S3Options
+
+from hushcount.blocks import Kind
+from pipelines.block_io import find_files
+from pipelines.runner import Engine
+from pipelines.staging import staged
+from pipelines.storage import StorageError, write_whole
+from tests.support.stub_store import StubStore
+
+
+def test_an_engine_tells_its_options_to_the_file_systems_at_once() -> None:
+    before = FileSystems._pipeline_options
+    try:
+        Engine(options=("--s3_endpoint_url=http://store.example:9000",))
+        told = FileSystems._pipeline_options
+        assert isinstance(told, PipelineOptions)
+        assert told.view_as(S3Options).s3_endpoint_url == "http://store.example:9000"
+        Engine()
+        assert FileSystems._pipeline_options.view_as(S3Options).s3_endpoint_url is None
+    finally:
+        FileSystems.set_options(before)
+
+
+def test_commands_without_an_engine_have_options_and_a_workers_own_are_left_alone() -> None:
+    """In a process of its own, where no other test has told any."""
+    look = "print(FileSystems._pipeline_options.view_as(S3Options).s3_endpoint_url)"
+    imports = (
+        "from apache_beam.io.filesystems import FileSystems; "
+        "from apache_beam.options.pipeline_options import PipelineOptions, S3Options; "
+    )
+    tell = "FileSystems.set_options(PipelineOptions(['--s3_endpoint_url=http://store.example:9000'])); "
+    for before, told in (("", "None"), (tell, "http://store.example:9000")):
+        program = f"{imports}{before}import pipelines.storage; {look}"
+        ended = subprocess.run(  # noqa: S603  # our own program
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        )
+        assert ended.stdout.strip() == told
+
+
+@pytest.mark.parametrize("cut", ["put", "open"])
+def test_what_a_client_raises_when_its_connection_is_cut_becomes_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, cut: str
+) -> None:
+    """Not an OSError: that of the s3 client fails in looking for a status that no answer has."""
+
+    def away(*_: object) -> None:
+        raise AttributeError("'NoneType' object has no attribute 'get'")
+
+    StubStore.clear()
+    if cut == "put":
+        says = "stub://b/out failed and nothing was released; the input is untouched"
+        with pytest.raises(StorageError, match=says), staged("stub://b/out", overwrite=False) as directory:
+            # Tidying up fails as well.
+            for name in ("create", "exists", "delete", "match"):
+                monkeypatch.setattr(StubStore, name, away)
+            write_whole(f"{directory}/summary.json", [b"{}"])
+    else:
+        StubStore.put("stub://b/in/one.blocks", b"")
+        monkeypatch.setattr(StubStore, "open", away)
+        with pytest.raises(StorageError, match="cannot read stub://b/in/one"):
+            find_files("stub://b/in", Kind.SEALED_REPORTS)
+    StubStore.clear()

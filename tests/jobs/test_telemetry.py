@@ -1,0 +1,83 @@
+"""Metrics of a run: the numbers of its hops and nothing else, to a collector of OpenTelemetry that listens."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+
+from tests.jobs.test_run import Site, values
+from tests.support.collecting import collect
+
+
+@pytest.fixture
+def received(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
+    """An endpoint of the OTLP protocol over HTTP, as every collector of it has one."""
+    bodies: list[bytes] = []
+
+    class Endpoint(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            bodies.append(gzip.decompress(body) if self.headers.get("content-encoding") == "gzip" else body)
+            self.send_response(200)
+            self.send_header("content-type", "application/x-protobuf")
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Endpoint) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        yield bodies
+        server.shutdown()
+
+
+def points(bodies: list[bytes], name: str) -> dict[tuple[tuple[str, str], ...], float]:
+    found = {}
+    for body in bodies:
+        for resource in ExportMetricsServiceRequest.FromString(body).resource_metrics:
+            for scope in resource.scope_metrics:
+                for metric in (metric for metric in scope.metrics if metric.name == name):
+                    for point in (*metric.sum.data_points, *metric.histogram.data_points):
+                        names = tuple(sorted((one.key, one.value.string_value) for one in point.attributes))
+                        found[names] = getattr(point, "count", 0) or point.as_int
+    return found
+
+
+def test_every_hop_of_a_run_is_reported_by_outcome(tmp_path: Path, received: list[bytes]) -> None:
+    site = Site(tmp_path)
+    collect(site.store, site.campaign, [*values(100), *["alpha"] * 50], day=0)
+    site.run(1.1)
+    reports = points(received, "hushcount.reports")
+    assert {dict(names)["hop"]: number for names, number in reports.items() if ("outcome", "accepted") in names} == {
+        "shuffle": 150,
+        "analyze": 150,
+    }
+    assert {dict(names)["hop"] for names in points(received, "hushcount.hop.duration")} == {"shuffle", "analyze"}
+    assert set(points(received, "hushcount.problems").values()) == {0}
+    sent = b"".join(received)
+    assert b"alpha" not in sent
+    assert str(site.root).encode() not in sent
+
+
+def test_what_a_run_could_not_do_is_counted(tmp_path: Path, received: list[bytes]) -> None:
+    site = Site(tmp_path)
+    (lost,) = collect(site.store, site.campaign, values(100), day=0)
+    lost.unlink()
+    site.run(1.1)
+    assert set(points(received, "hushcount.problems").values()) == {1}
+
+
+def test_without_an_endpoint_nothing_is_sent(
+    tmp_path: Path, received: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT")
+    Site(tmp_path).run(1.1)
+    assert received == []

@@ -1,0 +1,67 @@
+"""Make what collectors leave behind: segments with their manifests, from clients' real reports."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from hushcount.blocks import read_header
+from hushcount.campaign import Campaign
+from hushcount.collection import epoch_folder
+from hushcount.manifests import Manifest, SegmentPart
+from hushcount.windows import window_at
+from tests.support.jobs import done, write_lines
+
+DAY = timedelta(days=1)
+START = window_at(datetime.now(timezone.utc), DAY).start
+"""The first day of every collection here: keys that are made now are active at its end."""
+
+
+def window_name(day: int) -> str:
+    """Return the name of a window, counted from START."""
+    return f"{START + day * DAY:%Y%m%dT%H%M%SZ}"
+
+
+def collect(
+    store: Path, campaign_path: Path, values: Sequence[str], day: int, collector: str = "one", *, clients: bool = False
+) -> list[Path]:
+    """Leave what a collector that received these values' reports on a day would; return its segments."""
+    campaign = Campaign.read(campaign_path)
+    scratch = store / ".scratch"
+    shutil.rmtree(scratch, ignore_errors=True)
+    lines = write_lines(store.parent / "sent.txt", values)
+    done(
+        "encode", "--campaign", campaign_path, "--values", lines, "--out", scratch, *(["--clients"] if clients else [])
+    )
+    home = store / "segments" / campaign.id / epoch_folder(campaign) / window_name(day)
+    segments: dict[str, tuple[SegmentPart, ...]] = {}
+    made = []
+    for stream in campaign.streams:
+        (home / stream).mkdir(parents=True, exist_ok=True)
+        parts = []
+        for number, path in enumerate(sorted((scratch / stream).glob("*.blocks"))):
+            target = home / stream / f"{collector}-{number:06d}.blocks"
+            shutil.move(path, target)
+            made.append(target)
+            with target.open("rb") as stream_of_bytes:
+                records = read_header(stream_of_bytes, target.name).records
+            data = target.read_bytes()
+            digest = hashlib.blake2b(data, digest_size=32).hexdigest()
+            parts.append(SegmentPart(name=target.name, records=records, bytes=len(data), digest=digest))
+        segments[stream] = tuple(parts)
+    manifest = Manifest(
+        collector=collector,
+        campaign=campaign.id,
+        epoch=campaign.epoch,
+        fingerprint=campaign.fingerprint.hex(),
+        window=window_name(day),
+        segments=segments,
+        refused={},
+    )
+    (home / f"{collector}.manifest.json").write_text(json.dumps(manifest.model_dump(mode="json")))
+    shutil.rmtree(scratch)
+    return made

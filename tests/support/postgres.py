@@ -1,0 +1,64 @@
+"""A real PostgreSQL server for one test session, in a directory of its own, on a socket that nobody else sees."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_USER = "postgres"
+
+
+@contextmanager
+def postgresql() -> Iterator[str]:
+    """Start a server, yield its URL, and stop it; skip where PostgreSQL is not installed."""
+    initdb, server = _find("initdb"), _find("pg_ctl")
+    if initdb is None or server is None:
+        pytest.skip("PostgreSQL's initdb and pg_ctl are not installed: the state was NOT tested on a real server")
+    identity = _identity()
+    root = Path(tempfile.mkdtemp(prefix="hc-pg-"))
+    try:
+        if identity:
+            os.chown(root, identity["user"], identity["group"])
+        data = root / "data"
+        _run([initdb, "-D", data, "-U", "hushcount", "-A", "trust", "--no-sync"], identity)
+        options = f"-k {root} -c listen_addresses='' -c fsync=off"
+        _run([server, "-D", data, "-w", "-l", root / "log", "-o", options, "start"], identity)
+        try:
+            yield f"postgresql://hushcount@/postgres?host={root}"
+        finally:
+            _run([server, "-D", data, "-m", "immediate", "-w", "stop"], identity)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _find(name: str) -> str | None:
+    # Debian keeps the server's tools out of PATH.
+    others = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return shutil.which(name) or (str(others[-1]) if others else None)
+
+
+def _identity() -> dict[str, Any]:
+    """Return whom to run the server as: it refuses to run as root."""
+    if os.getuid() != 0:
+        return {}
+    try:
+        entry = pwd.getpwnam(_USER)
+    except KeyError:
+        pytest.skip(f"PostgreSQL does not run as root and there is no user {_USER}: the state was NOT tested on it")
+    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+
+
+def _run(command: list[object], identity: dict[str, Any]) -> None:
+    arguments = [str(part) for part in command]
+    subprocess.run(  # noqa: S603  # the server's own tools
+        arguments, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd="/", **identity
+    )
