@@ -1,0 +1,29 @@
+# Beam's job server for Flink: it takes jobs from the commands and hands them to the cluster. It holds no code of ours.
+#
+#     docker build -f deploy/images/job-server.Dockerfile -t hushcount-job-server:0.1.0 .
+#
+# The tags are exact; their digests were not learnt. `make image-bases` looks them up, and --build-arg pins them.
+ARG MAVEN=docker.io/library/maven:3.9.9-eclipse-temurin-17
+ARG JAVA=docker.io/library/eclipse-temurin:17.0.13_11-jre
+
+# hadolint ignore=DL3006
+FROM ${MAVEN} AS jars
+COPY deploy/flink/pom.xml /build/pom.xml
+# The plugin's version is that of deploy/flink/fetch.py.
+RUN mvn --quiet --batch-mode --file /build/pom.xml \
+    org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+    -DoutputDirectory=/build/lib -DincludeScope=runtime
+
+# hadolint ignore=DL3006
+FROM ${JAVA}
+COPY --from=jars /build/lib /opt/job-server/lib
+USER 10001:10001
+EXPOSE 8097 8098 8099
+# Flink's serialisers look into these, which Java 17 forbids by itself; fetch.py writes the same into its manifest.
+ENTRYPOINT ["java", "-XX:MaxRAMPercentage=70", \
+            "--add-opens=java.base/java.lang=ALL-UNNAMED", "--add-opens=java.base/java.lang.reflect=ALL-UNNAMED", \
+            "--add-opens=java.base/java.net=ALL-UNNAMED", "--add-opens=java.base/java.io=ALL-UNNAMED", \
+            "--add-opens=java.base/java.nio=ALL-UNNAMED", "--add-opens=java.base/java.text=ALL-UNNAMED", \
+            "--add-opens=java.base/java.time=ALL-UNNAMED", "--add-opens=java.base/java.util=ALL-UNNAMED", \
+            "-cp", "/opt/job-server/lib/*", "org.apache.beam.runners.flink.FlinkJobServerDriver"]
+CMD ["--help"]

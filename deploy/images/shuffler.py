@@ -1,0 +1,29 @@
+"""The command of the shuffler's image: its own jobs only, so that no package that knows a key need be installed."""
+
+from __future__ import annotations
+
+import logging
+
+import typer
+
+from pipelines.commands import jobs
+from pipelines.commands.collect import collect
+from pipelines.commands.common import BEAM_SETTINGS
+from pipelines.commands.deployment import run, status
+
+app = typer.Typer(
+    name="hushcount",
+    help="The shuffler's part of Hushcount.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.command("shuffle", context_settings=BEAM_SETTINGS)(jobs.shuffle)
+app.command("collect")(collect)
+app.command("run")(run)
+app.command("status")(status)
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    app()

@@ -1,0 +1,27 @@
+"""What the tests of deploy/ share: one small collection, and the files that are tested."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.jobs import Chain, new_campaign, new_keys, write_lines
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+TOOLS = ROOT / "build" / "tools"
+
+
+@pytest.fixture(scope="package")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> Chain:
+    """A collection that is encoded, shuffled and released. Nobody writes to these files."""
+    root = tmp_path_factory.mktemp("collection")
+    keys = new_keys(root / "keys")
+    write_lines(root / "values.txt", ["alpha"] * 60 + ["unlisted"] * 60)
+    items = write_lines(root / "items.txt", ["alpha", "beta"])
+    made = Chain(new_campaign(root / "graph.json", keys, dictionary=items, discovery=2.0), keys)
+    made.encode(root / "values.txt")
+    made.shuffle()
+    made.discover("--party", "aux-server", out="released")
+    return made

@@ -1,0 +1,268 @@
+"""deploy/dataflow: templates in Dataflow's form, options that Beam knows, a job that is sent and finished apart."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, WorkerOptions
+
+from hushcount.errors import HushcountError, NotYet, UsageError
+from pipelines.deployment import Deployment
+from pipelines.runner import unknown_options
+from tests.deploy.conftest import DEPLOY, ROOT
+from tests.support.jobs import Chain, estimates, summary
+from tests.support.stub_store import StubStore
+
+FOLDER = DEPLOY / "dataflow"
+TEMPLATES = ("shuffle", "release", "reveal", "analyze")
+PARTIES = ("shuffler", "aux-server", "analyzer")
+# google.dataflow.v1beta3: TemplateMetadata, ParameterMetadata, and the values of ParameterType that we may need.
+TEMPLATE_FIELDS = {"name": str, "description": str, "parameters": list, "streaming": bool}
+PARAMETER_FIELDS = {
+    "name": str,
+    "label": str,
+    "helpText": str,
+    "isOptional": bool,
+    "regexes": list,
+    "paramType": str,
+    "defaultValue": str,
+}
+REQUIRED = {"name", "label", "helpText"}
+TYPES = {"TEXT", "GCS_READ_FILE", "GCS_READ_FOLDER", "GCS_WRITE_FOLDER"}
+
+
+def template(name: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text())
+    return data
+
+
+def faults(data: dict[str, Any]) -> list[str]:
+    """Return what Dataflow would not take in a template's metadata."""
+    found = [f"template: {name}" for name in data if name not in TEMPLATE_FIELDS]
+    found += [f"template: no {name}" for name in ("name", "parameters") if not data.get(name)]
+    found += [f"template: {name}" for name, kind in TEMPLATE_FIELDS.items() if not isinstance(data.get(name), kind)]
+    names = [parameter.get("name") for parameter in data.get("parameters", ())]
+    found += [f"{name}: twice" for name in names if names.count(name) > 1]
+    for parameter in data.get("parameters", ()):
+        name = str(parameter.get("name"))
+        found += [f"{name}: no {field}" for field in REQUIRED if not parameter.get(field)]
+        found += [f"{name}: {field}" for field in parameter if field not in PARAMETER_FIELDS]
+        found += [
+            f"{name}: {field}"
+            for field, value in parameter.items()
+            if not isinstance(value, PARAMETER_FIELDS.get(field, object))
+        ]
+        if not re.fullmatch(r"[a-zA-Z][a-zA-Z0-9_]*", name):
+            found.append(f"{name}: name")
+        if parameter.get("paramType") not in TYPES:
+            found.append(f"{name}: type")
+        for regex in parameter.get("regexes", ()):
+            try:
+                re.compile(regex)
+            except re.error:
+                found.append(f"{name}: regex")
+    return found
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_template_is_of_dataflows_form(name: str) -> None:
+    assert faults(template(name)) == []
+
+
+def test_faults_of_form_are_found() -> None:
+    """What the test above would not notice, it could not fail for."""
+    good = template("analyze")
+    worse = {**good, "parameters": [{**good["parameters"][0], "is_optional": True}, {"name": "a b", "regexes": ["("]}]}
+    assert set(faults(worse)) >= {"job: is_optional", "a b: name", "a b: regex", "a b: no label", "a b: type"}
+    assert "template: no parameters" in faults({**good, "parameters": []})
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_template_has_the_launchers_parameters_and_takes_no_secret(name: str) -> None:
+    parameters = {one["name"]: one for one in template(name)["parameters"]}
+    required = {one for one, parameter in parameters.items() if not parameter["isOptional"]}
+    assert required == {"job", "campaign", "input", "out"} | (set() if name == "shuffle" else {"keys"})
+    assert set(parameters) - required <= {"dictionary"}
+    good = {
+        "job": name,
+        "campaign": "gs://example/campaigns/words.json",
+        "input": "gs://example-shuffler-out/shuffled/words/20261121T000000Z",
+        "out": "gs://example/results",
+        "keys": "/etc/hushcount/keys",
+        "dictionary": "gs://example/campaigns/words.txt",
+    }
+    bad = {
+        "job": ["demo", f"{name} --keys=x", "shuffle" if name != "shuffle" else "analyze"],
+        "campaign": ["words.json", "gs://example/words.json?x", "s3://example/words.json"],
+        "input": ["results", "gs://example/*"],
+        "out": ["results", "gs://"],
+        "keys": ["0" * 64, "gs://example/keys", '{"secret": "00"}', "env:KEYS"],
+        "dictionary": ["words.txt"],
+    }
+    for one, parameter in parameters.items():
+        (regex,) = parameter["regexes"]
+        assert regex.startswith("^")
+        assert regex.endswith("$")
+        assert re.match(regex, good[one]), one
+        assert [value for value in bad[one] if re.match(regex, value)] == []
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_a_partys_options_are_known_private_and_encrypted(party: str) -> None:
+    deployment = Deployment.read(FOLDER / f"{party}.toml")
+    assert deployment.file.parties == (party,)
+    assert deployment.file.engine.runner == "DataflowRunner"
+    options = list(deployment.file.engine.options)
+    assert unknown_options(options) == []
+    cloud, workers = (
+        PipelineOptions(options).view_as(GoogleCloudOptions),
+        PipelineOptions(options).view_as(WorkerOptions),
+    )
+    assert workers.use_public_ips is False
+    assert workers.autoscaling_algorithm == "THROUGHPUT_BASED"
+    assert workers.subnetwork
+    assert workers.max_num_workers > 1
+    assert re.fullmatch(r"projects/[\w-]+/locations/([\w-]+)/keyRings/\w+/cryptoKeys/\w+", cloud.dataflow_kms_key)
+    # A key of another region is refused when the job starts.
+    assert cloud.dataflow_kms_key.split("/")[3] == cloud.region
+    assert cloud.service_account_email.endswith(f"@example-{party}.iam.gserviceaccount.com")
+    assert f"/example-{party}/" in workers.sdk_container_image
+    assert not workers.sdk_container_image.endswith(":latest")
+
+
+def test_streaming_options_are_known() -> None:
+    options = (FOLDER / "streaming.options").read_text().split()
+    assert unknown_options(options) == []
+    assert PipelineOptions(options).view_as(GoogleCloudOptions).enable_streaming_engine is True
+
+
+def test_no_two_parties_share_an_account_a_project_or_a_key() -> None:
+    named = [
+        set(re.findall(r"[\w@.-]*example-[\w.@/-]+", (FOLDER / f"{party}.toml").read_text().partition("[engine]")[2]))
+        for party in PARTIES
+    ]
+    assert all(named)
+    for index, one in enumerate(named):
+        for other in named[index + 1 :]:
+            assert not one & other
+
+
+def test_the_image_has_the_beam_of_the_lock_and_the_package_that_setup_py_names() -> None:
+    recipe = (FOLDER / "Dockerfile").read_text()
+    (beams,) = re.findall(r"^apache-beam==(\S+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    assert f"beam_python3.12_sdk:{beams}\n" in recipe
+    copied = set(re.findall(r"^COPY (\w+) /opt/hushcount/\1$", recipe, re.MULTILINE))
+    assert copied == {"hushcount", "pipelines", "keys", "shuffler", "analyzer", "aux_server"}
+
+
+@pytest.fixture
+def launch() -> Iterator[ModuleType]:
+    """The launcher, which is a script of the image and no module of the package."""
+    spec = importlib.util.spec_from_file_location("launch", FOLDER / "launch.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up.
+    sys.modules["launch"] = module
+    spec.loader.exec_module(module)
+    StubStore.clear()
+    yield module
+    StubStore.clear()
+    del sys.modules["launch"]
+
+
+def upload(chain: Chain) -> None:
+    for path in (chain.campaign_path, chain.campaign_path.with_name("items.txt")):
+        StubStore.put(f"stub://store/{path.name}", path.read_bytes())
+    for name in ("encoded", "shuffled", "released"):
+        for path in chain.path(name).rglob("*"):
+            if path.is_file():
+                StubStore.put(f"stub://store/{name}/{path.relative_to(chain.path(name))}", path.read_bytes())
+
+
+def asked(launch: ModuleType, chain: Chain, job: str, source: str) -> list[str]:
+    keys = [] if job == "shuffle" else [f"--keys={chain.keys}"]
+    paths = {"campaign": chain.campaign_path.name, "dictionary": "items.txt", "input": source, "out": "made"}
+    return [f"--job={job}", *keys, *(f"--{name}=stub://store/{path}" for name, path in paths.items())]
+
+
+def sent(launch: ModuleType, arguments: list[str]) -> beam.Pipeline:
+    """Send a job as main does, but keep what would go to Dataflow."""
+    kept: list[beam.Pipeline] = []
+    known = launch.parsed(arguments)[0]
+    launch.send(known, launch.Sender("apache_beam.runners.portability.fn_api_runner.FnApiRunner", (), kept.append))
+    return kept[0]
+
+
+def fetched(directory: Path) -> Path:
+    for path, content in StubStore.objects.items():
+        if path.startswith("stub://store/made/"):
+            target = directory / path.removeprefix("stub://store/made/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+    return directory
+
+
+SOURCES = {"shuffle": "encoded", "release": "shuffled", "reveal": "released", "analyze": "shuffled"}
+MAIN = {"shuffle": "reports", "release": "bins", "reveal": "found.csv", "analyze": "estimates.parquet"}
+
+
+@pytest.mark.parametrize("job", TEMPLATES)
+def test_a_job_that_is_sent_and_finished_apart_gives_the_whole_result(
+    launch: ModuleType, chain: Chain, tmp_path: Path, job: str
+) -> None:
+    upload(chain)
+    arguments = asked(launch, chain, job, SOURCES[job])
+    pipeline = sent(launch, arguments)
+    assert not [path for path in StubStore.objects if path.startswith("stub://store/made/")]
+    with pytest.raises(NotYet, match="not ended"):
+        launch.main(["finish", *arguments])
+    pipeline.run().wait_until_finish()
+    assert "stub://store/made/summary.json" not in StubStore.objects
+    launch.main(["finish", *arguments])
+    assert StubStore.named[-1] == "stub://store/made/summary.json"
+    made = fetched(tmp_path / "made")
+    assert (made / MAIN[job]).exists()
+    assert not list(made.rglob(".*"))
+    streams = summary(made)["streams"].values()
+    assert all(one["received"] == 120 and not one["rejected"] for one in streams)
+    with pytest.raises(UsageError, match="already holds a result"):
+        launch.main(["finish", *arguments])
+
+
+def test_what_was_analyzed_apart_is_what_hushcount_analyze_finds(
+    launch: ModuleType, chain: Chain, tmp_path: Path
+) -> None:
+    upload(chain)
+    arguments = asked(launch, chain, "analyze", "shuffled")
+    sent(launch, arguments).run().wait_until_finish()
+    launch.main(["finish", *arguments])
+    assert estimates(fetched(tmp_path / "made")) == estimates(chain.analyze())
+
+
+def test_a_job_that_lost_a_part_is_not_finished(launch: ModuleType, chain: Chain) -> None:
+    upload(chain)
+    arguments = asked(launch, chain, "shuffle", "encoded")
+    sent(launch, arguments).run().wait_until_finish()
+    lost = next(path for path in StubStore.objects if path.startswith("stub://store/made/reports/"))
+    del StubStore.objects[lost]
+    with pytest.raises(HushcountError, match="were written"):
+        launch.main(["finish", *arguments])
+    assert "stub://store/made/summary.json" not in StubStore.objects
+
+
+def test_the_launcher_refuses_what_would_not_be_launched(launch: ModuleType, chain: Chain) -> None:
+    arguments = asked(launch, chain, "analyze", "shuffled")
+    with pytest.raises(UsageError, match="--template_location is missing"):
+        launch.main(arguments)
+    with pytest.raises(UsageError, match="--keys is missing"):
+        launch.main([one for one in arguments if not one.startswith("--keys")])

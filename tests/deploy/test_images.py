@@ -1,0 +1,161 @@
+"""deploy/images: each holds its party's packages and no other, runs its jobs with them, is pinned and unprivileged."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.conftest import DEPLOY, ROOT, TOOLS
+from tests.support.jobs import Chain
+
+FOLDER = DEPLOY / "images"
+PARTIES = {
+    "shuffler": {"hushcount", "shuffler", "pipelines"},
+    # hushcount run composes all jobs and reads the collector's settings: these two hold all code, and no key.
+    "aux-server": {"hushcount", "keys", "shuffler", "aux_server", "analyzer", "pipelines"},
+    "analyzer": {"hushcount", "keys", "shuffler", "aux_server", "analyzer", "pipelines"},
+}
+RECIPES = [*sorted(FOLDER.glob("*.Dockerfile")), DEPLOY / "dataflow" / "Dockerfile"]
+MODULES = {"shuffler": "shuffler_command", "aux-server": "pipelines.cli", "analyzer": "pipelines.cli"}
+
+
+def recipe(name: str) -> str:
+    """Return a party's recipe; the shuffler's without the stage that only `--target signing` builds."""
+    text = (FOLDER / f"{name}.Dockerfile").read_text()
+    stages = re.split(r"(?=^FROM )", text, flags=re.MULTILINE)
+    return "".join(stage for stage in stages if not stage.startswith("FROM party AS signing"))
+
+
+def copies(text: str) -> dict[str, str]:
+    """Return what of the checkout a recipe puts under /opt/hushcount, by where."""
+    found = re.findall(r"^COPY (?:--chmod=\d+ )?([\w./-]+) (/opt/hushcount/[\w./-]+)$", text, re.MULTILINE)
+    return {target: source for source, target in found}
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_an_image_holds_its_partys_packages_by_name(party: str) -> None:
+    packages = {source for target, source in copies(recipe(party)).items() if target == f"/opt/hushcount/{source}"}
+    assert packages == PARTIES[party]
+
+
+def test_the_shufflers_image_has_nothing_that_opens_a_report() -> None:
+    stages = re.findall(r"^FROM (\S+)(?: AS (\S+))?$", (FOLDER / "shuffler.Dockerfile").read_text(), re.MULTILINE)
+    # Without --target the last stage is built, and it does not come from the one that signs.
+    assert stages[-1] == ("party", "shuffler")
+    assert not {"keys", "analyzer", "aux_server"} & PARTIES["shuffler"]
+    assert not re.search(r"COPY .*\b(keys|analyzer|aux_server)\b", recipe("shuffler"))
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
+def test_an_image_is_unprivileged_and_pinned(path: Path) -> None:
+    text = path.read_text()
+    users = re.findall(r"^USER (\S+)$", text, re.MULTILINE)
+    assert users
+    assert all(re.fullmatch(r"[1-9]\d*:[1-9]\d*", user) for user in users)
+    assert ":latest" not in text
+    for name, base in re.findall(r"^ARG (\w+)=(\S+)$", text, re.MULTILINE):
+        if "/" in base:
+            assert re.search(r":[\w.-]+(@sha256:[0-9a-f]{64})?$", base), name
+    python = re.search(r"^ARG BASE=\S+@sha256:[0-9a-f]{64}$", text, re.MULTILINE)
+    assert python or not re.search(r"^FROM \$\{BASE\}", text, re.MULTILINE)
+    for install in re.findall(r"pip install .*?(?=\n[A-Z])", text, re.DOTALL):
+        assert "--require-hashes" in install
+    assert not re.search(r"^(ADD|VOLUME) |apt-get|curl |wget |\.key\b|secret", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
+def test_the_builder_is_given_no_more_than_is_copied(path: Path) -> None:
+    lines = path.with_name(f"{path.name}.dockerignore").read_text().splitlines()
+    allowed = [line[1:] for line in lines if line.startswith("!")]
+    assert "*" in lines
+    assert lines[-1] == "**/*.key"
+    sources = re.findall(r"^COPY (?!--from)(?:--chmod=\d+ )?(.+) \S+$", path.read_text(), re.MULTILINE)
+    for source in " ".join(sources).split():
+        assert any(source == one or source.startswith(f"{one}/") for one in allowed), source
+    assert all((ROOT / one).exists() for one in allowed)
+
+
+@pytest.fixture(scope="module", params=PARTIES)
+def image(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """What a recipe puts under /opt/hushcount, in a directory: the same files, without the container around them."""
+    root = tmp_path_factory.mktemp(request.param)
+    for target, source in copies(recipe(request.param)).items():
+        made = root / target.removeprefix("/opt/hushcount/")
+        if (ROOT / source).is_dir():
+            shutil.copytree(ROOT / source, made, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / source, made)
+    return request.param, root
+
+
+def run(image: tuple[str, Path], *arguments: object, at: Path) -> subprocess.CompletedProcess[str]:
+    """Run the image's entry point with its packages, what is installed, and nothing of the checkout."""
+    party, root = image
+    paths = [str(root), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    start = f"import runpy, sys; sys.path[:0] = {paths!r}; runpy.run_module({MODULES[party]!r}, run_name='__main__')"
+    # As in the image: what compiles finds a place that can be written.
+    environment = {"PATH": os.environ["PATH"], "HOME": str(at), "NUMBA_CACHE_DIR": str(at / "numba")}
+    return subprocess.run(  # noqa: S603  # our own packages
+        [sys.executable, "-I", "-S", "-c", start, *map(str, arguments)],
+        cwd=at,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_entry_point_is_the_images() -> None:
+    for party, module in MODULES.items():
+        assert f'ENTRYPOINT ["python", "-m", "{module}"]' in recipe(party)
+
+
+def test_a_party_runs_its_jobs_with_its_packages_alone(image: tuple[str, Path], chain: Chain, tmp_path: Path) -> None:
+    common = ("--campaign", chain.campaign_path)
+    keys = ("--keys", chain.keys)
+    jobs = {
+        "shuffler": [("shuffle", *common, "--input", chain.path("encoded"))],
+        "aux-server": [("discover", "--party", "aux-server", *common, *keys, "--input", chain.path("shuffled"))],
+        "analyzer": [
+            ("discover", "--party", "analyzer", *common, *keys, "--input", chain.path("released")),
+            ("analyze", *common, *keys, "--input", chain.path("shuffled")),
+        ],
+    }
+    for index, job in enumerate(jobs[image[0]]):
+        out = tmp_path / f"out {index}"
+        ended = run(image, *job, "--out", out, at=tmp_path)
+        assert ended.returncode == 0, ended.stderr
+        assert (out / "summary.json").exists()
+
+
+def test_the_shufflers_schedule_and_collector_start_without_what_opens(image: tuple[str, Path], tmp_path: Path) -> None:
+    """They load all that they need before they miss their deployment file."""
+    commands = {"shuffler": ("run", "status", "collect")}.get(image[0], ("run", "status"))
+    for command in commands:
+        ended = run(image, command, "--config", tmp_path / "missing.toml", at=tmp_path)
+        assert ended.returncode == 2, ended.stderr
+        assert "missing.toml" in ended.stderr.replace("\n", "")
+
+
+def test_a_shuffler_cannot_open_what_it_has(image: tuple[str, Path], chain: Chain, tmp_path: Path) -> None:
+    if image[0] != "shuffler":
+        assert (image[1] / "keys").is_dir()
+        return
+    ended = run(image, "analyze", "--campaign", chain.campaign_path, at=tmp_path)
+    assert ended.returncode == 2
+    assert "No such command" in ended.stderr
+
+
+def test_hadolint_finds_nothing() -> None:
+    tool = shutil.which("hadolint") or shutil.which("hadolint", path=TOOLS)
+    if tool is None:
+        pytest.skip("hadolint is not installed: the recipes of images were NOT linted; make check-deploy fetches it")
+    linted = subprocess.run([tool, *RECIPES], capture_output=True, text=True, check=False)  # noqa: S603  # a linter
+    assert linted.returncode == 0, linted.stdout

@@ -1,0 +1,284 @@
+"""deploy/kubernetes, as kustomize renders it: parties apart, all closed that is not named, nothing privileged."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pipelines.deployment import Deployment
+from pipelines.runner import unknown_options
+from tests.deploy.conftest import DEPLOY, TOOLS
+
+FOLDER = DEPLOY / "kubernetes"
+PARTIES = ("shuffler", "aux-server", "analyzer")
+VOLUMES = ("emptyDir", "configMap", "persistentVolumeClaim")
+NAMESPACE = "kubernetes.io/metadata.name"
+Resource = dict[str, Any]
+
+
+@cache
+def rendered(party: str) -> str:
+    tool = shutil.which("kubectl")
+    if tool is None:
+        pytest.skip("kubectl is not installed: the Kubernetes manifests were NOT rendered or checked")
+    done = subprocess.run(  # noqa: S603  # renders files, asks no cluster
+        [tool, "kustomize", FOLDER / party], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def resources(party: str, *kinds: str) -> list[Resource]:
+    found = [one for one in yaml.safe_load_all(rendered(party)) if one]
+    return [one for one in found if not kinds or one["kind"] in kinds]
+
+
+def merged(below: Any, above: Any) -> Any:
+    """Return a pod template with a further one over it, as Flink's operator merges them: lists by name."""
+    if isinstance(below, dict) and isinstance(above, dict):
+        return {
+            key: merged(below[key], above[key]) if key in below and key in above else above.get(key, below.get(key))
+            for key in {**below, **above}
+        }
+    if isinstance(below, list) and isinstance(above, list):
+        return below + [one for one in above if one not in below]
+    return above
+
+
+def pods(party: str) -> Iterator[tuple[str, Resource]]:
+    """Yield name and template of every pod of a party."""
+    for one in resources(party):
+        spec = one.get("spec", {})
+        if one["kind"] in ("Deployment", "StatefulSet"):
+            yield one["metadata"]["name"], spec["template"]
+        elif one["kind"] == "CronJob":
+            yield one["metadata"]["name"], spec["jobTemplate"]["spec"]["template"]
+        elif one["kind"] == "FlinkDeployment":
+            yield "flink-jobmanager", spec["podTemplate"]
+            yield "flink-taskmanager", merged(spec["podTemplate"], spec["taskManager"]["podTemplate"])
+
+
+def labels(template: Resource) -> dict[str, str]:
+    found: dict[str, str] = template["metadata"]["labels"]
+    return found
+
+
+def selects(selector: Resource, found: dict[str, str]) -> bool:
+    return all(found.get(name) == value for name, value in selector.get("matchLabels", {}).items())
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_all_of_a_party_is_in_its_own_namespace_which_refuses_privileged_pods(party: str) -> None:
+    (namespace,) = resources(party, "Namespace")
+    assert namespace["metadata"]["name"] == f"hushcount-{party}"
+    for mode in ("enforce", "audit", "warn"):
+        assert namespace["metadata"]["labels"][f"pod-security.kubernetes.io/{mode}"] == "restricted"
+    others = [one for one in resources(party) if one["kind"] != "Namespace"]
+    assert {one["metadata"]["namespace"] for one in others} == {f"hushcount-{party}"}
+    assert {one["kind"] for one in others} >= {"FlinkDeployment", "CronJob", "NetworkPolicy", "ServiceAccount"}
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_every_pod_is_restricted(party: str) -> None:
+    """What the level `restricted` asks for, and a root file system that cannot be written."""
+    seen = 0
+    for name, template in pods(party):
+        spec = template["spec"]
+        assert spec.get("automountServiceAccountToken") is False, name
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, name
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec), name
+        assert all(
+            set(volume) <= {"name", "emptyDir", "configMap", "persistentVolumeClaim"} for volume in spec["volumes"]
+        )
+        for container in [*spec["containers"], *spec.get("initContainers", ())]:
+            own = {**spec["securityContext"], **container["securityContext"]}
+            assert own["runAsNonRoot"] is True, name
+            assert own["runAsUser"] > 0, name
+            assert own["allowPrivilegeEscalation"] is False, name
+            assert own["readOnlyRootFilesystem"] is True, name
+            assert own["capabilities"] == {"drop": ["ALL"]}, name
+            mounts = {mount["name"] for mount in container["volumeMounts"]}
+            claimed = {one["metadata"]["name"] for one in claims(party, name)}
+            assert mounts <= {volume["name"] for volume in spec["volumes"]} | claimed, name
+            seen += 1
+    assert seen >= 5
+
+
+def claims(party: str, name: str) -> list[Resource]:
+    sets = [one for one in resources(party, "StatefulSet") if one["metadata"]["name"] == name]
+    return [claim for one in sets for claim in one["spec"]["volumeClaimTemplates"]]
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_what_pods_use_is_there(party: str) -> None:
+    claimed = {one["metadata"]["name"] for one in resources(party, "PersistentVolumeClaim")}
+    configured = {one["metadata"]["name"] for one in resources(party, "ConfigMap")}
+    accounts = {one["metadata"]["name"] for one in resources(party, "ServiceAccount")}
+    (flink,) = resources(party, "FlinkDeployment")
+    assert flink["spec"]["serviceAccount"] in accounts
+    # Without it the operator merges containers by their places, not by their names.
+    assert flink["spec"]["flinkConfiguration"]["kubernetes.operator.pod-template.merge-arrays-by-name"] == "true"
+    for name, template in pods(party):
+        assert template["spec"].get("serviceAccountName", "hushcount") in accounts
+        for volume in template["spec"]["volumes"]:
+            assert volume.get("persistentVolumeClaim", {}).get("claimName") in {None, *claimed}, name
+            assert volume.get("configMap", {}).get("name") in {None, *configured}, name
+    assert all(one.get("automountServiceAccountToken") is False for one in resources(party, "ServiceAccount"))
+    assert not resources(party, "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Secret")
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_selectors_select_the_pods_that_they_are_for(party: str) -> None:
+    for one in resources(party, "Deployment", "StatefulSet"):
+        assert selects(one["spec"]["selector"], labels(one["spec"]["template"]))
+    found = [labels(template) for _, template in pods(party)]
+    for service in resources(party, "Service"):
+        assert any(selects({"matchLabels": service["spec"]["selector"]}, one) for one in found)
+    for policy in resources(party, "NetworkPolicy"):
+        assert any(selects(policy["spec"]["podSelector"], one) for one in found), policy["metadata"]["name"]
+        for rule in [*policy["spec"].get("ingress", ()), *policy["spec"].get("egress", ())]:
+            for peer in [*rule.get("from", ()), *rule.get("to", ())]:
+                if "podSelector" in peer and "namespaceSelector" not in peer:
+                    assert any(selects(peer["podSelector"], one) for one in found), policy["metadata"]["name"]
+
+
+def opened(party: str, template: Resource, direction: str) -> list[Resource]:
+    """Return the peers that policies open to a pod, or from it."""
+    word = {"Ingress": "from", "Egress": "to"}[direction]
+    return [
+        peer
+        for policy in resources(party, "NetworkPolicy")
+        if selects(policy["spec"]["podSelector"], labels(template)) and direction in policy["spec"]["policyTypes"]
+        for rule in policy["spec"].get(direction.lower(), ())
+        for peer in rule.get(word, [{}])
+    ]
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_everything_is_closed_that_is_not_named(party: str) -> None:
+    policies = {one["metadata"]["name"]: one["spec"] for one in resources(party, "NetworkPolicy")}
+    assert policies["default-deny"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    for _, template in pods(party):
+        for direction in ("Ingress", "Egress"):
+            # An empty peer is anyone.
+            assert all(opened_to for opened_to in opened(party, template, direction))
+            namespaces = {
+                peer["namespaceSelector"]["matchLabels"][NAMESPACE]
+                for peer in opened(party, template, direction)
+                if "namespaceSelector" in peer
+            }
+            assert namespaces <= {"kube-system", "flink-operator", "ingress-nginx"}
+
+
+def test_only_the_collector_is_called_from_without_the_namespace_and_only_by_the_ingress() -> None:
+    called = {
+        (party, name)
+        for party in PARTIES
+        for name, template in pods(party)
+        for peer in opened(party, template, "Ingress")
+        if peer.get("namespaceSelector", {}).get("matchLabels", {}).get("kubernetes.io/metadata.name")
+        == "ingress-nginx"
+    }
+    assert called == {("shuffler", "front")}
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_only_what_reads_the_store_reaches_out_of_the_cluster(party: str) -> None:
+    out = {
+        name for name, template in pods(party) if any("ipBlock" in peer for peer in opened(party, template, "Egress"))
+    }
+    assert out == {"run", "flink-taskmanager", *(["front"] if party == "shuffler" else [])}
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_a_key_is_a_reference_and_only_where_reports_are_opened(party: str) -> None:
+    holders = {}
+    for name, template in pods(party):
+        for container in template["spec"]["containers"]:
+            for variable in container.get("env", ()):
+                assert set(variable) == {"name", "valueFrom"}, "no value stands in a manifest"
+                holders[name, container["name"]] = variable["valueFrom"]["secretKeyRef"]
+    opening = {("run", "run"), ("flink-taskmanager", "python-workers")}
+    assert set(holders) == (set() if party == "shuffler" else opening)
+    assert all(reference == {"name": "key", "key": "keys"} for reference in holders.values())
+    assert not re.search(r"[0-9a-f]{64}(?!\S*@)", re.sub(r"sha256:[0-9a-f]{64}", "", rendered(party)))
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_images_have_exact_tags(party: str) -> None:
+    images = re.findall(r"image: (\S+)", rendered(party))
+    assert len(images) >= 4
+    for image in images:
+        assert re.search(r":[\w.-]+(@sha256:[0-9a-f]{64})?$", image), image
+        assert not image.endswith(":latest")
+    assert {image for image in images if f"hushcount-{party}" in image}
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_every_container_has_limits(party: str) -> None:
+    for name, template in pods(party):
+        for container in template["spec"]["containers"]:
+            # Flink's operator gives its own container what jobManager.resource and taskManager.resource say.
+            if container["name"] != "flink-main-container":
+                assert {"memory", "cpu"} <= set(container["resources"]["limits"]), name
+                assert {"memory", "cpu"} <= set(container["resources"]["requests"]), name
+    (flink,) = resources(party, "FlinkDeployment")
+    assert all({"memory", "cpu"} <= set(flink["spec"][one]["resource"]) for one in ("jobManager", "taskManager"))
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_the_deployment_file_is_valid_and_meets_the_cluster(party: str, tmp_path: Path) -> None:
+    (found,) = resources(party, "ConfigMap")
+    (tmp_path / "deployment.toml").write_text(found["data"]["deployment.toml"])
+    deployment = Deployment.read(tmp_path / "deployment.toml")
+    assert deployment.file.parties == (party,)
+    options = list(deployment.file.engine.options)
+    assert unknown_options(options) == []
+    ports = {port["port"] for one in resources(party, "Service") for port in one["spec"]["ports"]}
+    named = {int(port) for option in options for port in re.findall(r"job-server:(\d+)", option)}
+    assert named == {8098, 8099}
+    assert named <= ports
+    pools = [
+        port["containerPort"]
+        for name, template in pods(party)
+        if name == "flink-taskmanager"
+        for container in template["spec"]["containers"]
+        for port in container.get("ports", ())
+    ]
+    assert f"--environment_config=localhost:{pools[0]}" in options
+    assert (deployment.file.keys == "env:HUSHCOUNT_KEYS") == (party != "shuffler")
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_runs_never_overlap_and_a_killed_one_is_made_up_for(party: str) -> None:
+    (schedule,) = resources(party, "CronJob")
+    assert schedule["spec"]["concurrencyPolicy"] == "Forbid"
+    assert schedule["spec"]["jobTemplate"]["spec"]["backoffLimit"] == 0
+    assert schedule["spec"]["startingDeadlineSeconds"] > 0
+
+
+def test_kubernetes_own_schemas_take_every_resource(tmp_path: Path) -> None:
+    """By kubeconform, strictly; a FlinkDeployment is not Kubernetes' own, and the tests above look at its parts."""
+    tool, schemas = shutil.which("kubeconform") or shutil.which("kubeconform", path=TOOLS), TOOLS / "kubernetes-schemas"
+    if tool is None or not schemas.is_dir():
+        pytest.skip("kubeconform or its schemas are not there: manifests were NOT held against them; make check-deploy")
+    for party in PARTIES:
+        (tmp_path / "all.yaml").write_text(rendered(party))
+        command = [tool, "-strict", "-skip", "FlinkDeployment", "-schema-location"]
+        command += [f"{schemas}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json", str(tmp_path / "all.yaml")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # reads files
+        assert done.returncode == 0, done.stdout + done.stderr
+        # A field that no schema names is refused, also in a policy.
+        worse = rendered(party).replace("podSelector: {}", "podSelectors: {}").replace("backoffLimit", "backOffLimit")
+        (tmp_path / "all.yaml").write_text(worse)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # reads files
+        assert "podSelectors" in done.stdout
+        assert "backOffLimit" in done.stdout

@@ -1,0 +1,170 @@
+"""deploy/compose and deploy/systemd: services that reach only what they must, units and schedules that are taken."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pipelines.deployment import Deployment
+from tests.deploy.conftest import DEPLOY, TOOLS
+
+COMPOSE = DEPLOY / "compose"
+UNITS = DEPLOY / "systemd"
+JOBS = ("shuffler", "aux-server", "analyzer")
+ENVIRONMENT = {"CAMPAIGNS": "/tmp/campaigns", "ANALYZER_KEYS": "/tmp/a", "AUX_SERVER_KEYS": "/tmp/x"}  # noqa: S108  # no file is made
+
+
+def services() -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = yaml.safe_load((COMPOSE / "compose.yaml").read_text())["services"]
+    return found
+
+
+def mounts(service: dict[str, Any]) -> dict[str, tuple[str, bool]]:
+    """Return source and whether it can be written, by target."""
+    found = {}
+    for mount in service["volumes"]:
+        source, target, *mode = re.sub(r"\$\{(\w+):\?[^}]*\}", r"\1", mount).split(":")
+        found[target] = (source, mode != ["ro"])
+    return found
+
+
+def test_every_service_is_unprivileged_and_its_root_cannot_be_written() -> None:
+    for name, service in services().items():
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert re.search(r":[\d.]+$", service["image"]), name
+        assert not {"privileged", "pid", "ipc", "devices"} & set(service), name
+        # One service gives volumes to the others' user, may do nothing else, and ends.
+        assert (service["user"], service.get("cap_add")) == (
+            ("0:0", ["CHOWN"]) if name == "volumes" else ("10001:10001", None)
+        )
+        assert not [one for one in service.get("environment", ()) if "KEY" in one or "SECRET" in one]
+
+
+def test_only_the_collector_has_a_network_and_it_listens_to_this_machine_alone() -> None:
+    for name, service in services().items():
+        assert (service.get("network_mode") == "none") == (name != "collector")
+    collector = services()["collector"]
+    assert collector["networks"] == ["front"]
+    assert [port.split(":")[0] for port in collector["ports"]] == ["127.0.0.1"]
+
+
+STORE = "/var/lib/hushcount/store"
+WRITES = {
+    "collector": {"segments"},
+    "shuffler": {"batches", "shuffled"},
+    "aux-server": {"released"},
+    "analyzer": {"found", "results"},
+}
+READS = {
+    "collector": set(),
+    "shuffler": {"segments"},
+    "aux-server": {"shuffled"},
+    "analyzer": {"shuffled", "released"},
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_service_writes_its_own_and_reads_what_is_handed_to_it(name: str) -> None:
+    found = mounts(services()[name])
+    store = {target.removeprefix(f"{STORE}/"): mode for target, (_, mode) in found.items() if target.startswith(STORE)}
+    assert {target for target, written in store.items() if written} == WRITES[name]
+    assert {target for target, written in store.items() if not written} == READS[name]
+    keys = {"aux-server": ("AUX_SERVER_KEYS", False), "analyzer": ("ANALYZER_KEYS", False)}
+    assert found.get("/keys") == keys.get(name)
+    assert found["/campaigns"] == ("CAMPAIGNS", False)
+    if name != "collector":
+        assert found["/var/lib/hushcount/state"] == (f"{name}-state", True)
+
+
+@pytest.mark.parametrize("party", JOBS)
+def test_a_deployment_file_names_what_its_service_mounts(party: str) -> None:
+    deployment = Deployment.read(COMPOSE / f"{party}.toml")
+    assert deployment.file.parties == (party,)
+    found = mounts(services()[party])
+    assert deployment.store == STORE
+    assert str(Path(deployment.state).parent) in found
+    assert str(deployment.campaigns) in found
+    if party == "shuffler":
+        assert deployment.collector is not None
+        assert deployment.collector.name in deployment.file.collectors
+        assert deployment.collector.journal in mounts(services()["collector"])
+        assert services()["collector"]["ports"] == [f"127.0.0.1:8080:{deployment.collector.port}"]
+    else:
+        assert str(deployment.keys) in found
+        assert str(deployment.ledger).startswith("/var/lib/hushcount/state/")
+
+
+def test_all_volumes_are_declared_and_given_to_the_user() -> None:
+    declared = set(yaml.safe_load((COMPOSE / "compose.yaml").read_text())["volumes"])
+    used = {source for service in services().values() for source, _ in mounts(service).values()}
+    named = {source for source in used if re.fullmatch(r"[a-z-]+", source)}
+    assert named == declared
+    assert {source for source, _ in mounts(services()["volumes"]).values()} == declared
+    assert set(mounts(services()["volumes"])) == set(services()["volumes"]["entrypoint"][2:])
+
+
+def test_docker_compose_takes_the_file() -> None:
+    tool = shutil.which("docker-compose") or shutil.which("docker-compose", path=TOOLS)
+    command = [tool] if tool else ["docker", "compose"]
+    if tool is None:
+        asked = shutil.which("docker") and subprocess.run([*command, "version"], capture_output=True, check=False)  # noqa: S603
+        if not asked or asked.returncode:
+            pytest.skip("docker compose is not installed: compose.yaml was NOT held against its own reader")
+    done = subprocess.run(  # noqa: S603  # reads a file, asks no engine
+        [*command, "-f", COMPOSE / "compose.yaml", "config", "--format", "json"],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert set(json.loads(done.stdout)["services"]) == set(services())
+
+
+def test_units_are_hardened() -> None:
+    for path in UNITS.glob("*.service"):
+        lines = set(path.read_text().splitlines())
+        wanted = {"User=hushcount", "NoNewPrivileges=yes", "ProtectSystem=strict", "ProtectHome=yes", "PrivateTmp=yes"}
+        wanted |= {"CapabilityBoundingSet=", "StateDirectory=hushcount", "StateDirectoryMode=0700", "UMask=0077"}
+        assert wanted <= lines, path.name
+    assert "InaccessiblePaths=-/etc/hushcount/keys" in (UNITS / "hushcount-collect.service").read_text()
+    assert "PrivateNetwork=yes" in (UNITS / "hushcount-run.service").read_text()
+
+
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    tool = shutil.which("systemd-analyze")
+    if tool is None:
+        pytest.skip("systemd-analyze is not installed: the units were NOT held against systemd's own reader")
+    program = tmp_path / "hushcount"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    for path in UNITS.glob("hushcount-*"):
+        # The unit names where it is installed; the check wants a program there.
+        text = path.read_text().replace("/opt/hushcount/.venv/bin/hushcount", str(program))
+        (tmp_path / path.name).write_text(text)
+    units = sorted(map(str, tmp_path.glob("hushcount-*")))
+    assert len(units) == 3
+    checked = subprocess.run([tool, "verify", *units], capture_output=True, text=True, check=False)  # noqa: S603
+    assert checked.returncode == 0, checked.stderr
+    said = [line for line in checked.stderr.splitlines() if "hushcount" in line]
+    assert said == []
+
+
+def test_cron_lines_have_five_times_a_user_and_a_command() -> None:
+    lines = [line for line in (UNITS / "crontab").read_text().splitlines() if not re.match(r"#|MAILTO=|$", line)]
+    assert len(lines) == 2
+    for line in lines:
+        *times, user, command = line.split(None, 6)
+        assert len(times) == 5
+        assert all(re.fullmatch(r"[\d*/,-]+", time) for time in times)
+        assert user == "hushcount"
+        assert re.search(r"hushcount (run|status) --config \S+$", command)
