@@ -19,8 +19,8 @@ NOWHERE = "nowhere://output"
 """An output in a store that holds nothing and takes nothing, so that a graph can be built without credentials."""
 
 
-class _Built(Exception):
-    """The graph is there; nothing is to be run."""
+class _Built(BaseException):
+    """The graph is there; nothing is to be run. No Exception: nothing on the way may take it for a failure."""
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ JOBS = ("shuffle", "release", "reveal", "analyze")
 _COUNTS = ".counts.json"
 
 
-class Sent(Exception):
-    """The job is on its way; the rest is for later."""
+class Sent(BaseException):
+    """The job is on its way; the rest is for later. No Exception: nothing may take it for a failure."""
 
 
 @dataclass(frozen=True)

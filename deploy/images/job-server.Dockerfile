@@ -3,8 +3,8 @@
 #     docker build -f deploy/images/job-server.Dockerfile -t hushcount-job-server:0.1.0 .
 #
 # The tags are exact; their digests were not learnt. `make image-bases` looks them up, and --build-arg pins them.
-ARG MAVEN=docker.io/library/maven:3.9.9-eclipse-temurin-17
-ARG JAVA=docker.io/library/eclipse-temurin:17.0.13_11-jre
+ARG MAVEN=maven:3.9.9-eclipse-temurin-17
+ARG JAVA=eclipse-temurin:17.0.13_11-jre
 
 # hadolint ignore=DL3006
 FROM ${MAVEN} AS jars
