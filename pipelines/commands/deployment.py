@@ -49,12 +49,19 @@ def run(
     console = progress_console()
     stop = _on_signals()
     while True:
-        done = once(Deployment.read(config), wait=wait, console=console, say=_say(console))
-        _show_done(done, as_json)
-        if not watch:
-            if done.problems:
-                raise typer.Exit(1)
-            return
+        try:
+            done = once(Deployment.read(config), wait=wait, console=console, say=_say(console))
+        except HushcountError as error:
+            # A database that is away, a campaign file that is being mended: the next look may find it well.
+            if not watch:
+                raise
+            console.print(f"error: {error}", style="bold red", markup=False, soft_wrap=True)
+        else:
+            _show_done(done, as_json)
+            if not watch:
+                if done.problems:
+                    raise typer.Exit(1)
+                return
         if _stopped_within(stop, pause):
             return
 

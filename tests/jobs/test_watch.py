@@ -1,0 +1,48 @@
+"""hushcount run --watch: a process that goes on, finds what is due by itself, and ends when it is told to."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from hushcount.windows import window_at
+from tests.jobs.test_run import Site, values
+from tests.support import collecting
+from tests.support.jobs import done
+
+WAIT = 120.0
+
+
+def test_a_watching_run_closes_a_window_when_it_comes_and_ends_on_sigterm(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    collection = site.root / "campaigns" / "words" / "collection.json"
+    good = collection.read_text()
+    collection.write_text("{}")
+    # A window of a day that is over.
+    yesterday = window_at(datetime.now(timezone.utc) - timedelta(days=1), timedelta(days=1))
+    collecting.collect(site.store, site.campaign, values(100), day=(yesterday.start - collecting.START).days)
+    command = [sys.executable, "-m", "pipelines.cli", "run", "--config", str(site.config), "--watch", "--every", "1s"]
+    log = tmp_path / "log"
+    with log.open("wb") as stream, subprocess.Popen(command, stdout=stream, stderr=stream) as process:  # noqa: S603  # our own
+        try:
+            _wait_for(lambda: "error: " in log.read_text())
+            collection.write_text(good)
+            _wait_for(lambda: "analyze" in log.read_text() and "done: words/" in log.read_text())
+            assert process.poll() is None
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(WAIT) == 0
+        finally:
+            process.kill()
+    assert "Traceback" not in log.read_text()
+    assert "all numbers agree" in done("status", "--config", site.config).out
+
+
+def _wait_for(happened: object) -> None:
+    end = time.monotonic() + WAIT
+    while not happened():  # type: ignore[operator]
+        assert time.monotonic() < end
+        time.sleep(0.2)
