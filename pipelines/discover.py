@@ -35,7 +35,7 @@ from pipelines.block_io import (
 )
 from pipelines.counting import WriteCounts, require_read_once, take_counts
 from pipelines.ledger import Charging, charging
-from pipelines.meet import Meet
+from pipelines.meet import THROUGH_ENGINE_RECORDS, Meet
 from pipelines.progress import bar
 from pipelines.retired import account_retired
 from pipelines.runner import Engine
@@ -156,7 +156,8 @@ def _release_graph(
     progress: str | None,
 ) -> None:
     form, rule = campaign.discovery_format, campaign.require_keep_rule()
-    places = min(MOST_PLACES, max(1, -(-total_records(files) // _PLACE_RECORDS)))
+    each = THROUGH_ENGINE_RECORDS if spill is None else _PLACE_RECORDS
+    places = min(MOST_PLACES, max(1, -(-total_records(files) // each)))
     read = pipeline | "read" >> ReadBlocks(files, campaign.fingerprint, form.sealed_bytes, 0, progress)
     opened = read["blocks"] | "open" >> beam.ParDo(
         OpenPairs(key, form, places, tag_keys(form.sealed_bytes, SystemWords()))

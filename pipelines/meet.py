@@ -19,6 +19,11 @@ from typing import IO
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
+THROUGH_ENGINE_RECORDS = 1 << 13
+"""Records of a place at most, on average, where blocks go through the engine.
+
+Flink puts all blocks of a place that a task has into one record before it sorts them, however small they were.
+"""
 _BUFFER = 1 << 20
 
 Extent = tuple[str, int, int]

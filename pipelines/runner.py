@@ -92,9 +92,8 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str) -> Non
     level = logger.level
     # Beam logs a failing bundle's whole stack; the one sentence raised below says it all.
     logger.setLevel(logging.CRITICAL)
-    logging.getLogger().addFilter(_is_no_message_of_a_job)
     try:
-        with _silent_readers():
+        with _silent_readers(), storage.silent_clients():
             _finish(run())
     except HushcountError:
         raise
@@ -104,12 +103,6 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str) -> Non
         ) from error
     finally:
         logger.setLevel(level)
-        logging.getLogger().removeFilter(_is_no_message_of_a_job)
-
-
-def _is_no_message_of_a_job(record: logging.LogRecord) -> bool:
-    """Return False for what Beam gives to the root logger, stacks of a store's client too: the one sentence has it."""
-    return "apache_beam" not in record.pathname
 
 
 @contextmanager

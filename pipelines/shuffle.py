@@ -26,7 +26,7 @@ from pipelines.block_io import (
     total_records,
 )
 from pipelines.counting import WriteCounts, require_read_once, take_counts
-from pipelines.meet import Meet
+from pipelines.meet import THROUGH_ENGINE_RECORDS, Meet
 from pipelines.progress import bar
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY, require_free, staged
@@ -155,7 +155,8 @@ def _graph(
         strip = sealed_offset(campaign.sealed_bytes(stream))
         read = pipeline | f"read {stream}" >> ReadBlocks(found, campaign.fingerprint, dtype.itemsize, strip, progress)
         records = total_records(found) + total_records(released.get(stream, ()))
-        numbers[stream] = min(MOST_PLACES, max(1, -(-records // _SHARD_RECORDS)))
+        each = _SHARD_RECORDS if spill is not None else min(_SHARD_RECORDS, THROUGH_ENGINE_RECORDS)
+        numbers[stream] = min(MOST_PLACES, max(1, -(-records // each)))
         blocks = read["blocks"]
         if stream in released:
             # What fails its checksum there is found by whoever reads it for its own sake; here a copy may go on.

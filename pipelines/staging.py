@@ -37,10 +37,11 @@ def staged(out: str, overwrite: bool) -> Iterator[str]:
             storage.remove(storage.join(out, SUMMARY))
         storage.remove_directory(out)
         try:
-            yield out
+            with storage.silent_clients():
+                yield out
         except BaseException as error:
             # A store that is away cannot be tidied either; what is left in it carries no mark.
-            with suppress(Exception):
+            with suppress(Exception), storage.silent_clients():
                 storage.remove_directory(out)
             if isinstance(error, Exception) and not isinstance(error, HushcountError | OSError):
                 # What clients of stores raise when they lose their connection has no kind in common.

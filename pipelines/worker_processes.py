@@ -41,5 +41,4 @@ class WatchedWorker(SubprocessSdkWorkerHandler):  # type: ignore[misc]
         while not self._stopped.wait(_SECONDS):
             for name, future in list(self.control_conn._futures_by_id.items()):
                 if not future.is_done():
-                    lost = f"RuntimeError: {LOST}"
-                    future.set(beam_fn_api_pb2.InstructionResponse(instruction_id=name, error=lost))
+                    future.set(beam_fn_api_pb2.InstructionResponse(instruction_id=name, error=LOST))

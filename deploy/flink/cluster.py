@@ -40,9 +40,13 @@ _OPENED = (
 _JAVA_OPTIONS = tuple(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in _OPENED)
 _JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 _TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
+# Among the jars of the job server: what Flink's distribution has itself, and a logger that is not the cluster's.
+_NOT_BEAM = ("flink-", "slf4j-simple")
 _START_SECONDS = 90
 _STOP_SECONDS = 10
 WORKER = Path(__file__).parent.absolute() / "worker.py"
+REAPER = WORKER.with_name("reaper.py")
+POOL = WORKER.with_name("pool.py")
 
 
 @dataclass(frozen=True)
@@ -67,12 +71,12 @@ class Cluster:
 
 @contextmanager
 def flink(
-    libraries: Path, directory: Path, task_managers: int = 2, slots: int = 2, restarts: int = 0
+    engines: Path, directory: Path, task_managers: int = 2, slots: int = 2, restarts: int = 0
 ) -> Iterator[Cluster]:
     """Start a JobManager and TaskManagers, yield when all have met, and stop them.
 
     Args:
-        libraries: directory of the jars of Flink's distribution.
+        engines: what fetch.py wrote. Beam's jars are on the class path, so that job-server-light.jar need send none.
         directory: existing directory for settings and logs.
         task_managers: how many processes work.
         slots: how many tasks each works at, at a time.
@@ -88,6 +92,8 @@ def flink(
         "jobmanager.memory.process.size": "1g",
         "rest.address": "localhost",
         "rest.port": rest,
+        # What it tells is fresh: by itself up to three seconds old.
+        "web.refresh-interval": 20,
         "taskmanager.numberOfTaskSlots": slots,
         "taskmanager.cpu.cores": slots,
         "taskmanager.memory.framework.heap.size": "128m",
@@ -112,8 +118,11 @@ def flink(
     }
     (directory / "flink-conf.yaml").write_text("".join(f"{name}: {value}\n" for name, value in settings.items()))
 
+    own = [f"{engines}/flink/*", *map(str, sorted((engines / "job-server-lib").glob("*.jar")))]
+    class_path = os.pathsep.join(path for path in own if not Path(path).name.startswith(_NOT_BEAM))
+
     def java(main_class: str, *options: str) -> list[str]:
-        path = ["-cp", f"{libraries}/*", main_class, "--configDir", str(directory)]
+        path = ["-cp", class_path, main_class, "--configDir", str(directory)]
         return [find_java(), "-Xmx768m", *_JAVA_OPTIONS, *path, *options]
 
     with ExitStack() as stack:
@@ -138,14 +147,14 @@ def job_server(jar: Path, directory: Path, master: str = "[local]") -> Iterator[
     """Start Beam's job server, yield host:port for --job_endpoint, and stop it.
 
     Args:
-        jar: what fetch.py wrote.
+        jar: job-server.jar, which sends Beam's jars with each job, or job-server-light.jar, which does not.
         directory: existing directory for its log and what is staged.
         master: host:port of Flink's REST interface; "[local]": Flink within the job server's own process.
     """
     port = free_port()
     ports = ["--job-port", str(port), "--artifact-port", "0", "--expansion-port", "0"]
     command = [find_java(), "-jar", str(jar), "--flink-master", master, *ports, "--artifacts-dir", str(directory)]
-    with process(command, directory / "job-server.log") as started:
+    with process(command, directory / f"{jar.stem}.log") as started:
         wait_for(lambda: listens(port), "the job server", directory, [started])
         yield f"localhost:{port}"
 
@@ -154,8 +163,7 @@ def job_server(jar: Path, directory: Path, master: str = "[local]") -> Iterator[
 def worker_pool(directory: Path) -> Iterator[str]:
     """Start a pool of Python workers, yield host:port for --environment_config, and stop it and its workers."""
     port = free_port()
-    module = "apache_beam.runners.worker.worker_pool_main"
-    command = [sys.executable, "-m", module, f"--service_port={port}", f"--container_executable={WORKER}"]
+    command = [sys.executable, str(POOL), str(port)]
     with process(command, directory / "worker-pool.log") as started:
         wait_for(lambda: listens(port), "the worker pool", directory, [started])
         yield f"localhost:{port}"
@@ -173,17 +181,32 @@ def process(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
         started = subprocess.Popen(  # noqa: S603  # our own programs
             command, stdout=stream, stderr=stream, env={**os.environ, "PATH": _path()}, start_new_session=True
         )
-    try:
-        yield started
-    finally:
-        for sent in (signal.SIGTERM, signal.SIGKILL):
-            try:
-                os.killpg(started.pid, sent)
+    with ended_with_us(started):
+        try:
+            yield started
+        finally:
+            started.terminate()
+            with suppress(subprocess.TimeoutExpired):
                 started.wait(_STOP_SECONDS)
-            except ProcessLookupError:
-                break
-            except subprocess.TimeoutExpired:
-                continue
+
+
+@contextmanager
+def ended_with_us(leader: subprocess.Popen[Any]) -> Iterator[None]:
+    """Kill what is left of a process's own group after the block, or as soon as this process is gone.
+
+    A signal may end a Python process without its `finally` blocks, and SIGKILL does: a process apart waits for that.
+    """
+    reaper = subprocess.Popen(  # noqa: S603  # our own program
+        [sys.executable, REAPER, str(leader.pid)], stdin=subprocess.PIPE, start_new_session=True
+    )
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(leader.pid, signal.SIGKILL)
+        leader.wait()
+        # Its number may be another's from now on.
+        reaper.communicate(b"ended\n")
 
 
 def find_java() -> str:
@@ -244,8 +267,8 @@ def main() -> None:
     engines = asked.engines.absolute()
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hushcount-flink-")))
-        running = stack.enter_context(flink(engines / "flink", directory, asked.task_managers))
-        endpoint = stack.enter_context(job_server(engines / "job-server.jar", directory, running.rest))
+        running = stack.enter_context(flink(engines, directory, asked.task_managers))
+        endpoint = stack.enter_context(job_server(engines / "job-server-light.jar", directory, running.rest))
         pool = stack.enter_context(worker_pool(directory))
         options = f"--job_endpoint={endpoint} --environment_type=EXTERNAL --environment_config={pool}"
         sys.stdout.write(

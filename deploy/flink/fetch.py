@@ -25,6 +25,8 @@ COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies
 MAIN_CLASS = "org.apache.beam.runners.flink.FlinkJobServerDriver"
 # Flink's serialisers look into these, which Java 17 forbids by itself.
 OPENED = ("lang", "lang.reflect", "net", "io", "nio", "text", "time", "util", "util.concurrent")
+# The job server sends all jars of its class path, 150 MB with each job, to the cluster, but those in such a directory.
+KEPT = Path("job-server-kept/gradle/wrapper")
 _LINE_BYTES = 70
 
 
@@ -34,7 +36,13 @@ def main() -> None:
     parser.add_argument("--into", type=Path, default=Path("build/engines"), help="Directory.")
     into: Path = parser.parse_args().into.absolute()
     into.mkdir(parents=True, exist_ok=True)
-    for what, fetch in (("job-server.jar", fetch_job_server), ("flink", fetch_flink), ("prism", fetch_prism)):
+    wanted = {
+        "job-server.jar": fetch_job_server,
+        "job-server-light.jar": make_light_job_server,
+        "flink": fetch_flink,
+        "prism": fetch_prism,
+    }
+    for what, fetch in wanted.items():
         if not (into / what).exists():
             fetch(into)
         print(into / what)  # noqa: T201  # what a script says
@@ -48,10 +56,26 @@ def fetch_job_server(into: Path) -> None:
         "mvn", "--quiet", "--batch-mode", "--file", HERE / "pom.xml", COPY,
         f"-DoutputDirectory={libraries}", "-DincludeScope=runtime",
     )  # fmt: skip
+    write_starter(into / "job-server.jar", libraries)
+
+
+def make_light_job_server(into: Path) -> None:
+    """Write job-server-light.jar: the same job server for a cluster that has Beam's jars, to which it sends none."""
+    kept = into / KEPT
+    shutil.rmtree(kept, ignore_errors=True)
+    kept.mkdir(parents=True)
+    for jar in (into / "job-server-lib").iterdir():
+        # Not a symbolic link, which Beam would look through.
+        os.link(jar, kept / jar.name)
+    write_starter(into / "job-server-light.jar", kept)
+
+
+def write_starter(target: Path, libraries: Path) -> None:
+    """Write a jar that holds nothing but the names of others, below the directory where it lies."""
     opened = " ".join(f"java.base/java.{package}" for package in OPENED)
-    paths = " ".join(f"{libraries.name}/{jar.name}" for jar in sorted(libraries.iterdir()))
+    paths = " ".join(str(jar.relative_to(target.parent)) for jar in sorted(libraries.iterdir()))
     lines = ("Manifest-Version: 1.0", f"Main-Class: {MAIN_CLASS}", f"Add-Opens: {opened}", f"Class-Path: {paths}")
-    with zipfile.ZipFile(into / "job-server.jar", "w") as jar:
+    with zipfile.ZipFile(target, "w") as jar:
         jar.writestr("META-INF/MANIFEST.MF", "".join(f"{folded(line)}\n" for line in lines))
 
 

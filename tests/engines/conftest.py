@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,11 +35,16 @@ class Servers:
     options: Engines
 
 
+def pytest_configure() -> None:
+    """End on SIGTERM as on Ctrl-C: with fixtures undone, and with the engines that Beam starts by itself stopped."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
 @pytest.fixture(scope="session")
 def fetched() -> Path:
     """Where deploy/flink/fetch.py put the engines."""
     found = Path(os.environ.get("ENGINES", "build/engines")).absolute()
-    for name in ("job-server.jar", "flink", "prism"):
+    for name in ("job-server.jar", "job-server-light.jar", "flink", "prism"):
         if not (found / name).exists():
             pytest.exit(f"{found / name} is missing: make test-engines fetches it", returncode=1)
     return found
@@ -49,16 +55,27 @@ def servers(fetched: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """A cluster of a JobManager and two TaskManagers, its job server and a pool of Python workers."""
     directory = tmp_path_factory.mktemp("flink")
     with (
-        flink(fetched / "flink", directory, task_managers=2) as cluster,
-        job_server(fetched / "job-server.jar", directory, cluster.rest) as endpoint,
+        flink(fetched, directory, task_managers=2) as cluster,
+        job_server(fetched / "job-server.jar", directory, cluster.rest) as sending,
+        job_server(fetched / "job-server-light.jar", directory, cluster.rest) as light,
         worker_pool(directory) as pool,
     ):
-        there = ("--runner", "PortableRunner", "--", f"--job_endpoint={endpoint}", "--parallelism=2")
+        common = ("--runner", "PortableRunner", "--", "--parallelism=2")
         yield Servers(
             cluster,
             {
-                "Flink, worker pool": (*there, "--environment_type=EXTERNAL", f"--environment_config={pool}"),
-                "Flink, processes": (*there, "--environment_type=PROCESS", f"--environment_config={own_process()}"),
+                "Flink, worker pool": (
+                    *common,
+                    f"--job_endpoint={light}",
+                    "--environment_type=EXTERNAL",
+                    f"--environment_config={pool}",
+                ),
+                "Flink, processes": (
+                    *common,
+                    f"--job_endpoint={sending}",
+                    "--environment_type=PROCESS",
+                    f"--environment_config={own_process()}",
+                ),
             },
         )
 

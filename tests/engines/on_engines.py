@@ -20,6 +20,8 @@ from tests.support.records import as_set, in_order, read_rows
 
 STREAMS = ("reports", "discovery")
 FLINK = ["Flink, embedded", "Flink, worker pool", "Flink, processes"]
+BOUND = float(stats.norm.isf(ALPHA / 2.0 / 6.0))
+"""Of a rank correlation times sqrt(n - 1), over six tests."""
 OTHERS = ["FnApiRunner, processes", "Prism", *FLINK]
 
 # Workers that are threads of this process end with an exception when their engine hangs up, in jobs that are done too.
@@ -97,10 +99,20 @@ def rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
     return float(stats.spearmanr(first, second).statistic) * float(np.sqrt(len(first) - 1))
 
 
+@pytest.mark.parametrize("kept", [0.05, 0.1, 1.0])
+def test_an_order_in_which_a_part_arrived_so_is_rejected(kept: float) -> None:
+    """So that the test below can fail: of as many records, one in twenty in its order of arrival, the rest mixed."""
+    generator = np.random.default_rng(7)
+    order = generator.permutation(TOTAL)
+    places = np.sort(generator.choice(TOTAL, int(kept * TOTAL), replace=False))
+    order[places] = np.sort(order[places])
+    assert rank_correlation(order, np.arange(TOTAL)) > BOUND
+    assert abs(rank_correlation(generator.permutation(TOTAL), np.arange(TOTAL))) < BOUND
+
+
 @pytest.mark.parametrize("engine", ["Flink, worker pool", "Prism"])
 def test_the_order_says_nothing_of_arrival(chain: Chain, options: Engines, tmp_path: Path, engine: str) -> None:
     """Independent of arrival and of the other run's order: 6 tests at 1e-6 together; one that is kept is rejected."""
-    bound = float(stats.norm.isf(ALPHA / 2.0 / 6.0))
     for stream in STREAMS:
         orders = []
         for out in ("one", "other"):
@@ -110,9 +122,9 @@ def test_the_order_says_nothing_of_arrival(chain: Chain, options: Engines, tmp_p
             arrived = read_rows(chain.path("encoded") / stream)[:, -rows.shape[1] :]
             place = {row.tobytes(): index for index, row in enumerate(arrived)}
             orders.append(np.array([place[row.tobytes()] for row in rows]))
-            assert abs(rank_correlation(orders[-1], np.arange(len(rows)))) < bound
-        assert abs(rank_correlation(*orders)) < bound
-        assert rank_correlation(np.sort(orders[0]), np.arange(len(orders[0]))) > bound
+            assert abs(rank_correlation(orders[-1], np.arange(len(rows)))) < BOUND
+        assert abs(rank_correlation(*orders)) < BOUND
+        assert rank_correlation(np.sort(orders[0]), np.arange(len(orders[0]))) > BOUND
     assert in_order(read_rows(tmp_path / "one" / "reports")) == in_order(read_rows(tmp_path / "other" / "reports"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 
@@ -13,7 +14,7 @@ from hushcount.blocks import Kind
 from pipelines.block_io import find_files
 from pipelines.runner import Engine
 from pipelines.staging import staged
-from pipelines.storage import StorageError, write_whole
+from pipelines.storage import StorageError, silent_clients, write_whole
 from tests.support.stub_store import StubStore
 
 
@@ -69,3 +70,18 @@ def test_what_a_client_raises_when_its_connection_is_cut_becomes_a_sentence(
         with pytest.raises(StorageError, match="cannot read stub://b/in/one"):
             find_files("stub://b/in", Kind.SEALED_REPORTS)
     StubStore.clear()
+
+
+def test_what_clients_of_stores_log_stays_silent_in_a_block_and_after_one_within_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Beam's client of s3:// gives whole stacks to the root logger."""
+    root = logging.getLogger()
+    record = root.makeRecord(root.name, logging.ERROR, "lib/apache_beam/io/aws/s3io.py", 1, "stack", (), None)
+    with silent_clients():
+        with silent_clients():
+            root.handle(record)
+        root.handle(record)
+    assert not caplog.records
+    root.handle(record)
+    assert caplog.records == [record]
