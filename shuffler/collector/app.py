@@ -90,8 +90,11 @@ async def _take(
     reports = len(body) // target.sealed_bytes
     # Others may have come while the body was read.
     _require_capacity(collector, reports)
+    window = collector.writer.window
+    collector.allowance.require(client, reports, window)
     if not await collector.writer.keep(target, body, reports, client):
         raise Refused("storage_failing", "Nothing of this request was kept: send the same bytes again.", _retry())
+    collector.allowance.add(client, reports, window)
 
 
 def _campaign(collector: Collector, campaign: str) -> CollectedCampaign:

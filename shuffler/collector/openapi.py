@@ -167,7 +167,7 @@ def _refusals(*names: str) -> Json:
             "description": "; ".join(f"{reason.title} ({reason.name})" for reason in reasons),
             "content": {MEDIA_TYPE.decode(): {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }
-        if status == 503:
+        if status in (429, 503):
             answers[str(status)]["headers"] = {"Retry-After": {"schema": {"type": "integer"}}}
     return answers
 

@@ -37,6 +37,7 @@ REASONS = {
         Reason("epoch_closed", 409, "The epoch is closed"),
         Reason("too_long", 413, "The body is too long"),
         Reason("wrong_type", 415, "The body is of a wrong type"),
+        Reason("too_many_reports", 429, "The client sent its reports of this window"),
         Reason("head_too_long", 431, "The head of the request is too long"),
         Reason("queue_full", 503, "Too many reports wait"),
         Reason("disk_full", 503, "The collector has no room"),

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from hushcount.errors import HushcountError, UsageError
 from shuffler.collector import window_files
+from shuffler.collector.allowance import Allowance
 from shuffler.collector.authentication import Authentication
 from shuffler.collector.epochs import Campaigns, Target, accepted_targets, read_campaigns
 from shuffler.collector.metrics import Metrics
@@ -60,6 +61,7 @@ class Collector:
         self.around = around
         self.metrics = Metrics()
         self.refusals = Refusals()
+        self.allowance = Allowance(around.settings.most_reports_a_client)
         self.campaigns: Campaigns = read_campaigns(around.campaigns, {})
         self.room = True
         """Whether the journal's disk has the least free space."""

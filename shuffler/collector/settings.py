@@ -26,10 +26,17 @@ class CollectorPart(Part):
     segment_bytes: int = Field(default=64 << 20, ge=1 << 16, le=1 << 30, description="length at which a journal ends")
     least_free_bytes: int = Field(default=256 << 20, ge=0, description="free space below which reports are refused")
     body_seconds: float = Field(default=10.0, gt=0.0, le=600.0, description="how long a request may take to arrive")
+    most_reports_a_client: int | None = Field(
+        default=None, ge=1, description="reports of one client token in a window; 429 beyond; any number if not given"
+    )
     most_connections: int = Field(default=8192, ge=1, description="how many connections may be open")
 
     @model_validator(mode="after")
     def _check(self) -> CollectorPart:
         if (self.authentication == "bearer") != (self.tokens is not None):
             raise ValueError("tokens: must be given with authentication bearer, and only then")
+        if self.most_reports_a_client is not None and self.authentication != "client-token":
+            raise ValueError(
+                "most_reports_a_client: needs authentication client-token, else no two clients are told apart"
+            )
         return self

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import socket
 import time
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
+from hushcount.windows import window_at
+from shuffler.collector.allowance import Allowance
+from shuffler.collector.problems import Refused
 from tests.collector.running import Running, Site, make_site, running
 
 BODY_SECONDS = 1.5
@@ -199,3 +203,34 @@ def test_connections_beyond_the_most_are_told_to_come_back(tmp_path: Path) -> No
             # A body that stays away does not hold up a shutdown.
             assert collector.stop() == 0
             assert time.monotonic() - began < 15
+
+
+def test_a_client_that_floods_is_told_to_wait_for_the_next_window_and_others_are_not(tmp_path: Path) -> None:
+    settings = {"authentication": "client-token", "most_reports_a_client": 3}
+    site = make_site(tmp_path / "site", collector=settings)
+    length = site.campaign().sealed_bytes("reports")
+    flood, other = ({"client-token": name * 16} for name in "ab")
+    with running(site) as collector:
+        assert collector.post(os.urandom(2 * length), headers=flood).status_code == 202
+        answer = collector.post(os.urandom(2 * length), headers=flood)
+        assert answer.status_code == 429
+        assert answer.json()["type"].endswith("too_many_reports")
+        assert "3 reports" in answer.json()["detail"]
+        assert 0 < int(answer.headers["retry-after"]) <= 3600
+        assert collector.post(os.urandom(length), headers=flood).status_code == 202
+        assert collector.post(os.urandom(length), headers=flood).status_code == 429
+        assert collector.post(os.urandom(3 * length), headers=other).status_code == 202
+    assert len(site.sealed()) == 6
+
+
+def test_an_allowance_is_of_one_window_and_counts_nothing_unasked() -> None:
+    window = window_at(datetime(2026, 1, 1, tzinfo=timezone.utc), timedelta(days=365))
+    allowance = Allowance(1)
+    allowance.add(b"client", 1, window)
+    with pytest.raises(Refused):
+        allowance.require(b"client", 1, window)
+    allowance.require(b"client", 1, window.next)
+    allowance.require(None, 5, window)
+    unlimited = Allowance(None)
+    unlimited.add(b"client", 100, window)
+    unlimited.require(b"client", 100, window)

@@ -1,0 +1,62 @@
+"""How many reports each client sent in the present window, so that one that floods is told to stop."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import datetime, timezone
+
+from hushcount.windows import Window
+from shuffler.collector.problems import Refused
+
+_KEY_BYTES = 32
+_HASH_BYTES = 8
+
+
+class Allowance:
+    """Counts by a hash of what clients show, under a key of the process, in memory only; forgotten with the window.
+
+    About a hundred bytes for each client of the window. A restart forgets, and then a client may send as much again: it
+    is a protection of the collector, not the contribution cap, which the shuffler keeps.
+
+    Args:
+        most: reports of one client in one window; None: any number, and nothing is counted.
+    """
+
+    def __init__(self, most: int | None) -> None:
+        self._most = most
+        self._window: Window | None = None
+        self._key = b""
+        self._sent: dict[int, int] = {}
+
+    def require(self, client: bytes | None, reports: int, window: Window | None) -> None:
+        """Check that a client may send so many more reports.
+
+        Raises:
+            Refused: it may not before the next window.
+        """
+        if self._most is None or client is None or window is None:
+            return
+        self._turn(window)
+        if self._sent.get(self._name(client), 0) + reports > self._most:
+            left = max(1, int((window.end - datetime.now(timezone.utc)).total_seconds()) + 1)
+            raise Refused(
+                "too_many_reports",
+                f"A client may send {self._most} reports in a window: send the others in the next.",
+                ((b"retry-after", str(left).encode()),),
+            )
+
+    def add(self, client: bytes | None, reports: int, window: Window | None) -> None:
+        """Count what was kept of a client."""
+        if self._most is None or client is None or window is None:
+            return
+        self._turn(window)
+        name = self._name(client)
+        self._sent[name] = self._sent.get(name, 0) + reports
+
+    def _turn(self, window: Window) -> None:
+        if window != self._window:
+            self._window, self._key, self._sent = window, secrets.token_bytes(_KEY_BYTES), {}
+
+    def _name(self, client: bytes) -> int:
+        return int.from_bytes(hashlib.blake2b(client, digest_size=_HASH_BYTES, key=self._key).digest(), "big")
