@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hushcount.errors import UsageError
+from keys.gcp_secrets import SCHEME, read_secret, secret_name
 from keys.roles import Role
 from keys.wrapping import unwrap, wrap
 
@@ -66,15 +67,27 @@ def wrapped_by(path: Path) -> str | None:
     return None if name is None else str(name)
 
 
-def read_environment(name: str, role: Role) -> list[tuple[str | None, bytes]]:
-    """Return id and secret of a role's keys in an environment variable; the id of bare digits is not told: None.
+def is_text(source: str) -> bool:
+    """Return whether a source of keys is a text of its own, env:NAME or gcp-secret://NAME, and no directory."""
+    return source.startswith((ENV, SCHEME))
+
+
+def name_of(source: str) -> str:
+    """Return what a sentence calls a source that is a text."""
+    if source.startswith(ENV):
+        return f"environment variable {source.removeprefix(ENV)}"
+    return f"secret {secret_name(source)}"
+
+
+def read_text(source: str, role: Role) -> list[tuple[str | None, bytes]]:
+    """Return id and secret of a role's keys in a source that is a text; the id of bare digits is not told: None.
 
     Raises:
-        UsageError: the variable is not set or holds no key; its content is never named.
-        HushcountError: the key service did not unwrap it.
+        UsageError: the variable is not set, or the text holds no key; it is never repeated.
+        HushcountError: the secret cannot be read, or the key service did not unwrap a key in it.
     """
-    where = f"environment variable {name}"
-    text = os.environ.get(name)
+    where = name_of(source)
+    text = os.environ.get(source.removeprefix(ENV)) if source.startswith(ENV) else read_secret(secret_name(source))
     if text is None:
         raise UsageError(f"{where} is not set: set it to a private key file's content")
     if _hexadecimal(text.strip()):

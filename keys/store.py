@@ -45,8 +45,8 @@ class KeyReference:
     @property
     def place(self) -> str:
         """What a sentence calls it."""
-        if self.source.startswith(records.ENV):
-            return f"environment variable {self.source.removeprefix(records.ENV)}"
+        if records.is_text(self.source):
+            return records.name_of(self.source)
         return f"key file {self.path}"
 
     @property
@@ -85,13 +85,13 @@ class KeyReference:
         raise self._another()
 
     def _secrets(self) -> list[bytes]:
-        if self.source.startswith(records.ENV):
-            held = records.read_environment(self.source.removeprefix(records.ENV), self.role)
+        if records.is_text(self.source):
+            held = records.read_text(self.source, self.role)
             return [secret for id, secret in held if id in (None, self.id)]
         return [records.read_file(self.path, self.role, self.id)]
 
     def _another(self) -> UsageError:
-        if self.source.startswith(records.ENV):
+        if records.is_text(self.source):
             return UsageError(f"{self.place} holds no key {self.id} of the {self.role}")
         return UsageError(f"{self.place} is not the key of the role {self.role} that it is named after")
 
@@ -100,7 +100,7 @@ def campaign_key(source: Path | str, role: Role, listed: Sequence[PublicKeyPart]
     """Find the private key that opens what a campaign's clients seal, and open it once, before any data is read.
 
     Args:
-        source: a key directory, or env:NAME.
+        source: a key directory, env:NAME, or gcp-secret://NAME.
         role: whose key.
         listed: the campaign's keys of this role: one.
 
@@ -111,7 +111,7 @@ def campaign_key(source: Path | str, role: Role, listed: Sequence[PublicKeyPart]
     """
     (wanted,) = listed
     reference = _reference(source, role, wanted.id)
-    if not reference.source.startswith(records.ENV):
+    if not records.is_text(reference.source):
         _require_kept(reference)
     reference.read()
     return reference
@@ -121,18 +121,17 @@ def active_key(source: Path | str, role: SigningRole, at: datetime | None = None
     """Find the private key that a role signs with now.
 
     Args:
-        source: a key directory; or env:NAME, which then holds one key of the role.
+        source: a key directory; or env:NAME or gcp-secret://NAME, which then holds one key of the role.
         role: who signs.
         at: when; the present by default.
 
     Raises:
         UsageError: there is none, or it cannot be used.
     """
-    if str(source).startswith(records.ENV):
-        name = str(source).removeprefix(records.ENV)
-        held = records.read_environment(name, role)
+    if records.is_text(str(source)):
+        held = records.read_text(str(source), role)
         if len(held) != 1:
-            raise UsageError(f"environment variable {name} holds {len(held)} keys of the {role}, must hold one")
+            raise UsageError(f"{records.name_of(str(source))} holds {len(held)} keys of the {role}, must hold one")
         return _reference(source, role, SigningKey(held[0][1]).id)
     found = read_listing(Path(source)).active(role, at or datetime.now(timezone.utc))
     if found is None:
@@ -231,7 +230,7 @@ def create(
 def _reference(source: Path | str, role: Role, id: str) -> KeyReference:
     """Return the reference, its directory absolute: workers run elsewhere."""
     text = str(source)
-    return KeyReference(text if text.startswith(records.ENV) else str(Path(text).absolute()), role, id)
+    return KeyReference(text if records.is_text(text) else str(Path(text).absolute()), role, id)
 
 
 def _require_kept(reference: KeyReference) -> None:

@@ -22,6 +22,7 @@ PARTIES: tuple[Party, ...] = ("shuffler", "aux-server", "analyzer")
 FOLDERS = ("segments", "batches", "shuffled", "released", "found", "results")
 """What lies in the store, each in a folder of its own, so that each can be another party's."""
 _DATABASE = "postgresql://"
+_KEY_TEXTS = ("env:", "gcp-secret:")
 
 
 def _duration(value: Any) -> Any:
@@ -74,7 +75,9 @@ class DeploymentFile(Part):
     store: str = Field(description="directory, gs:// or s3://; relative to this file")
     state: str = Field(default="state.db", description="SQLite file, relative to this file, or postgresql://")
     campaigns: str = Field(default="campaigns", description="directory of campaigns, one folder each")
-    keys: str = Field(default="keys", description="key directory of the parties that run here, or env:NAME")
+    keys: str = Field(
+        default="keys", description="key directory of the parties that run here, env:NAME, or gcp-secret://NAME"
+    )
     ledger: str | None = Field(default=None, description="where releases are charged; nowhere if not given")
     sign_with: str | None = Field(
         default=None, description="the shuffler's key directory: what it hands on is signed; unsigned if not given"
@@ -147,7 +150,7 @@ class Deployment:
             store=_resolve(base, file.store),
             state=file.state if "://" in file.state else str(base / file.state),
             campaigns=base / file.campaigns,
-            keys=file.keys if file.keys.startswith("env:") else base / file.keys,
+            keys=file.keys if file.keys.startswith(_KEY_TEXTS) else base / file.keys,
             ledger=None if file.ledger is None else base / file.ledger,
             sign_with=None if file.sign_with is None else base / file.sign_with,
             shuffler_keys=None if file.shuffler_keys is None else base / file.shuffler_keys,

@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 
 CampaignOption = Annotated[Path, typer.Option("--campaign", help="Campaign file.")]
 OutOption = Annotated[str, typer.Option("--out", help="Output directory, local or of any file system that Beam knows.")]
-KeysOption = Annotated[Path, typer.Option("--keys", help="Directory with this party's private key, or env:NAME.")]
+KeysOption = Annotated[
+    Path,
+    typer.Option(
+        "--keys",
+        help="Directory with this party's private key, env:NAME, or gcp-secret://projects/P/secrets/S/versions/V.",
+    ),
+]
 ConfidenceOption = Annotated[
     float, typer.Option(help="Of the intervals: each item's alone, and all together.", min=0.5, max=0.999999)
 ]

@@ -1,8 +1,8 @@
-"""A FAKE of three services on this machine: Google Cloud KMS, AWS KMS, and Google's metadata server.
+"""A FAKE of four services on this machine: Google Cloud KMS, Secret Manager and metadata server, and AWS KMS.
 
-It answers the documented requests (projects.locations.keyRings.cryptoKeys.encrypt and decrypt; TrentService.Encrypt and
-Decrypt), checks who asks as they do, and wraps with a key of its own. It shows that our requests are of the documented
-form; that the real services take them is not tested here.
+It answers the documented requests (projects.locations.keyRings.cryptoKeys.encrypt and decrypt; TrentService.Encrypt
+and Decrypt; projects.secrets.versions.access), checks who asks as they do, and wraps with a key of its own. It shows
+that our requests are of the documented form; that the real services take them is not tested here.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ class FakeServices:
         statuses: what to answer the next requests with in the place of an answer.
         answers: what to answer the next requests with, status 200.
         garbage: what to unwrap to in the place of what was wrapped.
+        secrets: what the secret manager holds, by projects/P/secrets/S/versions/V.
     """
 
     url: str
@@ -49,6 +50,7 @@ class FakeServices:
     statuses: list[int] = field(default_factory=list)
     answers: list[Any] = field(default_factory=list)
     garbage: bytes | None = None
+    secrets: dict[str, bytes] = field(default_factory=dict)
     box: SecretBox = field(default_factory=lambda: SecretBox(random(32)))
 
     def wrap(self, key: str, plain: bytes, context: Any) -> bytes:
@@ -108,6 +110,8 @@ def _reply(fake: FakeServices, verb: str, path: str, headers: dict[str, str], bo
         return status, {"error": {"code": status, "status": "PERMISSION_DENIED", "message": body.decode()}}
     if fake.answers:
         return 200, fake.answers.pop(0)
+    if verb == "GET" and path.endswith(":access"):
+        return _secret(fake, path, headers)
     if verb == "GET":
         good = path.endswith("/service-accounts/default/token") and headers.get("Metadata-Flavor") == "Google"
         return (200, {"access_token": TOKEN, "expires_in": 3599, "token_type": "Bearer"}) if good else (403, {})
@@ -132,6 +136,15 @@ def _gcp(fake: FakeServices, path: str, headers: dict[str, str], body: dict[str,
     if plain is None:
         return 400, {"error": {"status": "INVALID_ARGUMENT"}}
     return 200, {"plaintext": base64.b64encode(plain).decode()}
+
+
+def _secret(fake: FakeServices, path: str, headers: dict[str, str]) -> tuple[int, Any]:
+    if headers.get("Authorization") != f"Bearer {TOKEN}":
+        return 401, {"error": {"status": "UNAUTHENTICATED"}}
+    name = path.removeprefix("/v1/").removesuffix(":access")
+    if name not in fake.secrets:
+        return 404, {"error": {"status": "NOT_FOUND"}}
+    return 200, {"name": name, "payload": {"data": base64.b64encode(fake.secrets[name]).decode()}}
 
 
 def _aws(fake: FakeServices, headers: dict[str, str], body: bytes) -> tuple[int, Any]:
