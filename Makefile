@@ -11,7 +11,7 @@ PORTABLE := -k 'not test_contract or golden or pack or pickled or sharding' \
 	tests/collector/test_journal.py tests/test_docs.py \
 	$(addprefix tests/core/test_,fields.py ranks.py affine.py decoding.py subsets.py systems.py randomness.py)
 
-.PHONY: help demo test lint unit package test-pythons bench bench-gate bench-kernels audit reproduce lock clean test-engines test-faults check-deploy test-images image-bases lock-images week
+.PHONY: help demo test lint unit package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults check-deploy test-images image-bases lock-images week
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -52,12 +52,17 @@ test-pythons:  ## the tests on the oldest and the newest Python, those of them t
 		.venv-$$version/bin/python -m pytest -q $(WORKERS) $(PORTABLE) || exit 1; \
 	done
 
-test-engines: $(VENV)/dev  ## the jobs on real engines: Flink, Prism, several processes (needs java, mvn, go)
+engines: $(VENV)/dev  ## fetch Flink, its job server and Prism into build/engines (needs java, mvn, go)
 	$(BIN)/python deploy/flink/fetch.py --into build/engines
+
+test-engines-quick: engines  ## every job once on Flink and on Prism
+	ENGINES=build/engines $(BIN)/python -m pytest -q -o python_files='on_*.py' tests/engines/on_engines.py \
+		-k '(Prism or embedded) and (leaves_the_shuffler or tally_is_equal or is_found)'
+
+test-engines: engines  ## the jobs on real engines: Flink, Prism, several processes (needs java, mvn, go)
 	ENGINES=build/engines $(BIN)/python -m pytest -o python_files='on_*.py' tests/engines
 
-test-faults: $(VENV)/dev  ## kill and starve engines, runs and the collector (needs java, mvn, go; some tests need root)
-	$(BIN)/python deploy/flink/fetch.py --into build/engines
+test-faults: engines  ## kill and starve engines, runs and the collector (needs java, mvn, go; some tests need root)
 	ENGINES=build/engines $(BIN)/python -m pytest -o python_files='on_*.py' tests/faults
 
 check-deploy: $(VENV)/dev  ## images, compose file and manifests by their own tools too (needs go, kubectl)
