@@ -11,7 +11,7 @@ PORTABLE := -k 'not test_contract or golden or pack or pickled or sharding' \
 	tests/collector/test_journal.py tests/test_docs.py \
 	$(addprefix tests/core/test_,fields.py ranks.py affine.py decoding.py subsets.py systems.py randomness.py)
 
-.PHONY: help demo test lint unit package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults check-deploy test-images image-bases lock-images week
+.PHONY: help demo test lint unit package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults show-faults check-deploy test-images image-bases lock-images week
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -64,6 +64,9 @@ test-engines: engines  ## the jobs on real engines: Flink, Prism, several proces
 
 test-faults: engines  ## kill and starve engines, runs and the collector (needs java, mvn, go; some tests need root)
 	ENGINES=build/engines $(BIN)/python -m pytest -o python_files='on_*.py' tests/faults
+
+show-faults: engines  ## a transcript of kills with the counts before and after, and analyze of a million reports on engines
+	$(BIN)/python -m tests.faults.show --engines build/engines
 
 check-deploy: $(VENV)/dev  ## images, compose file and manifests by their own tools too (needs go, kubectl)
 	GOBIN=$(CURDIR)/build/tools go install github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 import warnings
 
@@ -17,6 +18,8 @@ def main() -> None:
         from pipelines.cli import app
     except ModuleNotFoundError as error:
         sys.exit(f"error: the hushcount command needs {error.name}: pip install 'hushcount[server]'")
+    # As Ctrl-C does: nothing half done is left, and an engine's job is cancelled.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     app()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,8 +55,13 @@ def assert_same(there: Store, collection: Collection, job: str, name: str, tmp_p
     local = there.get(f"{name}/{job}", tmp_path / name)
     collection.assert_same(job, local)
     undisturbed = collection.undisturbed(job)
-    expected = {str(path.relative_to(undisturbed)) for path in undisturbed.rglob("*") if path.is_file()}
-    assert set(there.names(f"{name}/{job}")) == expected
+    expected = {_kind(str(path.relative_to(undisturbed))) for path in undisturbed.rglob("*") if path.is_file()}
+    assert {_kind(one) for one in there.names(f"{name}/{job}")} == expected
+
+
+def _kind(name: str) -> str:
+    """Return a file's name without its number: where blocks go through the engine there are more, smaller shards."""
+    return re.sub(r"part-\d+-of-\d+", "part", name)
 
 
 @pytest.mark.parametrize("job", JOBS)

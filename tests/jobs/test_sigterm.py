@@ -1,0 +1,42 @@
+"""A command that is told to end leaves nothing half done behind."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.jobs import done, new_campaign, new_keys, write_lines
+
+WAIT = 60.0
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_job_that_is_told_to_end_removes_what_it_had_in_hand(tmp_path: Path, sent: signal.Signals) -> None:
+    keys = new_keys(tmp_path / "keys")
+    words = write_lines(tmp_path / "words.txt", ["alpha"])
+    campaign = new_campaign(tmp_path / "w.json", keys, dictionary=words)
+    values = write_lines(tmp_path / "values.txt", ["alpha"] * 500)
+    done("encode", "--campaign", campaign, "--values", values, "--out", tmp_path / "e")
+    command = [
+        sys.executable, "-c", "from pipelines.entry import main; main()", "shuffle", "--campaign", str(campaign),
+        "--input", str(tmp_path / "e"), "--out", str(tmp_path / "out" / "shuffled"),
+    ]  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # noqa: S603  # our own
+        try:
+            end = time.monotonic() + WAIT
+            while not list(tmp_path.glob("out/.shuffled.*")):
+                assert time.monotonic() < end
+                assert process.poll() is None
+                time.sleep(0.01)
+            process.send_signal(sent)
+            _, told = process.communicate(timeout=WAIT)
+        finally:
+            process.kill()
+    assert process.returncode not in (0, -sent)
+    assert b"Traceback" not in told
+    assert list((tmp_path / "out").iterdir()) == []
