@@ -37,7 +37,10 @@ _OPENED = (
     "util.concurrent",
     "util.concurrent.atomic",
 )
-_JAVA_OPTIONS = tuple(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in _OPENED)
+_NO_NATIVE = "-Dorg.apache.beam.vendor.grpc.v1p60p1.io.netty.transport.noNative=true"
+"""Every job brings its own copy of Beam's network library, and when Java forgets one its native part goes for all of
+them: the servers that a later job's workers call die, and the job waits for ever. In plain Java nothing is shared."""
+_JAVA_OPTIONS = (*(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in _OPENED), _NO_NATIVE)
 _JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 _TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
 # Among the jars of the job server: what Flink's distribution has itself, and a logger that is not the cluster's.

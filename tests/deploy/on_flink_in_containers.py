@@ -37,7 +37,7 @@ def _manifest() -> str:
 def properties() -> str:
     """Return the cluster's settings: those of the Kubernetes manifests."""
     text = _manifest()
-    opened = " ".join(re.findall(r"--add-opens=\S+", text))
+    opened = " ".join(re.findall(r"--add-opens=\S+|-Dorg\S+", text))
     kept = re.findall(r"^ *((?:taskmanager|restart-strategy)\.[\w.-]+): \"?([^\"\n]+)\"?$", text, re.MULTILINE)
     lines = [f"jobmanager.rpc.address: {NAME}-jm", f"env.java.opts.all: {opened}"]
     return "\n".join([*lines, *(f"{name}: {value}" for name, value in kept)])
