@@ -11,7 +11,7 @@ import numpy as np
 from hushcount.blocks import Kind
 from hushcount.campaign import Campaign, Stream
 from hushcount.client import Client
-from hushcount.envelopes import TOKEN_BYTES, envelope_dtype
+from hushcount.envelopes import ENVELOPES, TOKEN_BYTES, envelope_dtype
 from hushcount.parameters import Parameters
 from hushcount.randomness import SystemWords, uniform
 from hushcount.sealing import Octets
@@ -21,7 +21,7 @@ from pipelines import storage
 from pipelines.block_io import write_file
 from pipelines.create import create_campaign
 from pipelines.staging import SUMMARY
-from pipelines.streams import ENVELOPES, SEALED
+from pipelines.streams import SEALED
 from pipelines.summary import StreamCounts, make_summary
 
 FILE_RECORDS = 1 << 17

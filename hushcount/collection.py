@@ -90,4 +90,9 @@ def read_collection(path: Path) -> CollectionFile:
 
 def epoch_folder(campaign: Campaign) -> str:
     """Return the name of the folder of a campaign file's segments: EPOCH-FINGERPRINT."""
-    return f"{campaign.epoch:06d}-{campaign.fingerprint.hex()[:FINGERPRINT_DIGITS]}"
+    return folder_name(campaign.epoch, campaign.fingerprint.hex())
+
+
+def folder_name(epoch: int, fingerprint: str) -> str:
+    """Return EPOCH-FINGERPRINT, of which the first digits of the fingerprint are enough."""
+    return f"{epoch:06d}-{fingerprint[:FINGERPRINT_DIGITS]}"

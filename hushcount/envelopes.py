@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from hushcount.blocks import Kind
+from hushcount.campaign import Stream
+
 TOKEN_BYTES = 16
+ENVELOPES: dict[Stream, Kind] = {"reports": Kind.REPORT_ENVELOPES, "discovery": Kind.DISCOVERY_ENVELOPES}
+"""What a file of each stream's envelopes is."""
 
 
 def envelope_dtype(sealed_bytes: int) -> np.dtype[Any]:

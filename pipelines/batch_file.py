@@ -10,11 +10,12 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from hushcount.blocks import read_header
 from hushcount.campaign import Campaign, Identifier, Stream
+from hushcount.envelopes import ENVELOPES
 from hushcount.errors import FormatError, UsageError
 from hushcount.parts import Hex32, Part, explain
 from pipelines import storage
 from pipelines.block_io import BlockFile, find_files
-from pipelines.streams import ENVELOPES, SEALED
+from pipelines.streams import SEALED
 from pipelines.summary import Summary
 
 SUFFIX = ".batch.json"

@@ -15,9 +15,10 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, and_, func, select, update
 
 from hushcount.campaign import Campaign
-from hushcount.collection import FINGERPRINT_DIGITS
+from hushcount.collection import FINGERPRINT_DIGITS, folder_name
 from hushcount.manifests import Manifest
 from hushcount.windows import Window, named_window
+from pipelines.batch_file import BatchSegment
 from pipelines.state import BATCHES, MANIFESTS, SEGMENTS, WINDOWS
 
 
@@ -27,34 +28,26 @@ class Batch:
 
     Attributes:
         campaign: id.
-        name: WINDOW-EPOCH-FINGERPRINT, also of its folders.
+        window: name of the window at whose end it was made.
         epoch: of the campaign file.
         fingerprint: of the campaign file, its first 16 digits.
-        window: name of the window at whose end it was made.
     """
 
     campaign: str
-    name: str
+    window: str
     epoch: int
     fingerprint: str
-    window: str
 
+    @property
+    def name(self) -> str:
+        """WINDOW-EPOCH-FINGERPRINT, also of its folders."""
+        return f"{self.window}-{folder_name(self.epoch, self.fingerprint)}"
 
-@dataclass(frozen=True)
-class Segment:
-    """One segment of a batch: what its manifest says of it."""
-
-    path: str
-    stream: str
-    window: str
-    records: int
-    bytes: int
-    digest: str
-
-
-def batch_name(window: str, epoch: int, fingerprint: str) -> str:
-    """Return the name of a batch."""
-    return f"{window}-{epoch:06d}-{fingerprint}"
+    @classmethod
+    def named(cls, campaign: str, name: str) -> Batch:
+        """Return the batch of that name."""
+        window, epoch, fingerprint = name.split("-")
+        return cls(campaign, window, int(epoch), fingerprint)
 
 
 def known_manifests(connection: Connection, campaign: str) -> set[str]:
@@ -131,7 +124,7 @@ def close(
     files: Mapping[tuple[int, str], Campaign],
     grace: timedelta,
     now: datetime,
-) -> list[Batch]:
+) -> None:
     """Close a window: make a batch of each campaign file of which enough reports wait, and say of which it is too late.
 
     Args:
@@ -144,7 +137,7 @@ def close(
     """
     here = and_(WINDOWS.c.campaign == campaign, WINDOWS.c.window == window.name)
     if connection.execute(select(WINDOWS.c.window).where(here)).first() is not None:
-        return []
+        return
     connection.execute(WINDOWS.insert().values(campaign=campaign, window=window.name, closed_at=now.isoformat()))
     waiting = and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "waiting", SEGMENTS.c.window <= window.name)
     for name in connection.execute(select(SEGMENTS.c.window).where(waiting).distinct()).scalars().all():
@@ -159,12 +152,11 @@ def close(
         totals.where(waiting).group_by(SEGMENTS.c.epoch, SEGMENTS.c.fingerprint, SEGMENTS.c.stream)
     ):
         counts[epoch, fingerprint][stream] = int(records)
-    made = []
     for (epoch, fingerprint), records in sorted(counts.items()):
         file = files.get((epoch, fingerprint))
         if file is None or any(records.get(name, 0) < file.shuffle.minimum_batch for name in file.streams):
             continue
-        batch = Batch(campaign, batch_name(window.name, epoch, fingerprint), epoch, fingerprint, window.name)
+        batch = Batch(campaign, window.name, epoch, fingerprint)
         connection.execute(
             BATCHES.insert().values(
                 name=batch.name,
@@ -177,8 +169,6 @@ def close(
         )
         mine = and_(waiting, SEGMENTS.c.epoch == epoch, SEGMENTS.c.fingerprint == fingerprint)
         connection.execute(update(SEGMENTS).where(mine).values(state="batched", batch=batch.name))
-        made.append(batch)
-    return made
 
 
 def made_batches(connection: Connection, campaign: str) -> list[Batch]:
@@ -188,17 +178,23 @@ def made_batches(connection: Connection, campaign: str) -> list[Batch]:
         .where(BATCHES.c.campaign == campaign, BATCHES.c.state == "made")
         .order_by(BATCHES.c.window, BATCHES.c.epoch)
     )
-    return [Batch(row.campaign, row.name, row.epoch, row.fingerprint, row.window) for row in rows]
+    return [Batch(row.campaign, row.window, row.epoch, row.fingerprint) for row in rows]
 
 
-def segments_of(connection: Connection, batch: Batch) -> list[Segment]:
-    """Return the segments of a batch, sorted by path."""
+def segments_of(connection: Connection, batch: Batch) -> dict[str, list[BatchSegment]]:
+    """Return the segments of a batch by their stream, sorted by path."""
     rows = connection.execute(
         select(SEGMENTS)
         .where(SEGMENTS.c.campaign == batch.campaign, SEGMENTS.c.batch == batch.name, SEGMENTS.c.state == "batched")
         .order_by(SEGMENTS.c.path)
     )
-    return [Segment(row.path, row.stream, row.window, row.records, row.bytes, row.digest) for row in rows]
+    found: dict[str, list[BatchSegment]] = defaultdict(list)
+    for row in rows:
+        segment = BatchSegment(
+            path=row.path, window=row.window, records=row.records, bytes=row.bytes, digest=row.digest
+        )
+        found[row.stream].append(segment)
+    return found
 
 
 def quarantine(connection: Connection, path: str, reason: str) -> None:

@@ -18,7 +18,7 @@ from rich.console import Console
 from hushcount.campaign import Campaign, Stream
 from hushcount.client import Client
 from hushcount.dictionary import read_lines
-from hushcount.envelopes import TOKEN_BYTES, client_token, envelope_dtype
+from hushcount.envelopes import ENVELOPES, TOKEN_BYTES, client_token, envelope_dtype
 from hushcount.errors import UsageError
 from hushcount.randomness import SystemWords
 from hushcount.sealing import Octets
@@ -29,7 +29,7 @@ from pipelines.counting import WriteCounts, take_counts
 from pipelines.progress import bar, tick
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY, require_free, staged
-from pipelines.streams import ENVELOPES, counts_of
+from pipelines.streams import counts_of
 from pipelines.summary import Summary, make_summary
 
 _CHUNK_LINES = 1 << 17

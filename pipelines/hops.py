@@ -4,53 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from sqlalchemy import Engine as Database
 
-from hushcount.campaign import Campaign
+from hushcount.campaign import Campaign, Stream
 from hushcount.public_keys import VerifyKeyPart
 from hushcount.windows import named_window
 from pipelines import batches, storage
 from pipelines.batch_file import SUFFIX, BatchFile, BatchSegment, fault_of
 from pipelines.batches import Batch
-from pipelines.deployment import Deployment
+from pipelines.deployment import Deployment, Party
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY
 from pipelines.summary import Summary
 
+if TYPE_CHECKING:
+    from keys.store import KeyReference
+
 Job = Callable[[], Summary | None]
+"""Runs a hop, or takes up what it left when it was complete; None: its input is not there yet."""
 
 
 def hops_of(
     state: Database, deployment: Deployment, campaign: Campaign, path: Path, batch: Batch, console: Console | None
-) -> Iterator[tuple[str, Callable[[], Summary | None]]]:
-    """Yield the hops that run here in their order, each with its job; None from a job: its input is not there yet."""
+) -> Iterator[tuple[str, Job]]:
+    """Yield the hops that run here in their order, each with its job.
+
+    A party's image holds its own packages only, so that what a job needs of others' is imported when that job runs.
+    """
     where = {
         name: deployment.folder(name, batch.campaign, batch.name)
         for name in ("shuffled", "released", "found", "results")
     }
-    engine = Engine(deployment.file.engine.runner, tuple(deployment.file.engine.options))
-    keys, ledger, parties = deployment.keys, deployment.ledger, deployment.file.parties
-    signer = None
-    if "shuffler" in parties and deployment.sign_with is not None:
-        from keys.store import active_key
-
-        signer = active_key(deployment.sign_with, "shuffler")
-    trusted = deployment.shuffler_keys
-    signed_by: tuple[VerifyKeyPart, ...] = ()
-    if trusted is not None:
-        from keys.store import verify_keys
-
-        signed_by = verify_keys(trusted, "shuffler")
-
-    # A party's image holds its own packages only: what another party's job needs is imported when that job runs.
+    engine = Engine(deployment.file.engine.runner, deployment.file.engine.options)
+    keys, ledger = deployment.keys, deployment.ledger
 
     def shuffled() -> Summary:
         from pipelines.shuffle import shuffle
 
         source = _write_batch(state, deployment, campaign, batch)
-        return shuffle(path, source, where["shuffled"], signer=signer, engine=engine, console=console)
+        return shuffle(path, source, where["shuffled"], signer=_signer(deployment), engine=engine, console=console)
 
     def released() -> Summary:
         from pipelines.discover import discover
@@ -61,7 +56,7 @@ def hops_of(
             keys,
             where["released"],
             party="aux-server",
-            signed_by=signed_by,
+            signed_by=_trusted(deployment),
             ledger=ledger,
             engine=engine,
             console=console,
@@ -75,40 +70,59 @@ def hops_of(
     def analyzed() -> Summary:
         from pipelines.analyze import analyze
 
-        with_found = where["found"] if campaign.discovery is not None else None
         return analyze(
             path,
             where["shuffled"],
             keys,
             where["results"],
-            found=with_found,
-            signed_by=signed_by,
+            found=where["found"] if campaign.discovery is not None else None,
+            signed_by=_trusted(deployment),
             ledger=ledger,
             engine=engine,
             console=console,
         )
 
-    chain = [("shuffler", "shuffle", batch_path(deployment, batch), "shuffled", shuffled)]
+    chain: list[tuple[Party, str, str | None, str, Callable[[], Summary]]] = [
+        ("shuffler", "shuffle", None, "shuffled", shuffled)
+    ]
     if campaign.discovery is not None:
-        chain.append(("aux-server", "release", storage.join(where["shuffled"], SUMMARY), "released", released))
-        chain.append(("analyzer", "discover", storage.join(where["released"], SUMMARY), "found", found))
+        chain.append(("aux-server", "release", "shuffled", "released", released))
+        chain.append(("analyzer", "discover", "released", "found", found))
     if campaign.mechanism is not None:
-        needs = where["found"] if campaign.discovery is not None else where["shuffled"]
-        chain.append(("analyzer", "analyze", storage.join(needs, SUMMARY), "results", analyzed))
-    for party, hop, needed, output, job in chain:
-        if party in parties:
-            yield hop, _unless_done(where[output], None if hop == "shuffle" else needed, job)
+        needed = "found" if campaign.discovery is not None else "shuffled"
+        chain.append(("analyzer", "analyze", needed, "results", analyzed))
+    for party, hop, before, output, job in chain:
+        if party in deployment.file.parties:
+            yield hop, _unless_done(where[output], None if before is None else where[before], job)
 
 
-def _unless_done(out: str, needed: str | None, job: Callable[[], Summary]) -> Callable[[], Summary | None]:
+def _unless_done(out: str, before: str | None, job: Callable[[], Summary]) -> Job:
     def step() -> Summary | None:
         mark = storage.join(out, SUMMARY)
         if storage.exists(mark):
             # It was finished, and the run killed before it could say so.
             return storage.read_json(mark)
-        return job() if needed is None or storage.exists(needed) else None
+        return job() if before is None or storage.exists(storage.join(before, SUMMARY)) else None
 
     return step
+
+
+def _signer(deployment: Deployment) -> KeyReference | None:
+    """Return the key that the shuffler signs with, if it is to sign."""
+    if deployment.sign_with is None:
+        return None
+    from keys.store import active_key
+
+    return active_key(deployment.sign_with, "shuffler")
+
+
+def _trusted(deployment: Deployment) -> tuple[VerifyKeyPart, ...]:
+    """Return the shuffler's public keys, by one of which its output must be signed; none: it is not looked at."""
+    if deployment.shuffler_keys is None:
+        return ()
+    from keys.store import verify_keys
+
+    return verify_keys(deployment.shuffler_keys, "shuffler")
 
 
 def batch_path(deployment: Deployment, batch: Batch) -> str:
@@ -120,14 +134,18 @@ def _write_batch(state: Database, deployment: Deployment, campaign: Campaign, ba
     """Check every segment against its manifest, put those aside that fail, and write the file of the batch."""
     root = deployment.folder("segments")
     with state.begin() as connection:
-        segments = batches.segments_of(connection, batch)
-    for segment in segments:
-        fault = fault_of(storage.join(root, *segment.path.split("/")), segment.bytes, segment.digest)
-        if fault is not None:
+        found = batches.segments_of(connection, batch)
+    good: dict[Stream, tuple[BatchSegment, ...]] = {}
+    for stream in campaign.streams:
+        kept = []
+        for segment in found[stream]:
+            fault = fault_of(storage.join(root, *segment.path.split("/")), segment.bytes, segment.digest)
+            if fault is None:
+                kept.append(segment)
+                continue
             with state.begin() as connection:
                 batches.quarantine(connection, segment.path, fault)
-    with state.begin() as connection:
-        segments = batches.segments_of(connection, batch)
+        good[stream] = tuple(kept)
     file = BatchFile(
         campaign=batch.campaign,
         epoch=batch.epoch,
@@ -136,20 +154,7 @@ def _write_batch(state: Database, deployment: Deployment, campaign: Campaign, ba
         segments_folder=root,
         shuffled_folder=deployment.folder("shuffled", batch.campaign),
         earlier=_earlier(state, deployment, batch),
-        segments={
-            stream: tuple(
-                BatchSegment(
-                    path=segment.path,
-                    window=segment.window,
-                    records=segment.records,
-                    bytes=segment.bytes,
-                    digest=segment.digest,
-                )
-                for segment in segments
-                if segment.stream == stream
-            )
-            for stream in campaign.streams
-        },
+        segments=good,
     )
     path = batch_path(deployment, batch)
     storage.write_json(path, file.model_dump(mode="json"))

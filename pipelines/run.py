@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import time
+from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from rich.console import Console
 from sqlalchemy import Connection, select
 from sqlalchemy import Engine as Database
 
-from hushcount.collection import FINGERPRINT_DIGITS
+from hushcount.collection import folder_name
 from hushcount.errors import FormatError, HushcountError, NotYet, RetiredKey
 from hushcount.manifests import SUFFIX, read_manifest
 from pipelines import batches, storage
@@ -45,11 +46,11 @@ class Done:
         problems: sentences; with any of them the run has failed, though all else was done.
     """
 
-    closed: list[str]
-    waiting: list[str]
-    hops: list[str]
-    published: list[str]
-    problems: list[str]
+    closed: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    hops: list[str] = field(default_factory=list)
+    published: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def run(
         UsageError: the deployment or its campaigns are invalid.
     """
     moment = now or datetime.now(timezone.utc)
-    done = Done([], [], [], [], [])
+    done = Done()
     with opened(deployment.state) as state, alone(state, deployment.state, wait), telemetry() as metrics:
         work = _Work(deployment, state, moment, done, console, say or _silent, metrics)
         for epochs in read_epochs(deployment.campaigns):
@@ -95,9 +96,10 @@ def run(
             if "shuffler" in deployment.file.parties:
                 _register(work, epochs)
                 _close_due(work, epochs)
+            finished = _finished(work, epochs)
             for batch in _batches(work, epochs):
                 try:
-                    _advance(work, epochs, batch)
+                    _advance(work, epochs, batch, finished[batch.name])
                 except HushcountError as error:
                     done.problems.append(f"{batch.campaign}/{batch.name}: {error}")
             _follow(work, epochs)
@@ -141,8 +143,7 @@ def _register(work: _Work, epochs: Epochs) -> None:
             with storage.open_read(path) as stream:
                 manifest = read_manifest(stream.read(), path)
             # CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/COLLECTOR.manifest.json
-            folder = f"{manifest.epoch:06d}-{manifest.fingerprint[:FINGERPRINT_DIGITS]}"
-            where = f"{manifest.campaign}/{folder}/{manifest.window}"
+            where = f"{manifest.campaign}/{folder_name(manifest.epoch, manifest.fingerprint)}/{manifest.window}"
             if relative != f"{where}/{manifest.collector}{SUFFIX}":
                 raise FormatError(
                     f"{path} is the manifest of {where} by {manifest.collector}: it lies in the wrong place"
@@ -156,7 +157,7 @@ def _register(work: _Work, epochs: Epochs) -> None:
 
 def _close_due(work: _Work, epochs: Epochs) -> None:
     windows = work.deployment.windows
-    files = {(epoch, digits): campaign for (epoch, digits), (_, campaign) in epochs.files.items()}
+    files = {key: campaign for key, (_, campaign) in epochs.files.items()}
     with work.state.begin() as connection:
         due = batches.due_windows(
             connection, epochs.campaign, windows.length, windows.patience, work.deployment.file.collectors, work.now
@@ -174,24 +175,25 @@ def _batches(work: _Work, epochs: Epochs) -> list[Batch]:
         with work.state.begin() as connection:
             return batches.made_batches(connection, epochs.campaign)
     shuffled = storage.list_tree(work.deployment.folder("shuffled", epochs.campaign), f"*/{SUMMARY}")
-    found = []
-    for name in (path.split("/")[-2] for path, _ in shuffled):
-        window, epoch, fingerprint = name.split("-")
-        found.append(Batch(epochs.campaign, name, int(epoch), fingerprint, window))
-    return found
+    return [Batch.named(epochs.campaign, path.split("/")[-2]) for path, _ in shuffled]
 
 
-def _advance(work: _Work, epochs: Epochs, batch: Batch) -> None:
+def _finished(work: _Work, epochs: Epochs) -> dict[str, set[str]]:
+    """Return which hops of a campaign's batches have run, by the name of the batch."""
+    finished: dict[str, set[str]] = defaultdict(set)
+    with work.state.begin() as connection:
+        for batch, hop in connection.execute(
+            select(HOPS.c.batch, HOPS.c.hop).where(HOPS.c.campaign == epochs.campaign)
+        ):
+            finished[batch].add(hop)
+    return finished
+
+
+def _advance(work: _Work, epochs: Epochs, batch: Batch, finished: set[str]) -> None:
     """Run the hops of a batch that have not run yet, one after another, as far as its input is there."""
     if (batch.epoch, batch.fingerprint) not in epochs.files:
         raise HushcountError(f"its campaign file is not among those of {work.deployment.campaigns / epochs.campaign}")
     path, campaign = epochs.files[batch.epoch, batch.fingerprint]
-    with work.state.begin() as connection:
-        finished = set(
-            connection.execute(
-                select(HOPS.c.hop).where(HOPS.c.campaign == batch.campaign, HOPS.c.batch == batch.name)
-            ).scalars()
-        )
     for hop, job in hops_of(work.state, work.deployment, campaign, path, batch, work.console):
         if hop in finished:
             continue

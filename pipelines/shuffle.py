@@ -11,7 +11,7 @@ from apache_beam.pvalue import AsSingleton, PCollection
 from rich.console import Console
 
 from hushcount.campaign import Campaign, Stream
-from hushcount.envelopes import envelope_dtype, sealed_offset
+from hushcount.envelopes import ENVELOPES, envelope_dtype, sealed_offset
 from hushcount.errors import HushcountError, NotYet, UsageError
 from hushcount.places import MOST_PLACES
 from pipelines import storage
@@ -30,7 +30,7 @@ from pipelines.meet import THROUGH_ENGINE_RECORDS, Meet
 from pipelines.progress import bar
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY, require_free, staged
-from pipelines.streams import ENVELOPES, SEALED, counts_of, label
+from pipelines.streams import SEALED, counts_of, label
 from pipelines.summary import Summary, make_summary
 from pipelines.upstream import check_complete, read_upstream
 from shuffler.shuffle import Shuffle

@@ -10,7 +10,7 @@ import apache_beam as beam
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import TimestampedValue
 
-from hushcount.blocks import Kind
+from hushcount.envelopes import ENVELOPES
 from hushcount.errors import UsageError
 from hushcount.windows import Window
 from pipelines import storage
@@ -19,10 +19,8 @@ from pipelines.staging import SUMMARY
 from pipelines.stream_release import UNREADABLE, fact
 from pipelines.stream_watch import Sighting
 from pipelines.stream_windows import StreamFolders
-from pipelines.streams import ENVELOPES
 
 logger = logging.getLogger(__name__)
-_KINDS: dict[str, Kind] = {str(stream): kind for stream, kind in ENVELOPES.items()}
 
 
 class Judge(beam.DoFn):
@@ -107,7 +105,8 @@ def open_segment(folders: StreamFolders, segment: str) -> BlockFile | None:
     directory = path.rpartition("/")[0]
     sizes = [size for found, size in storage.list_files(directory, name) if found.rpartition("/")[2] == name]
     try:
-        return block_file(path, sizes[0], _KINDS[stream]) if sizes else None
+        # The watcher lists the folders of streams, and no others.
+        return block_file(path, sizes[0], ENVELOPES[stream]) if sizes else None  # type: ignore[index]
     except UsageError as error:
         logger.warning("segment %s cannot be read: %s", segment, error)
         return None

@@ -6,7 +6,6 @@ from hushcount.blocks import Kind
 from hushcount.campaign import Stream
 from pipelines.summary import StreamCounts
 
-ENVELOPES: dict[Stream, Kind] = {"reports": Kind.REPORT_ENVELOPES, "discovery": Kind.DISCOVERY_ENVELOPES}
 SEALED: dict[Stream, Kind] = {"reports": Kind.SEALED_REPORTS, "discovery": Kind.SEALED_DISCOVERY}
 
 

@@ -16,6 +16,7 @@ from hushcount.domain import known_items
 from hushcount.errors import HushcountError, UsageError
 from hushcount.estimates import Levels
 from pipelines import results, storage
+from pipelines.batches import Batch
 from pipelines.deployment import Deployment
 from pipelines.epochs import Epochs
 from pipelines.staging import SUMMARY
@@ -87,10 +88,10 @@ def _places(deployment: Deployment, epochs: Epochs) -> list[Place]:
     root = deployment.folder("results", epochs.campaign)
     found = []
     for path, _ in storage.list_tree(root, f"*/{SUMMARY}"):
-        window, epoch, fingerprint = path.split("/")[-2].split("-")
-        if (int(epoch), fingerprint) in epochs.files:
-            _, campaign = epochs.files[int(epoch), fingerprint]
-            found.append(Place(window, campaign, path.rpartition("/")[0]))
+        batch = Batch.named(epochs.campaign, path.split("/")[-2])
+        if (batch.epoch, batch.fingerprint) in epochs.files:
+            _, campaign = epochs.files[batch.epoch, batch.fingerprint]
+            found.append(Place(batch.window, campaign, path.rpartition("/")[0]))
     return found
 
 

@@ -10,13 +10,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from hushcount.blocks import Kind
 from hushcount.campaign import Campaign, Stream
 from hushcount.collection import COLLECTION_FILE, EpochPart, epoch_folder, read_collection
 from hushcount.envelopes import envelope_dtype
 from hushcount.errors import UsageError
 
-KINDS: Mapping[Stream, Kind] = {"reports": Kind.REPORT_ENVELOPES, "discovery": Kind.DISCOVERY_ENVELOPES}
 _MOST_SIGNATURE_BYTES = 4096
 _MEDIA_TYPES = {".json": b"application/json", ".toml": b"application/toml", ".gz": b"application/gzip"}
 

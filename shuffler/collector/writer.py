@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+from hushcount.envelopes import ENVELOPES
 from hushcount.windows import Window, window_at
 from shuffler.collector import window_files
-from shuffler.collector.epochs import KINDS, Target
+from shuffler.collector.epochs import Target
 from shuffler.collector.groups import Group, Waiting, envelopes
 from shuffler.collector.journal import HEADER_BYTES, Journal, JournalHeader
 from shuffler.collector.metrics import Metrics
@@ -240,7 +241,7 @@ class Writer:
 
     def _new_journal(self, target: Target, window: Window) -> Journal:
         header = JournalHeader(
-            KINDS[target.stream],
+            ENVELOPES[target.stream],
             target.record_bytes,
             target.epoch,
             int(window.start.timestamp()) * 1000,
