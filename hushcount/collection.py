@@ -88,6 +88,21 @@ def read_collection(path: Path) -> CollectionFile:
         raise UsageError(f"collection file {path} is invalid: {explain(error)}") from None
 
 
+def read_epoch(directory: Path, part: EpochPart) -> Campaign:
+    """Read the campaign file of an epoch; the directory has the campaign's id for its name.
+
+    Raises:
+        UsageError: it is missing or invalid, or not of this campaign and epoch.
+    """
+    path = directory / part.file
+    campaign = Campaign.read(path)
+    if (campaign.id, campaign.epoch) != (directory.name, part.epoch):
+        raise UsageError(
+            f"{path} is of campaign {campaign.id} epoch {campaign.epoch}, not {directory.name} epoch {part.epoch}"
+        )
+    return campaign
+
+
 def epoch_folder(campaign: Campaign) -> str:
     """Return the name of the folder of a campaign file's segments: EPOCH-FINGERPRINT."""
     return folder_name(campaign.epoch, campaign.fingerprint.hex())

@@ -31,6 +31,19 @@ def write_over(path: Path, data: str | bytes, mode: int) -> None:
         os.replace(temporary, path)
 
 
+def sync(path: Path) -> None:
+    """Wait until a file's bytes, or the names in a directory, are on the disk.
+
+    Raises:
+        OSError: it is not there, or the disk is broken.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 @contextmanager
 def _complete(path: Path, data: str | bytes, mode: int) -> Iterator[Path]:
     """Write a file beside another's name, and remove it after the block where it is still there."""

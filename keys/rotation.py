@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from hushcount.errors import UsageError
-from hushcount.files import write_over
+from hushcount.files import sync, write_over
 from keys import records
 from keys.directory import new_key, writing
 from keys.listing import PUBLIC_FILE, KeyListing, ListedKey, read_listing
@@ -151,11 +151,7 @@ def destroy(path: Path) -> None:
     finally:
         os.close(descriptor)
     path.unlink()
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    sync(path.parent)
 
 
 def _write(directory: Path, listing: KeyListing) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from apache_beam.io.filesystem import BeamIOError
 from pydantic import Field, StringConstraints, ValidationError
 
 from hushcount.blocks import read_header
@@ -16,10 +14,9 @@ from hushcount.parts import Hex32, Part, explain
 from pipelines import storage
 from pipelines.block_io import BlockFile, find_files
 from pipelines.streams import SEALED
-from pipelines.summary import Summary
+from pipelines.summary import StreamCounts, Summary
 
 SUFFIX = ".batch.json"
-_PIECE = 1 << 20
 
 
 BatchName = Annotated[str, StringConstraints(pattern=r"^[0-9]{8}T[0-9]{6}Z-[0-9]{6,}-[0-9a-f]{16}$")]
@@ -126,24 +123,16 @@ def digest_of(path: str) -> tuple[int, str]:
     Raises:
         UsageError: it cannot be read.
     """
-    digest, size = hashlib.blake2b(digest_size=32), 0
     try:
-        with storage.open_read(path) as stream:
-            while piece := stream.read(_PIECE):
-                digest.update(piece)
-                size += len(piece)
-    except (OSError, BeamIOError) as error:
+        return storage.digest_of(path)
+    except OSError as error:
         raise UsageError(f"cannot read {path}: {storage.cause(error)}") from None
-    return size, digest.hexdigest()
 
 
 def collected(batch: BatchFile) -> Summary:
     """Return the batch as the summary of the hop before the shuffler: what the collectors received for it."""
-    streams: dict[str, dict[str, Any]] = {}
-    for name, segments in batch.segments.items():
-        records = sum(segment.records for segment in segments)
-        streams[name] = {"received": records, "accepted": records, "rejected": {}}
-    total = sum(counts["received"] for counts in streams.values())
+    numbers = {name: sum(segment.records for segment in segments) for name, segments in batch.segments.items()}
+    total = sum(numbers.values())
     return {
         "hop": "collect",
         "campaign": batch.campaign,
@@ -152,7 +141,7 @@ def collected(batch: BatchFile) -> Summary:
         "received": total,
         "accepted": total,
         "rejected": {},
-        "streams": streams,
+        "streams": {name: StreamCounts(number, number, {}).data() for name, number in numbers.items()},
         "upstream": [],
         "window": batch.window,
     }

@@ -9,6 +9,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+from hushcount.files import sync
 from pipelines import storage
 from shuffler.collector.authentication import authentication
 from shuffler.collector.logs import log_to_stderr
@@ -52,11 +53,7 @@ def write_durably(root: str, path: str, parts: Iterable[bytes]) -> None:
     if not storage.is_remote(path):
         between = [folder for folder in Path(path).parents if folder.is_relative_to(Path(root).parent)]
         for name in (Path(path), *between):
-            descriptor = os.open(name, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            sync(name)
 
 
 def probe(folder: str) -> None:

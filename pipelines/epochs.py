@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hushcount.campaign import Campaign
-from hushcount.collection import COLLECTION_FILE, FINGERPRINT_DIGITS, CollectionFile, read_collection
+from hushcount.collection import COLLECTION_FILE, FINGERPRINT_DIGITS, CollectionFile, read_collection, read_epoch
 from hushcount.errors import UsageError
 
 
@@ -56,11 +56,6 @@ def read_campaign(folder: Path) -> Epochs:
     collection = read_collection(path)
     files = {}
     for part in collection.epochs:
-        campaign = Campaign.read(folder / part.file)
-        if (campaign.id, campaign.epoch) != (folder.name, part.epoch):
-            raise UsageError(
-                f"{folder / part.file} is epoch {campaign.epoch} of {campaign.id}, {path} lists it as epoch "
-                f"{part.epoch} of {folder.name}"
-            )
+        campaign = read_epoch(folder, part)
         files[part.epoch, campaign.fingerprint.hex()[:FINGERPRINT_DIGITS]] = (folder / part.file, campaign)
     return Epochs(folder.name, folder, collection, files)

@@ -27,11 +27,10 @@ from pipelines.epochs import Epochs, read_epochs
 from pipelines.hops import batch_path, hops_of
 from pipelines.staging import SUMMARY
 from pipelines.state import HOPS, alone, opened
-from pipelines.summary import Summary
+from pipelines.summary import Summary, brief
 from pipelines.telemetry import Telemetry, telemetry
 
 Say = Callable[[str], None]
-_KEPT = ("hop", "received", "accepted", "rejected", "streams")
 
 
 @dataclass
@@ -220,7 +219,7 @@ def _advance(work: _Work, epochs: Epochs, batch: Batch, finished: set[str]) -> N
 
 
 def _record(connection: Connection, batch: Batch, hop: str, summary: Summary) -> None:
-    counts = json.dumps({name: summary[name] for name in _KEPT}, sort_keys=True)
+    counts = json.dumps(brief(summary), sort_keys=True)
     connection.execute(
         HOPS.insert().values(
             campaign=batch.campaign,

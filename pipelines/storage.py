@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import json
 import logging
 import posixpath
@@ -24,6 +25,7 @@ from hushcount.errors import HushcountError, UsageError
 if FileSystems._pipeline_options is None:
     FileSystems.set_options(PipelineOptions([]))
 
+_PIECE_BYTES = 1 << 20
 PARTIAL = ".partial"
 """How the name of a job's hidden directory ends."""
 
@@ -81,6 +83,20 @@ def open_read(path: str) -> IO[bytes]:
     except Exception as error:
         raise StorageError(f"cannot read {path}: {line(error)}") from error
     return stream
+
+
+def digest_of(path: str) -> tuple[int, str]:
+    """Return the length of a file and the BLAKE2b-256 of its bytes, in hexadecimal digits.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    digest, size = hashlib.blake2b(digest_size=32), 0
+    with open_read(path) as stream:
+        while piece := stream.read(_PIECE_BYTES):
+            digest.update(piece)
+            size += len(piece)
+    return size, digest.hexdigest()
 
 
 def write_whole(path: str, parts: Iterable[bytes | memoryview]) -> None:
@@ -205,6 +221,12 @@ def remove_directory(path: str) -> None:
             FileSystems.delete([path.rstrip("/") + "/"])
     elif exists(path):
         shutil.rmtree(path)
+
+
+def list_objects(path: str) -> list[str]:
+    """Return the objects of a store whose names begin with this directory, sorted."""
+    matches = FileSystems.match([join(glob.escape(path), "**")])
+    return sorted(file.path for match in matches for file in match.metadata_list)
 
 
 def holds_objects(path: str) -> bool:

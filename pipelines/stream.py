@@ -125,16 +125,14 @@ def _require_segments(segments: str, campaign: Campaign, windows: StreamWindows)
 
 def _claim(out: str, campaign: Campaign, windows: StreamWindows, inputs: tuple[str | Path, ...]) -> None:
     """Say in `out` whose windows it holds, or refuse one that holds another's or other things."""
-    path, ours = (
-        storage.join(out, STREAM),
-        {
-            "hop": "stream",
-            "campaign": campaign.id,
-            "epoch": campaign.epoch,
-            "fingerprint": campaign.fingerprint.hex(),
-            "window_seconds": int(windows.length.total_seconds()),
-        },
-    )
+    path = storage.join(out, STREAM)
+    ours = {
+        "hop": "stream",
+        "campaign": campaign.id,
+        "epoch": campaign.epoch,
+        "fingerprint": campaign.fingerprint.hex(),
+        "window_seconds": int(windows.length.total_seconds()),
+    }
     if not storage.exists(path):
         require_free(out, False, (), inputs)
         storage.write_json(path, ours)

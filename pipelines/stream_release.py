@@ -100,10 +100,7 @@ class Release(beam.DoFn):
             "epoch": self._campaign.epoch,
             "fingerprint": self._campaign.fingerprint.hex(),
             "minimum_batch": floor,
-            "streams": {
-                stream: {"received": counted.received, "accepted": counted.accepted, "rejected": counted.rejected}
-                for stream, counted in counts.items()
-            },
+            "streams": {stream: counted.data() for stream, counted in counts.items()},
             "segments": {name: number for name, number in sorted(segments.items()) if number != UNREADABLE},
             "unreadable": sorted(name for name, number in segments.items() if number == UNREADABLE),
         }
@@ -181,9 +178,7 @@ def put(work: str, target: str, mark: str, data: dict[str, Any]) -> None:
                 raise
         return
     storage.remove_directory(target)
-    if storage.holds_objects(work):
-        (found,) = FileSystems.match([storage.join(work, "**")])
-        paths = [file.path for file in found.metadata_list]
+    if paths := storage.list_objects(work):
         FileSystems.rename(paths, [target.rstrip("/") + path[len(work.rstrip("/")) :] for path in paths])
     storage.write_json(storage.join(target, mark), data)
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import glob
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import apache_beam as beam
 from apache_beam.coders import PickleCoder
-from apache_beam.io.filesystem import BeamIOError
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.io.iobase import RestrictionProgress, RestrictionTracker
 from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
 from apache_beam.pvalue import PCollection
@@ -156,9 +153,5 @@ class _Watch(beam.DoFn):
 
 def list_segments(directory: str, streams: tuple[str, ...]) -> list[str]:
     """Return the segments of a directory, by their last three names, WINDOW/STREAM/FILE."""
-    patterns = [storage.join(glob.escape(directory), "*", stream, f"*{SUFFIX}") for stream in streams]
-    try:
-        matches = FileSystems.match(patterns)
-    except BeamIOError as error:
-        raise storage.StorageError(f"cannot list {directory}: {storage.cause(error)}") from None
-    return ["/".join(file.path.rsplit("/", 3)[1:]) for match in matches for file in match.metadata_list]
+    found = (file for stream in streams for file in storage.list_tree(directory, f"*/{stream}/*{SUFFIX}"))
+    return ["/".join(path.rsplit("/", 3)[1:]) for path, _ in found]

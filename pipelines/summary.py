@@ -42,6 +42,10 @@ class StreamCounts:
         rejected = {name: number for name, number in sorted(sums.items()) if name not in ("received", "accepted")}
         return cls(sums.get("received", 0), sums.get("accepted", 0), rejected)
 
+    def data(self) -> dict[str, Any]:
+        """Return them as they stand in summaries."""
+        return {"received": self.received, "accepted": self.accepted, "rejected": self.rejected}
+
 
 def make_summary(
     hop: str,
@@ -68,12 +72,9 @@ def make_summary(
         "received": sum(counts.received for counts in streams.values()),
         "accepted": sum(counts.accepted for counts in streams.values()),
         "rejected": rejected,
-        "streams": {
-            name: {"received": counts.received, "accepted": counts.accepted, "rejected": counts.rejected}
-            for name, counts in streams.items()
-        },
+        "streams": {name: counts.data() for name, counts in streams.items()},
         "privacy": statement(campaign, reports),
-        "upstream": [] if upstream is None else [*upstream["upstream"], _brief(upstream)],
+        "upstream": [] if upstream is None else [*upstream["upstream"], brief(upstream)],
     }
     if reports is not None and campaign.frequency is not None:
         _add_influence(summary, campaign.frequency)
@@ -87,5 +88,6 @@ def _add_influence(summary: Summary, mechanism: Mechanism) -> None:
     summary["privacy"]["sentences"].append(influence_sentence(bound))
 
 
-def _brief(summary: Summary) -> Summary:
+def brief(summary: Summary) -> Summary:
+    """Return what a hop counted, without its statement and its result."""
     return {key: summary[key] for key in ("hop", "received", "accepted", "rejected", "streams")}

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from hushcount.campaign import Campaign
@@ -77,7 +76,7 @@ class Finisher(Engine):
         """Yield a pipeline that nothing runs; when the block ends, fetch."""
         yield beam.Pipeline(runner="apache_beam.runners.portability.fn_api_runner.FnApiRunner")
         (staged,) = Path(self.beside).glob(f".*{storage.PARTIAL}")
-        for path in objects(self.written):
+        for path in storage.list_objects(self.written):
             copy(path, str(staged / path[len(self.written.rstrip("/")) + 1 :]))
 
 
@@ -129,7 +128,7 @@ def finish(asked: argparse.Namespace, options: tuple[str, ...]) -> None:
         UsageError: it was finished before.
     """
     out = asked.out.rstrip("/")
-    before = set(objects(out))
+    before = set(storage.list_objects(out))
     if f"{out}/{SUMMARY}" in before:
         raise UsageError(f"output directory {out} already holds a result: give another")
     if f"{out}/{_COUNTS}" not in before:
@@ -170,12 +169,6 @@ def run_job(asked: argparse.Namespace, out: str, scratch: str, engine: Engine) -
 
         party = "aux-server" if asked.job == "release" else "analyzer"
         discover(campaign, asked.input, asked.keys, out, party=party, engine=engine)  # type: ignore[arg-type]
-
-
-def objects(directory: str) -> list[str]:
-    """Return the paths of all objects in a store whose names begin with a directory's."""
-    matches = FileSystems.match([storage.join(directory, "**")])
-    return sorted(file.path for match in matches for file in match.metadata_list)
 
 
 def copy(source: str, target: str) -> None:

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from hushcount.campaign import Campaign, Stream
-from hushcount.collection import COLLECTION_FILE, EpochPart, epoch_folder, read_collection
+from hushcount.campaign import Stream
+from hushcount.collection import COLLECTION_FILE, EpochPart, epoch_folder, read_collection, read_epoch
 from hushcount.envelopes import envelope_dtype
 from hushcount.errors import UsageError
+from hushcount.signatures import signature_path
 
 _MOST_SIGNATURE_BYTES = 4096
 _MEDIA_TYPES = {".json": b"application/json", ".toml": b"application/toml", ".gz": b"application/gzip"}
@@ -156,11 +157,7 @@ def _read_campaign(directory: Path, known: CollectedCampaign | None) -> Collecte
 def _read_epoch(directory: Path, part: EpochPart, known: CollectedEpoch | None) -> CollectedEpoch:
     """Read an epoch's campaign file, its dictionary and, where there is one, its signature."""
     path = directory / part.file
-    campaign = Campaign.read(path)
-    if campaign.id != directory.name or campaign.epoch != part.epoch:
-        raise UsageError(
-            f"{path} is of campaign {campaign.id} epoch {campaign.epoch}, not {directory.name} epoch {part.epoch}"
-        )
+    campaign = read_epoch(directory, part)
     folder = f"{campaign.id}/{epoch_folder(campaign)}"
     lengths = {stream: campaign.sealed_bytes(stream) for stream in campaign.streams}
     targets = {
@@ -201,7 +198,7 @@ def _document(path: Path, media_type: bytes) -> Document:
     data = path.read_bytes()
     etag = b'"' + hashlib.blake2b(data, digest_size=16).hexdigest().encode() + b'"'
     headers = [(b"content-type", _MEDIA_TYPES.get(path.suffix, media_type)), (b"etag", etag)]
-    signature = path.with_name(path.name + ".sig")
+    signature = signature_path(path)
     if signature.exists():
         raw = signature.read_bytes()
         if len(raw) > _MOST_SIGNATURE_BYTES:

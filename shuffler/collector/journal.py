@@ -18,6 +18,7 @@ from pathlib import Path
 
 from hushcount.blocks import ID_BYTES, Kind
 from hushcount.errors import FormatError
+from hushcount.files import sync
 
 _MAGIC = b"HUSHJRN1"
 _HEADER = struct.Struct(f"<8sIIQQ32s{ID_BYTES}s")
@@ -145,7 +146,7 @@ class Journal:
         journal = cls(path, header, _descriptor=descriptor)
         try:
             journal._write(header.encode())
-            sync_directory(path.parent)
+            sync(path.parent)
         except OSError:
             os.close(descriptor)
             path.unlink(missing_ok=True)
@@ -186,12 +187,3 @@ class Journal:
         while view:
             view = view[os.write(self._descriptor, view) :]
         self.synced += len(data)
-
-
-def sync_directory(path: Path) -> None:
-    """Wait until the names in a directory are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

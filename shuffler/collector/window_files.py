@@ -29,10 +29,9 @@ from pathlib import Path
 
 from hushcount.campaign import Stream
 from hushcount.errors import HushcountError, UsageError
-from hushcount.files import write_over
+from hushcount.files import sync, write_over
 from hushcount.windows import Window, named_window, window_at
 from shuffler.collector.epochs import Target
-from shuffler.collector.journal import sync_directory
 
 KEY_BYTES = 32
 _WINDOW = re.compile(r"[0-9]{8}T[0-9]{6}Z")
@@ -111,7 +110,7 @@ def make_folder(path: Path, root: Path) -> None:
     missing = [folder for folder in (path, *path.parents) if folder.is_relative_to(root) and not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700, exist_ok=True)
-        sync_directory(folder.parent)
+        sync(folder.parent)
 
 
 def window_key(root: Path, window: str) -> bytes:
@@ -123,7 +122,7 @@ def window_key(root: Path, window: str) -> bytes:
         key = secrets.token_bytes(KEY_BYTES)
         make_folder(path.parent, root)
         write_over(path, key, 0o600)
-        sync_directory(path.parent)
+        sync(path.parent)
     if len(key) != KEY_BYTES:
         raise HushcountError(f"key {path} has {len(key)} bytes, must have {KEY_BYTES}: restore or remove it")
     return key
@@ -188,7 +187,7 @@ def to_receipt(journal: JournalFile, receipt: Receipt) -> None:
     name = journal.path.name.removesuffix(".journal")
     path = journal.path.with_name(f"{name}.{receipt.records}.{receipt.bytes}.{receipt.digest}.receipt")
     journal.path.rename(path)
-    sync_directory(path.parent)
+    sync(path.parent)
     os.truncate(path, 0)
 
 
@@ -201,7 +200,7 @@ def remove_window(root: Path, window: str) -> None:
     """Remove all of a window, its key with it; by one renaming first, so that no half of it is taken for the whole."""
     gone = root / f"{window}{_GONE}"
     (root / window).rename(gone)
-    sync_directory(root)
+    sync(root)
     shutil.rmtree(gone)
 
 
@@ -217,7 +216,7 @@ def put_aside(root: Path, journal: JournalFile) -> None:
     make_folder(folder, root)
     name = "-".join((journal.window, *journal.folder.split("/"), journal.path.name))
     journal.path.rename(folder / name)
-    sync_directory(folder)
+    sync(folder)
 
 
 def kept_windows(root: Path) -> list[str]:
@@ -231,7 +230,7 @@ def set_ended(root: Path, windows: list[str]) -> None:
     newest = max([ended, *windows])
     if newest != ended:
         write_over(root / _ENDED, newest, 0o600)
-        sync_directory(root)
+        sync(root)
 
 
 def first_open(root: Path, now: Window, length: timedelta) -> Window:
@@ -265,4 +264,4 @@ def _files(folder: Path) -> Iterator[re.Match[str]]:
 
 def _write(path: Path, facts: Mapping[str, object]) -> None:
     write_over(path, json.dumps(facts), 0o600)
-    sync_directory(path.parent)
+    sync(path.parent)
