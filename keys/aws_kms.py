@@ -13,10 +13,11 @@ from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import SplitResult
 
-from hushcount.errors import HushcountError, UsageError
-from keys.rest import call, endpoint, plain_word
+from hushcount.errors import UsageError
+from keys.rest import bytes_in, call, endpoint, plain_word
 
 SCHEME = "aws-kms://"
+_SERVICE = "AWS KMS"
 _ARN = re.compile(r"arn:(aws(?:-[a-z-]+)?):kms:([a-z0-9-]{1,32}):[0-9]{12}:(?:key|alias)/[A-Za-z0-9/_-]{1,256}")
 _ENDPOINT = "AWS_ENDPOINT_URL_KMS"
 
@@ -66,11 +67,7 @@ def _ask(name: str, verb: str, given: str, value: bytes, context: dict[str, str]
     raw = json.dumps(body).encode()
     headers = {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": f"TrentService.{verb}"}
     signed = sign_request(_credentials(), address, "/", match[2], "kms", headers, raw, datetime.now(timezone.utc))
-    data = call("AWS KMS", address, "/", signed, raw)
-    try:
-        return base64.b64decode(data[wanted], validate=True)
-    except (KeyError, TypeError, ValueError):
-        raise HushcountError(f"AWS KMS answered without {wanted}") from None
+    return bytes_in(_SERVICE, call(_SERVICE, address, "/", signed, raw), wanted)
 
 
 def sign_request(

@@ -6,12 +6,11 @@ import base64
 import json
 import os
 import re
-from typing import Any
 from urllib.parse import quote
 
-from hushcount.errors import HushcountError, UsageError
+from hushcount.errors import UsageError
 from keys.gcp_credentials import access_token
-from keys.rest import call, endpoint
+from keys.rest import bytes_in, call, endpoint
 
 SCHEME = "gcp-kms://"
 _WORD = r"[A-Za-z0-9_.:-]{1,128}"
@@ -48,15 +47,8 @@ def _ask(name: str, verb: str, given: str, value: bytes, context: dict[str, str]
     body = {given: _text(value), "additionalAuthenticatedData": _text(authenticated)}
     headers = {"Authorization": f"Bearer {access_token(_SERVICE)}", "Content-Type": "application/json"}
     data = call(_SERVICE, address, f"/v1/{quote(name)}:{verb}", headers, json.dumps(body).encode())
-    return _bytes(data, wanted)
+    return bytes_in(_SERVICE, data, wanted)
 
 
 def _text(value: bytes) -> str:
     return base64.b64encode(value).decode()
-
-
-def _bytes(data: dict[str, Any], field: str) -> bytes:
-    try:
-        return base64.b64decode(data[field], validate=True)
-    except (KeyError, TypeError, ValueError):
-        raise HushcountError(f"Google Cloud KMS answered without {field}") from None

@@ -86,6 +86,10 @@ class KeyListing(Part):
         later = [other for other in self.of(key.role) if other.not_before > key.not_before and other.retired_at is None]
         return later[0].not_before + timedelta(seconds=later[0].overlap_seconds) if later else None
 
+    def text(self) -> str:
+        """Return what public.json holds."""
+        return self.model_dump_json(indent=2, exclude_none=True) + "\n"
+
     def changed(self, key: ListedKey) -> KeyListing:
         """Return the listing with this key in the place of the one of its id."""
         return KeyListing(keys=tuple(key if other.id == key.id else other for other in self.keys))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import ipaddress
 import json
@@ -79,6 +80,18 @@ def call(service: str, address: SplitResult, path: str, headers: dict[str, str],
     if status != 200 or not isinstance(data, dict):
         raise HushcountError(f"{service} at {address.netloc} answered {status}{_code(data)}")
     return data
+
+
+def bytes_in(service: str, data: dict[str, Any], field: str) -> bytes:
+    """Return the bytes that a field of an answer holds in base64.
+
+    Raises:
+        HushcountError: it is not there or holds none; it is not repeated.
+    """
+    try:
+        return base64.b64decode(data[field], validate=True)
+    except (KeyError, TypeError, ValueError):
+        raise HushcountError(f"{service} answered without {field}") from None
 
 
 def _once(address: SplitResult, path: str, headers: dict[str, str], body: bytes | None) -> tuple[int, bytes]:

@@ -155,4 +155,4 @@ def destroy(path: Path) -> None:
 
 
 def _write(directory: Path, listing: KeyListing) -> None:
-    write_over(directory / PUBLIC_FILE, listing.model_dump_json(indent=2, exclude_none=True) + "\n", 0o644)
+    write_over(directory / PUBLIC_FILE, listing.text(), 0o644)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import TypeVar
 
 from hushcount.errors import RetiredKey, UsageError
 from hushcount.parts import Part
@@ -19,6 +20,8 @@ from keys.directory import new_key, writing
 from keys.listing import PUBLIC_FILE, KeyListing, read_listing
 from keys.private import PrivateKey, SigningKey
 from keys.roles import OPENING_ROLES, ROLES, SIGNING_ROLES, Role, SigningRole
+
+AnyKey = TypeVar("AnyKey", PrivateKey, SigningKey)
 
 
 class PublicFile(Part):
@@ -33,7 +36,8 @@ class KeyReference:
     """Where a private key is; what goes into a job graph in the key's place. It holds no secret.
 
     Attributes:
-        source: the key directory, a path on the machine that opens the key; or env:NAME, a variable there.
+        source: the key directory, a path on the machine that opens the key; or env:NAME, a variable there; or
+            gcp-secret://NAME.
         role: whose key.
         id: of its public key.
     """
@@ -63,11 +67,7 @@ class KeyReference:
         """
         if self.role in SIGNING_ROLES:
             raise UsageError(f"{self.place} is of the {self.role}, who signs: it opens nothing")
-        for secret in self._secrets():
-            key = PrivateKey(secret)
-            if key.id == self.id:
-                return key
-        raise self._another()
+        return self._matching(PrivateKey)
 
     def read_signing(self) -> SigningKey:
         """Open a key that signs.
@@ -78,8 +78,12 @@ class KeyReference:
         """
         if self.role not in SIGNING_ROLES:
             raise UsageError(f"{self.place} is of the {self.role}, who opens reports: it signs nothing")
+        return self._matching(SigningKey)
+
+    def _matching(self, kind: type[AnyKey]) -> AnyKey:
+        """Return the key of this id among those that are held."""
         for secret in self._secrets():
-            key = SigningKey(secret)
+            key = kind(secret)
             if key.id == self.id:
                 return key
         raise self._another()
@@ -223,7 +227,7 @@ def create(
         for listed, record in made:
             written(records.key_path(directory, listed.role, listed.id), record, 0o600)
         listing = KeyListing(keys=tuple(listed for listed, _ in made))
-        written(directory / PUBLIC_FILE, listing.model_dump_json(indent=2, exclude_none=True) + "\n", 0o644)
+        written(directory / PUBLIC_FILE, listing.text(), 0o644)
     return read_public([directory], start)
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from hushcount.errors import HushcountError, UsageError
 from keys import aws_kms, gcp_kms
 
-_SERVICES: dict[
-    str, tuple[Callable[[str, bytes, dict[str, str]], bytes], Callable[[str, bytes, dict[str, str]], bytes]]
-] = {
+Crypt = Callable[[str, bytes, dict[str, str]], bytes]
+"""From the name of a service's key, bytes, and what is authenticated with them."""
+_SERVICES: dict[str, tuple[Crypt, Crypt]] = {
     gcp_kms.SCHEME: (gcp_kms.encrypt, gcp_kms.decrypt),
     aws_kms.SCHEME: (aws_kms.encrypt, aws_kms.decrypt),
 }
@@ -50,9 +50,7 @@ def unwrap(service: str, wrapped: bytes, role: str, id: str) -> bytes:
     return secret
 
 
-def _functions(
-    service: str,
-) -> tuple[Callable[[str, bytes, dict[str, str]], bytes], Callable[[str, bytes, dict[str, str]], bytes], str]:
+def _functions(service: str) -> tuple[Crypt, Crypt, str]:
     for scheme, (encrypt, decrypt) in _SERVICES.items():
         if service.startswith(scheme):
             return encrypt, decrypt, service.removeprefix(scheme)

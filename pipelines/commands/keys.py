@@ -16,6 +16,7 @@ from keys.listing import KeyListing, read_listing
 from keys.records import key_path
 from keys.roles import OPENING_ROLES, Role
 from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json
+from pipelines.commands.jobs import PartyName
 
 keys_app = typer.Typer(help="Make, rotate, retire, list and rehearse key pairs.", no_args_is_help=True)
 KeysOption = Annotated[Path, typer.Option("--keys", help="Key directory of hushcount keys new.")]
@@ -36,14 +37,6 @@ class RoleName(str, Enum):
     aux_server = "aux-server"
     operator = "operator"
     shuffler = "shuffler"
-
-
-class PartyName(str, Enum):
-    """Who rehearses."""
-
-    both = "both"
-    analyzer = "analyzer"
-    aux_server = "aux-server"
 
 
 @keys_app.command("new")
