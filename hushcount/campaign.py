@@ -274,23 +274,25 @@ class Campaign(Part):
         campaign._directory = path.parent
         return campaign
 
+    def text(self, path: Path) -> str:
+        """Return what a file of that name, .json or .toml, holds; UsageError if it ends otherwise."""
+        data = self.model_dump(mode="json", exclude_none=True)
+        if path.suffix == ".toml":
+            import tomli_w
+
+            return str(tomli_w.dumps(data))
+        if path.suffix == ".json":
+            return json.dumps(data, indent=2) + "\n"
+        raise UsageError(f"campaign file is {path}, must end in .json or .toml")
+
     def write(self, path: Path) -> None:
         """Write the campaign to a new file, .json or .toml.
 
         Raises:
             UsageError: the file exists, or its ending is another.
         """
-        data = self.model_dump(mode="json", exclude_none=True)
-        if path.suffix == ".toml":
-            import tomli_w
-
-            text = tomli_w.dumps(data)
-        elif path.suffix == ".json":
-            text = json.dumps(data, indent=2) + "\n"
-        else:
-            raise UsageError(f"campaign file is {path}, must end in .json or .toml")
         try:
-            write_new(path, text, 0o644)
+            write_new(path, self.text(path), 0o644)
         except FileExistsError:
             raise UsageError(f"campaign file {path} exists: a campaign is immutable, give another name") from None
         except OSError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -13,10 +12,9 @@ from apache_beam.io.filesystem import BeamIOError
 
 from hushcount.errors import UsageError
 from hushcount.estimates import FloatArray
-from hushcount.files import write_new, write_over
 from hushcount.postprocess import non_negative, norm_sub, sum_to
 from pipelines import storage
-from pipelines.results import COLUMNS, csv_bytes, parquet_bytes
+from pipelines.results import COLUMNS, put_table, require_table
 from pipelines.staging import SUMMARY
 from pipelines.summary import Summary
 
@@ -33,7 +31,6 @@ _SCHEMA = pa.schema(
     [("item", pa.string()), *((name, pa.float64()) for name in COLUMNS[1:-1]), (COLUMNS[-1], pa.bool_())]
 )
 _OURS = _SCHEMA.append(pa.field(ADJUSTED, pa.float64()))
-_FORMATS: Mapping[str, Callable[[pa.Table], bytes]] = {".csv": csv_bytes, ".parquet": parquet_bytes}
 
 
 def adjust(estimates: str, method: str, out: str, *, total: float | None = None, overwrite: bool = False) -> Summary:
@@ -65,7 +62,7 @@ def adjust(estimates: str, method: str, out: str, *, total: float | None = None,
         adjusted = non_negative(counts) if known is None else TO_TOTAL[method](counts, known[0])
     except ValueError as error:
         raise UsageError(f"cannot adjust {estimates}: {error}") from None
-    _put(out, _FORMATS[posixpath.splitext(out)[1]](table.append_column(ADJUSTED, pa.array(adjusted))), overwrite)
+    put_table(out, table.append_column(ADJUSTED, pa.array(adjusted)), overwrite)
     return {
         "hop": "adjust",
         "estimates": estimates,
@@ -102,7 +99,7 @@ def _read(path: str, schema: pa.Schema) -> pa.Table:
     Raises:
         UsageError: missing, or not a table with these columns.
     """
-    _require_ending(path)
+    require_table(path)
     try:
         with storage.open_read(path) as stream:
             raw = pa.BufferReader(stream.read())
@@ -128,14 +125,9 @@ def _read_csv(raw: pa.BufferReader, schema: pa.Schema) -> pa.Table:
     )
 
 
-def _require_ending(path: str) -> None:
-    if posixpath.splitext(path)[1] not in _FORMATS:
-        raise UsageError(f"{path} must end in {' or '.join(_FORMATS)}")
-
-
 def _require_free(out: str, overwrite: bool) -> None:
     """Raise UsageError unless `out` is free, or holds an adjusted table that may be replaced."""
-    _require_ending(out)
+    require_table(out)
     if not storage.exists(out):
         return
     if not overwrite:
@@ -144,20 +136,3 @@ def _require_free(out: str, overwrite: bool) -> None:
         _read(out, _OURS)
     except UsageError:
         raise UsageError(f"output {out} is no result of hushcount adjust: give another name") from None
-
-
-def _put(out: str, data: bytes, overwrite: bool) -> None:
-    """Write the file whole or not at all; a local one is readable by its owner only, as every result is.
-
-    Raises:
-        UsageError: something appeared at `out` meanwhile; it is left as it is.
-    """
-    if storage.is_remote(out):
-        storage.write_whole(out, [data])
-        return
-    path = Path(out)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        (write_over if overwrite else write_new)(path, data, 0o600)
-    except FileExistsError:
-        raise UsageError(f"output {out} was taken while the job ran") from None

@@ -74,7 +74,7 @@ def analyze(
             With an open domain those in `found`, or else only the tally is written, to be asked later.
         found: a result of hushcount discover, to be shown on the page.
         levels: confidence of the intervals and false-positive rate of detection; the defaults when not given.
-        signed_by: the shuffler's public keys; the input must be signed by one of them. None: it is not looked at.
+        signed_by: the shuffler's public keys; the input must be signed by one of them. none: it is not looked at.
         ledger: where the release is charged, once for an input; None: nowhere.
 
     Raises:

@@ -72,7 +72,7 @@ def discover(
         out: output directory.
         party: "aux-server" writes `bins/` for the analyzer, "analyzer" reads it; "both" does one after the other,
             for a machine that holds both keys, and then `bins/` does not stay.
-        signed_by: the shuffler's public keys; what it handed on must be signed by one. None: it is not looked at.
+        signed_by: the shuffler's public keys; what it handed on must be signed by one. none: it is not looked at.
         ledger: where the release is charged, once for an input, and beside which its draw is kept; None: nowhere.
 
     Raises:

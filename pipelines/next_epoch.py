@@ -55,7 +55,7 @@ def follow(
     Raises:
         UsageError: the mechanism cannot be planned for the new dictionary.
     """
-    (path, campaign) = epochs.newest
+    _, campaign = epochs.newest
     dictionary = campaign.read_dictionary()
     if dictionary is None and not part.settings and campaign.mechanism is None:
         raise UsageError(f"campaign {campaign.id} has neither dictionary nor mechanism: there is nothing to plan anew")
@@ -76,7 +76,7 @@ def follow(
             ).scalars()
         )
     )
-    published = _publish(deployment, campaign, path, tracked, windows, share, part, now)
+    published = _publish(deployment, campaign, tracked, windows, share, part, now)
     # Last: a run that dies before does all of it again, with the same result.
     write_tracked(epochs.directory / ITEMS_FILE, tracked.model_copy(update={"target_share": share}))
     return published
@@ -100,7 +100,6 @@ def _target_share(counts: list[float], rank: int | None) -> float | None:
 def _publish(
     deployment: Deployment,
     campaign: Campaign,
-    path: Path,
     tracked: TrackedItems,
     windows: tuple[str, ...],
     share: float | None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -86,12 +85,7 @@ def _copy(campaign: Campaign, source: Path, folder: Path, name: str) -> None:
     changed = Campaign.model_validate(data)
     if changed.fingerprint != campaign.fingerprint:
         raise UsageError(f"campaign file {source} cannot be published: its fingerprint depends on where it lies")
-    partial = folder / f".{os.getpid()}-{name}"
-    try:
-        changed.write(partial)
-        _put(folder / name, partial.read_bytes())
-    finally:
-        partial.unlink(missing_ok=True)
+    _put(folder / name, changed.text(folder / name).encode())
     if signature_path(source).exists() and source.absolute() != (folder / name).absolute():
         write_over(signature_path(folder / name), signature_path(source).read_bytes(), _FILE_MODE)
 

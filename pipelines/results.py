@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import math
+import posixpath
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from hushcount.dictionary import Dictionary, read_items
 from hushcount.domain import known_items, other_item
 from hushcount.errors import FormatError, UsageError
 from hushcount.estimates import Estimate, Levels
+from hushcount.files import write_new, write_over
 from hushcount.mechanism import Mechanism
 from hushcount.randomness import UInt64Array
 from hushcount.tally import Tally
@@ -193,6 +196,38 @@ def csv_bytes(table: pa.Table) -> bytes:
     writer.writerow(table.column_names)
     writer.writerows([_cell(value) for value in row.values()] for row in table.to_pylist())
     return buffer.getvalue().encode()
+
+
+TABLES: Mapping[str, Callable[[pa.Table], bytes]] = {".csv": csv_bytes, ".parquet": parquet_bytes}
+"""How a table is written, by the ending of its file."""
+
+
+def require_table(path: str) -> None:
+    """Refuse a name that says no format of a table.
+
+    Raises:
+        UsageError: it has another ending.
+    """
+    if posixpath.splitext(path)[1] not in TABLES:
+        raise UsageError(f"{path} must end in {' or '.join(TABLES)}")
+
+
+def put_table(path: str, table: pa.Table, overwrite: bool = False) -> None:
+    """Write a table whole or not at all; a local one is readable by its owner only, as every result is.
+
+    Raises:
+        UsageError: something appeared at `path` meanwhile; it is left as it is.
+    """
+    data = TABLES[posixpath.splitext(path)[1]](table)
+    if storage.is_remote(path):
+        storage.write_whole(path, [data])
+        return
+    local = Path(path)
+    local.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        (write_over if overwrite else write_new)(local, data, 0o600)
+    except FileExistsError:
+        raise UsageError(f"output {path} was taken while the job ran") from None
 
 
 def _cell(value: str | float | bool) -> str:

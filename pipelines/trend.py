@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from hushcount.campaign import Campaign
 from hushcount.domain import known_items
-from hushcount.errors import HushcountError, UsageError
+from hushcount.errors import UsageError
 from hushcount.estimates import Levels
 from pipelines import results, storage
 from pipelines.batches import Batch
@@ -22,7 +22,6 @@ from pipelines.epochs import Epochs
 from pipelines.staging import SUMMARY
 from pipelines.tracked_items import ITEMS_FILE, read_tracked
 
-_ENDINGS = {".csv": results.csv_bytes, ".parquet": results.parquet_bytes}
 SCHEMA = pa.schema(
     [
         ("window", pa.string()),
@@ -123,21 +122,3 @@ def _rows(
         }
         for row in table.to_pylist()
     ]
-
-
-def write_trend(path: str, table: pa.Table) -> None:
-    """Write a trend as a new .csv or .parquet file.
-
-    Raises:
-        UsageError: another ending, or the file is there.
-        HushcountError: it cannot be written.
-    """
-    ending = next((ending for ending in _ENDINGS if path.endswith(ending)), None)
-    if ending is None:
-        raise UsageError(f"out is {path}, must end in {' or '.join(_ENDINGS)}")
-    if storage.exists(path):
-        raise UsageError(f"output {path} already exists: give another")
-    try:
-        storage.write_whole(path, [_ENDINGS[ending](table)])
-    except OSError as error:
-        raise HushcountError(f"cannot write {path}: {storage.cause(error)}") from None

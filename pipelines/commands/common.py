@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -16,6 +17,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from hushcount.errors import HushcountError, UsageError
+from hushcount.windows import duration
 from pipelines.summary import Summary
 
 if TYPE_CHECKING:
@@ -142,3 +144,31 @@ def show_sentences(console: Console, summary: Summary) -> None:
     console.print(Padding(Text(" ".join(summary["privacy"]["plain"]), style="bold"), (0, 0, 1, 2)))
     for sentence in summary["privacy"]["sentences"]:
         console.print(Padding(Text(sentence), (0, 0, 0, 2)))
+
+
+def moment(name: str, text: str) -> datetime:
+    """Return the time that a text like 2026-12-01T00:00:00Z names.
+
+    Raises:
+        UsageError: it is none, or names no time zone.
+    """
+    try:
+        # Python 3.10 reads offsets, but no Z.
+        found = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise UsageError(f"{name} is {text!r}, must be a time with its zone, as in 2026-12-01T00:00:00Z")
+    return found.astimezone(timezone.utc)
+
+
+def span(name: str, text: str) -> timedelta:
+    """Return the duration that an option's text like 15m or 7d names.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        return duration(text)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from None

@@ -16,8 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hushcount.errors import HushcountError, UsageError
-from hushcount.windows import duration
-from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json
+from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json, span
 
 if TYPE_CHECKING:
     from pipelines.reconcile import Account
@@ -42,10 +41,7 @@ def run(
     from pipelines.deployment import Deployment
     from pipelines.run import run as once
 
-    try:
-        pause = duration(every)
-    except ValueError as error:
-        raise UsageError(f"--every: {error}") from None
+    pause = span("--every", every)
     console = progress_console()
     stop = _on_signals()
     while True:
@@ -144,10 +140,12 @@ def status(
 
 
 def _show_account(account: Account, last: int) -> None:
+    from pipelines.reconcile import SEGMENT_STATES
+
     console = out_console()
     windows = sorted({counts.window for counts in account.windows} | set(account.refused))[-last:]
     table = Table(
-        "window", "stream", "received", "batched", "waiting", "too late", "quarantined", "refused at the door",
+        "window", "stream", "received", *(state.replace("_", " ") for state in SEGMENT_STATES), "refused at the door",
         title=f"{account.campaign}: collected",
     )  # fmt: skip
     for counts in account.windows:
@@ -157,7 +155,7 @@ def _show_account(account: Account, last: int) -> None:
                 counts.window,
                 counts.stream,
                 f"{counts.received:,}",
-                *(f"{counts.states.get(state, 0):,}" for state in ("batched", "waiting", "too_late", "quarantined")),
+                *(f"{counts.states.get(state, 0):,}" for state in SEGMENT_STATES),
                 _by_reason(refused),
             )
     console.print(table)

@@ -9,13 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from hushcount.errors import UsageError
-from hushcount.windows import duration
 from keys import rotation, store
 from keys.listing import KeyListing, read_listing
 from keys.records import key_path
 from keys.roles import OPENING_ROLES, Role
-from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json
+from pipelines.commands.common import JsonOption, moment, out_console, progress_console, reported, show_json, span
 from pipelines.commands.jobs import PartyName
 
 keys_app = typer.Typer(help="Make, rotate, retire, list and rehearse key pairs.", no_args_is_help=True)
@@ -83,14 +81,10 @@ def rotate_keys(
 
     Example: hushcount keys rotate --keys keys --overlap 7d
     """
-    try:
-        kept = duration(overlap)
-    except ValueError as error:
-        raise UsageError(f"overlap: {error}") from None
     rotation.rotate(
         keys,
         None if role is None else _roles(role) or OPENING_ROLES,
-        overlap=kept,
+        overlap=span("overlap", overlap),
         begins=None if begins is None else moment("begins", begins),
         days=days,
         wrap=wrap,
@@ -148,22 +142,6 @@ def rehearse_keys(
             console.print(sentence, soft_wrap=True, markup=False)
     if not result.passed:
         raise typer.Exit(1)
-
-
-def moment(name: str, text: str) -> datetime:
-    """Return the time that a text like 2026-12-01T00:00:00Z names.
-
-    Raises:
-        UsageError: it is none, or names no time zone.
-    """
-    try:
-        # Python 3.10 reads offsets, but no Z.
-        found = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
-    except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
-        raise UsageError(f"{name} is {text!r}, must be a time with its zone, as in 2026-12-01T00:00:00Z")
-    return found.astimezone(timezone.utc)
 
 
 def _roles(name: RoleName) -> tuple[Role, ...] | None:

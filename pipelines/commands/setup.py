@@ -14,8 +14,7 @@ from hushcount.signatures import read_signature, signature_path, verify_campaign
 from hushcount.systems import SYSTEMS
 from keys import store
 from keys.signing import sign
-from pipelines.commands.common import JsonOption, reported, show_facts, show_json
-from pipelines.commands.keys import moment
+from pipelines.commands.common import JsonOption, moment, reported, show_facts, show_json
 from pipelines.commands.settings import parse_settings
 from pipelines.create import create_campaign
 
@@ -132,13 +131,14 @@ def sign_campaign(
 
     Example: hushcount campaign sign --campaign words.json --keys operator-keys
     """
-    signature = sign(store.active_key(keys, "operator"), Campaign.read(campaign).fingerprint, "campaign")
+    fingerprint = Campaign.read(campaign).fingerprint
+    signature = sign(store.active_key(keys, "operator"), fingerprint, "campaign")
     path = signature_path(campaign)
     try:
         write_new(path, signature.model_dump_json() + "\n", 0o644)
     except FileExistsError:
         raise UsageError(f"signature {path} exists and is never overwritten: remove it first") from None
-    _show_signature(f"signature {path}", signature.key_id, campaign, as_json)
+    _show_signature(f"signature {path}", signature.key_id, fingerprint, as_json)
 
 
 @campaign_app.command("verify")
@@ -156,8 +156,9 @@ def verify_campaign_file(
     Example: hushcount campaign verify --campaign words.json --keys operator/public.json
     """
     held = read_signature(signature or signature_path(campaign))
-    key = verify_campaign(store.verify_keys(keys, "operator"), Campaign.read(campaign), held)
-    _show_signature(f"campaign file {campaign} is signed by the operator", key.id, campaign, as_json)
+    signed = Campaign.read(campaign)
+    key = verify_campaign(store.verify_keys(keys, "operator"), signed, held)
+    _show_signature(f"campaign file {campaign} is signed by the operator", key.id, signed.fingerprint, as_json)
 
 
 @campaign_app.command("schema")
@@ -170,8 +171,8 @@ def schema() -> None:
     show_json(Campaign.model_json_schema())
 
 
-def _show_signature(title: str, key: str, campaign: Path, as_json: bool) -> None:
-    facts = {"key": key, "fingerprint": Campaign.read(campaign).fingerprint.hex()}
+def _show_signature(title: str, key: str, fingerprint: bytes, as_json: bool) -> None:
+    facts = {"key": key, "fingerprint": fingerprint.hex()}
     if as_json:
         show_json(facts)
         return

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from contextlib import suppress
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from hushcount.errors import UsageError
 from hushcount.places import MOST_PLACES
-from hushcount.windows import duration
-from pipelines.commands.common import JsonOption, RunnerOption, engine, out_console, reported, show_json
+from pipelines.commands.common import JsonOption, RunnerOption, engine, out_console, reported, show_json, span
 
 
 @reported
@@ -48,11 +44,10 @@ def stream(
     from pipelines.stream import stream as job
     from pipelines.stream_windows import StreamWindows
 
-    windows = StreamWindows(_duration(window, "--window"), _duration(lateness, "--lateness"))
-    pause = _duration(every, "--every").total_seconds()
-    until = None if run_for is None else time.time() + _duration(run_for, "--for").total_seconds()
-    # As Ctrl-C: what an engine does is cancelled, and the files that it was at are removed.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    windows = StreamWindows(span("--window", window), span("--lateness", lateness))
+    pause = span("--every", every).total_seconds()
+    until = None if run_for is None else time.time() + span("--for", run_for).total_seconds()
+    # Or SIGTERM, which comes as Ctrl-C does: what an engine does is cancelled, the files that it was at are removed.
     with suppress(KeyboardInterrupt):
         job(
             campaign,
@@ -67,13 +62,6 @@ def stream(
             engine=engine(context, runner),
         )
     _show(settled_windows(out), too_late(out), out, as_json)
-
-
-def _duration(text: str, option: str) -> timedelta:
-    try:
-        return duration(text)
-    except ValueError as error:
-        raise UsageError(f"{option}: {error}") from None
 
 
 def _show(records: list[dict[str, Any]], late: int, out: str, as_json: bool) -> None:

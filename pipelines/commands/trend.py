@@ -31,20 +31,25 @@ def trend(
 
     Example: hushcount trend --config deployment.toml --campaign settings --out trend.csv --plot trend.png
     """
+    from pipelines import storage
     from pipelines.deployment import Deployment
     from pipelines.epochs import read_epochs
+    from pipelines.results import put_table, require_table
     from pipelines.trend import trend as rows_of
-    from pipelines.trend import write_trend
     from pipelines.trend_plot import write_plot
 
     deployment = Deployment.read(config)
     known = {epochs.campaign: epochs for epochs in read_epochs(deployment.campaigns)}
     if campaign not in known:
         raise UsageError(f"campaign is {campaign!r}, must be one of {', '.join(known)}")
+    if out is not None:
+        require_table(out)
+        if storage.exists(out):
+            raise UsageError(f"output {out} already exists: give another")
     table = rows_of(deployment, known[campaign], item or [], last)
     shown = _top(table, top)
     if out is not None:
-        write_trend(out, table)
+        put_table(out, table)
     if plot is not None:
         write_plot(plot, table, shown)
     if as_json:

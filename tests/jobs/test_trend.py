@@ -41,6 +41,8 @@ def test_each_window_has_its_counts_with_their_errors(site: Site, tmp_path: Path
         assert int(row["reports"]) == (day + 2) * HALF
         assert row["backfilled"] == "false"
     assert plot.read_bytes().startswith(b"\x89PNG")
+    assert out.stat().st_mode & 0o777 == plot.stat().st_mode & 0o777 == 0o600
+    refused(*command, "--out", out, says=["already exists"])
     one = done(*command, "--item", "beta", "--last", 1, "--json").json
     assert [(row["window"], row["item"]) for row in one] == [(window_name(1), "beta")]
 
