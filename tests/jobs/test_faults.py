@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,7 +61,26 @@ def disk(path: Path, size: int) -> Iterator[Callable[[int], None]]:
     try:
         yield resize
     finally:
-        assert not ran("umount", path)
+        unmount(path)
+
+
+def unmount(path: Path, patience: float = 30) -> None:
+    """Unmount a disk, waiting for whatever else looks into it; what this process itself holds open fails the test."""
+    end = time.monotonic() + patience
+    while told := ran("umount", path):
+        held = [link for link in map(link_of, Path("/proc/self/fd").iterdir()) if link.startswith(f"{path}/")]
+        if time.monotonic() > end:
+            ran("umount", "--lazy", path)
+            pytest.fail(f"{told}; this process holds {held or 'nothing in it'}")
+        time.sleep(0.2)
+
+
+def link_of(descriptor: Path) -> str:
+    """Return what a file descriptor of this process is open on, or nothing where it was closed meanwhile."""
+    try:
+        return str(descriptor.readlink())
+    except OSError:
+        return ""
 
 
 def ran(*command: object) -> str:
