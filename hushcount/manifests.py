@@ -32,6 +32,7 @@ class Manifest(Part):
     epoch: int = Field(ge=1)
     fingerprint: Hex32
     window: Annotated[str, StringConstraints(pattern=r"^[0-9]{8}T[0-9]{6}Z$")]
+    seconds: int = Field(ge=1, description="length of the window, which a deployment may change")
     segments: dict[Stream, tuple[SegmentPart, ...]] = Field(default_factory=dict)
     refused: dict[str, int] = Field(default_factory=dict, description="requests refused at the door, by reason")
 

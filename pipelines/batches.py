@@ -17,7 +17,7 @@ from sqlalchemy import Connection, and_, func, select, update
 from hushcount.campaign import Campaign
 from hushcount.collection import FINGERPRINT_DIGITS, folder_name
 from hushcount.manifests import Manifest
-from hushcount.windows import Window, named_window
+from hushcount.windows import Window, window_start
 from pipelines.batch_file import BatchSegment
 from pipelines.state import BATCHES, MANIFESTS, SEGMENTS, WINDOWS
 
@@ -64,7 +64,12 @@ def register(connection: Connection, path: str, manifest: Manifest) -> None:
         "fingerprint": manifest.fingerprint[:FINGERPRINT_DIGITS],
         "window": manifest.window,
     }
-    row = {"path": path, "collector": manifest.collector, "refused": json.dumps(manifest.refused, sort_keys=True)}
+    row = {
+        "path": path,
+        "seconds": manifest.seconds,
+        "collector": manifest.collector,
+        "refused": json.dumps(manifest.refused, sort_keys=True),
+    }
     connection.execute(MANIFESTS.insert().values(**shared, **row))
     for stream, segments in manifest.segments.items():
         for segment in segments:
@@ -81,20 +86,24 @@ def register(connection: Connection, path: str, manifest: Manifest) -> None:
             )
 
 
+def known_windows(connection: Connection, campaign: str) -> dict[str, Window]:
+    """Return the windows that collectors reported, by name; the longest where they are not of one mind."""
+    lengths = select(MANIFESTS.c.window, func.max(MANIFESTS.c.seconds)).where(MANIFESTS.c.campaign == campaign)
+    found = {}
+    for name, seconds in connection.execute(lengths.group_by(MANIFESTS.c.window)):
+        start = window_start(name)
+        found[name] = Window(start, start + timedelta(seconds=seconds))
+    return found
+
+
 def due_windows(
-    connection: Connection,
-    campaign: str,
-    length: timedelta,
-    patience: timedelta,
-    collectors: tuple[str, ...],
-    now: datetime,
+    connection: Connection, campaign: str, patience: timedelta, collectors: tuple[str, ...], now: datetime
 ) -> list[Window]:
     """Return the windows to close, oldest first: those that ended, with all manifests there or waited for long enough.
 
     Args:
         connection: to the state.
         campaign: id.
-        length: of windows.
         patience: how long after a window's end manifests are waited for.
         collectors: names of all collectors; none: only time decides.
         now: the present.
@@ -104,11 +113,11 @@ def due_windows(
     for window, collector in connection.execute(
         select(MANIFESTS.c.window, MANIFESTS.c.collector).where(MANIFESTS.c.campaign == campaign)
     ):
-        if window not in closed:
-            reported[window].add(collector)
+        reported[window].add(collector)
     due = []
-    for name in sorted(reported):
-        window = named_window(name, length)
+    for name, window in sorted(known_windows(connection, campaign).items()):
+        if name in closed:
+            continue
         complete = bool(collectors) and reported[name] >= set(collectors)
         if window.end > now or (not complete and window.end + patience > now):
             # A later window must not be closed first: its batch would take this one's segments.
@@ -140,8 +149,9 @@ def close(
         return
     connection.execute(WINDOWS.insert().values(campaign=campaign, window=window.name, closed_at=now.isoformat()))
     waiting = and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "waiting", SEGMENTS.c.window <= window.name)
+    windows = known_windows(connection, campaign)
     for name in connection.execute(select(SEGMENTS.c.window).where(waiting).distinct()).scalars().all():
-        if named_window(name, window.length).end + grace < window.end:
+        if windows[name].end + grace < window.end:
             old = and_(waiting, SEGMENTS.c.window == name)
             connection.execute(
                 update(SEGMENTS).where(old).values(state="too_late", reason=f"grace ended before {window.name} closed")

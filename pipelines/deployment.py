@@ -50,6 +50,24 @@ class WindowsPart(Part):
         return self
 
 
+class RetentionPart(Part):
+    """How long after the end of its window something stays in the store; what is not named here stays for ever.
+
+    Nothing goes before all hops that run here have passed over it. Numbers, tallies and estimates always stay.
+    """
+
+    segments: Duration | None = Field(default=None, description="what collectors stored")
+    shuffled: Duration | None = Field(
+        default=None, description="what the shuffler handed on; parties elsewhere must have fetched it by then"
+    )
+    released: Duration | None = Field(
+        default=None, description="what the auxiliary server handed on; an analyzer elsewhere must have fetched it"
+    )
+    dead_letters: Duration | None = Field(
+        default=None, description="sealed reports that a hop did not pass on; they can be replayed as long"
+    )
+
+
 class EnginePart(Part):
     """Where the jobs run."""
 
@@ -90,6 +108,7 @@ class DeploymentFile(Part):
         default=(), description="names of all collectors; a window is due as soon as each of them closed it"
     )
     windows: WindowsPart
+    retention: RetentionPart = Field(default_factory=RetentionPart)
     engine: EnginePart = Field(default_factory=EnginePart)
     paths: dict[str, str] = Field(default_factory=dict, description="folders of the store that lie elsewhere, by name")
     next_epoch: dict[Identifier, NextEpochPart] = Field(
@@ -104,6 +123,15 @@ class DeploymentFile(Part):
             raise ValueError(f"paths names {strange[0]!r}, must be among {', '.join(FOLDERS)}")
         if "://" in self.state and not self.state.startswith(_DATABASE):
             raise ValueError(f"state is a URL, must be a file or begin with {_DATABASE}")
+        # A window may be reported a grace period late, and its copies may be of one that ended as long before it.
+        shortest = 2 * self.windows.grace + self.windows.length
+        for name in RetentionPart.model_fields:
+            kept = getattr(self.retention, name)
+            if kept is not None and kept < shortest:
+                raise ValueError(
+                    f"retention.{name} is {kept}, must be at least {shortest}, twice windows.grace and "
+                    "windows.length: so long what comes late must be compared with what came before"
+                )
         return self
 
 

@@ -16,8 +16,9 @@ from sqlalchemy import Connection, func, select
 from hushcount.campaign import Campaign
 from hushcount.collection import EpochPart, epoch_folder
 from hushcount.errors import HushcountError
-from hushcount.windows import named_window, window_at
+from hushcount.windows import window_at
 from pipelines import storage
+from pipelines.batches import known_windows
 from pipelines.deployment import Deployment, Party
 from pipelines.epochs import Epochs, read_epochs
 from pipelines.reconcile import account_of
@@ -26,6 +27,7 @@ from pipelines.state import MANIFESTS, SEGMENTS, opened
 Verdict = Literal["good", "warning", "bad"]
 _SOON = timedelta(days=14)
 _WINDOWS = 7
+_LONG = timedelta(days=90)
 _ROOM = 3.0
 _ROLE: dict[Party, Literal["analyzer", "aux_server"]] = {"analyzer": "analyzer", "aux-server": "aux_server"}
 _WRITES: dict[Party, tuple[str, ...]] = {
@@ -156,6 +158,7 @@ def _state(deployment: Deployment, now: datetime) -> Iterator[Check]:
             yield from _volume(connection, epochs)
             yield from _clocks(connection, epochs, deployment, now)
             yield from _drift(deployment, epochs)
+            yield from _retention(connection, deployment, epochs, now)
             differences = account_of(connection, deployment, epochs.campaign).differences
             said = f"{len(differences)} do not agree: hushcount status" if differences else "agree"
             yield Check(f"numbers of {epochs.campaign}", "bad" if differences else "good", said)
@@ -190,11 +193,12 @@ def _clocks(connection: Connection, epochs: Epochs, deployment: Deployment, now:
         select(MANIFESTS.c.collector, func.max(MANIFESTS.c.window))
         .where(MANIFESTS.c.campaign == epochs.campaign)
         .group_by(MANIFESTS.c.collector)
-    )
+    ).all()
+    windows = known_windows(connection, epochs.campaign)
     present = window_at(now, deployment.windows.length)
     for collector, name in rows:
-        window = named_window(name, deployment.windows.length)
-        if window.start > present.start:
+        window = windows[name]
+        if window.start > now:
             yield Check(f"clock of {collector}", "bad", f"it closed {name}, which has not ended here: set the clocks")
         elif present.start - window.end > deployment.windows.length:
             yield Check(f"manifests of {collector}", "warning", f"the last is of {name}: see whether it still runs")
@@ -209,3 +213,14 @@ def _drift(deployment: Deployment, epochs: Epochs) -> Iterator[Check]:
     strange = sorted({path.split("/")[-3] for path, _ in found} - known)
     said = f"{strange[0]} is none of its epochs: publish that campaign file here" if strange else "as published"
     yield Check(f"campaign files of {epochs.campaign}", "bad" if strange else "good", said)
+
+
+def _retention(connection: Connection, deployment: Deployment, epochs: Epochs, now: datetime) -> Iterator[Check]:
+    """Whether reports stay in the store long after they were counted."""
+    if "shuffler" not in deployment.file.parties or deployment.file.retention.segments is not None:
+        return
+    found = storage.list_tree(deployment.folder("segments", epochs.campaign), "*/*/*/*.blocks")
+    over = {name for name, window in known_windows(connection, epochs.campaign).items() if now - window.end > _LONG}
+    old = [size for path, size in found if path.split("/")[-3] in over]
+    cure = f"{sum(old) / 1e9:,.1f} GB are older than {_LONG.days} days: set segments under [retention]"
+    yield Check(f"age of segments of {epochs.campaign}", "warning" if old else "good", cure if old else "young")

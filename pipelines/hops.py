@@ -11,7 +11,7 @@ from sqlalchemy import Engine as Database
 
 from hushcount.campaign import Campaign, Stream
 from hushcount.public_keys import VerifyKeyPart
-from hushcount.windows import named_window
+from hushcount.windows import window_start
 from pipelines import batches, storage
 from pipelines.batch_file import SUFFIX, BatchFile, BatchSegment, fault_of
 from pipelines.batches import Batch
@@ -166,15 +166,15 @@ def _earlier(state: Database, deployment: Deployment, batch: Batch) -> tuple[str
 
     A client that has no answer sends its report again, and the window may have ended in between.
     """
-    windows = deployment.windows
-    start = named_window(batch.window, windows.length).start
+    start = window_start(batch.window)
     with state.begin() as connection:
         made = batches.made_batches(connection, batch.campaign)
+        windows = batches.known_windows(connection, batch.campaign)
     return tuple(
         other.name
         for other in made
         if (other.epoch, other.fingerprint) == (batch.epoch, batch.fingerprint)
         and other.window < batch.window
-        and named_window(other.window, windows.length).end + windows.grace >= start
+        and windows[other.window].end + deployment.windows.grace >= start
         and storage.exists(deployment.folder("shuffled", batch.campaign, other.name, SUMMARY))
     )

@@ -15,6 +15,7 @@ from pipelines import storage
 from pipelines.batches import Batch, made_batches
 from pipelines.block_io import find_files, total_records
 from pipelines.deployment import Deployment
+from pipelines.retention import deleted_folders
 from pipelines.state import HOPS, MANIFESTS, SEGMENTS
 from pipelines.streams import SEALED
 
@@ -81,11 +82,14 @@ def account_of(connection: Connection, deployment: Deployment, campaign: str) ->
     counted: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
     for row in rows:
         counted[row.batch][row.hop] = json.loads(row.counts)["streams"]
+    deleted = deleted_folders(connection, campaign)
     for batch in made_batches(connection, campaign):
         hops = counted.pop(batch.name, {})
         _add_hops(account, batch.name, hops)
         if "shuffle" in hops:
-            _check_batch(connection, deployment, account, batch, hops)
+            _check_batch(connection, account, batch, hops)
+            if ("shuffled", batch.name) not in deleted:
+                _check_shuffled(deployment, account, batch, hops["shuffle"])
     # A party that has no state of segments knows the hops alone.
     for name, hops in sorted(counted.items()):
         _add_hops(account, name, hops)
@@ -149,20 +153,25 @@ def _check_segments(connection: Connection, deployment: Deployment, account: Acc
                 account.differences.append(f"{path} has {there[path]} bytes, was written with {row.bytes}: restore it")
 
 
-def _check_batch(
-    connection: Connection,
-    deployment: Deployment,
-    account: Account,
-    batch: Batch,
-    hops: dict[str, dict[str, Any]],
-) -> None:
-    """Check that each hop received what the one before forwarded, and that the files between them hold as much."""
+def _check_batch(connection: Connection, account: Account, batch: Batch, hops: dict[str, dict[str, Any]]) -> None:
+    """Check that each hop received what the one before forwarded."""
     sums = select(SEGMENTS.c.stream, func.sum(SEGMENTS.c.records)).where(
         SEGMENTS.c.campaign == account.campaign, SEGMENTS.c.batch == batch.name, SEGMENTS.c.state == "batched"
     )
     collected = {stream: int(records) for stream, records in connection.execute(sums.group_by(SEGMENTS.c.stream))}
     for stream, counts in hops["shuffle"].items():
         _expect(account, batch, f"{stream} shuffled", counts["received"], "collected", collected.get(stream, 0))
+    for hop, stream in _READERS.items():
+        if hop in hops:
+            forwarded = hops["shuffle"][stream]["accepted"]
+            _expect(account, batch, f"{stream} of {hop}", hops[hop][stream]["received"], "forwarded", forwarded)
+
+
+def _check_shuffled(
+    deployment: Deployment, account: Account, batch: Batch, shuffled: dict[str, dict[str, Any]]
+) -> None:
+    """Check that what the shuffler forwarded lies in the store."""
+    for stream, counts in shuffled.items():
         folder = deployment.folder("shuffled", account.campaign, batch.name, stream)
         try:
             held = total_records(find_files(folder, SEALED[stream]))  # type: ignore[index]  # the streams of a summary
@@ -173,10 +182,6 @@ def _check_batch(
             account.differences.append(
                 f"{folder} holds {held:,} reports, the shuffler forwarded {counts['accepted']:,}"
             )
-    for hop, stream in _READERS.items():
-        if hop in hops:
-            forwarded = hops["shuffle"][stream]["accepted"]
-            _expect(account, batch, f"{stream} of {hop}", hops[hop][stream]["received"], "forwarded", forwarded)
 
 
 def _expect(account: Account, batch: Batch, what: str, number: int, other: str, expected: int) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
+from apache_beam.io.filesystem import BeamIOError
 from rich.console import Console
 from sqlalchemy import Connection, select
 from sqlalchemy import Engine as Database
@@ -25,6 +26,7 @@ from pipelines.batches import Batch
 from pipelines.deployment import Deployment
 from pipelines.epochs import Epochs, read_epochs
 from pipelines.hops import batch_path, hops_of
+from pipelines.retention import delete_old
 from pipelines.staging import SUMMARY
 from pipelines.state import HOPS, alone, opened
 from pipelines.summary import Summary, brief
@@ -42,6 +44,7 @@ class Done:
         waiting: batches that were too small, as CAMPAIGN/BATCH: their segments wait for a later window.
         hops: jobs, as CAMPAIGN/BATCH HOP.
         published: epochs, as CAMPAIGN/EPOCH.
+        deleted: what retention does not keep any longer, as CAMPAIGN/BATCH FOLDER.
         problems: sentences; with any of them the run has failed, though all else was done.
     """
 
@@ -49,6 +52,7 @@ class Done:
     waiting: list[str] = field(default_factory=list)
     hops: list[str] = field(default_factory=list)
     published: list[str] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -102,6 +106,7 @@ def run(
                 except HushcountError as error:
                     done.problems.append(f"{batch.campaign}/{batch.name}: {error}")
             _follow(work, epochs)
+            _delete(work, epochs)
             metrics.add_problems(epochs.campaign, len(done.problems) - before)
     return done
 
@@ -126,6 +131,21 @@ def _follow(work: _Work, epochs: Epochs) -> None:
         return
     if published is not None:
         work.done.published.append(f"{epochs.campaign}/{published.epoch}")
+
+
+def _delete(work: _Work, epochs: Epochs) -> None:
+    """Delete what the deployment's retention does not keep, of the batches that all hops here have passed over."""
+    through = []
+    for name, finished in _finished(work, epochs).items():
+        batch = Batch.named(epochs.campaign, name)
+        if (batch.epoch, batch.fingerprint) in epochs.files:
+            path, campaign = epochs.files[batch.epoch, batch.fingerprint]
+            if finished.issuperset(hop for hop, _ in hops_of(work.state, work.deployment, campaign, path, batch, None)):
+                through.append(batch)
+    try:
+        work.done.deleted += delete_old(work.state, work.deployment, epochs.campaign, through, work.now)
+    except (OSError, BeamIOError, HushcountError) as error:
+        work.done.problems.append(f"{epochs.campaign}: not all that is old was deleted: {storage.cause(error)}")
 
 
 def _register(work: _Work, epochs: Epochs) -> None:
@@ -159,7 +179,7 @@ def _close_due(work: _Work, epochs: Epochs) -> None:
     files = {key: campaign for key, (_, campaign) in epochs.files.items()}
     with work.state.begin() as connection:
         due = batches.due_windows(
-            connection, epochs.campaign, windows.length, windows.patience, work.deployment.file.collectors, work.now
+            connection, epochs.campaign, windows.patience, work.deployment.file.collectors, work.now
         )
     for window in due:
         work.say(f"{epochs.campaign}: closing {window.name}")

@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Connection,
     Engine,
@@ -33,7 +34,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from hushcount.errors import HushcountError, UsageError
 
-VERSION = 1
+VERSION = 2
 _BUSY_SECONDS = 30
 _LOCK = 0x48757368  # "Hush"
 _MODE = 0o600
@@ -48,6 +49,7 @@ MANIFESTS = Table(
     Column("epoch", Integer, nullable=False),
     Column("fingerprint", String, nullable=False),
     Column("window", String, nullable=False),
+    Column("seconds", Integer, nullable=False),
     Column("collector", String, nullable=False),
     Column("refused", Text, nullable=False),
 )
@@ -98,6 +100,15 @@ HOPS = Table(
     Column("finished_at", String, nullable=False),
 )
 """One row for each job that was done; `counts` is JSON, as in its summary."""
+DELETED = Table(
+    "deleted",
+    _METADATA,
+    Column("campaign", String, primary_key=True),
+    Column("folder", String, primary_key=True),
+    Column("batch", String, primary_key=True),
+    Column("complete", Boolean, nullable=False),
+)
+"""One row for each part of a batch whose time was over; `complete` once all its files are gone."""
 
 
 @contextmanager
@@ -212,7 +223,8 @@ def _prepare(connection: Connection, shown: str) -> None:
         return
     found = connection.execute(select(VERSIONS.c.version)).scalar_one()
     if found != VERSION:
-        raise UsageError(f"state {shown} is of version {found}, this is version {VERSION}: use the newer hushcount")
+        cure = "use the newer hushcount" if found > VERSION else "use the older hushcount, or begin with a new state"
+        raise UsageError(f"state {shown} is of version {found}, this is version {VERSION}: {cure}")
 
 
 def _shown(address: str) -> str:

@@ -223,6 +223,13 @@ def remove_directory(path: str) -> None:
         shutil.rmtree(path)
 
 
+def remove_empty(path: str) -> None:
+    """Delete a local directory if nothing is in it; a store has none."""
+    if not is_remote(path):
+        with suppress(OSError):
+            Path(path).rmdir()
+
+
 def list_objects(path: str) -> list[str]:
     """Return the objects of a store whose names begin with this directory, sorted."""
     matches = FileSystems.match([join(glob.escape(path), "**")])

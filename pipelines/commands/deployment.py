@@ -89,6 +89,8 @@ def _stopped_within(stop: threading.Event, pause: timedelta) -> bool:
 
 
 def _show_done(done: Done, as_json: bool) -> None:
+    from pipelines.run import Done
+
     if as_json:
         show_json(asdict(done))
         return
@@ -98,10 +100,11 @@ def _show_done(done: Done, as_json: bool) -> None:
         ("done", done.hops),
         ("waits for more reports", done.waiting),
         ("published", done.published),
+        ("deleted", done.deleted),
     ):
         for name in names:
             console.print(f"{what}: {name}", markup=False, soft_wrap=True)
-    if not (done.closed or done.hops or done.waiting or done.published or done.problems):
+    if done == Done():
         console.print("nothing is due")
     for problem in done.problems:
         progress_console().print(f"error: {problem}", style="bold red", markup=False, soft_wrap=True)

@@ -171,6 +171,7 @@ class Sealer:
                 epoch=int(folder.name.partition("-")[0]),
                 fingerprint=fingerprint,
                 window=window,
+                seconds=window_files.seconds_of(self._root, window),
                 segments=segments,
                 refused=refused,
             )

@@ -4,6 +4,7 @@
             ended                                       the newest window that ended; it is not opened again
             damaged/                                    what should be a journal and is none
             WINDOW/key                                  of the hash of client tokens
+                   seconds                              length of the window
                    CAMPAIGN/EPOCH-FINGERPRINT/refused.json
                                               STREAM-SERIAL-NUMBER.journal
                                               STREAM-SERIAL-NUMBER.RECORDS.BYTES.DIGEST.receipt
@@ -41,6 +42,7 @@ _FILE = re.compile(
 )
 _ENDED = "ended"
 _REFUSED = "refused.json"
+_SECONDS = "seconds"
 _GONE = ".gone"
 
 
@@ -126,6 +128,21 @@ def window_key(root: Path, window: str) -> bytes:
     if len(key) != KEY_BYTES:
         raise HushcountError(f"key {path} has {len(key)} bytes, must have {KEY_BYTES}: restore or remove it")
     return key
+
+
+def set_seconds(root: Path, window: Window) -> None:
+    """Note how long a window is, for its manifests: the length may be another when they are written."""
+    path = root / window.name / _SECONDS
+    seconds = str(int(window.length.total_seconds()))
+    if not path.exists() or path.read_text(encoding="ascii") != seconds:
+        make_folder(path.parent, root)
+        write_over(path, seconds, 0o600)
+        sync(path.parent)
+
+
+def seconds_of(root: Path, window: str) -> int:
+    """Return how long a window is."""
+    return int((root / window / _SECONDS).read_text(encoding="ascii"))
 
 
 def note_target(root: Path, window: str, target: Target) -> Path:

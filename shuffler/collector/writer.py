@@ -197,6 +197,7 @@ class Writer:
             entered = window_files.first_open(self._root, present, self._length)
             if entered != present:
                 _LOG.warning("clock went back", extra={"window": entered.name})
+            window_files.set_seconds(self._root, entered)
             self._key = window_files.window_key(self._root, entered.name)
             self._window = entered
         return self._window

@@ -57,6 +57,7 @@ def test_every_window_has_a_manifest_that_names_its_segments_and_its_refusals(tm
             assert hashlib.blake2b(data, digest_size=32).hexdigest() == part.digest
     for manifest in site.manifests():
         assert named_window(manifest.window, timedelta(seconds=2)).name == manifest.window
+        assert manifest.seconds == 2
     # Neither keys nor journals stay of a window that is sealed.
     sealed = {manifest.window for manifest in site.manifests()}
     assert not sealed & {path.name for path in site.journal.iterdir()}

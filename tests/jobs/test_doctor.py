@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.doctor import Check, examine
-from tests.jobs.test_run import Site, at, values
 from tests.support.collecting import collect
 from tests.support.jobs import cli, done
+from tests.support.site import Site, at, values
 
 
 @pytest.fixture
@@ -102,6 +102,8 @@ def test_a_key_that_ends_soon_and_a_collector_that_fell_silent_are_warned_of(sit
     assert found["analyzer key of epoch 1 of words"].verdict == "warning"
     assert "hushcount keys rotate" in found["analyzer key of epoch 1 of words"].says
     assert found["manifests of one"].verdict == "warning"
+    assert "set segments under [retention]" in found["age of segments of words"].says
+    assert "age of segments of words" not in bad(site, 80.0)
     assert bad(site, 366.0 + timedelta(days=1).days)["analyzer key of epoch 1 of words"].verdict == "bad"
 
 

@@ -13,9 +13,9 @@ from hushcount.collection import CollectionFile, read_collection
 from keys.rotation import rotate
 from pipelines.publish import publish
 from pipelines.tracked_items import TrackedItem, TrackedItems, updated
-from tests.jobs.test_run import Site, at
 from tests.support.collecting import DAY, START, collect, window_name
 from tests.support.jobs import done, new_campaign, refused
+from tests.support.site import Site, at
 
 NEW = "newcomer"
 

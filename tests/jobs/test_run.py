@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -17,76 +16,18 @@ from pipelines import hops as hops_module
 from pipelines import run as run_module
 from pipelines import shuffle as shuffle_module
 from pipelines.batch_file import digest_of
-from pipelines.deployment import Deployment
-from pipelines.run import Done, run
+from pipelines.doctor import examine
+from pipelines.run import Done
 from pipelines.state import alone, opened
-from tests.support.collecting import DAY, START, collect, window_name
-from tests.support.jobs import cli, done, new_campaign, new_keys, refused, summary, write_lines
+from tests.support.collecting import collect, window_name
+from tests.support.jobs import cli, done, refused, summary
 from tests.support.postgres import postgresql
-
-FLOOR = 50
-
-
-class Site:
-    """One operator's files, and the clock."""
-
-    def __init__(self, root: Path, *, discovery: bool = False, settings: str = "", tail: str = "") -> None:
-        self.root = root
-        self.keys = new_keys(root / "keys")
-        self.words = write_lines(root / "words.txt", ["alpha", "beta", "gamma"])
-        self.discovery = discovery
-        self.config = root / "deployment.toml"
-        self.config.write_text(
-            f'store = "store"\nledger = "ledger.db"\n{settings}\n'
-            f'[windows]\nlength = "1d"\ngrace = "2d"\npatience = "1h"\n{tail}'
-        )
-        self.store = root / "store"
-        self.store.mkdir()
-        self.epochs: list[dict[str, object]] = []
-        self.campaign = self.publish(1)
-
-    def publish(self, epoch: int) -> Path:
-        folder = self.root / "campaigns" / "words"
-        folder.mkdir(parents=True, exist_ok=True)
-        # The id of a campaign follows from the file's name.
-        path = new_campaign(
-            folder / "words.json", self.keys, "--epoch", epoch, dictionary=self.words, min_batch=FLOOR,
-            discovery=1.0 if self.discovery else None,
-        )  # fmt: skip
-        path = path.rename(folder / f"epoch-{epoch:06d}.json")
-        begins = (START + (epoch - 1) * DAY).isoformat()
-        if self.epochs:
-            self.epochs[-1]["ends"] = begins
-        self.epochs.append({"epoch": epoch, "file": path.name, "begins": begins, "ends": None, "grace_ends": None})
-        (folder / "collection.json").write_text(json.dumps({"epochs": self.epochs}))
-        return path
-
-    @property
-    def deployment(self) -> Deployment:
-        return Deployment.read(self.config)
-
-    def run(self, day: float) -> Done:
-        return run(self.deployment, now=at(day))
-
-    def batch(self, day: int, epoch: int = 1) -> str:
-        folder = self.root / "campaigns" / "words" / f"epoch-{epoch:06d}.json"
-        return f"{window_name(day)}-{epoch:06d}-{Campaign.read(folder).fingerprint.hex()[:16]}"
-
-    def result(self, day: int, epoch: int = 1) -> dict[str, object]:
-        return summary(self.store / "results" / "words" / self.batch(day, epoch))
-
-
-def at(day: float) -> datetime:
-    return START + day * DAY
+from tests.support.site import FLOOR, Site, at, values
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
-
-
-def values(number: int) -> list[str]:
-    return [["alpha", "beta", "nobody"][index % 3] for index in range(number)]
 
 
 def test_a_window_is_closed_once_it_ended_and_its_results_are_those_of_the_jobs(site: Site) -> None:
@@ -130,6 +71,26 @@ def test_what_comes_late_joins_the_next_window_and_too_late_is_counted(site: Sit
     first = next(counts for counts in account["windows"] if counts["window"] == window_name(0))
     assert first["states"] == {"batched": 130, "too_late": 40}
     assert account["differences"] == []
+
+
+@pytest.mark.parametrize(("length", "grace"), [("2d", "2d"), ("6h", "1d")])
+def test_the_length_of_windows_may_change(site: Site, length: str, grace: str) -> None:
+    """Each window ends when its collectors ended it, whatever the length is by now."""
+    collect(site.store, site.campaign, values(100), day=0)
+    site.run(1.1)
+    collect(site.store, site.campaign, values(60), day=1)
+    changed = site.config.read_text().replace('"1d"', f'"{length}"').replace('"2d"\npatience', f'"{grace}"\npatience')
+    site.config.write_text(changed)
+    assert not site.run(1.9).closed
+    assert site.run(2.1).closed == [f"words/{window_name(1)}"]
+    # Late by less than the grace period, counted from the window's real end.
+    collect(site.store, site.campaign, values(30), day=1, collector="two")
+    collect(site.store, site.campaign, values(70), day=2, seconds=2 * 86_400 if length == "2d" else 6 * 3600)
+    assert bool(site.run(2.4).closed) == (length == "6h")
+    site.run(4.1)
+    assert [site.result(day)["received"] for day in (0, 1, 2)] == [100, 60, 100]
+    assert "all numbers agree" in done("status", "--config", site.config).out
+    assert not [check for check in examine(site.deployment, at(4.2)) if check.verdict == "bad"]
 
 
 def test_too_few_reports_wait_for_the_next_window(site: Site) -> None:
@@ -338,8 +299,8 @@ def test_a_state_of_a_newer_version_or_of_others_is_refused(site: Site) -> None:
     site.run(1.1)
     state = site.deployment.state
     with sqlite3.connect(state) as connection:
-        connection.execute("UPDATE hushcount_state SET version = 2")
-    refused("run", "--config", site.config, says=["is of version 2", "use the newer hushcount"])
+        connection.execute("UPDATE hushcount_state SET version = 3")
+    refused("run", "--config", site.config, says=["is of version 3", "use the newer hushcount"])
     other = site.root / "other.db"
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE theirs (x)")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.test_run import Site, values
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, refused
+from tests.support.site import Site, values
 from tests.support.stub_store import StubStore
 
 STORE = "stub://bucket/store"
@@ -44,6 +44,22 @@ def test_windows_are_closed_and_accounted_for_in_a_store(tmp_path: Path, store: 
     rows = done("trend", "--config", site.config, "--campaign", "words", "--json").json
     assert {row["window"] for row in rows} == {window_name(0)}
     assert "numbers of words" in done("doctor", "--config", site.config).out
+    account = done("status", "--config", site.config, "--json").json
+    site.config.write_text(site.config.read_text() + '[retention]\nsegments = "9d"\nshuffled = "9d"\nreleased = "9d"\n')
+    assert site.run(9.9).deleted == []
+    kept = {name for name in store.objects if name.split("/")[4] in ("found", "results")}
+    StubStore.put(f"{STORE}/segments/words/unknown", b"of somebody else")
+    assert len(site.run(10.1).deleted) == 3
+    assert set(store.objects) == kept | {f"{STORE}/segments/words/unknown"}
+    assert done("status", "--config", site.config, "--json").json == account
+
+
+def test_what_is_missing_in_a_store_is_a_difference(tmp_path: Path, store: type[StubStore]) -> None:
+    site = Site(tmp_path)
+    site.config.write_text(site.config.read_text().replace('store = "store"', f'store = "{STORE}"'))
+    collect(site.store, site.campaign, values(100), day=0)
+    upload(site)
+    site.run(1.1)
     gone = next(name for name in store.objects if "/shuffled/" in name and name.endswith(".blocks"))
     del store.objects[gone]
     refused("status", "--config", site.config, status=1, says=["difference"])

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.test_run import Site, values
 from tests.support.collecting import collect
 from tests.support.jobs import done, refused
+from tests.support.site import Site, values
 
 
 @pytest.fixture(scope="module")

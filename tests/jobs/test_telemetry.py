@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
-from tests.jobs.test_run import Site, values
 from tests.support.collecting import collect
+from tests.support.site import Site, values
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.test_run import Site
 from tests.support.collecting import START, collect, window_name
 from tests.support.jobs import done, new_campaign, refused
+from tests.support.site import Site
 
 HALF = 200
 SAME = ("count", "standard_error", "low", "high", "detected")

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from hushcount.windows import window_at
-from tests.jobs.test_run import Site, values
 from tests.support import collecting
 from tests.support.jobs import done
+from tests.support.site import Site, values
 
 WAIT = 120.0
 

@@ -27,7 +27,14 @@ def window_name(day: int) -> str:
 
 
 def collect(
-    store: Path, campaign_path: Path, values: Sequence[str], day: int, collector: str = "one", *, clients: bool = False
+    store: Path,
+    campaign_path: Path,
+    values: Sequence[str],
+    day: int,
+    collector: str = "one",
+    *,
+    clients: bool = False,
+    seconds: int = 86_400,
 ) -> list[Path]:
     """Leave what a collector that received these values' reports on a day would; return its segments."""
     campaign = Campaign.read(campaign_path)
@@ -59,6 +66,7 @@ def collect(
         epoch=campaign.epoch,
         fingerprint=campaign.fingerprint.hex(),
         window=window_name(day),
+        seconds=seconds,
         segments=segments,
         refused={},
     )

@@ -1,0 +1,139 @@
+"""What has lain in the store longer than it is of use is deleted; the numbers stay.
+
+Only what every hop that runs here has passed over goes, and only when no batch can come any more that must be compared
+with it. A deletion is entered in the state before it begins and after it ended, so that a killed one is gone on with.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+
+from sqlalchemy import Connection, and_, select, update
+from sqlalchemy import Engine as Database
+
+from hushcount.envelopes import ENVELOPES
+from hushcount.manifests import SUFFIX
+from hushcount.windows import Window, window_start
+from pipelines import storage
+from pipelines.batches import Batch, known_manifests, known_windows, made_batches
+from pipelines.dead_letters import FOLDER as DEAD_LETTERS
+from pipelines.deployment import Deployment, Party
+from pipelines.hops import batch_path
+from pipelines.staging import SUMMARY
+from pipelines.state import DELETED, HOPS, SEGMENTS, WINDOWS
+
+_HANDED_ON: Mapping[str, Party] = {"shuffled": "shuffler", "released": "aux-server"}
+_WRITER: Mapping[str, Party] = {**_HANDED_ON, "found": "analyzer", "results": "analyzer"}
+"""Who deletes in a folder: who wrote it."""
+_NEVER = datetime.max.replace(tzinfo=timezone.utc)
+
+
+def deleted_folders(connection: Connection, campaign: str) -> dict[tuple[str, str], bool]:
+    """Return what is going, or gone, by folder and batch: whether all of it is."""
+    rows = connection.execute(select(DELETED).where(DELETED.c.campaign == campaign))
+    return {(row.folder, row.batch): row.complete for row in rows}
+
+
+def delete_old(
+    state: Database, deployment: Deployment, campaign: str, through: Sequence[Batch], now: datetime
+) -> list[str]:
+    """Delete what the deployment's retention does not keep; return what is gone as CAMPAIGN/BATCH FOLDER.
+
+    Args:
+        state: the database.
+        deployment: what to keep, and for how long.
+        campaign: id.
+        through: the batches that every hop which runs here has passed over.
+        now: the present.
+
+    Raises:
+        HushcountError: a file cannot be deleted; what was begun is gone on with by the next call.
+        OSError: the same.
+    """
+    part, parties = deployment.file.retention, deployment.file.parties
+    with state.begin() as connection:
+        horizon = min(now, _earliest_needed(connection, campaign))
+        windows = _windows(connection, deployment, campaign, (batch.window for batch in through))
+        deleted = deleted_folders(connection, campaign)
+    parts = [(folder, party, folder, getattr(part, folder)) for folder, party in _HANDED_ON.items()]
+    parts += [(folder, party, f"{folder}/{DEAD_LETTERS}", part.dead_letters) for folder, party in _WRITER.items()]
+    gone: list[str] = []
+    for folder, party, what, keep in parts:
+        for batch in through if party in parties and keep is not None else ():
+            if windows[batch.window].end + keep < horizon and not deleted.get((what, batch.name)):
+                directory = deployment.folder(folder, campaign, batch.name, *what.split("/")[1:])
+                _delete(state, batch, what, directory, batch_path(deployment, batch) if what == "shuffled" else None)
+                gone.append(f"{campaign}/{batch.name} {what}")
+    if "shuffler" in parties and part.segments is not None:
+        names = {batch.name for batch in through}
+        ended = {name for name, window in windows.items() if window.end + part.segments < horizon}
+        gone += _delete_segments(state, deployment, campaign, names, ended)
+    return gone
+
+
+def _windows(connection: Connection, deployment: Deployment, campaign: str, names: Iterable[str]) -> dict[str, Window]:
+    """Return the windows of these names; a party that reads no manifests takes them to be as long as they are now."""
+    found = known_windows(connection, campaign)
+    for name in names:
+        start = window_start(name)
+        found.setdefault(name, Window(start, start + deployment.windows.length))
+    return found
+
+
+def _earliest_needed(connection: Connection, campaign: str) -> datetime:
+    """Return the start of the earliest window of which a batch may come, or comes, that was not shuffled yet."""
+    closed = select(WINDOWS.c.window).where(WINDOWS.c.campaign == campaign)
+    open_windows = known_windows(connection, campaign).keys() - set(connection.execute(closed).scalars())
+    shuffled = set(
+        connection.execute(select(HOPS.c.batch).where(HOPS.c.campaign == campaign, HOPS.c.hop == "shuffle")).scalars()
+    )
+    open_windows |= {batch.window for batch in made_batches(connection, campaign) if batch.name not in shuffled}
+    return min((window_start(name) for name in open_windows), default=_NEVER)
+
+
+def _delete(state: Database, batch: Batch, what: str, directory: str, file: str | None) -> None:
+    """Delete a directory of a batch, and a file that belongs to it."""
+    key = {"campaign": batch.campaign, "folder": what, "batch": batch.name}
+    mine = and_(*(DELETED.c[name] == value for name, value in key.items()))
+    with state.begin() as connection:
+        if connection.execute(select(DELETED.c.complete).where(mine)).first() is None:
+            connection.execute(DELETED.insert().values(**key, complete=False))
+    # Its summary first: a party that looks for batches must not find half of one.
+    for path in (file, storage.join(directory, SUMMARY)):
+        if path is not None and storage.exists(path):
+            storage.remove(path)
+    storage.remove_directory(directory)
+    with state.begin() as connection:
+        connection.execute(update(DELETED).where(mine).values(complete=True))
+
+
+def _delete_segments(
+    state: Database, deployment: Deployment, campaign: str, through: set[str], ended: set[str]
+) -> Iterator[str]:
+    """Delete all of the windows that ended long ago and wait for nothing; yield their folders.
+
+    Manifests go last: what a killed deletion left is found again by them, and needs no mark.
+    """
+    root = deployment.folder("segments")
+    files: dict[str, list[str]] = defaultdict(list)
+    for pattern in ("*/*/*/*.blocks", f"*/*/*{SUFFIX}"):
+        for path, _ in storage.list_tree(storage.join(root, campaign), pattern):
+            relative = path[len(root.rstrip("/")) + 1 :]
+            files["/".join(relative.split("/")[:3])].append(relative)
+    with state.begin() as connection:
+        known = known_manifests(connection, campaign)
+        rows = connection.execute(
+            select(SEGMENTS.c.path, SEGMENTS.c.state, SEGMENTS.c.batch).where(SEGMENTS.c.campaign == campaign)
+        )
+        known |= {row.path for row in rows if row.state == "too_late" or row.batch in through}
+    for folder, paths in sorted(files.items()):
+        # What is not registered yet, waits, or was put aside keeps its folder.
+        if folder.split("/")[2] not in ended or not known.issuperset(paths):
+            continue
+        for path in paths:
+            storage.remove(storage.join(root, *path.split("/")))
+        for name in (*ENVELOPES, ""):
+            storage.remove_empty(storage.join(root, *folder.split("/"), name))
+        yield f"{folder} segments"

@@ -1,0 +1,75 @@
+"""One operator's deployment, whose clock the tests set."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+
+from hushcount.campaign import Campaign
+from pipelines.deployment import Deployment
+from pipelines.run import Done, run
+from tests.support.collecting import DAY, START, window_name
+from tests.support.jobs import new_campaign, new_keys, summary, write_lines
+
+FLOOR = 50
+"""Minimum batch of its campaigns."""
+
+
+class Site:
+    """One operator's files, in a directory of their own."""
+
+    def __init__(self, root: Path, *, discovery: bool = False, settings: str = "", tail: str = "") -> None:
+        self.root = root
+        self.keys = new_keys(root / "keys")
+        self.words = write_lines(root / "words.txt", ["alpha", "beta", "gamma"])
+        self.discovery = discovery
+        self.config = root / "deployment.toml"
+        self.config.write_text(
+            f'store = "store"\nledger = "ledger.db"\n{settings}\n'
+            f'[windows]\nlength = "1d"\ngrace = "2d"\npatience = "1h"\n{tail}'
+        )
+        self.store = root / "store"
+        self.store.mkdir()
+        self.epochs: list[dict[str, object]] = []
+        self.campaign = self.publish(1)
+
+    def publish(self, epoch: int) -> Path:
+        folder = self.root / "campaigns" / "words"
+        folder.mkdir(parents=True, exist_ok=True)
+        # The id of a campaign follows from the file's name.
+        path = new_campaign(
+            folder / "words.json", self.keys, "--epoch", epoch, dictionary=self.words, min_batch=FLOOR,
+            discovery=1.0 if self.discovery else None,
+        )  # fmt: skip
+        path = path.rename(folder / f"epoch-{epoch:06d}.json")
+        begins = (START + (epoch - 1) * DAY).isoformat()
+        if self.epochs:
+            self.epochs[-1]["ends"] = begins
+        self.epochs.append({"epoch": epoch, "file": path.name, "begins": begins, "ends": None, "grace_ends": None})
+        (folder / "collection.json").write_text(json.dumps({"epochs": self.epochs}))
+        return path
+
+    @property
+    def deployment(self) -> Deployment:
+        return Deployment.read(self.config)
+
+    def run(self, day: float) -> Done:
+        return run(self.deployment, now=at(day))
+
+    def batch(self, day: int, epoch: int = 1) -> str:
+        folder = self.root / "campaigns" / "words" / f"epoch-{epoch:06d}.json"
+        return f"{window_name(day)}-{epoch:06d}-{Campaign.read(folder).fingerprint.hex()[:16]}"
+
+    def result(self, day: int, epoch: int = 1) -> dict[str, object]:
+        return summary(self.store / "results" / "words" / self.batch(day, epoch))
+
+
+def at(day: float) -> datetime:
+    """Return a moment, in days from START on."""
+    return START + day * DAY
+
+
+def values(number: int) -> list[str]:
+    """Return values of clients, one third of them in no dictionary."""
+    return [["alpha", "beta", "nobody"][index % 3] for index in range(number)]
