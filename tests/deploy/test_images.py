@@ -70,6 +70,24 @@ def test_an_image_is_unprivileged_and_pinned(path: Path) -> None:
     assert not re.search(r"^(ADD|VOLUME) |apt-get|curl |wget |\.key\b|secret", text, re.MULTILINE)
 
 
+def test_the_clouds_packages_are_locked_as_wheels_for_the_images_python() -> None:
+    """The resolver refused what is a source only; tests/deploy/on_index.py asks the index of all that is locked."""
+    pythons = {
+        version
+        for path in RECIPES
+        for version in re.findall(r"^ARG BASE=python:(\d+\.\d+)\.", path.read_text(), re.MULTILINE)
+    }
+    (version,) = pythons
+    (made,) = re.findall(r"^# +uv pip compile (.*)$", (FOLDER / "gcp.lock").read_text(), re.MULTILINE)
+    assert f"--python-version {version} " in made
+    assert "--only-binary :all: " in made
+    (again,) = re.findall(r"uv pip compile (.*deploy/images/gcp\.lock)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert again.replace("--quiet ", "") == made
+    recipe = (DEPLOY / "dataflow" / "Dockerfile").read_text()
+    assert f"ARG SDK=apache/beam_python{version}_sdk:" in recipe
+    assert f"image of Python {version} for flex templates" in recipe
+
+
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
 def test_the_builder_is_given_no_more_than_is_copied(path: Path) -> None:
     lines = path.with_name(f"{path.name}.dockerignore").read_text().splitlines()
