@@ -84,6 +84,11 @@ class NextEpochPart(Part):
         default=None, ge=1, description="plan for the share of the item of this rank in the last estimate"
     )
     settings: dict[str, int | float | str] = Field(default_factory=dict, description="parameters that stay, as --set")
+    sign_with: str | None = Field(
+        default=None,
+        description="the operator's key directory, env:NAME or gcp-secret://NAME: new epochs are signed; needed where "
+        "the newest is",
+    )
 
 
 class DeploymentFile(Part):

@@ -3,44 +3,63 @@
 What is published follows from what was released, the dictionary and the shares, and from the keys that are active: no
 report is looked at. Of the ledger only its plain sums hold then, for an epoch's parameters depend on the results of the
 one before (docs/adr/0009).
+
+The items are written before the epoch that is made of them, and the newest epoch itself says what it was planned for:
+a run that is killed between any two steps is gone on with by the next one, with the same result.
 """
 
 from __future__ import annotations
 
 import math
 import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
 from sqlalchemy import Connection, select
 
 from hushcount.campaign import Campaign
-from hushcount.collection import EpochPart
+from hushcount.collection import COLLECTION_FILE, EpochPart, folder_name, read_collection
 from hushcount.dictionary import Dictionary
 from hushcount.errors import UsageError
+from hushcount.files import write_new
 from hushcount.planning import Objective
+from hushcount.signatures import signature_path
+from hushcount.systems import plan
 from keys.listing import PUBLIC_FILE
-from keys.store import PublicFile, read_public
+from keys.records import is_text
+from keys.signing import sign
+from keys.store import KeyReference, PublicFile, active_key, read_public
+from pipelines import storage
+from pipelines.batches import made_batches
 from pipelines.create import create_campaign
 from pipelines.deployment import Deployment, NextEpochPart
 from pipelines.epochs import Epochs
-from pipelines.publish import publish
-from pipelines.state import HOPS, MANIFESTS
+from pipelines.publish import publish_alone, publishing
+from pipelines.staging import SUMMARY
+from pipelines.state import HOPS
 from pipelines.tracked_items import (
     ITEMS_FILE,
     TrackedItems,
     estimated_items,
     found_items,
+    has_results,
     read_tracked,
     updated,
     write_tracked,
 )
+
+_FILE_MODE = 0o644
 
 
 def follow(
     connection: Connection, deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: datetime
 ) -> EpochPart | None:
     """Bring a campaign's items up to date with all finished batches, and publish the next epoch if anything changed.
+
+    Nothing is published while the newest epoch has not begun, nor after one that was given an end.
 
     Args:
         connection: to the state.
@@ -53,39 +72,90 @@ def follow(
         The epoch that was published, or None.
 
     Raises:
-        UsageError: the mechanism cannot be planned for the new dictionary.
+        UsageError: the mechanism cannot be planned for the new dictionary, or the epoch cannot be signed as the newest.
+        HushcountError: somebody else is publishing, and does not come to an end.
     """
-    _, campaign = epochs.newest
+    path, campaign = epochs.newest
     dictionary = campaign.read_dictionary()
     if dictionary is None and not part.settings and campaign.mechanism is None:
         raise UsageError(f"campaign {campaign.id} has neither dictionary nor mechanism: there is nothing to plan anew")
-    tracked = read_tracked(epochs.directory / ITEMS_FILE, () if dictionary is None else dictionary.items)
-    shares: list[float] = []
-    for batch in _finished(connection, epochs.campaign):
+    listed = () if dictionary is None else dictionary.items
+    before = read_tracked(epochs.directory / ITEMS_FILE, listed)
+    tracked = _up_to_date(connection, deployment, epochs, part, before.taken_over(campaign.fingerprint.hex(), listed))
+    if tracked != before:
+        write_tracked(epochs.directory / ITEMS_FILE, tracked)
+    newest = epochs.collection.epochs[-1]
+    if newest.begins > now or newest.ends is not None:
+        return None
+    keys = _keys(deployment, campaign, now)
+    wanted = tracked.kept(_windows(connection, deployment, epochs.campaign, tracked), part.unseen_windows)
+    share = None if part.target_rank is None else tracked.target_share
+    same_items = dictionary is None or Dictionary(wanted).digest == dictionary.digest
+    same_keys = (keys.analyzer, keys.aux_server) == (campaign.keys.analyzer, campaign.keys.aux_server)
+    if same_items and same_keys and _same_plan(campaign, part, share):
+        return None
+    signer = _signer(deployment, path, campaign, part, now)
+    with publishing(epochs.directory), _made(campaign, keys, wanted, part, share, signer) as (following, made):
+        if read_collection(epochs.directory / COLLECTION_FILE) != epochs.collection:
+            # Somebody published meanwhile: the next run follows that epoch.
+            return None
+        names = (campaign.fingerprint.hex(), following.fingerprint.hex())
+        write_tracked(epochs.directory / ITEMS_FILE, tracked.model_copy(update={"epochs": names}))
+        return publish_alone(deployment, following, made, now=now)
+
+
+def _up_to_date(
+    connection: Connection, deployment: Deployment, epochs: Epochs, part: NextEpochPart, tracked: TrackedItems
+) -> TrackedItems:
+    """Return the items after all batches that the analyzer was done with, and the share that the newest one shows."""
+    for batch, campaign in _finished(connection, epochs):
         if batch in tracked.batches:
             continue
-        results = estimated_items(deployment.folder("results", epochs.campaign, batch))
-        found = found_items(deployment.folder("found", epochs.campaign, batch)) if part.add_found else []
-        tracked = updated(tracked, batch, found, [item for item, _, detected in results if detected])
-        shares = sorted((count for _, count, _ in results), reverse=True) or shares
-    share = _target_share(shares, part.target_rank) or tracked.target_share
-    windows = tuple(
-        sorted(
-            connection.execute(
-                select(MANIFESTS.c.window).where(MANIFESTS.c.campaign == epochs.campaign).distinct()
-            ).scalars()
-        )
-    )
-    published = _publish(deployment, campaign, tracked, windows, share, part, now)
-    # Last: a run that dies before does all of it again, with the same result.
-    write_tracked(epochs.directory / ITEMS_FILE, tracked.model_copy(update={"target_share": share}))
-    return published
+        found = deployment.folder("found", epochs.campaign, batch) if campaign.discovery is not None else None
+        results = deployment.folder("results", epochs.campaign, batch) if campaign.mechanism is not None else None
+        if not has_results(found, results):
+            continue
+        newest = batch > max(tracked.batches, default="")
+        rows = [] if results is None else estimated_items(results)
+        revealed = found_items(found) if found is not None and part.add_found else []
+        tracked = updated(tracked, batch, revealed, [item for item, _, detected in rows if detected])
+        share = _target_share(sorted((count for _, count, _ in rows), reverse=True), part.target_rank)
+        if newest and share is not None:
+            tracked = tracked.model_copy(update={"target_share": share})
+    return tracked
 
 
-def _finished(connection: Connection, campaign: str) -> list[str]:
-    """Return the batches that the analyzer was done with, oldest first."""
-    done = select(HOPS.c.batch).where(HOPS.c.campaign == campaign, HOPS.c.hop.in_(("analyze", "discover"))).distinct()
-    return sorted(connection.execute(done).scalars())
+def _finished(connection: Connection, epochs: Epochs) -> Iterator[tuple[str, Campaign]]:
+    """Yield the batches of which every hop of the analyzer has run, oldest first, each with its campaign file."""
+    files = {folder_name(*key): campaign for key, (_, campaign) in epochs.files.items()}
+    for batch, hops in sorted(_hops(connection, epochs.campaign).items()):
+        campaign = files.get(batch.partition("-")[2])
+        if campaign is None:
+            continue
+        needed = {"discover"} if campaign.discovery is not None else set()
+        if needed | ({"analyze"} if campaign.mechanism is not None else set()) <= hops:
+            yield batch, campaign
+
+
+def _hops(connection: Connection, campaign: str) -> dict[str, set[str]]:
+    hops: dict[str, set[str]] = defaultdict(set)
+    for batch, hop in connection.execute(select(HOPS.c.batch, HOPS.c.hop).where(HOPS.c.campaign == campaign)):
+        hops[batch].add(hop)
+    return hops
+
+
+def _windows(connection: Connection, deployment: Deployment, campaign: str, tracked: TrackedItems) -> tuple[str, ...]:
+    """Return the windows that the items are up to date with, ascending: none of which a batch is still on its way."""
+    batches = {batch.name for batch in made_batches(connection, campaign)} | _hops(connection, campaign).keys()
+    if "shuffler" not in deployment.file.parties:
+        shuffled = storage.list_tree(deployment.folder("shuffled", campaign), f"*/{SUMMARY}")
+        batches |= {path.split("/")[-2] for path, _ in shuffled}
+    unfinished = {_window(batch) for batch in batches - set(tracked.batches)}
+    return tuple(sorted({_window(batch) for batch in tracked.batches} - unfinished))
+
+
+def _window(batch: str) -> str:
+    return batch.partition("-")[0]
 
 
 def _target_share(counts: list[float], rank: int | None) -> float | None:
@@ -97,21 +167,30 @@ def _target_share(counts: list[float], rank: int | None) -> float | None:
     return min(0.5, 2.0 ** round(math.log2(count / total)))
 
 
-def _publish(
-    deployment: Deployment,
+def _same_plan(campaign: Campaign, part: NextEpochPart, share: float | None) -> bool:
+    """Return whether the campaign has the parameters that are planned for a share; where none is known, it has."""
+    mechanism = campaign.mechanism
+    if mechanism is None or share is None:
+        return True
+    domain = None if campaign.dictionary is None else campaign.dictionary.items + 1
+    seed = str(mechanism.parameters.get("seed", ""))
+    try:
+        planned = plan(mechanism.name, mechanism.epsilon, domain, part.settings, Objective("target", share), seed)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return planned == mechanism.parameters
+
+
+@contextmanager
+def _made(
     campaign: Campaign,
-    tracked: TrackedItems,
-    windows: tuple[str, ...],
-    share: float | None,
+    keys: PublicFile,
+    wanted: tuple[str, ...],
     part: NextEpochPart,
-    now: datetime,
-) -> EpochPart | None:
-    keys = _keys(deployment, campaign, now)
-    wanted = tracked.kept(windows, part.unseen_windows)
-    same_items = campaign.dictionary is None or Dictionary(wanted).digest == campaign.dictionary.digest
-    same_keys = (keys.analyzer, keys.aux_server) == (campaign.keys.analyzer, campaign.keys.aux_server)
-    if same_items and same_keys and share == tracked.target_share:
-        return None
+    share: float | None,
+    signer: KeyReference | None,
+) -> Iterator[tuple[Campaign, Path]]:
+    """Make the next campaign, signed if it is to be; its file is gone after the block."""
     discovery = None
     if campaign.discovery is not None:
         discovery = campaign.discovery.model_dump(exclude={"hash_key", "hash_key_commitment"})
@@ -133,9 +212,27 @@ def _publish(
             discovery=discovery,
             epoch=campaign.epoch + 1,
         )
-        made = Path(scratch) / f"{campaign.id}.json"
-        following.write(made)
-        return publish(deployment, made, now=now)
+        path = Path(scratch) / f"{campaign.id}.json"
+        following.write(path)
+        if signer is not None:
+            signature = sign(signer, following.fingerprint, "campaign")
+            write_new(signature_path(path), signature.model_dump_json() + "\n", _FILE_MODE)
+        yield Campaign.read(path), path
+
+
+def _signer(
+    deployment: Deployment, path: Path, campaign: Campaign, part: NextEpochPart, now: datetime
+) -> KeyReference | None:
+    """Return the operator's key that the next epoch is signed with, or None where the newest is not signed either."""
+    if part.sign_with is None:
+        if signature_path(path).exists():
+            raise UsageError(
+                f"epoch {campaign.epoch} is signed, and clients that verify would refuse an unsigned one after it: set "
+                f"sign_with under [next_epoch.{campaign.id}] to the operator's key directory"
+            )
+        return None
+    source = part.sign_with if is_text(part.sign_with) else deployment.path.absolute().parent / part.sign_with
+    return active_key(source, "operator", now)
 
 
 def _keys(deployment: Deployment, campaign: Campaign, now: datetime) -> PublicFile:

@@ -15,6 +15,9 @@ from pipelines.results import read_csv_rows
 from pipelines.staging import SUMMARY
 
 ITEMS_FILE = "items.json"
+FOUND = "found.csv"
+ESTIMATES = "estimates.csv"
+TALLY = "tally.npz"
 _FILE_MODE = 0o644
 
 
@@ -28,18 +31,38 @@ class TrackedItem(Part):
 
 
 class TrackedItems(Part):
-    """The items of a campaign, and the batches that they were brought up to date with."""
+    """The items of a campaign, the batches that they were brought up to date with, and the epochs that have them.
+
+    `epochs` holds fingerprints: of the newest epoch, and of the one made after it, which may not be published yet.
+    """
 
     format: Literal[1] = 1
     items: tuple[TrackedItem, ...]
     batches: tuple[str, ...] = ()
-    target_share: float | None = Field(default=None, description="share that the last published epoch was planned for")
+    epochs: tuple[str, ...] = ()
+    target_share: float | None = Field(default=None, description="share to plan for, of the newest batch that shows it")
+
+    def taken_over(self, epoch: str, listed: tuple[str, ...]) -> TrackedItems:
+        """Return the items after an epoch that was published by hand: what its dictionary has more of is given.
+
+        Items that were given and are not in it any more are dropped; when which item was seen is kept.
+
+        Args:
+            epoch: fingerprint of its campaign file; one of `epochs` changes nothing.
+            listed: its dictionary.
+        """
+        if epoch in self.epochs:
+            return self
+        known = {one.item: one for one in self.items}
+        items = [known.get(item) or TrackedItem(item=item, source="given") for item in listed]
+        items += [one for one in self.items if one.source == "discovered" and one.item not in set(listed)]
+        return self.model_copy(update={"items": tuple(items), "epochs": (epoch,)})
 
     def kept(self, windows: tuple[str, ...], unseen: int) -> tuple[str, ...]:
         """Return the items to collect next: those given, and those discovered that were seen in the last windows.
 
         Args:
-            windows: all windows so far, ascending.
+            windows: those in whose results it could have been seen, ascending.
             unseen: after so many windows in which it was neither found nor detected a discovered item ages out.
         """
         oldest = windows[-unseen] if len(windows) >= unseen else ""
@@ -100,16 +123,28 @@ def _last(earlier: str | None, window: str) -> str:
     return window if earlier is None else max(earlier, window)
 
 
+def has_results(found: str | None, results: str | None) -> bool:
+    """Return whether the analyzer opened a batch; one whose key was retired has summaries and nothing beside them.
+
+    Args:
+        found: directory of what discovery revealed; None: the campaign has none.
+        results: directory of the estimates; None: the campaign has no mechanism.
+    """
+    wanted = ((found, FOUND), (results, TALLY))
+    return all(
+        storage.exists(storage.join(directory, SUMMARY)) and storage.exists(storage.join(directory, name))
+        for directory, name in wanted
+        if directory is not None
+    )
+
+
 def found_items(directory: str) -> list[str]:
-    """Return what hushcount discover revealed into a directory; nothing where there is no result."""
-    return [row["item"] for row in _rows(directory, "found.csv")]
+    """Return what hushcount discover revealed into a directory."""
+    return [row["item"] for row in read_csv_rows(storage.join(directory, FOUND))]
 
 
 def estimated_items(directory: str) -> list[tuple[str, float, bool]]:
-    """Return item, count and whether it was detected, of a result of hushcount analyze; nothing where there is none."""
-    return [(row["item"], float(row["count"]), row["detected"] == "true") for row in _rows(directory, "estimates.csv")]
-
-
-def _rows(directory: str, name: str) -> list[dict[str, str]]:
-    path = storage.join(directory, name)
-    return read_csv_rows(path) if storage.exists(storage.join(directory, SUMMARY)) and storage.exists(path) else []
+    """Return item, count and whether it was detected, of what hushcount analyze wrote; nothing if only a tally."""
+    path = storage.join(directory, ESTIMATES)
+    rows = read_csv_rows(path) if storage.exists(path) else []
+    return [(row["item"], float(row["count"]), row["detected"] == "true") for row in rows]
