@@ -35,6 +35,9 @@ class Manifest(Part):
     seconds: int = Field(ge=1, description="length of the window, which a deployment may change")
     segments: dict[Stream, tuple[SegmentPart, ...]] = Field(default_factory=dict)
     refused: dict[str, int] = Field(default_factory=dict, description="requests refused at the door, by reason")
+    damaged: int = Field(
+        default=0, ge=0, description="frames or stretches of journals that were damaged: reports may be lost"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Manifest:

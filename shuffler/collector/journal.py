@@ -1,11 +1,13 @@
 """Journals: envelopes on a local disk, synced before anybody is told that they are kept.
 
-    header  magic "HUSHJRN1", kind, record length, epoch, start of the window in ms since 1970, campaign fingerprint and
-            id, CRC-32 of all this
-    frame   length of the payload, CRC-32 of the payload, then the payload: one or more envelopes
+    header  magic "HUSHJRN2", kind, record length, epoch, start of the window in ms since 1970, campaign fingerprint and
+            id, mark, CRC-32 of all this
+    frame   the journal's mark, how many envelopes are in the frames before, length of the payload, CRC-32 of the
+            payload, CRC-32 of all this, then the payload: one or more envelopes
 
-All little-endian. A frame is what was synced at once. A crash leaves whole frames and at most a part of one more, at
-the end; `recover` returns what the whole ones hold.
+All little-endian. A frame is what was synced at once. The mark is drawn anew for each journal and never leaves the
+disk: by it the next frame is found where one is damaged, and no client can write a report that looks like a frame.
+`shuffler.collector.recovery` reads what a crash or a bad disk left.
 """
 
 from __future__ import annotations
@@ -20,11 +22,42 @@ from hushcount.blocks import ID_BYTES, Kind
 from hushcount.errors import FormatError
 from hushcount.files import sync
 
-_MAGIC = b"HUSHJRN1"
-_HEADER = struct.Struct(f"<8sIIQQ32s{ID_BYTES}s")
-_FRAME = struct.Struct("<II")
+MAGIC = b"HUSHJRN2"
+MARK_BYTES = 8
 _CRC = struct.Struct("<I")
+_HEADER = struct.Struct(f"<8sIIQQ32s{ID_BYTES}s{MARK_BYTES}s")
+_FRAME = struct.Struct(f"<{MARK_BYTES}sIII")
 HEADER_BYTES = _HEADER.size + _CRC.size
+FRAME_HEADER_BYTES = _FRAME.size + _CRC.size
+
+
+@dataclass(frozen=True)
+class FrameHeader:
+    """What stands before the payload of a frame.
+
+    Attributes:
+        mark: of the journal.
+        before: how many envelopes are in the frames before this one.
+        length: of the payload, bytes.
+        checksum: CRC-32 of the payload.
+    """
+
+    mark: bytes
+    before: int
+    length: int
+    checksum: int
+
+    def encode(self) -> bytes:
+        """Return its FRAME_HEADER_BYTES bytes."""
+        packed = _FRAME.pack(self.mark, self.before, self.length, self.checksum)
+        return packed + _CRC.pack(zlib.crc32(packed))
+
+    @classmethod
+    def decode(cls, raw: bytes) -> FrameHeader | None:
+        """Return what FRAME_HEADER_BYTES bytes say, or None if they fail their checksum."""
+        if _CRC.unpack_from(raw, _FRAME.size)[0] != zlib.crc32(raw[: _FRAME.size]):
+            return None
+        return cls(*_FRAME.unpack_from(raw))
 
 
 @dataclass(frozen=True)
@@ -38,6 +71,7 @@ class JournalHeader:
         window_ms: start of the window, milliseconds since 1970.
         campaign: the 32-byte fingerprint of the campaign file.
         campaign_id: its id.
+        mark: MARK_BYTES random bytes with which each frame begins.
     """
 
     kind: Kind
@@ -46,75 +80,34 @@ class JournalHeader:
     window_ms: int
     campaign: bytes
     campaign_id: str
+    mark: bytes = field(repr=False)
 
     def encode(self) -> bytes:
         """Return the HEADER_BYTES bytes at the start of a journal."""
         packed = _HEADER.pack(
-            _MAGIC,
+            MAGIC,
             self.kind,
             self.record_bytes,
             self.epoch,
             self.window_ms,
             self.campaign,
             self.campaign_id.encode(),
+            self.mark,
         )
         return packed + _CRC.pack(zlib.crc32(packed))
 
+    @classmethod
+    def decode(cls, raw: bytes, name: str) -> JournalHeader:
+        """Return what HEADER_BYTES bytes say; `name` is the file's, for the error.
 
-@dataclass(frozen=True)
-class Recovered:
-    """What a journal holds.
-
-    Attributes:
-        header: its header, or None where not even that is whole: nothing in it was ever acknowledged.
-        records: the envelopes of all whole frames, in the order in which they were appended.
-        whole_bytes: length of the file up to where the torn frame begins.
-        torn_bytes: length of what comes after.
-        damaged_records: envelopes of frames in the middle that fail their checksum: the disk altered them.
-    """
-
-    header: JournalHeader | None
-    records: bytes
-    whole_bytes: int
-    torn_bytes: int
-    damaged_records: int
-
-
-def recover(data: bytes, name: str) -> Recovered:
-    """Return what the bytes of a journal hold; `name` is the file's, for the error.
-
-    Raises:
-        FormatError: not a journal of this version, or its header is damaged though it is long enough to be whole.
-    """
-    if len(data) < HEADER_BYTES:
-        return Recovered(None, b"", 0, len(data), 0)
-    header = _decode(data[:HEADER_BYTES], name)
-    view, frames, damaged = memoryview(data), [], 0
-    start = HEADER_BYTES
-    while len(data) - start >= _FRAME.size:
-        length, checksum = _FRAME.unpack_from(data, start)
-        end = start + _FRAME.size + length
-        # A file that a crash left longer than what was written ends in zeros.
-        if length == 0 or length % header.record_bytes or end > len(data):
-            break
-        payload = view[start + _FRAME.size : end]
-        if zlib.crc32(payload) == checksum:
-            frames.append(payload)
-        elif end == len(data):
-            break
-        else:
-            damaged += length // header.record_bytes
-        start = end
-    return Recovered(header, b"".join(frames), start, len(data) - start, damaged)
-
-
-def _decode(raw: bytes, name: str) -> JournalHeader:
-    magic, kind, record_bytes, epoch, window_ms, campaign, campaign_id = _HEADER.unpack(raw[: _HEADER.size])
-    if magic != _MAGIC or _CRC.unpack(raw[_HEADER.size :])[0] != zlib.crc32(raw[: _HEADER.size]):
-        raise FormatError(f"{name} is no journal of version 1, or its header is damaged: move it out of the directory")
-    return JournalHeader(
-        Kind(kind), record_bytes, epoch, window_ms, campaign, campaign_id.rstrip(b"\0").decode("utf-8", "replace")
-    )
+        Raises:
+            FormatError: they are of another version, or damaged.
+        """
+        magic, kind, record_bytes, epoch, window_ms, campaign, campaign_id, mark = _HEADER.unpack_from(raw)
+        if magic != MAGIC or _CRC.unpack_from(raw, _HEADER.size)[0] != zlib.crc32(raw[: _HEADER.size]):
+            raise FormatError(f"{name} is no journal of version 2, or its header is damaged")
+        readable = campaign_id.rstrip(b"\0").decode("utf-8", "replace")
+        return cls(Kind(kind), record_bytes, epoch, window_ms, campaign, readable, mark)
 
 
 @dataclass
@@ -125,11 +118,13 @@ class Journal:
         path: of the file.
         header: whose envelopes.
         synced: length of the file that is known to be on the disk.
+        records: how many envelopes are in it.
     """
 
     path: Path
     header: JournalHeader
     synced: int = 0
+    records: int = 0
     _descriptor: int = field(default=-1, repr=False)
 
     @classmethod
@@ -161,7 +156,9 @@ class Journal:
         """
         if not records or len(records) % self.header.record_bytes:
             raise ValueError(f"records has {len(records)} bytes, must be whole envelopes of {self.header.record_bytes}")
-        self._write(_FRAME.pack(len(records), zlib.crc32(records)) + records)
+        frame = FrameHeader(self.header.mark, self.records, len(records), zlib.crc32(records))
+        self._write(frame.encode() + records)
+        self.records += len(records) // self.header.record_bytes
 
     def close(self) -> None:
         """Close the file."""
@@ -170,7 +167,7 @@ class Journal:
     def abandon(self) -> None:
         """Cut off what was written of a frame that failed, as far as the disk lets us, and close the file.
 
-        What cannot be cut off stays: a torn frame, which `recover` drops, or reports that were not acknowledged, of
+        What cannot be cut off stays: a torn frame, which recovery drops, or reports that were not acknowledged, of
         which a client's second try is a copy. After a failed write nobody knows what the disk has, so the file is not
         appended to again.
         """

@@ -37,7 +37,10 @@ class Metrics:
             f"{prefix}store_failures", "Writes to the store that failed and are tried again.", registry=registry
         )
         self.damaged = Counter(
-            f"{prefix}damaged_reports", "Acknowledged reports that the disk lost.", registry=registry
+            f"{prefix}damaged_reports", "Reports in damaged frames of journals, as far as known.", registry=registry
+        )
+        self.damaged_frames = Counter(
+            f"{prefix}damaged_frames", "Frames or stretches of journals that were damaged.", registry=registry
         )
         self.free_bytes = Gauge(f"{prefix}free_bytes", "Room on the journal's disk.", registry=registry)
         self.ready = Gauge(f"{prefix}ready", "1 if ready, else 0.", registry=registry)

@@ -18,9 +18,10 @@ from hushcount.blocks import Header, encode_blocks
 from hushcount.campaign import Stream
 from hushcount.errors import FormatError
 from hushcount.manifests import SUFFIX, Manifest, SegmentPart
-from shuffler.collector import window_files
-from shuffler.collector.journal import recover
+from shuffler.collector import damage, window_files
+from shuffler.collector.journal import JournalHeader
 from shuffler.collector.metrics import Metrics
+from shuffler.collector.recovery import recover
 from shuffler.collector.window_files import JournalFile, Receipt
 from shuffler.collector.writer import Ended, Sealable
 
@@ -125,30 +126,41 @@ class Sealer:
         try:
             recovered = recover(journal.path.read_bytes(), journal.path.name)
         except FormatError:
-            window_files.put_aside(self._root, journal)
-            _LOG.error("journal damaged", extra={"window": journal.window, "stream": journal.stream})
+            # Not even whose reports these are is certain.
+            self._put_aside(journal, damaged=1, reports=0)
             return
-        if recovered.damaged_records:
-            self._metrics.damaged.inc(recovered.damaged_records)
-            _LOG.error("journal damaged", extra={"window": journal.window, "reports": recovered.damaged_records})
-        if recovered.header is None or not recovered.records:
+        if recovered.torn_bytes:
+            _LOG.info("journal ends in a part of a frame", extra={"window": journal.window, "stream": journal.stream})
+        receipt = None
+        if recovered.header is not None and recovered.records:
+            receipt = self._write_segment(journal, recovered.header, recovered.records)
+        if recovered.damaged:
+            self._put_aside(journal, recovered.damaged, recovered.damaged_records, receipt)
+        elif receipt is not None:
+            window_files.to_receipt(journal, receipt)
+        else:
             journal.path.unlink()
-            return
-        header = Header(
-            recovered.header.kind,
-            recovered.header.record_bytes,
-            len(recovered.records) // recovered.header.record_bytes,
-            recovered.header.campaign,
-            recovered.header.campaign_id,
-        )
+
+    def _write_segment(self, journal: JournalFile, of: JournalHeader, records: bytes) -> Receipt:
+        header = Header(of.kind, of.record_bytes, len(records) // of.record_bytes, of.campaign, of.campaign_id)
         digest = hashlib.blake2b(digest_size=32)
         name = segment_name(self._collector, journal.segment)
         path = f"{self._segments}/{journal.folder}/{journal.window}/{journal.stream}/{name}"
-        self._write_whole(path, _digested(encode_blocks(header, recovered.records), digest.update))
-        receipt = Receipt(journal.stream, journal.segment, header.records, header.file_bytes, digest.hexdigest())
-        window_files.to_receipt(journal, receipt)
+        self._write_whole(path, _digested(encode_blocks(header, records), digest.update))
         self._metrics.segments.inc()
         _LOG.info("segment written", extra={"window": journal.window, "segment": name, "reports": header.records})
+        return Receipt(journal.stream, journal.segment, header.records, header.file_bytes, digest.hexdigest())
+
+    def _put_aside(self, journal: JournalFile, damaged: int, reports: int, receipt: Receipt | None = None) -> None:
+        """Note how much of a journal is damaged, for the manifest, and keep the journal for people to look at."""
+        damage.note_damage(journal, damaged)
+        if receipt is not None:
+            window_files.write_receipt(journal, receipt)
+        damage.put_aside(self._root, journal)
+        self._metrics.damaged_frames.inc(damaged)
+        self._metrics.damaged.inc(reports)
+        facts = {"window": journal.window, "stream": journal.stream, "frames": damaged, "reports": reports}
+        _LOG.error("journal damaged", extra=facts)
 
     def _close(self, window: str) -> None:
         if not (self._root / window).exists():
@@ -174,6 +186,7 @@ class Sealer:
                 seconds=window_files.seconds_of(self._root, window),
                 segments=segments,
                 refused=refused,
+                damaged=damage.damage_noted(folder),
             )
             path = f"{self._segments}/{campaign}/{folder.name}/{window}/{self._collector}{SUFFIX}"
             self._write_whole(path, [manifest.model_dump_json(indent=2).encode() + b"\n"])

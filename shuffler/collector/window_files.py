@@ -2,16 +2,18 @@
 
     JOURNAL/lock                                        held while a collector runs
             ended                                       the newest window that ended; it is not opened again
-            damaged/                                    what should be a journal and is none
+            damaged/                                    journals with damaged frames, or that are none
             WINDOW/key                                  of the hash of client tokens
                    seconds                              length of the window
                    CAMPAIGN/EPOCH-FINGERPRINT/refused.json
                                               STREAM-SERIAL-NUMBER.journal
                                               STREAM-SERIAL-NUMBER.RECORDS.BYTES.DIGEST.receipt
+                                              STREAM-SERIAL-NUMBER.FRAMES.damaged
 
 SERIAL counts a stream's journals in one window. NUMBER is random: a collector that lost its disk does not write over
 segments that it wrote before. A receipt is what a journal becomes when its segment is in the store: renamed, which is
-one step and needs no room on a full disk, and emptied.
+one step and needs no room on a full disk, and emptied. A journal with damaged frames is put aside instead, beside a new
+receipt, and how many frames are damaged stands in the name of an empty file.
 """
 
 from __future__ import annotations
@@ -201,11 +203,17 @@ def receipts(folder: Path) -> list[Receipt]:
 
 def to_receipt(journal: JournalFile, receipt: Receipt) -> None:
     """Make a journal the receipt of its segment, which must be durable in the store."""
-    name = journal.path.name.removesuffix(".journal")
-    path = journal.path.with_name(f"{name}.{receipt.records}.{receipt.bytes}.{receipt.digest}.receipt")
+    path = _receipt_path(journal, receipt)
     journal.path.rename(path)
     sync(path.parent)
     os.truncate(path, 0)
+
+
+def write_receipt(journal: JournalFile, receipt: Receipt) -> None:
+    """Make a receipt beside a journal that is to be put aside."""
+    path = _receipt_path(journal, receipt)
+    path.touch(0o600)
+    sync(path.parent)
 
 
 def folders(root: Path, window: str) -> list[Path]:
@@ -225,15 +233,6 @@ def remove_gone(root: Path) -> None:
     """Remove what a process that was killed in `remove_window` left."""
     for path in root.glob(f"*{_GONE}"):
         shutil.rmtree(path)
-
-
-def put_aside(root: Path, journal: JournalFile) -> None:
-    """Move a file that is no journal any more, for people to look at, to `damaged/`."""
-    folder = root / "damaged"
-    make_folder(folder, root)
-    name = "-".join((journal.window, *journal.folder.split("/"), journal.path.name))
-    journal.path.rename(folder / name)
-    sync(folder)
 
 
 def kept_windows(root: Path) -> list[str]:
@@ -270,6 +269,11 @@ def _ended(root: Path) -> str:
 
 def _stream(match: re.Match[str]) -> Stream:
     return "reports" if match["stream"] == "reports" else "discovery"
+
+
+def _receipt_path(journal: JournalFile, receipt: Receipt) -> Path:
+    name = journal.path.name.removesuffix(".journal")
+    return journal.path.with_name(f"{name}.{receipt.records}.{receipt.bytes}.{receipt.digest}.receipt")
 
 
 def _files(folder: Path) -> Iterator[re.Match[str]]:

@@ -10,6 +10,7 @@ import asyncio
 import errno
 import logging
 import os
+import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +23,7 @@ from hushcount.windows import Window, window_at
 from shuffler.collector import window_files
 from shuffler.collector.epochs import Target
 from shuffler.collector.groups import Group, Waiting, envelopes
-from shuffler.collector.journal import HEADER_BYTES, Journal, JournalHeader
+from shuffler.collector.journal import HEADER_BYTES, MARK_BYTES, Journal, JournalHeader
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.window_files import JournalFile, journal_file
 
@@ -248,6 +249,7 @@ class Writer:
             int(window.start.timestamp()) * 1000,
             target.fingerprint,
             target.campaign,
+            secrets.token_bytes(MARK_BYTES),
         )
         return Journal.create(window_files.new_journal(self._root, window.name, target), header)
 
