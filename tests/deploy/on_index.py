@@ -1,4 +1,4 @@
-"""Every pin of the images' lock files has a wheel for the images' Python, asked of the package index: make check-deploy.
+"""Every pin of the images has a wheel for their Python, as the package index says: make check-deploy.
 
 Skipped, with the reason, where no index answers. Nothing is downloaded but what the index says of each package.
 """
