@@ -29,30 +29,38 @@ class Allowance:
         self._key = b""
         self._sent: dict[int, int] = {}
 
-    def require(self, client: bytes | None, reports: int, window: Window | None) -> None:
-        """Check that a client may send so many more reports.
+    def reserve(self, client: bytes | None, reports: int, window: Window | None) -> None:
+        """Count so many more reports of a client, before they are kept: others of its requests may be on the way.
 
         Raises:
-            Refused: it may not before the next window.
+            Refused: it may not send them before the next window, or never in one request.
         """
         if self._most is None or client is None or window is None:
             return
+        if reports > self._most:
+            raise Refused(
+                "too_many_reports_at_once",
+                f"Send at most {self._most} reports in one request: a client may send no more in a window.",
+                most_reports=self._most,
+            )
         self._turn(window)
-        if self._sent.get(self._name(client), 0) + reports > self._most:
+        name = self._name(client)
+        sent = self._sent.get(name, 0) + reports
+        if sent > self._most:
             left = max(1, int((window.end - datetime.now(timezone.utc)).total_seconds()) + 1)
             raise Refused(
                 "too_many_reports",
                 f"A client may send {self._most} reports in a window: send the others in the next.",
                 ((b"retry-after", str(left).encode()),),
+                most_reports=self._most,
             )
+        self._sent[name] = sent
 
-    def add(self, client: bytes | None, reports: int, window: Window | None) -> None:
-        """Count what was kept of a client."""
-        if self._most is None or client is None or window is None:
+    def give_back(self, client: bytes | None, reports: int, window: Window | None) -> None:
+        """Take back what was reserved in a window and not kept."""
+        if self._most is None or client is None or window is None or window != self._window:
             return
-        self._turn(window)
-        name = self._name(client)
-        self._sent[name] = self._sent.get(name, 0) + reports
+        self._sent[self._name(client)] -= reports
 
     def _turn(self, window: Window) -> None:
         if window != self._window:

@@ -13,13 +13,13 @@ from typing import Any
 
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
+from shuffler.collector.bodies import Gone, Receive, read_body, too_long
 from shuffler.collector.epochs import CollectedCampaign, Document, Target
 from shuffler.collector.openapi import openapi
-from shuffler.collector.problems import MEDIA_TYPE, Headers, Refused
+from shuffler.collector.problems import MEDIA_TYPE, RETRY, Headers, Refused
 from shuffler.collector.service import Collector
 
 Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -34,12 +34,7 @@ _ACCEPTED: MutableMapping[str, Any] = {
 _NO_BODY: MutableMapping[str, Any] = {"type": "http.response.body", "body": b""}
 _EPOCH = re.compile(rb"(?:^|&)epoch=([1-9][0-9]{0,17})(?:&|$)")
 _LENGTH = re.compile(rb"[0-9]{1,18}")
-_RETRY_SECONDS = 5
 _LONGEST_CACHED = 300
-
-
-class _Gone(Exception):
-    """The client went away before its request was complete."""
 
 
 def application(collector: Collector) -> App:
@@ -66,7 +61,7 @@ def application(collector: Collector) -> App:
                 collector.refusals.add(place[0], place[1], refused.reason.name)
             headers = ((b"content-type", MEDIA_TYPE), (b"cache-control", b"no-store"), *refused.headers)
             await _answer(send, refused.reason.status, headers, refused.body)
-        except _Gone:
+        except Gone:
             collector.metrics.incomplete.inc()
 
     return app
@@ -84,17 +79,22 @@ async def _take(
     client = collector.around.authentication.client(_header(scope["headers"], collector.around.authentication.header))
     length = _check_headers(collector, scope["headers"], target)
     _require_capacity(collector, 1 if length is None else length // target.sealed_bytes)
-    body = await _read(receive, collector.around.settings.most_body_bytes)
+    body = await read_body(receive, collector.around.settings.most_body_bytes, collector.incoming)
     if len(body) % target.sealed_bytes or not body:
         raise _wrong_length(target)
     reports = len(body) // target.sealed_bytes
     # Others may have come while the body was read.
     _require_capacity(collector, reports)
     window = collector.writer.window
-    collector.allowance.require(client, reports, window)
-    if not await collector.writer.keep(target, body, reports, client):
-        raise Refused("storage_failing", "Nothing of this request was kept: send the same bytes again.", _retry())
-    collector.allowance.add(client, reports, window)
+    collector.allowance.reserve(client, reports, window)
+    kept = False
+    try:
+        kept = await collector.writer.keep(target, body, reports, client)
+    finally:
+        if not kept:
+            collector.allowance.give_back(client, reports, window)
+    if not kept:
+        raise Refused("storage_failing", "Nothing of this request was kept: send the same bytes again.", RETRY)
 
 
 def _campaign(collector: Collector, campaign: str) -> CollectedCampaign:
@@ -102,7 +102,7 @@ def _campaign(collector: Collector, campaign: str) -> CollectedCampaign:
     if collected is None:
         raise Refused("unknown_campaign", "Check the campaign's id in the path.")
     if not collected.epochs and collected.fault is not None:
-        raise Refused("campaign_unreadable", "Nothing was kept: send the same bytes again.", _retry())
+        raise Refused("campaign_unreadable", "Nothing was kept: send the same bytes again.", RETRY)
     return collected
 
 
@@ -147,7 +147,7 @@ def _check_headers(collector: Collector, headers: list[tuple[bytes, bytes]], tar
     number = int(length) if _LENGTH.fullmatch(length) else 0
     most = collector.around.settings.most_body_bytes
     if number > most:
-        raise _too_long(most)
+        raise too_long(most)
     if number % target.sealed_bytes or not number:
         raise _wrong_length(target)
     return number
@@ -155,35 +155,11 @@ def _check_headers(collector: Collector, headers: list[tuple[bytes, bytes]], tar
 
 def _require_capacity(collector: Collector, reports: int) -> None:
     if collector.stopping:
-        raise Refused("stopping", "Nothing of this request was kept: send the same bytes again.", _retry())
+        raise Refused("stopping", "Nothing of this request was kept: send the same bytes again.", RETRY)
     if not collector.room:
-        raise Refused("disk_full", "Nothing of this request was kept: send the same bytes again.", _retry())
+        raise Refused("disk_full", "Nothing of this request was kept: send the same bytes again.", RETRY)
     if not collector.writer.has_room(reports):
-        raise Refused("queue_full", "Nothing of this request was kept: send the same bytes again.", _retry())
-
-
-async def _read(receive: Receive, most: int) -> bytes:
-    """Return a request's body; refuse as soon as it is longer than it may be."""
-    message = await receive()
-    if message["type"] != "http.request":
-        raise _Gone
-    body: bytes = message["body"]
-    if not message.get("more_body"):
-        if len(body) > most:
-            raise _too_long(most)
-        return body
-    parts, length = [body], len(body)
-    while message.get("more_body"):
-        if length > most:
-            raise _too_long(most)
-        message = await receive()
-        if message["type"] != "http.request":
-            raise _Gone
-        parts.append(message["body"])
-        length += len(message["body"])
-    if length > most:
-        raise _too_long(most)
-    return b"".join(parts)
+        raise Refused("queue_full", "Nothing of this request was kept: send the same bytes again.", RETRY)
 
 
 def _wrong_length(target: Target) -> Refused:
@@ -192,14 +168,6 @@ def _wrong_length(target: Target) -> Refused:
         f"Send one sealed report of {target.sealed_bytes} bytes, or several one after another.",
         report_bytes=target.sealed_bytes,
     )
-
-
-def _too_long(most: int) -> Refused:
-    return Refused("too_long", f"Send at most {most} bytes in one request.", most_bytes=most)
-
-
-def _retry() -> Headers:
-    return ((b"retry-after", str(_RETRY_SECONDS).encode()),)
 
 
 async def _serve(collector: Collector, scope: Scope, send: Send, campaign: str, rest: str) -> None:

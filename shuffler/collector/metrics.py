@@ -21,9 +21,12 @@ class Metrics:
             f"{prefix}requests_refused", "Requests refused, by reason.", ("reason",), registry=registry
         )
         self.incomplete = Counter(
-            f"{prefix}requests_incomplete", "Requests whose sender went away before the end.", registry=registry
+            f"{prefix}requests_incomplete",
+            "Requests that were never complete.",
+            registry=registry,
         )
         self.waiting = Gauge(f"{prefix}reports_waiting", "Reports that wait for the journal.", registry=registry)
+        self.incoming = Gauge(f"{prefix}incoming_bytes", "Bytes of bodies that are not complete.", registry=registry)
         self.commit_seconds = Histogram(
             f"{prefix}commit_seconds", "Time to write and sync a group.", buckets=_SECONDS, registry=registry
         )

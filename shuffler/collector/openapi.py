@@ -40,7 +40,7 @@ _FILE_HEADERS: Json = {
         "description": "Detached signature of the file, a byte sequence of RFC 8941, if the operator made one.",
     },
 }
-_EVERYWHERE = ("wrong_method", "too_slow", "head_too_long", "too_many_connections")
+_EVERYWHERE = ("malformed_request", "wrong_method", "too_slow", "head_too_long", "too_many_connections")
 _OF_CAMPAIGN = (*_EVERYWHERE, "unknown_campaign", "not_found", "epoch_not_begun", "campaign_unreadable")
 
 
@@ -89,7 +89,7 @@ def openapi() -> Json:
 
 
 def _post(stream: str) -> Json:
-    apart = ("too_slow", "head_too_long", "not_found")
+    apart = ("malformed_request", "too_slow", "head_too_long", "not_found")
     return {
         "operationId": f"send_{stream}",
         "summary": f"Send sealed reports of the stream {stream}.",
@@ -108,7 +108,9 @@ def _post(stream: str) -> Json:
 
 def _file(name: str, description: str, media_type: str) -> Json:
     content = {media_type: {"schema": {"type": "string" if media_type == "text/plain" else "object"}}}
-    if name == "dictionary":
+    if name == "campaign":
+        content["application/toml"] = {"schema": {"type": "string"}}
+    else:
         content["application/gzip"] = {"schema": {"type": "string", "format": "binary"}}
     return {
         "operationId": f"get_{name}",
@@ -185,6 +187,7 @@ def _problem() -> Json:
             "current_epoch": {"type": ["integer", "null"], "description": "with 409"},
             "report_bytes": {"type": "integer", "description": "with 400: length of a sealed report"},
             "most_bytes": {"type": "integer", "description": "with 413"},
+            "most_reports": {"type": "integer", "description": "with 413 or 429: of one client in a window"},
         },
     }
 

@@ -11,6 +11,8 @@ from typing import Any
 MEDIA_TYPE = b"application/problem+json"
 _TYPE = "urn:hushcount:problem:"
 Headers = tuple[tuple[bytes, bytes], ...]
+RETRY: Headers = ((b"retry-after", b"5"),)
+"""With a refusal that a later try may not meet."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class Reason:
 REASONS = {
     reason.name: reason
     for reason in (
+        Reason("malformed_request", 400, "The request is not HTTP"),
         Reason("missing_epoch", 400, "The epoch is missing"),
         Reason("wrong_length", 400, "The body is not whole reports"),
         Reason("unauthorised", 401, "The request is not authorised"),
@@ -36,10 +39,11 @@ REASONS = {
         Reason("epoch_not_begun", 409, "The epoch has not begun"),
         Reason("epoch_closed", 409, "The epoch is closed"),
         Reason("too_long", 413, "The body is too long"),
+        Reason("too_many_reports_at_once", 413, "The body holds more reports than a client may send"),
         Reason("wrong_type", 415, "The body is of a wrong type"),
         Reason("too_many_reports", 429, "The client sent its reports of this window"),
         Reason("head_too_long", 431, "The head of the request is too long"),
-        Reason("queue_full", 503, "Too many reports wait"),
+        Reason("queue_full", 503, "Too many reports wait or come in"),
         Reason("disk_full", 503, "The collector has no room"),
         Reason("storage_failing", 503, "The collector cannot store reports"),
         Reason("campaign_unreadable", 503, "The campaign's files cannot be read"),

@@ -14,18 +14,24 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from shuffler.collector.problems import MEDIA_TYPE, Refused
+from shuffler.collector.metrics import Metrics
+from shuffler.collector.problems import MEDIA_TYPE, RETRY, Refused
 from shuffler.collector.settings import CollectorPart
 
-_MOST_HEAD_BYTES = 1 << 16
+_MOST_HEAD_BYTES = 1 << 14
 _SWEEP_SECONDS = 0.5
-_RETRY = ((b"retry-after", b"5"),)
 
 
 class LimitedConfig(Config):
-    """The server's configuration with the collector's settings, from which each connection has its limits."""
+    """The server's configuration with the collector's settings, from which each connection has its limits.
 
-    def __init__(self, app: Any, settings: CollectorPart) -> None:
+    Args:
+        app: the application.
+        settings: of the collector.
+        metrics: to count in.
+    """
+
+    def __init__(self, app: Any, settings: CollectorPart, metrics: Metrics) -> None:
         super().__init__(
             app,
             http=LimitedProtocol,
@@ -40,6 +46,7 @@ class LimitedConfig(Config):
             timeout_graceful_shutdown=int(settings.body_seconds) + 5,
         )
         self.settings = settings
+        self.metrics = metrics
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -50,9 +57,10 @@ class LimitedProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._settings = config.settings
+        self._metrics = config.metrics
         # When the request began of which not all is here, or when one was first waited for; None: all is here.
         self._since: float | None = None
-        # Bytes since then, and whether they hold a whole head.
+        # Bytes since then, and whether they hold a whole head: neither once all is here.
         self._arrived = 0
         self._head_done = False
 
@@ -60,7 +68,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._since = self.loop.time()
         if len(self.connections) > self._settings.most_connections:
-            self._end(Refused("too_many_connections", "Nothing was kept: send the same bytes again.", _RETRY))
+            self._end(Refused("too_many_connections", "Nothing was kept: send the same bytes again.", RETRY))
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
@@ -97,6 +105,15 @@ class LimitedProtocol(HttpToolsProtocol):
         # A refused request has its answer before its body is here, and its keep-alive time has begun and ended.
         answered = self.cycle is not None and self.cycle.response_complete
         self._since = self.loop.time() if answered else None
+        self._arrived = 0
+        self._head_done = False
+
+    def send_400_response(self, msg: str) -> None:
+        if self._answered:
+            # What comes after a refusal need not be HTTP.
+            self.transport.close()
+        else:
+            self._end(Refused("malformed_request", "Send HTTP/1.1, with Content-Length or Transfer-Encoding: chunked."))
 
     def enforce(self, now: float) -> None:
         """Close the connection if its request takes too long."""
@@ -120,7 +137,8 @@ class LimitedProtocol(HttpToolsProtocol):
         return self._head_done and self.cycle is not None and bool(self.cycle.response_complete)
 
     def _end(self, refused: Refused) -> None:
-        """Answer outside of the application, if no answer has begun, and close."""
+        """Count, answer outside of the application if no answer has begun, and close."""
+        self._metrics.refused.labels(refused.reason.name).inc()
         cycle = self.cycle
         pending = cycle is not None and not cycle.response_complete
         if not (pending and cycle.response_started):

@@ -38,7 +38,7 @@ async def _serve(around: Surroundings, listener: socket.socket) -> None:
         await collector.start()
     except OSError as error:
         raise HushcountError(f"cannot write journal directory {around.journal}: {error.strerror}") from None
-    server = _Server(LimitedConfig(application(collector), around.settings))
+    server = _Server(LimitedConfig(application(collector), around.settings, collector.metrics))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.stop)

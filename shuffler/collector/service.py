@@ -18,6 +18,7 @@ from hushcount.errors import HushcountError, UsageError
 from shuffler.collector import window_files
 from shuffler.collector.allowance import Allowance
 from shuffler.collector.authentication import Authentication
+from shuffler.collector.bodies import Incoming
 from shuffler.collector.epochs import Campaigns, Target, accepted_targets, read_campaigns
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.problems import Refusals
@@ -62,6 +63,8 @@ class Collector:
         self.metrics = Metrics()
         self.refusals = Refusals()
         self.allowance = Allowance(around.settings.most_reports_a_client)
+        self.incoming = Incoming(around.settings.most_incoming_bytes)
+        self.metrics.incoming.set_function(lambda: self.incoming.held)
         self.campaigns: Campaigns = read_campaigns(around.campaigns, {})
         self.room = True
         """Whether the journal's disk has the least free space."""

@@ -22,6 +22,9 @@ class CollectorPart(Part):
     authentication: AuthenticationName = Field(default="none", description="what a request must show")
     tokens: str | None = Field(default=None, description="file of the apps' token digests, for bearer")
     most_body_bytes: int = Field(default=1 << 20, ge=1 << 10, le=1 << 28, description="longest body of a request")
+    most_incoming_bytes: int = Field(
+        default=64 << 20, ge=1 << 10, description="how many bytes of bodies that are not complete may be in memory"
+    )
     queue_reports: int = Field(default=100_000, ge=1, description="how many reports may wait for the journal")
     segment_bytes: int = Field(default=64 << 20, ge=1 << 16, le=1 << 30, description="length at which a journal ends")
     least_free_bytes: int = Field(default=256 << 20, ge=0, description="free space below which reports are refused")
@@ -38,5 +41,10 @@ class CollectorPart(Part):
         if self.most_reports_a_client is not None and self.authentication != "client-token":
             raise ValueError(
                 "most_reports_a_client: needs authentication client-token, else no two clients are told apart"
+            )
+        if self.most_incoming_bytes < self.most_body_bytes:
+            raise ValueError(
+                f"most_incoming_bytes: is {self.most_incoming_bytes}, must be at least most_body_bytes, "
+                f"{self.most_body_bytes}, else a body of that length never comes in"
             )
         return self

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import time
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from hushcount.windows import window_at
-from shuffler.collector.allowance import Allowance
-from shuffler.collector.problems import Refused
-from tests.collector.running import Running, Site, make_site, running
+from shuffler.collector.settings import CollectorPart
+from tests.collector.running import Running, Site, make_site, running, wait_for
 
 BODY_SECONDS = 1.5
 """As the site of these tests sets it."""
@@ -48,7 +48,22 @@ def memory(collector: Running) -> int:
     return int(status.split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def refused(collector: Running, reason: str) -> int:
+    """Return how many requests were refused for a reason."""
+    start = f'hushcount_collector_requests_refused_total{{reason="{reason}"}} '
+    lines = collector.get("/metrics").text.splitlines()
+    return sum(int(float(line.removeprefix(start))) for line in lines if line.startswith(start))
+
+
+def problem_of(answer: bytes) -> dict[str, Any]:
+    """Return the problem details that an answer holds."""
+    fields, _, body = answer.partition(b"\r\n\r\n")
+    assert b"content-type: application/problem+json" in fields
+    return dict(json.loads(body))
+
+
 def test_a_head_that_drips_is_answered_and_cut_off(collector: Running) -> None:
+    before = refused(collector, "too_slow")
     with connect(collector) as connection:
         began = time.monotonic()
         try:
@@ -61,7 +76,8 @@ def test_a_head_that_drips_is_answered_and_cut_off(collector: Running) -> None:
             pass
         answer = read_all(connection)
     assert answer.startswith(b"HTTP/1.1 408 ")
-    assert b"too_slow" in answer
+    assert problem_of(answer)["type"].endswith("too_slow")
+    assert refused(collector, "too_slow") == before + 1
 
 
 def test_a_body_that_stays_away_is_answered_and_cut_off(collector: Running, site: Site) -> None:
@@ -128,7 +144,7 @@ def test_a_gibibyte_in_chunks_is_refused_while_it_comes(collector: Running) -> N
 
 
 def test_a_head_without_end_is_cut_off(collector: Running) -> None:
-    before = memory(collector)
+    before, counted = memory(collector), refused(collector, "head_too_long")
     sent = 0
     with connect(collector) as connection:
         try:
@@ -138,6 +154,7 @@ def test_a_head_without_end_is_cut_off(collector: Running) -> None:
         except (BrokenPipeError, ConnectionResetError):
             pass
     assert sent < 64 << 20
+    assert refused(collector, "head_too_long") == counted + 1
     assert memory(collector) - before < 64 << 20
 
 
@@ -156,12 +173,69 @@ def test_a_head_without_end_is_cut_off(collector: Running) -> None:
     ],
     ids=["zeros", "no path", "version", "header", "negative", "two lengths", "chunk", "TLS", "HTTP/2"],
 )
-def test_what_is_no_http_is_answered_with_400_or_closed(collector: Running, garbage: bytes) -> None:
+def test_what_is_no_http_is_answered_with_a_problem_and_counted(collector: Running, garbage: bytes) -> None:
+    before = refused(collector, "malformed_request")
     with connect(collector) as connection:
         connection.sendall(garbage)
         answer = read_all(connection)
-    assert answer == b"" or answer.split(b" ")[1] in (b"400", b"404", b"405", b"408")
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    problem = problem_of(answer)
+    assert problem["type"].endswith("malformed_request")
+    assert problem["detail"].endswith(".")
+    assert refused(collector, "malformed_request") == before + 1
     assert collector.get("/healthz").status_code == 200
+
+
+def test_a_second_request_that_is_no_http_is_answered_too(collector: Running, site: Site) -> None:
+    length = site.campaign().sealed_bytes("reports")
+    with connect(collector) as connection:
+        connection.sendall(head(collector, length) + os.urandom(length))
+        assert connection.recv(65536).startswith(b"HTTP/1.1 202 ")
+        connection.sendall(b"\x00\x01\x02\x03\r\n\r\n")
+        assert problem_of(read_all(connection))["status"] == 400
+
+
+def test_what_follows_a_refusal_gets_no_second_answer(collector: Running) -> None:
+    with connect(collector) as connection:
+        chunked = head(collector, "0").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+        connection.sendall(chunked.replace(b"octet-stream", b"wrong"))
+        answer = connection.recv(65536)
+        connection.sendall(b"zz\r\n")
+        answer += read_all(connection)
+    assert answer.startswith(b"HTTP/1.1 415 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_bodies_that_come_in_are_bounded_all_together(tmp_path: Path) -> None:
+    budget = 16 << 20
+    settings = {"body_seconds": 20.0, "most_incoming_bytes": budget}
+    site = make_site(tmp_path / "site", collector=settings)
+    length = site.campaign().sealed_bytes("reports")
+    most = (1 << 20) // length * length
+    with running(site) as collector:
+        before = memory(collector)
+        held = [connect(collector) for _ in range(100)]
+        for connection in held:
+            connection.sendall(head(collector, most) + bytes(most - 1))
+        wait_for(lambda: refused(collector, "queue_full") >= 100 - budget // most - 1, what="the refusals")
+        # The operating system's buffers and the parts of Python's memory that it keeps are a few more.
+        assert memory(collector) - before < budget + (32 << 20)
+        # Whoever sends a report in one piece is not kept out.
+        assert collector.post(os.urandom(length)).status_code == 202
+        held[-1].settimeout(10)
+        answer = held[-1].recv(65536)
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after: " in answer
+        held[0].sendall(bytes(1))
+        assert held[0].recv(65536).startswith(b"HTTP/1.1 202 ")
+        for connection in held:
+            connection.close()
+        wait_for(lambda: "hushcount_collector_incoming_bytes 0.0" in collector.get("/metrics").text)
+
+
+def test_a_budget_for_less_than_one_body_is_refused() -> None:
+    with pytest.raises(ValidationError, match="most_incoming_bytes: is 2048, must be at least most_body_bytes, 4096"):
+        CollectorPart(name="one", most_body_bytes=4096, most_incoming_bytes=2048)
 
 
 def test_random_bytes_never_end_it(collector: Running) -> None:
@@ -196,6 +270,7 @@ def test_connections_beyond_the_most_are_told_to_come_back(tmp_path: Path) -> No
         assert b"retry-after: " in answer
         for connection in held:
             connection.close()
+        wait_for(lambda: refused(collector, "too_many_connections") == 1)
         assert collector.get("/healthz").status_code == 200
         with connect(collector) as waiting:
             waiting.sendall(head(collector, 65))
@@ -203,34 +278,3 @@ def test_connections_beyond_the_most_are_told_to_come_back(tmp_path: Path) -> No
             # A body that stays away does not hold up a shutdown.
             assert collector.stop() == 0
             assert time.monotonic() - began < 15
-
-
-def test_a_client_that_floods_is_told_to_wait_for_the_next_window_and_others_are_not(tmp_path: Path) -> None:
-    settings = {"authentication": "client-token", "most_reports_a_client": 3}
-    site = make_site(tmp_path / "site", collector=settings)
-    length = site.campaign().sealed_bytes("reports")
-    flood, other = ({"client-token": name * 16} for name in "ab")
-    with running(site) as collector:
-        assert collector.post(os.urandom(2 * length), headers=flood).status_code == 202
-        answer = collector.post(os.urandom(2 * length), headers=flood)
-        assert answer.status_code == 429
-        assert answer.json()["type"].endswith("too_many_reports")
-        assert "3 reports" in answer.json()["detail"]
-        assert 0 < int(answer.headers["retry-after"]) <= 3600
-        assert collector.post(os.urandom(length), headers=flood).status_code == 202
-        assert collector.post(os.urandom(length), headers=flood).status_code == 429
-        assert collector.post(os.urandom(3 * length), headers=other).status_code == 202
-    assert len(site.sealed()) == 6
-
-
-def test_an_allowance_is_of_one_window_and_counts_nothing_unasked() -> None:
-    window = window_at(datetime(2026, 1, 1, tzinfo=timezone.utc), timedelta(days=365))
-    allowance = Allowance(1)
-    allowance.add(b"client", 1, window)
-    with pytest.raises(Refused):
-        allowance.require(b"client", 1, window)
-    allowance.require(b"client", 1, window.next)
-    allowance.require(None, 5, window)
-    unlimited = Allowance(None)
-    unlimited.add(b"client", 100, window)
-    unlimited.require(b"client", 100, window)

@@ -1,0 +1,75 @@
+"""Bodies of requests: how long each may be, and how many bytes of all may have come in.
+
+A report that comes in one piece goes straight to the queue, which has a bound of its own. Only bodies that come in
+several pieces wait in memory for their ends, as long as their senders like within the time of a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from shuffler.collector.problems import RETRY, Refused
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+
+class Gone(Exception):
+    """The client went away before its request was complete."""
+
+
+@dataclass
+class Incoming:
+    """Bodies that are being read.
+
+    Attributes:
+        most: how many bytes of them may be here.
+        held: how many are here.
+    """
+
+    most: int
+    held: int = 0
+
+
+async def read_body(receive: Receive, most: int, incoming: Incoming) -> bytes:
+    """Return a request's body; refuse as soon as it is longer than it may be, or all bodies are.
+
+    Raises:
+        Refused: it is too long, or too much of other bodies waits for its end.
+        Gone: the client went away.
+    """
+    message = await receive()
+    if message["type"] != "http.request":
+        raise Gone
+    body: bytes = message["body"]
+    if not message.get("more_body"):
+        _require_length(len(body), most)
+        return body
+    parts, length = [body], len(body)
+    incoming.held += length
+    try:
+        while message.get("more_body"):
+            _require_length(length, most)
+            if incoming.held > incoming.most:
+                raise Refused("queue_full", "Nothing of this request was kept: send the same bytes again.", RETRY)
+            message = await receive()
+            if message["type"] != "http.request":
+                raise Gone
+            parts.append(message["body"])
+            length += len(message["body"])
+            incoming.held += len(message["body"])
+        _require_length(length, most)
+        return b"".join(parts)
+    finally:
+        incoming.held -= length
+
+
+def too_long(most: int) -> Refused:
+    """Return the refusal of a body that is longer than it may be."""
+    return Refused("too_long", f"Send at most {most} bytes in one request.", most_bytes=most)
+
+
+def _require_length(length: int, most: int) -> None:
+    if length > most:
+        raise too_long(most)
