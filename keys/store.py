@@ -157,17 +157,19 @@ def private_keys(directory: Path) -> tuple[PrivateKey | SigningKey, ...]:
     return tuple(found)
 
 
-def verify_keys(source: Path | str, role: SigningRole) -> tuple[VerifyKeyPart, ...]:
+def verify_keys(source: Path | str, role: SigningRole, *, retired: bool = False) -> tuple[VerifyKeyPart, ...]:
     """Return the public keys that a role's signatures are checked by: all that are not retired.
 
     Args:
         source: a directory with the public.json of whoever signs, or that file.
+        role: whose.
+        retired: whether retired ones count too, for what was signed long ago.
 
     Raises:
         UsageError: it cannot be read, or lists none.
     """
     directory = Path(source).parent if Path(source).name == PUBLIC_FILE else Path(source)
-    listed = [key.part for key in read_listing(directory).of(role) if key.retired_at is None]
+    listed = [key.part for key in read_listing(directory).of(role) if retired or key.retired_at is None]
     keys = tuple(key for key in listed if isinstance(key, VerifyKeyPart))
     if not keys:
         raise UsageError(f"{directory / PUBLIC_FILE} lists no key of the {role} that is not retired")

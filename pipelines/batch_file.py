@@ -19,7 +19,9 @@ from pipelines.summary import StreamCounts, Summary
 SUFFIX = ".batch.json"
 
 
-BatchName = Annotated[str, StringConstraints(pattern=r"^[0-9]{8}T[0-9]{6}Z-[0-9]{6,}-[0-9a-f]{16}$")]
+BATCH_NAME = r"[0-9]{8}T[0-9]{6}Z-[0-9]{6,}-[0-9a-f]{16}"
+"""WINDOW-EPOCH-FINGERPRINT."""
+BatchName = Annotated[str, StringConstraints(pattern=f"^{BATCH_NAME}$")]
 
 
 class BatchSegment(Part):
@@ -42,7 +44,9 @@ class BatchFile(Part):
     window: str
     segments_folder: str = Field(description="where the paths of segments begin")
     shuffled_folder: str = Field(default="", description="where the names of earlier batches begin")
-    earlier: tuple[BatchName, ...] = Field(default=(), description="batches whose reports are not forwarded again")
+    earlier: tuple[BatchName, ...] = Field(
+        default=(), description="batches that were shuffled before, whose reports are not forwarded again"
+    )
     segments: dict[Stream, tuple[BatchSegment, ...]]
 
 

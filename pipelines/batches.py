@@ -7,18 +7,20 @@ where too few reports had come; after that it is `too_late`. docs/adr/0014.
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import Connection, and_, func, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, select, update
 
 from hushcount.campaign import Campaign
 from hushcount.collection import FINGERPRINT_DIGITS, folder_name
 from hushcount.manifests import Manifest
 from hushcount.windows import Window, window_start
-from pipelines.batch_file import BatchSegment
+from pipelines.batch_file import BATCH_NAME, BatchSegment
 from pipelines.state import BATCHES, MANIFESTS, SEGMENTS, WINDOWS
 
 
@@ -44,8 +46,10 @@ class Batch:
         return f"{self.window}-{folder_name(self.epoch, self.fingerprint)}"
 
     @classmethod
-    def named(cls, campaign: str, name: str) -> Batch:
-        """Return the batch of that name."""
+    def named(cls, campaign: str, name: str) -> Batch | None:
+        """Return the batch of that name; None if no batch has it: people put folders of their own beside ours."""
+        if re.fullmatch(BATCH_NAME, name) is None:
+            return None
         window, epoch, fingerprint = name.split("-")
         return cls(campaign, window, int(epoch), fingerprint)
 
@@ -69,6 +73,7 @@ def register(connection: Connection, path: str, manifest: Manifest) -> None:
         "seconds": manifest.seconds,
         "collector": manifest.collector,
         "refused": json.dumps(manifest.refused, sort_keys=True),
+        "damaged": manifest.damaged,
     }
     connection.execute(MANIFESTS.insert().values(**shared, **row))
     for stream, segments in manifest.segments.items():
@@ -149,13 +154,7 @@ def close(
         return
     connection.execute(WINDOWS.insert().values(campaign=campaign, window=window.name, closed_at=now.isoformat()))
     waiting = and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "waiting", SEGMENTS.c.window <= window.name)
-    windows = known_windows(connection, campaign)
-    for name in connection.execute(select(SEGMENTS.c.window).where(waiting).distinct()).scalars().all():
-        if windows[name].end + grace < window.end:
-            old = and_(waiting, SEGMENTS.c.window == name)
-            connection.execute(
-                update(SEGMENTS).where(old).values(state="too_late", reason=f"grace ended before {window.name} closed")
-            )
+    _set_too_late(connection, waiting, campaign, window.end - grace, f"grace ended before {window.name} closed")
     counts: dict[tuple[int, str], dict[str, int]] = defaultdict(dict)
     totals = select(SEGMENTS.c.epoch, SEGMENTS.c.fingerprint, SEGMENTS.c.stream, func.sum(SEGMENTS.c.records))
     for epoch, fingerprint, stream, records in connection.execute(
@@ -181,6 +180,24 @@ def close(
         connection.execute(update(SEGMENTS).where(mine).values(state="batched", batch=batch.name))
 
 
+def give_up(connection: Connection, campaign: str, grace: timedelta, now: datetime) -> None:
+    """Say that it is too late for segments that no window which is still open could take; `now` is the present."""
+    closed = set(connection.execute(select(WINDOWS.c.window).where(WINDOWS.c.campaign == campaign)).scalars())
+    ends = [window.end for name, window in known_windows(connection, campaign).items() if name not in closed]
+    waiting = and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "waiting")
+    _set_too_late(connection, waiting, campaign, min([now, *ends]) - grace, "grace ended, and no window closed")
+
+
+def _set_too_late(
+    connection: Connection, waiting: ColumnElement[bool], campaign: str, before: datetime, reason: str
+) -> None:
+    """Let go of the waiting segments of windows that ended before a moment."""
+    over = [name for name, window in known_windows(connection, campaign).items() if window.end < before]
+    for name in over:
+        old = and_(waiting, SEGMENTS.c.window == name)
+        connection.execute(update(SEGMENTS).where(old).values(state="too_late", reason=reason))
+
+
 def made_batches(connection: Connection, campaign: str) -> list[Batch]:
     """Return all batches that stand, oldest window first."""
     rows = connection.execute(
@@ -200,18 +217,40 @@ def segments_of(connection: Connection, batch: Batch) -> dict[str, list[BatchSeg
     )
     found: dict[str, list[BatchSegment]] = defaultdict(list)
     for row in rows:
-        segment = BatchSegment(
-            path=row.path, window=row.window, records=row.records, bytes=row.bytes, digest=row.digest
-        )
-        found[row.stream].append(segment)
+        found[row.stream].append(_segment(row))
     return found
 
 
+def _segment(row: Row[Any]) -> BatchSegment:
+    return BatchSegment(path=row.path, window=row.window, records=row.records, bytes=row.bytes, digest=row.digest)
+
+
 def quarantine(connection: Connection, path: str, reason: str) -> None:
-    """Take a segment out of all batches for good."""
+    """Take a segment out of all batches, until it is what its manifest says."""
     connection.execute(
         update(SEGMENTS).where(SEGMENTS.c.path == path).values(state="quarantined", batch=None, reason=reason)
     )
+
+
+def quarantined(connection: Connection, campaign: str) -> list[tuple[BatchSegment, str]]:
+    """Return the segments that were put aside, each with what was wrong with it, sorted by path."""
+    mine = and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "quarantined")
+    rows = connection.execute(select(SEGMENTS).where(mine).order_by(SEGMENTS.c.path))
+    return [(_segment(row), row.reason) for row in rows]
+
+
+def let_wait(connection: Connection, path: str) -> None:
+    """Let a segment that was put aside wait again."""
+    connection.execute(update(SEGMENTS).where(SEGMENTS.c.path == path).values(state="waiting", reason=None))
+
+
+def records_by_state(connection: Connection, campaign: str) -> dict[tuple[str, str], int]:
+    """Return how many collected reports are in which state, by stream and state."""
+    sums = select(SEGMENTS.c.stream, SEGMENTS.c.state, func.sum(SEGMENTS.c.records)).where(
+        SEGMENTS.c.campaign == campaign
+    )
+    rows = connection.execute(sums.group_by(SEGMENTS.c.stream, SEGMENTS.c.state))
+    return {(stream, state): int(records) for stream, state, records in rows}
 
 
 def dissolve(connection: Connection, batch: Batch) -> None:

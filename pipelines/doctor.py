@@ -26,6 +26,7 @@ from pipelines.state import MANIFESTS, SEGMENTS, opened
 
 Verdict = Literal["good", "warning", "bad"]
 _SOON = timedelta(days=14)
+_SKEW = timedelta(minutes=1)
 _WINDOWS = 7
 _LONG = timedelta(days=90)
 _ROOM = 3.0
@@ -70,7 +71,10 @@ def _tried(name: str, check: Callable[[], Iterator[Check]]) -> list[Check]:
 
 
 def _campaigns(deployment: Deployment, now: datetime) -> Iterator[Check]:
-    for epochs in read_epochs(deployment.campaigns):
+    campaigns, problems = read_epochs(deployment.campaigns)
+    for problem in problems:
+        yield Check(f"campaign {problem.partition(':')[0]}", "bad", problem)
+    for epochs in campaigns:
         current = epochs.collection.current(now)
         if current is None:
             yield Check(
@@ -154,12 +158,12 @@ def _usual_bytes(connection: Connection) -> float:
 
 def _state(deployment: Deployment, now: datetime) -> Iterator[Check]:
     with opened(deployment.state) as state, state.begin() as connection:
-        for epochs in read_epochs(deployment.campaigns):
+        for epochs in read_epochs(deployment.campaigns)[0]:
             yield from _volume(connection, epochs)
             yield from _clocks(connection, epochs, deployment, now)
             yield from _drift(deployment, epochs)
             yield from _retention(connection, deployment, epochs, now)
-            differences = account_of(connection, deployment, epochs.campaign).differences
+            differences = account_of(connection, deployment, epochs.campaign, now).differences
             said = f"{len(differences)} do not agree: hushcount status" if differences else "agree"
             yield Check(f"numbers of {epochs.campaign}", "bad" if differences else "good", said)
 
@@ -198,7 +202,7 @@ def _clocks(connection: Connection, epochs: Epochs, deployment: Deployment, now:
     present = window_at(now, deployment.windows.length)
     for collector, name in rows:
         window = windows[name]
-        if window.start > now:
+        if window.end > now + _SKEW:
             yield Check(f"clock of {collector}", "bad", f"it closed {name}, which has not ended here: set the clocks")
         elif present.start - window.end > deployment.windows.length:
             yield Check(f"manifests of {collector}", "warning", f"the last is of {name}: see whether it still runs")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from hushcount.campaign import Campaign
 from hushcount.collection import COLLECTION_FILE, FINGERPRINT_DIGITS, CollectionFile, read_collection, read_epoch
-from hushcount.errors import UsageError
+from hushcount.errors import HushcountError, UsageError
 
 
 @dataclass(frozen=True)
@@ -33,17 +32,22 @@ class Epochs:
         return self.files[max(self.files)]
 
 
-def read_epochs(directory: Path) -> Iterator[Epochs]:
-    """Yield every campaign of a directory of campaigns.
+def read_epochs(directory: Path) -> tuple[list[Epochs], list[str]]:
+    """Read the campaigns of a directory: return those that are valid, and a sentence for each that is not.
 
     Raises:
-        UsageError: there is none, or one of them is invalid; the file is named.
+        UsageError: there is none.
     """
     folders = sorted(path.parent for path in directory.glob(f"*/{COLLECTION_FILE}")) if directory.is_dir() else []
     if not folders:
         raise UsageError(f"{directory} holds no campaign: hushcount epoch publish makes one")
+    valid, problems = [], []
     for folder in folders:
-        yield read_campaign(folder)
+        try:
+            valid.append(read_campaign(folder))
+        except HushcountError as error:
+            problems.append(f"{folder.name}: {error}")
+    return valid, problems
 
 
 def read_campaign(folder: Path) -> Epochs:

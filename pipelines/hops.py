@@ -11,13 +11,12 @@ from sqlalchemy import Engine as Database
 
 from hushcount.campaign import Campaign, Stream
 from hushcount.public_keys import VerifyKeyPart
-from hushcount.windows import window_start
 from pipelines import batches, storage
 from pipelines.batch_file import SUFFIX, BatchFile, BatchSegment, fault_of
 from pipelines.batches import Batch
 from pipelines.deployment import Deployment, Party
 from pipelines.runner import Engine
-from pipelines.staging import SUMMARY
+from pipelines.staging import SUMMARY, sweep
 from pipelines.summary import Summary
 
 if TYPE_CHECKING:
@@ -102,7 +101,11 @@ def _unless_done(out: str, before: str | None, job: Callable[[], Summary]) -> Jo
         if storage.exists(mark):
             # It was finished, and the run killed before it could say so.
             return storage.read_json(mark)
-        return job() if before is None or storage.exists(storage.join(before, SUMMARY)) else None
+        if before is not None and not storage.exists(storage.join(before, SUMMARY)):
+            return None
+        # One run works on a state at a time: no other job writes there.
+        sweep(out)
+        return job()
 
     return step
 
@@ -162,19 +165,22 @@ def _write_batch(state: Database, deployment: Deployment, campaign: Campaign, ba
 
 
 def _earlier(state: Database, deployment: Deployment, batch: Batch) -> tuple[str, ...]:
-    """Return the batches of the same campaign file whose reports may come a second time: those within the grace period.
+    """Return the batches of the same campaign file that were shuffled before, and of which this one may hold copies.
 
-    A client that has no answer sends its report again, and the window may have ended in between.
+    A client that has no answer sends its report again, and the window may have ended in between. So it may be in a
+    batch within the grace period: before this one or, if this one had to wait for something, after it.
     """
-    start = window_start(batch.window)
+    grace = deployment.windows.grace
     with state.begin() as connection:
         made = batches.made_batches(connection, batch.campaign)
         windows = batches.known_windows(connection, batch.campaign)
+    mine = windows[batch.window]
     return tuple(
         other.name
         for other in made
         if (other.epoch, other.fingerprint) == (batch.epoch, batch.fingerprint)
-        and other.window < batch.window
-        and windows[other.window].end + deployment.windows.grace >= start
+        and other.window != batch.window
+        and windows[other.window].end + grace >= mine.start
+        and mine.end + grace >= windows[other.window].start
         and storage.exists(deployment.folder("shuffled", batch.campaign, other.name, SUMMARY))
     )

@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from typing import Any
 
 from sqlalchemy import Connection, func, select
 
 from hushcount.campaign import Stream
-from hushcount.errors import HushcountError
-from pipelines import storage
-from pipelines.batches import Batch, made_batches
-from pipelines.block_io import find_files, total_records
+from pipelines.batches import made_batches
 from pipelines.deployment import Deployment
-from pipelines.retention import deleted_folders
 from pipelines.state import HOPS, MANIFESTS, SEGMENTS
-from pipelines.streams import SEALED
+from pipelines.store_check import Checked, manifest_differences, output_differences, segment_differences
 
 SEGMENT_STATES = ("batched", "waiting", "too_late", "quarantined")
 HOP_ORDER = ("shuffle", "release", "discover", "analyze")
@@ -72,27 +69,41 @@ class Account:
     differences: list[str] = field(default_factory=list)
 
 
-def account_of(connection: Connection, deployment: Deployment, campaign: str) -> Account:
-    """Return the account of a campaign: the numbers of the state, checked against each other and the store."""
+def account_of(
+    connection: Connection,
+    deployment: Deployment,
+    campaign: str,
+    now: datetime | None = None,
+    *,
+    digests: bool = False,
+) -> Account:
+    """Return the account of a campaign: the numbers of the state, checked against each other and the store.
+
+    Args:
+        connection: to the state.
+        deployment: whose.
+        campaign: id.
+        now: the present; the clock's by default.
+        digests: whether all that was handed on is read and compared with what was signed, not only what is new.
+    """
     account = Account(campaign)
+    work = Checked(connection, deployment, campaign, now or datetime.now(timezone.utc), digests)
     _add_windows(connection, account)
     _add_refused(connection, account)
-    _check_segments(connection, deployment, account)
     rows = connection.execute(select(HOPS.c.batch, HOPS.c.hop, HOPS.c.counts).where(HOPS.c.campaign == campaign))
     counted: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
     for row in rows:
         counted[row.batch][row.hop] = json.loads(row.counts)["streams"]
-    deleted = deleted_folders(connection, campaign)
-    for batch in made_batches(connection, campaign):
-        hops = counted.pop(batch.name, {})
-        _add_hops(account, batch.name, hops)
-        if "shuffle" in hops:
-            _check_batch(connection, account, batch, hops)
-            if ("shuffled", batch.name) not in deleted:
-                _check_shuffled(deployment, account, batch, hops["shuffle"])
+    made = {batch.name for batch in made_batches(connection, campaign)}
     # A party that has no state of segments knows the hops alone.
     for name, hops in sorted(counted.items()):
         _add_hops(account, name, hops)
+        if name in made and "shuffle" in hops:
+            _check_batch(connection, account, name, hops)
+    if "shuffler" in deployment.file.parties:
+        account.differences += manifest_differences(work)
+        account.differences += segment_differences(work)
+    account.differences += output_differences(work, counted)
     return account
 
 
@@ -131,32 +142,10 @@ def _add_hops(account: Account, batch: str, hops: dict[str, dict[str, Any]]) -> 
                 )
 
 
-def _check_segments(connection: Connection, deployment: Deployment, account: Account) -> None:
-    """Check that every segment that is still needed lies in the store as it was written."""
-    root = deployment.folder("segments")
-    there = dict(storage.list_tree(storage.join(root, account.campaign), "*/*/*/*.blocks"))
-    shuffled = select(HOPS.c.batch).where(HOPS.c.campaign == account.campaign, HOPS.c.hop == "shuffle")
-    done = set(connection.execute(shuffled).scalars())
-    rows = connection.execute(
-        select(SEGMENTS.c.path, SEGMENTS.c.bytes, SEGMENTS.c.batch, SEGMENTS.c.state, SEGMENTS.c.reason)
-        .where(SEGMENTS.c.campaign == account.campaign)
-        .order_by(SEGMENTS.c.path)
-    )
-    for row in rows:
-        path = storage.join(root, *row.path.split("/"))
-        if row.state == "quarantined":
-            account.differences.append(f"{path} {row.reason}: it was put aside, the rest went on; restore it")
-        elif row.state == "waiting" or (row.state == "batched" and row.batch not in done):
-            if path not in there:
-                account.differences.append(f"{path} is missing: restore it")
-            elif there[path] != row.bytes:
-                account.differences.append(f"{path} has {there[path]} bytes, was written with {row.bytes}: restore it")
-
-
-def _check_batch(connection: Connection, account: Account, batch: Batch, hops: dict[str, dict[str, Any]]) -> None:
+def _check_batch(connection: Connection, account: Account, batch: str, hops: dict[str, dict[str, Any]]) -> None:
     """Check that each hop received what the one before forwarded."""
     sums = select(SEGMENTS.c.stream, func.sum(SEGMENTS.c.records)).where(
-        SEGMENTS.c.campaign == account.campaign, SEGMENTS.c.batch == batch.name, SEGMENTS.c.state == "batched"
+        SEGMENTS.c.campaign == account.campaign, SEGMENTS.c.batch == batch, SEGMENTS.c.state == "batched"
     )
     collected = {stream: int(records) for stream, records in connection.execute(sums.group_by(SEGMENTS.c.stream))}
     for stream, counts in hops["shuffle"].items():
@@ -167,23 +156,6 @@ def _check_batch(connection: Connection, account: Account, batch: Batch, hops: d
             _expect(account, batch, f"{stream} of {hop}", hops[hop][stream]["received"], "forwarded", forwarded)
 
 
-def _check_shuffled(
-    deployment: Deployment, account: Account, batch: Batch, shuffled: dict[str, dict[str, Any]]
-) -> None:
-    """Check that what the shuffler forwarded lies in the store."""
-    for stream, counts in shuffled.items():
-        folder = deployment.folder("shuffled", account.campaign, batch.name, stream)
-        try:
-            held = total_records(find_files(folder, SEALED[stream]))  # type: ignore[index]  # the streams of a summary
-        except HushcountError as error:
-            account.differences.append(f"{batch.name} shuffle: {error}")
-            continue
-        if held != counts["accepted"]:
-            account.differences.append(
-                f"{folder} holds {held:,} reports, the shuffler forwarded {counts['accepted']:,}"
-            )
-
-
-def _expect(account: Account, batch: Batch, what: str, number: int, other: str, expected: int) -> None:
+def _expect(account: Account, batch: str, what: str, number: int, other: str, expected: int) -> None:
     if number != expected:
-        account.differences.append(f"{batch.name}: {what}: {number:,} received, {expected:,} {other}")
+        account.differences.append(f"{batch}: {what}: {number:,} received, {expected:,} {other}")

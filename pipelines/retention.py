@@ -127,9 +127,9 @@ def _delete_segments(
         rows = connection.execute(
             select(SEGMENTS.c.path, SEGMENTS.c.state, SEGMENTS.c.batch).where(SEGMENTS.c.campaign == campaign)
         )
-        known |= {row.path for row in rows if row.state == "too_late" or row.batch in through}
+        known |= {row.path for row in rows if row.state in ("too_late", "quarantined") or row.batch in through}
     for folder, paths in sorted(files.items()):
-        # What is not registered yet, waits, or was put aside keeps its folder.
+        # What is not registered yet, or waits, keeps its folder.
         if folder.split("/")[2] not in ended or not known.issuperset(paths):
             continue
         for path in paths:

@@ -18,20 +18,21 @@ from rich.console import Console
 from sqlalchemy import Connection, select
 from sqlalchemy import Engine as Database
 
-from hushcount.collection import folder_name
-from hushcount.errors import FormatError, HushcountError, NotYet, RetiredKey
-from hushcount.manifests import SUFFIX, read_manifest
+from hushcount.errors import HushcountError, NotYet, RetiredKey
 from pipelines import batches, storage
 from pipelines.batches import Batch
 from pipelines.deployment import Deployment
 from pipelines.epochs import Epochs, read_epochs
 from pipelines.hops import batch_path, hops_of
+from pipelines.intake import close_due, register_new, take_back_restored
 from pipelines.retention import delete_old
 from pipelines.staging import SUMMARY
 from pipelines.state import HOPS, alone, opened
 from pipelines.summary import Summary, brief
 from pipelines.telemetry import Telemetry, telemetry
 
+FAILURES = (HushcountError, OSError, BeamIOError)
+"""What stops one batch, or one campaign, and not the rest."""
 Say = Callable[[str], None]
 
 
@@ -94,21 +95,49 @@ def run(
     done = Done()
     with opened(deployment.state) as state, alone(state, deployment.state, wait), telemetry() as metrics:
         work = _Work(deployment, state, moment, done, console, say or _silent, metrics)
-        for epochs in read_epochs(deployment.campaigns):
+        campaigns, problems = read_epochs(deployment.campaigns)
+        done.problems += problems
+        for epochs in campaigns:
             before = len(done.problems)
-            if "shuffler" in deployment.file.parties:
-                _register(work, epochs)
-                _close_due(work, epochs)
-            finished = _finished(work, epochs)
-            for batch in _batches(work, epochs):
-                try:
-                    _advance(work, epochs, batch, finished[batch.name])
-                except HushcountError as error:
-                    done.problems.append(f"{batch.campaign}/{batch.name}: {error}")
-            _follow(work, epochs)
-            _delete(work, epochs)
+            try:
+                _run_campaign(work, epochs)
+            except FAILURES as error:
+                # The other campaigns go on.
+                done.problems.append(f"{epochs.campaign}: {_told(error)}")
             metrics.add_problems(epochs.campaign, len(done.problems) - before)
     return done
+
+
+def _run_campaign(work: _Work, epochs: Epochs) -> None:
+    aside = _aside(work, epochs)
+    if "shuffler" in work.deployment.file.parties:
+        work.done.problems += register_new(work.state, work.deployment, epochs.campaign)
+        take_back_restored(work.state, work.deployment, epochs.campaign)
+        for window in close_due(work.state, work.deployment, epochs, work.now, work.say):
+            work.done.closed.append(f"{epochs.campaign}/{window}")
+    finished = _finished(work, epochs)
+    for batch in _batches(work, epochs):
+        try:
+            _advance(work, epochs, batch, finished[batch.name])
+        except FAILURES as error:
+            work.done.problems.append(f"{batch.campaign}/{batch.name}: {_told(error)}")
+    for path, reason in sorted(_aside(work, epochs).items() - aside.items()):
+        work.done.problems.append(f"{path} {reason}: it was put aside, the rest went on; restore it")
+    _follow(work, epochs)
+    _delete(work, epochs)
+    with work.state.begin() as connection:
+        work.metrics.collected(epochs.campaign, batches.records_by_state(connection, epochs.campaign))
+
+
+def _aside(work: _Work, epochs: Epochs) -> dict[str, str]:
+    """Return what is wrong with the segments that were put aside, by their path."""
+    with work.state.begin() as connection:
+        return {segment.path: reason for segment, reason in batches.quarantined(connection, epochs.campaign)}
+
+
+def _told(error: Exception) -> str:
+    name = getattr(error, "filename", None)
+    return storage.cause(error) if name is None else f"{name}: {storage.cause(error)}"
 
 
 def _silent(_line: str) -> None:
@@ -126,8 +155,8 @@ def _follow(work: _Work, epochs: Epochs) -> None:
     try:
         with work.state.begin() as connection:
             published = follow(connection, work.deployment, epochs, part, work.now)
-    except HushcountError as error:
-        work.done.problems.append(f"{epochs.campaign}: no next epoch: {error}")
+    except FAILURES as error:
+        work.done.problems.append(f"{epochs.campaign}: no next epoch: {_told(error)}")
         return
     if published is not None:
         work.done.published.append(f"{epochs.campaign}/{published.epoch}")
@@ -138,54 +167,14 @@ def _delete(work: _Work, epochs: Epochs) -> None:
     through = []
     for name, finished in _finished(work, epochs).items():
         batch = Batch.named(epochs.campaign, name)
-        if (batch.epoch, batch.fingerprint) in epochs.files:
+        if batch is not None and (batch.epoch, batch.fingerprint) in epochs.files:
             path, campaign = epochs.files[batch.epoch, batch.fingerprint]
             if finished.issuperset(hop for hop, _ in hops_of(work.state, work.deployment, campaign, path, batch, None)):
                 through.append(batch)
     try:
         work.done.deleted += delete_old(work.state, work.deployment, epochs.campaign, through, work.now)
-    except (OSError, BeamIOError, HushcountError) as error:
-        work.done.problems.append(f"{epochs.campaign}: not all that is old was deleted: {storage.cause(error)}")
-
-
-def _register(work: _Work, epochs: Epochs) -> None:
-    """Enter the manifests that came since the last run; a damaged one is reported, and tried again by the next run."""
-    root = work.deployment.folder("segments")
-    found = storage.list_tree(storage.join(root, epochs.campaign), f"*/*/*{SUFFIX}")
-    with work.state.begin() as connection:
-        known = batches.known_manifests(connection, epochs.campaign)
-    for path, _ in found:
-        relative = path[len(root.rstrip("/")) + 1 :]
-        if relative in known:
-            continue
-        try:
-            with storage.open_read(path) as stream:
-                manifest = read_manifest(stream.read(), path)
-            # CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/COLLECTOR.manifest.json
-            where = f"{manifest.campaign}/{folder_name(manifest.epoch, manifest.fingerprint)}/{manifest.window}"
-            if relative != f"{where}/{manifest.collector}{SUFFIX}":
-                raise FormatError(
-                    f"{path} is the manifest of {where} by {manifest.collector}: it lies in the wrong place"
-                )
-        except HushcountError as error:
-            work.done.problems.append(str(error))
-            continue
-        with work.state.begin() as connection:
-            batches.register(connection, relative, manifest)
-
-
-def _close_due(work: _Work, epochs: Epochs) -> None:
-    windows = work.deployment.windows
-    files = {key: campaign for key, (_, campaign) in epochs.files.items()}
-    with work.state.begin() as connection:
-        due = batches.due_windows(
-            connection, epochs.campaign, windows.patience, work.deployment.file.collectors, work.now
-        )
-    for window in due:
-        work.say(f"{epochs.campaign}: closing {window.name}")
-        with work.state.begin() as connection:
-            batches.close(connection, epochs.campaign, window, files, windows.grace, work.now)
-        work.done.closed.append(f"{epochs.campaign}/{window.name}")
+    except FAILURES as error:
+        work.done.problems.append(f"{epochs.campaign}: not all that is old was deleted: {_told(error)}")
 
 
 def _batches(work: _Work, epochs: Epochs) -> list[Batch]:
@@ -194,7 +183,8 @@ def _batches(work: _Work, epochs: Epochs) -> list[Batch]:
         with work.state.begin() as connection:
             return batches.made_batches(connection, epochs.campaign)
     shuffled = storage.list_tree(work.deployment.folder("shuffled", epochs.campaign), f"*/{SUMMARY}")
-    return [Batch.named(epochs.campaign, path.split("/")[-2]) for path, _ in shuffled]
+    found = (Batch.named(epochs.campaign, path.split("/")[-2]) for path, _ in shuffled)
+    return [batch for batch in found if batch is not None]
 
 
 def _finished(work: _Work, epochs: Epochs) -> dict[str, set[str]]:

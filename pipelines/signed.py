@@ -7,7 +7,6 @@ bytes. So a file that was lost, added, exchanged or altered on the way is named 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from hushcount.errors import FormatError, UsageError
@@ -42,13 +41,14 @@ def write_signed(directory: str, folders: Iterable[str], summary: Summary, refer
     storage.write_whole(storage.join(directory, SIGNATURE), [signature.model_dump_json().encode() + b"\n"])
 
 
-def require_signed(directory: str, folder: str, keys: Sequence[VerifyKeyPart]) -> None:
+def require_signed(directory: str, folder: str, keys: Sequence[VerifyKeyPart], *, digests: bool = True) -> None:
     """Check that a directory holds, in this folder, exactly what one of these keys signed.
 
     Args:
         directory: what the party before handed on.
         folder: of the stream that is to be read; the others may have been given to somebody else.
         keys: those of that party, from elsewhere than the directory.
+        digests: whether to read the files; without, only their names and lengths are compared.
 
     Raises:
         SignatureError: nobody signed it, or somebody else did, or a file is not what was signed; it is named.
@@ -70,10 +70,10 @@ def require_signed(directory: str, folder: str, keys: Sequence[VerifyKeyPart]) -
         raise UsageError(f"{summary_path} lists no {folder} files")
     signed = {file["name"]: (file["bytes"], file["digest"]) for file in files[folder]}
     where = storage.join(directory, folder)
-    there = {Path(path).name: path for path, _ in storage.list_files(where, SUFFIX)}
+    there = {path.rpartition("/")[2]: (path, size) for path, size in storage.list_files(where, SUFFIX)}
     for name in sorted(signed.keys() ^ there.keys()):
         what = "is missing" if name in signed else "was not signed"
         raise SignatureError(f"{storage.join(where, name)} {what}")
-    for name, path in there.items():
-        if digest_of(path) != signed[name]:
+    for name, (path, size) in there.items():
+        if size != signed[name][0] or (digests and digest_of(path) != signed[name]):
             raise SignatureError(f"{path} is not the file that was signed: restore it")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import glob
 import os
 import shutil
 import uuid
@@ -62,6 +63,16 @@ def staged(out: str, overwrite: bool) -> Iterator[str]:
         _put(partial, target, overwrite)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def sweep(out: str) -> None:
+    """Remove what killed jobs left of an output that has no result and that no job writes now."""
+    if storage.is_remote(out):
+        storage.remove_directory(out)
+        return
+    target = Path(out)
+    for partial in target.parent.glob(f".{glob.escape(target.name)}.*{storage.PARTIAL}"):
+        shutil.rmtree(partial)
 
 
 def require_free(out: str, overwrite: bool, hops: tuple[str, ...] = (), inputs: tuple[str | Path, ...] = ()) -> None:

@@ -52,6 +52,7 @@ MANIFESTS = Table(
     Column("seconds", Integer, nullable=False),
     Column("collector", String, nullable=False),
     Column("refused", Text, nullable=False),
+    Column("damaged", Integer, nullable=False),
 )
 """What each collector closed: one row for each manifest; `refused` is JSON, number by reason."""
 SEGMENTS = Table(

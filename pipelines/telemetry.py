@@ -17,6 +17,7 @@ from hushcount.errors import UsageError
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Counter, Histogram
+    from opentelemetry.metrics import _Gauge as Gauge
     from opentelemetry.sdk.metrics.export import MetricReader
 
 _VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT")
@@ -30,11 +31,14 @@ class Telemetry:
         reports: counter of reports by campaign, hop, stream and outcome: accepted, or the reason of the rejection.
         seconds: histogram of how long a hop took.
         problems: counter of what failed, by campaign.
+        segments: gauge of the collected reports by campaign, stream and where they are: batched, waiting, too_late or
+            quarantined.
     """
 
     reports: Counter | None = None
     seconds: Histogram | None = None
     problems: Counter | None = None
+    segments: Gauge | None = None
 
     def hop(self, campaign: str, summary: Mapping[str, Any], seconds: float) -> None:
         """Add what a job counted."""
@@ -47,6 +51,12 @@ class Telemetry:
             for outcome, number in {"accepted": counts["accepted"], **counts["rejected"]}.items():
                 names = {"campaign": campaign, "hop": hop, "stream": stream, "outcome": outcome}
                 self.reports.add(number, names)
+
+    def collected(self, campaign: str, numbers: Mapping[tuple[str, str], int]) -> None:
+        """Set how many collected reports are where, by stream and state."""
+        if self.segments is not None:
+            for (stream, state), number in numbers.items():
+                self.segments.set(number, {"campaign": campaign, "stream": stream, "state": state})
 
     def add_problems(self, campaign: str, number: int) -> None:
         """Add failures."""
@@ -84,6 +94,7 @@ def telemetry(reader: MetricReader | None = None) -> Iterator[Telemetry]:
             meter.create_counter("hushcount.reports", "{report}", "Reports by hop and outcome."),
             meter.create_histogram("hushcount.hop.duration", "s", "How long a hop took."),
             meter.create_counter("hushcount.problems", "{problem}", "What a run could not do."),
+            meter.create_gauge("hushcount.collected", "{report}", "Collected reports by where they are."),
         )
     finally:
         provider.shutdown()

@@ -51,7 +51,7 @@ class Place:
 def trend(
     deployment: Deployment, epochs: Epochs, items: list[str], last: int, levels: Levels | None = None
 ) -> pa.Table:
-    """Return one row for each window and item, the oldest window first.
+    """Return one row for each window, epoch and item, the oldest window first: a window may bring two epochs' reports.
 
     Args:
         deployment: whose results.
@@ -88,7 +88,7 @@ def _places(deployment: Deployment, epochs: Epochs) -> list[Place]:
     found = []
     for path, _ in storage.list_tree(root, f"*/{SUMMARY}"):
         batch = Batch.named(epochs.campaign, path.split("/")[-2])
-        if (batch.epoch, batch.fingerprint) in epochs.files:
+        if batch is not None and (batch.epoch, batch.fingerprint) in epochs.files:
             _, campaign = epochs.files[batch.epoch, batch.fingerprint]
             found.append(Place(batch.window, campaign, path.rpartition("/")[0]))
     return found

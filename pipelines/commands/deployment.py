@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from dataclasses import asdict
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hushcount.errors import HushcountError, UsageError
-from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json, span
+from pipelines.commands.common import JsonOption, moment, out_console, progress_console, reported, show_json, span
 
 if TYPE_CHECKING:
     from pipelines.reconcile import Account
@@ -47,7 +47,7 @@ def run(
     while True:
         try:
             done = once(Deployment.read(config), wait=wait, console=console, say=_say(console))
-        except HushcountError as error:
+        except (HushcountError, OSError) as error:
             # A database that is away, a campaign file that is being mended: the next look may find it well.
             if not watch:
                 raise
@@ -115,6 +115,9 @@ def status(
     config: ConfigOption,
     campaign: Annotated[str | None, typer.Option(help="Only this campaign.")] = None,
     last: Annotated[int, typer.Option(help="So many windows; the counts of all are checked.", min=1)] = 7,
+    digests: Annotated[
+        bool, typer.Option("--digests", help="Read all that was handed on, not only what is new.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show what became of every report, by number; exit status 1 where two numbers do not agree.
@@ -127,23 +130,28 @@ def status(
     from pipelines.state import opened
 
     deployment = Deployment.read(config)
-    names = [epochs.campaign for epochs in read_epochs(deployment.campaigns)]
+    campaigns, problems = read_epochs(deployment.campaigns)
+    names = [epochs.campaign for epochs in campaigns]
     if campaign is not None and campaign not in names:
-        raise UsageError(f"campaign is {campaign!r}, must be one of {', '.join(names)}")
+        raise UsageError(f"campaign is {campaign!r}, must be one of {', '.join(names) or 'none'}")
     with opened(deployment.state) as state, state.begin() as connection:
-        accounts = [account_of(connection, deployment, name) for name in names if campaign in (None, name)]
+        accounts = [
+            account_of(connection, deployment, name, digests=digests) for name in names if campaign in (None, name)
+        ]
     if as_json:
         show_json([asdict(account) for account in accounts])
     else:
         for account in accounts:
             _show_account(account, last)
-    differences = sum(len(account.differences) for account in accounts)
+    for problem in problems:
+        progress_console().print(f"error: {problem}", style="bold red", markup=False, soft_wrap=True)
+    differences = len(problems) + sum(len(account.differences) for account in accounts)
     if differences:
         raise HushcountError(f"{differences} difference{'s' if differences > 1 else ''}: see above")
 
 
 def _show_account(account: Account, last: int) -> None:
-    from pipelines.reconcile import SEGMENT_STATES
+    from pipelines.reconcile import SEGMENT_STATES, WindowCounts
 
     console = out_console()
     windows = sorted({counts.window for counts in account.windows} | set(account.refused))[-last:]
@@ -151,7 +159,10 @@ def _show_account(account: Account, last: int) -> None:
         "window", "stream", "received", *(state.replace("_", " ") for state in SEGMENT_STATES), "refused at the door",
         title=f"{account.campaign}: collected",
     )  # fmt: skip
-    for counts in account.windows:
+    received = {counts.window for counts in account.windows if counts.stream == "reports"}
+    # A window may have brought refusals and nothing else.
+    empty = [WindowCounts(window, "reports", 0, {}) for window in account.refused if window not in received]
+    for counts in sorted((*account.windows, *empty), key=lambda counts: (counts.window, counts.stream)):
         if counts.window in windows:
             refused = account.refused.get(counts.window, {}) if counts.stream == "reports" else {}
             table.add_row(
@@ -199,7 +210,8 @@ def publish_epoch(
     config: ConfigOption,
     campaign: Annotated[Path, typer.Option(help="Campaign file of the new epoch, its dictionary beside it.")],
     begins: Annotated[
-        datetime | None, typer.Option(help="When, in UTC; the end of the present window if not given.")
+        str | None,
+        typer.Option(help="When, as in 2026-12-01T00:00:00Z; the end of the present window when not given."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -210,8 +222,7 @@ def publish_epoch(
     from pipelines.deployment import Deployment
     from pipelines.publish import publish
 
-    start = None if begins is None else begins.replace(tzinfo=begins.tzinfo or timezone.utc)
-    part = publish(Deployment.read(config), campaign, start)
+    part = publish(Deployment.read(config), campaign, None if begins is None else moment("begins", begins))
     if as_json:
         show_json(part.model_dump(mode="json"))
         return

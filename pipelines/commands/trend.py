@@ -39,9 +39,11 @@ def trend(
     from pipelines.trend_plot import write_plot
 
     deployment = Deployment.read(config)
-    known = {epochs.campaign: epochs for epochs in read_epochs(deployment.campaigns)}
+    campaigns, problems = read_epochs(deployment.campaigns)
+    known = {epochs.campaign: epochs for epochs in campaigns}
     if campaign not in known:
-        raise UsageError(f"campaign is {campaign!r}, must be one of {', '.join(known)}")
+        unread = next((problem for problem in problems if problem.startswith(f"{campaign}: ")), None)
+        raise UsageError(unread or f"campaign is {campaign!r}, must be one of {', '.join(known)}")
     if out is not None:
         require_table(out)
         if storage.exists(out):
@@ -67,14 +69,22 @@ def _top(table: pa.Table, number: int) -> list[str]:
 
 
 def _show(campaign: str, table: pa.Table, shown: list[str]) -> None:
-    windows = sorted(set(table["window"].to_pylist()))[-7:]
+    places = sorted(set(zip(table["window"].to_pylist(), table["epoch"].to_pylist(), strict=True)))
+    windows = sorted({window for window, _ in places})[-7:]
+    # Where two epochs meet in a window, each has a column.
+    names = {
+        (window, epoch): window if [other for other, _ in places].count(window) == 1 else f"{window} epoch {epoch}"
+        for window, epoch in places
+        if window in windows
+    }
     cells: dict[tuple[str, str], str] = {}
     for row in table.to_pylist():
         mark = " *" if row["backfilled"] else ""
-        cells[row["item"], row["window"]] = f"{row['count']:,.0f} ± {row['standard_error']:,.0f}{mark}"
-    view = Table("item", *windows, title=f"{campaign}: users, with standard errors")
+        column = names.get((row["window"], row["epoch"]), "")
+        cells[row["item"], column] = f"{row['count']:,.0f} ± {row['standard_error']:,.0f}{mark}"
+    view = Table("item", *names.values(), title=f"{campaign}: users, with standard errors")
     for item in shown:
-        view.add_row(item, *(cells.get((item, window), "") for window in windows))
+        view.add_row(item, *(cells.get((item, column), "") for column in names.values()))
     console = out_console()
     console.print(view, markup=False)
     if any(table["backfilled"].to_pylist()):

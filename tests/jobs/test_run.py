@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,14 +16,13 @@ from pipelines import analyze as analyze_module
 from pipelines import hops as hops_module
 from pipelines import run as run_module
 from pipelines import shuffle as shuffle_module
-from pipelines.batch_file import digest_of
 from pipelines.doctor import examine
 from pipelines.run import Done
 from pipelines.state import alone, opened
-from tests.support.collecting import collect, window_name
+from tests.support.collecting import add_copies, collect, window_name
 from tests.support.jobs import cli, done, refused, summary
 from tests.support.postgres import postgresql
-from tests.support.site import FLOOR, Site, at, values
+from tests.support.site import FLOOR, Site, account_at, at, values
 
 
 @pytest.fixture
@@ -120,18 +120,28 @@ def test_a_copy_in_a_later_window_is_not_counted_again_within_the_grace_period(s
     site.run(1.1)
     for day, received in ((1, 300), (2, 500), (5, 500)):
         (segment,) = collect(site.store, site.campaign, values(100 if day == 1 else 300), day=day)
-        copied = segment.with_name("copies-000000.blocks")
-        copied.write_bytes(first.read_bytes())
-        manifest = segment.parent.parent / "one.manifest.json"
-        described = json.loads(manifest.read_text())
-        size, digest = digest_of(str(copied))
-        part = {"name": copied.name, "records": 200, "bytes": size, "digest": digest}
-        described["segments"]["reports"].append(part)
-        manifest.write_text(json.dumps(described))
+        add_copies(first, segment)
         site.run(day + 1.1)
         shuffled = summary(site.store / "shuffled" / "words" / site.batch(day))
         assert shuffled["received"] == received
         assert shuffled["rejected"] == ({"duplicate": 200} if day < 5 else {})
+    assert "all numbers agree" in done("status", "--config", site.config).out
+
+
+def test_a_copy_is_found_though_its_batch_was_shuffled_first(site: Site) -> None:
+    """A segment of the first day could not be read for a while, and the second day went on without it."""
+    (first,) = collect(site.store, site.campaign, values(200), day=0)
+    (segment,) = collect(site.store, site.campaign, values(100), day=1)
+    add_copies(first, segment)
+    aside = first.rename(first.with_suffix(".aside"))
+    assert site.run(2.1).hops == [f"words/{site.batch(1)} shuffle", f"words/{site.batch(1)} analyze"]
+    assert site.result(1)["received"] == 300
+    aside.rename(first)
+    # All of the first day are copies now: nothing is left that reaches the minimum batch.
+    assert site.run(2.2).waiting == [f"words/{site.batch(0)}"]
+    collect(site.store, site.campaign, values(60), day=2)
+    site.run(3.1)
+    assert site.result(2)["received"] == 60
     assert "all numbers agree" in done("status", "--config", site.config).out
 
 
@@ -151,11 +161,30 @@ def test_a_damaged_segment_is_put_aside_and_the_rest_goes_on(site: Site) -> None
     data = bytearray(bad.read_bytes())
     data[500] ^= 1
     bad.write_bytes(data)
-    assert site.run(1.1).hops
+    finished = site.run(1.1)
+    assert finished.hops
+    assert "fails its digest: it was put aside" in finished.problems[0]
     assert site.result(0)["received"] == 100
     run_of_status = refused("status", "--config", site.config, status=1, says=["1 difference"])
     assert str(bad) in run_of_status.out
     assert "fails its digest" in run_of_status.out
+    # It is said once by a run, and stays red for as long as it could be restored and counted.
+    assert site.run(1.2).problems == []
+    assert len(account_at(site, 2.9).differences) == 1
+    assert account_at(site, 3.1).differences == []
+
+
+def test_a_segment_that_was_put_aside_counts_once_it_is_restored(site: Site) -> None:
+    collect(site.store, site.campaign, values(100), day=0)
+    (bad,) = collect(site.store, site.campaign, values(60), day=0, collector="two")
+    good = bad.read_bytes()
+    bad.write_bytes(good[:-1])
+    assert site.run(1.1).problems
+    bad.write_bytes(good)
+    collect(site.store, site.campaign, values(70), day=1)
+    site.run(2.1)
+    assert [site.result(day)["received"] for day in (0, 1)] == [100, 130]
+    assert account_at(site, 2.2).differences == []
 
 
 def test_a_segment_that_cannot_be_read_stops_its_batch_and_is_not_put_aside(site: Site) -> None:
@@ -207,7 +236,7 @@ def test_a_run_that_dies_before_and_after_each_step_is_taken_up_by_the_next(
 
         monkeypatch.setattr(module, name, wrapped)
 
-    steps = ("_register", "_close_due", "_write_batch", "shuffle", "analyze", "_record")
+    steps = ("register_new", "take_back_restored", "close_due", "_write_batch", "shuffle", "analyze", "_record")
     for name in steps:
         mortal(name)
     for _ in range(2 * len(steps)):
@@ -275,6 +304,101 @@ def test_a_manifest_in_the_wrong_place_is_reported_and_the_rest_goes_on(site: Si
     assert cli("run", "--config", site.config).status == 1
 
 
+def test_a_disk_that_cannot_be_written_stops_one_batch_and_not_the_rest(site: Site) -> None:
+    """One sentence with the name of what failed; a watching run goes on."""
+    collect(site.store, site.campaign, values(100), day=0)
+    (site.store / "batches").write_text("a file where a folder must be")
+    finished = site.run(1.1)
+    assert len(finished.problems) == 1
+    assert str(site.store / "batches") in finished.problems[0]
+    (site.store / "batches").unlink()
+    # Nor does a campaign that cannot be read.
+    other = site.root / "campaigns" / "others" / "collection.json"
+    other.parent.mkdir()
+    other.write_text("{")
+    finished = site.run(1.2)
+    assert finished.hops
+    assert "others: " in finished.problems[0]
+    assert "others: " in refused("status", "--config", site.config, status=1).err
+    assert {check.verdict for check in examine(site.deployment, at(1.3)) if "others" in check.name} == {"bad"}
+
+
+def test_what_killed_jobs_left_is_removed_and_is_no_batch(site: Site) -> None:
+    collect(site.store, site.campaign, values(100), day=0)
+    collect(site.store, site.campaign, values(100), day=1)
+    site.run(1.1)
+    shuffled, results = (site.store / name / "words" for name in ("shuffled", "results"))
+    # Killed between the summary and the renaming.
+    shutil.copytree(shuffled / site.batch(0), shuffled / f".{site.batch(1)}.0123abcd.partial")
+    (results / f".{site.batch(1)}.0123abcd.partial").mkdir()
+    shutil.copytree(shuffled / site.batch(0), shuffled / "of somebody else")
+    shutil.copytree(results / site.batch(0), results / "replayed")
+    assert site.run(2.1).problems == []
+    assert {path.name for path in results.iterdir()} == {site.batch(0), site.batch(1), "replayed"}
+    assert {path.name for path in shuffled.iterdir()} == {site.batch(0), site.batch(1), "of somebody else"}
+    done("trend", "--config", site.config, "--campaign", "words")
+    config = site.config.read_text()
+    site.config.write_text(f'parties = ["analyzer"]\nstate = "analyzer.db"\n{config}')
+    assert site.run(2.2).problems == []
+
+
+def lose_results(site: Site) -> Path:
+    return Path(shutil.move(site.store / "results" / "words" / site.batch(0), site.root / "lost"))
+
+
+def break_manifest(site: Site) -> Path:
+    collect(site.store, site.campaign, values(20), day=0, collector="two")
+    manifest = next(site.store.glob("segments/words/*/*/two.manifest.json"))
+    manifest.write_text("{")
+    return manifest
+
+
+def lose_manifest(site: Site) -> Path:
+    (segment,) = collect(site.store, site.campaign, values(20), day=0, collector="two")
+    next(site.store.glob("segments/words/*/*/two.manifest.json")).unlink()
+    return segment
+
+
+@pytest.mark.parametrize(
+    ("break_it", "says"),
+    [
+        (lose_results, "is missing, though hushcount analyze wrote it"),
+        (break_manifest, "is no manifest of a collector"),
+        (lose_manifest, "is in no manifest, though its window is over"),
+    ],
+)
+def test_what_is_not_in_the_store_as_the_state_has_it_is_a_difference(
+    site: Site, break_it: Callable[[Site], Path], says: str
+) -> None:
+    collect(site.store, site.campaign, values(100), day=0)
+    site.run(1.1)
+    assert account_at(site, 1.2).differences == []
+    broken = break_it(site)
+    (difference, *_) = account_at(site, 1.2).differences
+    assert says in difference
+    assert broken.name in difference or site.batch(0) in difference
+
+
+def test_a_window_that_brought_refusals_alone_is_shown(site: Site) -> None:
+    collect(site.store, site.campaign, values(100), day=0)
+    (segment,) = collect(site.store, site.campaign, values(60), day=1)
+    segment.unlink()
+    manifest = segment.parents[1] / "one.manifest.json"
+    described = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**described, "segments": {}, "refused": {"wrong_length": 517}}))
+    site.run(2.1)
+    (row,) = (line for line in done("status", "--config", site.config).out.splitlines() if "517" in line)
+    assert window_name(1)[:6] in row
+
+
+def test_what_no_window_takes_any_more_is_too_late(site: Site) -> None:
+    collect(site.store, site.campaign, values(FLOOR - 1), day=0)
+    site.run(2.9)
+    assert [counts.states for counts in account_at(site, 2.9).windows] == [{"waiting": FLOOR - 1}]
+    site.run(3.1)
+    assert [counts.states for counts in account_at(site, 3.1).windows] == [{"too_late": FLOOR - 1}]
+
+
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
@@ -317,7 +441,7 @@ def test_neither_the_state_nor_what_is_said_tells_of_a_client_or_a_value(site: S
     assert all(token in segment.read_bytes() for token in planted[1:])
     said: list[object] = [done("run", "--config", site.config).out, *(site.run(day).closed for day in (1.1, 1.2))]
     for command in ("status", "doctor"):
-        said += [done(command, "--config", site.config, *form).out for form in ([], ["--json"])]
+        said += [cli(command, "--config", site.config, *form).out for form in ([], ["--json"])]
     texts = [str(said).encode(), Path(site.deployment.state).read_bytes()]
     texts += [path.read_bytes() for path in site.store.rglob("*.json")]
     names = "\n".join(str(path) for path in site.root.rglob("*")).encode()

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.doctor import examine
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, refused
-from tests.support.site import Site, values
+from tests.support.site import Site, at, values
 from tests.support.stub_store import StubStore
 
 STORE = "stub://bucket/store"
@@ -43,7 +44,7 @@ def test_windows_are_closed_and_accounted_for_in_a_store(tmp_path: Path, store: 
     assert "all numbers agree" in done("status", "--config", site.config).out
     rows = done("trend", "--config", site.config, "--campaign", "words", "--json").json
     assert {row["window"] for row in rows} == {window_name(0)}
-    assert "numbers of words" in done("doctor", "--config", site.config).out
+    assert {check.verdict for check in examine(site.deployment, at(1.1))} == {"good"}
     account = done("status", "--config", site.config, "--json").json
     site.config.write_text(site.config.read_text() + '[retention]\nsegments = "9d"\nshuffled = "9d"\nreleased = "9d"\n')
     assert site.run(9.9).deleted == []
@@ -52,6 +53,20 @@ def test_windows_are_closed_and_accounted_for_in_a_store(tmp_path: Path, store: 
     assert len(site.run(10.1).deleted) == 3
     assert set(store.objects) == kept | {f"{STORE}/segments/words/unknown"}
     assert done("status", "--config", site.config, "--json").json == account
+
+
+def test_what_a_killed_job_left_in_a_store_is_cleared_away(tmp_path: Path, store: type[StubStore]) -> None:
+    """It could not tidy up, as a process can that is told to end."""
+    site = Site(tmp_path)
+    site.config.write_text(site.config.read_text().replace('store = "store"', f'store = "{STORE}"'))
+    collect(site.store, site.campaign, values(100), day=0)
+    upload(site)
+    for folder in ("shuffled", "results"):
+        StubStore.put(f"{STORE}/{folder}/words/{site.batch(0)}/reports/part-00000-of-00009.blocks", b"half")
+    finished = site.run(1.1)
+    assert (finished.problems, len(finished.hops)) == ([], 2)
+    assert not [name for name in store.objects if "of-00009" in name]
+    assert "all numbers agree" in done("status", "--config", site.config).out
 
 
 def test_what_is_missing_in_a_store_is_a_difference(tmp_path: Path, store: type[StubStore]) -> None:

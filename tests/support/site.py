@@ -8,7 +8,9 @@ from pathlib import Path
 
 from hushcount.campaign import Campaign
 from pipelines.deployment import Deployment
+from pipelines.reconcile import Account, account_of
 from pipelines.run import Done, run
+from pipelines.state import opened
 from tests.support.collecting import DAY, START, window_name
 from tests.support.jobs import new_campaign, new_keys, summary, write_lines
 
@@ -63,6 +65,12 @@ class Site:
 
     def result(self, day: int, epoch: int = 1) -> dict[str, object]:
         return summary(self.store / "results" / "words" / self.batch(day, epoch))
+
+
+def account_at(site: Site, day: float) -> Account:
+    """Return the account of a site's campaign on a day."""
+    with opened(site.deployment.state) as state, state.begin() as connection:
+        return account_of(connection, site.deployment, "words", at(day))
 
 
 def at(day: float) -> datetime:

@@ -1,0 +1,161 @@
+"""Whether what the state says lies in the store does lie there, as it was written."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from hushcount.errors import HushcountError
+from hushcount.manifests import Manifest
+from hushcount.public_keys import VerifyKeyPart
+from hushcount.windows import window_start
+from pipelines import storage
+from pipelines.batches import known_manifests, known_windows
+from pipelines.block_io import find_files, total_records
+from pipelines.deployment import Deployment, Party
+from pipelines.intake import new_manifests
+from pipelines.retention import deleted_folders
+from pipelines.staging import SUMMARY
+from pipelines.state import HOPS, MANIFESTS, SEGMENTS, WINDOWS
+from pipelines.streams import SEALED
+
+OUTPUTS: Mapping[str, tuple[Party, str]] = {
+    "shuffle": ("shuffler", "shuffled"),
+    "release": ("aux-server", "released"),
+    "discover": ("analyzer", "found"),
+    "analyze": ("analyzer", "results"),
+}
+"""Whose job each hop is, and the folder that it writes."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the checks of one campaign share.
+
+    Attributes:
+        connection: to the state.
+        deployment: whose store it is.
+        campaign: id.
+        now: the present.
+        digests: whether all that was handed on is read; otherwise only what nobody has read yet.
+    """
+
+    connection: Connection
+    deployment: Deployment
+    campaign: str
+    now: datetime
+    digests: bool
+
+
+def segment_differences(work: Checked) -> Iterator[str]:
+    """Yield a sentence for every segment that is not as its manifest says, is in none, or was put aside.
+
+    What was put aside is a difference as long as it could be restored and counted; after the grace period it is lost,
+    and stays in its column.
+    """
+    connection, windows = work.connection, work.deployment.windows
+    root = work.deployment.folder("segments")
+    there = dict(storage.list_tree(storage.join(root, work.campaign), "*/*/*/*.blocks"))
+    known = known_windows(connection, work.campaign)
+    closed = set(connection.execute(select(WINDOWS.c.window).where(WINDOWS.c.campaign == work.campaign)).scalars())
+    shuffled = select(HOPS.c.batch).where(HOPS.c.campaign == work.campaign, HOPS.c.hop == "shuffle")
+    done = set(connection.execute(shuffled).scalars())
+    for row in connection.execute(
+        select(SEGMENTS).where(SEGMENTS.c.campaign == work.campaign).order_by(SEGMENTS.c.path)
+    ):
+        path = storage.join(root, *row.path.split("/"))
+        size = there.pop(path, None)
+        if row.state == "quarantined":
+            if known[row.window].end + windows.grace >= work.now:
+                yield f"{path} {row.reason}: it was put aside, the rest went on; restore it"
+        elif row.state == "waiting" or (row.state == "batched" and row.batch not in done):
+            if size is None:
+                yield f"{path} is missing: restore it"
+            elif size != row.bytes:
+                yield f"{path} has {size} bytes, was written with {row.bytes}: restore it"
+    for path in sorted(there):
+        name = path.split("/")[-3]
+        try:
+            ended = name in closed or window_start(name) + windows.length + windows.patience < work.now
+        except ValueError:
+            yield f"{path} lies in no window: remove it"
+            continue
+        if ended:
+            yield f"{path} is in no manifest, though its window is over: see whether its collector runs"
+
+
+def manifest_differences(work: Checked) -> Iterator[str]:
+    """Yield a sentence for every manifest that cannot be read, and for every one whose collector lost something."""
+    known = known_manifests(work.connection, work.campaign)
+    for relative, manifest in new_manifests(work.deployment, work.campaign, known):
+        if not isinstance(manifest, Manifest):
+            yield f"{work.deployment.folder('segments', *relative.split('/'))}: {storage.cause(manifest)}"
+    for row in work.connection.execute(
+        select(MANIFESTS).where(MANIFESTS.c.campaign == work.campaign, MANIFESTS.c.damaged > 0)
+    ):
+        yield (
+            f"{work.deployment.folder('segments', *row.path.split('/'))}: {row.damaged:,} stretches of the collector's "
+            "journal were damaged, and acknowledged reports with them: look into damaged/ beside its journal"
+        )
+
+
+def output_differences(work: Checked, done: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a sentence for every output that is missing or is not what was counted.
+
+    Args:
+        work: what is checked.
+        done: counts of each stream, by batch and hop.
+    """
+    deleted = deleted_folders(work.connection, work.campaign)
+    there: dict[str, set[str]] = defaultdict(set)
+    for _, folder in OUTPUTS.values():
+        found = storage.list_tree(work.deployment.folder(folder, work.campaign), f"*/{SUMMARY}")
+        there[folder] = {path.split("/")[-2] for path, _ in found}
+    here = {hop for hop, (party, _) in OUTPUTS.items() if party in work.deployment.file.parties}
+    keys = _trusted(work.deployment)
+    for name, hops in sorted(done.items()):
+        for hop in sorted(here & hops.keys()):
+            folder = OUTPUTS[hop][1]
+            if (folder, name) in deleted:
+                continue
+            directory = work.deployment.folder(folder, work.campaign, name)
+            if name not in there[folder]:
+                yield f"{directory} is missing, though hushcount {hop} wrote it: restore it"
+            elif hop == "shuffle":
+                read = bool(hops.keys() & {"release", "analyze"})
+                yield from _shuffled(directory, hops[hop], keys, work.digests or not read)
+
+
+def _trusted(deployment: Deployment) -> tuple[VerifyKeyPart, ...]:
+    """Return the shuffler's public keys, retired ones too: what they signed once is still theirs; none: unsigned."""
+    source: Path | None = deployment.shuffler_keys or deployment.sign_with
+    if source is None:
+        return ()
+    from keys.store import verify_keys
+
+    return verify_keys(source, "shuffler", retired=True)
+
+
+def _shuffled(
+    directory: str, streams: Mapping[str, Any], keys: Sequence[VerifyKeyPart], digests: bool
+) -> Iterator[str]:
+    """Yield what is wrong with what the shuffler handed on."""
+    for stream, counts in streams.items():
+        folder = storage.join(directory, stream)
+        try:
+            held = total_records(find_files(folder, SEALED[stream]))  # type: ignore[index]  # the streams of a summary
+            if keys:
+                from pipelines.signed import require_signed
+
+                require_signed(directory, stream, keys, digests=digests)
+        except HushcountError as error:
+            yield str(error)
+            continue
+        if held != counts["accepted"]:
+            yield f"{folder} holds {held:,} reports, the shuffler forwarded {counts['accepted']:,}"
