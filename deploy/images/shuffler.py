@@ -9,7 +9,7 @@ import typer
 from pipelines.commands import jobs
 from pipelines.commands.collect import collect
 from pipelines.commands.common import BEAM_SETTINGS
-from pipelines.commands.deployment import run, status
+from pipelines.commands.deployment import epoch_app, run, status
 
 app = typer.Typer(
     name="hushcount",
@@ -22,6 +22,7 @@ app.command("shuffle", context_settings=BEAM_SETTINGS)(jobs.shuffle)
 app.command("collect")(collect)
 app.command("run")(run)
 app.command("status")(status)
+app.add_typer(epoch_app, name="epoch")
 
 
 if __name__ == "__main__":

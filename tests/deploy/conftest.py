@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -25,3 +27,14 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Chain:
     made.shuffle()
     made.discover("--party", "aux-server", out="released")
     return made
+
+
+def compose_command() -> list[str]:
+    """Return how docker compose is called here; skip, with the reason, where it is not installed."""
+    tool = shutil.which("docker-compose") or shutil.which("docker-compose", path=TOOLS)
+    if tool is not None:
+        return [tool]
+    docker = shutil.which("docker")
+    if docker is None or subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:  # noqa: S603
+        pytest.skip("docker compose is not installed: compose.yaml was NOT held against its own reader")
+    return [docker, "compose"]

@@ -2,16 +2,84 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
-from tests.deploy.conftest import DEPLOY, ROOT
+from hushcount.campaign import Campaign
+from pipelines.deployment import Deployment
+from pipelines.epochs import read_campaign
+from tests.deploy.conftest import DEPLOY, ROOT, compose_command
+from tests.support.jobs import Chain
+
+CONFIG = "/etc/hushcount/deployment.toml"
 
 README = (DEPLOY / "README.md").read_text(encoding="utf-8")
+
+
+def block(*, holding: str) -> str:
+    """Return the shell block of the README that holds this."""
+    (found,) = [one for one in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) if holding in one]
+    return str(found)
+
+
+def test_the_documented_compose_command_mounts_what_lies_where_it_is_typed(tmp_path: Path) -> None:
+    """From another directory than that of compose.yaml, by whose place compose takes relative paths."""
+    for documented in (block(holding="docker compose"), compose_header()):
+        command = documented.replace("docker compose", shlex.join(compose_command()))
+        command = command.replace("deploy/compose/compose.yaml", str(DEPLOY / "compose" / "compose.yaml"))
+        assert "up --detach" in command
+        command = command.replace("up --detach", "config --format json")
+        done = subprocess.run(  # noqa: S603  # reads a file, asks no engine
+            ["sh", "-c", command],  # noqa: S607  # the README's own line
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        mounts = [mount for service in json.loads(done.stdout)["services"].values() for mount in service["volumes"]]
+        bound = {Path(mount["source"]) for mount in mounts if mount["type"] == "bind" and mount["target"] != CONFIG}
+        names = ("campaigns", "redacted-campaigns", "analyzer-keys", "aux-server-keys")
+        assert bound == {tmp_path / name for name in names}
+
+
+def compose_header() -> str:
+    """Return the command in the comment that compose.yaml begins with."""
+    lines = (DEPLOY / "compose" / "compose.yaml").read_text().split("\nname:")[0].splitlines()
+    return "\n".join(line.removeprefix("#").strip() for line in lines if line.startswith("#     "))
+
+
+def test_the_documented_commands_make_both_directories_of_campaigns(chain: Chain, tmp_path: Path) -> None:
+    for name in ("campaign.json", "items.txt"):
+        source = chain.campaign_path if name == "campaign.json" else chain.campaign_path.with_name(name)
+        (tmp_path / name).write_bytes(source.read_bytes())
+    Campaign.read(chain.campaign_path).redacted().write(tmp_path / "redacted.json")
+    commands = block(holding="redacted.toml")
+    ours = f"{shlex.quote(sys.executable)} -m pipelines.cli"
+    done = subprocess.run(  # noqa: S603  # our own commands
+        ["sh", "-ec", commands.replace("hushcount epoch", f"{ours} epoch")],  # noqa: S607  # the README's own lines
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for name, whole in (("campaigns", True), ("redacted-campaigns", False)):
+        made = read_campaign(tmp_path / name / chain.campaign.id).newest[1]
+        assert made.fingerprint == chain.campaign.fingerprint
+        assert made.discovery is not None
+        assert (made.discovery.hash_key is not None) == whole
+    # The windows are those of the parties' own files.
+    for party in ("shuffler", "aux-server", "analyzer"):
+        file = Deployment.read(DEPLOY / "compose" / f"{party}.toml").file
+        assert file.windows == Deployment.read(tmp_path / "whole.toml").file.windows
 
 
 def test_the_documented_way_to_finish_starts_the_launcher_and_not_a_worker() -> None:

@@ -113,11 +113,14 @@ def image(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return request.param, root
 
 
-def run(image: tuple[str, Path], *arguments: object, at: Path) -> subprocess.CompletedProcess[str]:
-    """Run the image's entry point with its packages, what is installed, and nothing of the checkout."""
+def run(
+    image: tuple[str, Path], *arguments: object, at: Path, module: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the image's entry point, or another module, with its packages, what is installed, nothing of the checkout."""
     party, root = image
     paths = [str(root), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
-    start = f"import runpy, sys; sys.path[:0] = {paths!r}; runpy.run_module({MODULES[party]!r}, run_name='__main__')"
+    name = module or MODULES[party]
+    start = f"import runpy, sys; sys.path[:0] = {paths!r}; runpy.run_module({name!r}, run_name='__main__')"
     # As in the image: what compiles finds a place that can be written.
     environment = {"PATH": os.environ["PATH"], "HOME": str(at), "NUMBA_CACHE_DIR": str(at / "numba")}
     return subprocess.run(  # noqa: S603  # our own packages
@@ -160,6 +163,28 @@ def test_the_shufflers_schedule_and_collector_start_without_what_opens(image: tu
         ended = run(image, command, "--config", tmp_path / "missing.toml", at=tmp_path)
         assert ended.returncode == 2, ended.stderr
         assert "missing.toml" in ended.stderr.replace("\n", "")
+
+
+def test_who_hands_on_has_the_means_in_its_image(image: tuple[str, Path], tmp_path: Path) -> None:
+    ended = run(
+        image, "--config", tmp_path / "missing.toml", "--hand", "released/bins=x", at=tmp_path, module="hand_on"
+    )
+    if image[0] == "analyzer":
+        assert "No module named hand_on" in ended.stderr
+    else:
+        assert ended.returncode == 2, ended.stderr
+        assert "missing.toml" in ended.stderr
+        assert "Traceback" not in ended.stderr
+
+
+def test_every_party_publishes_epochs_by_its_image(image: tuple[str, Path], chain: Chain, tmp_path: Path) -> None:
+    """So do they get campaign files into a volume: deploy/kubernetes/campaigns.yaml."""
+    (tmp_path / "deployment.toml").write_text('store = "store"\n[windows]\nlength = "1d"\ngrace = "2d"\n')
+    ended = run(
+        image, "epoch", "publish", "--config", "deployment.toml", "--campaign", chain.campaign_path, at=tmp_path
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "campaigns" / chain.campaign.id / "collection.json").exists()
 
 
 def test_a_shuffler_cannot_open_what_it_has(image: tuple[str, Path], chain: Chain, tmp_path: Path) -> None:

@@ -13,12 +13,17 @@ import pytest
 import yaml
 
 from pipelines.deployment import Deployment
-from tests.deploy.conftest import DEPLOY, TOOLS
+from tests.deploy.conftest import DEPLOY, compose_command
 
 COMPOSE = DEPLOY / "compose"
 UNITS = DEPLOY / "systemd"
 JOBS = ("shuffler", "aux-server", "analyzer")
-ENVIRONMENT = {"CAMPAIGNS": "/tmp/campaigns", "ANALYZER_KEYS": "/tmp/a", "AUX_SERVER_KEYS": "/tmp/x"}  # noqa: S108  # no file is made
+ENVIRONMENT = {
+    "CAMPAIGNS": "/campaigns",
+    "REDACTED_CAMPAIGNS": "/redacted-campaigns",
+    "ANALYZER_KEYS": "/analyzer-keys",
+    "AUX_SERVER_KEYS": "/aux-server-keys",
+}
 
 
 def services() -> dict[str, dict[str, Any]]:
@@ -58,31 +63,74 @@ def test_only_the_collector_has_a_network_and_it_listens_to_this_machine_alone()
 
 
 STORE = "/var/lib/hushcount/store"
-WRITES = {
-    "collector": {"segments"},
-    "shuffler": {"batches", "shuffled"},
-    "aux-server": {"released"},
-    "analyzer": {"found", "results"},
+# Of each service: folder of the store, volume, whether it is written.
+MOUNTED = {
+    "collector": {("segments", "segments", True)},
+    # Its retention deletes segments too.
+    "shuffler": {("segments", "segments", True), ("batches", "batches", True), ("shuffled", "shuffled", True)},
+    "shuffler-hand-on": {("shuffled", "shuffled", False)},
+    "aux-server": {("shuffled", "to-aux-server", False), ("released", "released", True)},
+    "aux-server-hand-on": {("released", "released", False)},
+    "analyzer": {
+        ("shuffled", "to-analyzer", False),
+        ("released", "released-to-analyzer", False),
+        ("found", "found", True),
+        ("results", "results", True),
+    },
 }
-READS = {
-    "collector": set(),
-    "shuffler": {"segments"},
-    "aux-server": {"shuffled"},
-    "analyzer": {"shuffled", "released"},
+HANDS = {
+    "shuffler-hand-on": {"shuffled/discovery=/to-aux-server", "shuffled/reports=/to-analyzer"},
+    "aux-server-hand-on": {"released/bins=/released-to-analyzer"},
 }
 
 
-@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("name", MOUNTED)
 def test_a_service_writes_its_own_and_reads_what_is_handed_to_it(name: str) -> None:
     found = mounts(services()[name])
-    store = {target.removeprefix(f"{STORE}/"): mode for target, (_, mode) in found.items() if target.startswith(STORE)}
-    assert {target for target, written in store.items() if written} == WRITES[name]
-    assert {target for target, written in store.items() if not written} == READS[name]
+    store = {
+        (target.removeprefix(f"{STORE}/"), source, mode)
+        for target, (source, mode) in found.items()
+        if target.startswith(STORE)
+    }
+    assert store == MOUNTED[name]
     keys = {"aux-server": ("AUX_SERVER_KEYS", False), "analyzer": ("ANALYZER_KEYS", False)}
     assert found.get("/keys") == keys.get(name)
-    assert found["/campaigns"] == ("CAMPAIGNS", False)
-    if name != "collector":
+    if name in JOBS:
         assert found["/var/lib/hushcount/state"] == (f"{name}-state", True)
+
+
+def test_only_whom_clients_ask_and_who_reveals_values_has_the_hash_key() -> None:
+    whole, redacted = ("CAMPAIGNS", False), ("REDACTED_CAMPAIGNS", False)
+    given = {name: mounts(services()[name]).get("/campaigns") for name in MOUNTED}
+    assert given == {
+        "collector": whole,
+        "shuffler": redacted,
+        "shuffler-hand-on": None,
+        "aux-server": redacted,
+        "aux-server-hand-on": None,
+        "analyzer": whole,
+    }
+
+
+@pytest.mark.parametrize("name", HANDS)
+def test_each_recipient_has_a_volume_of_its_own(name: str) -> None:
+    service = services()[name]
+    assert service["entrypoint"] == ["python", "-m", "hand_on"]
+    words = service["command"]
+    hands = {words[index + 1] for index, word in enumerate(words) if word == "--hand"}
+    assert hands == HANDS[name]
+    found = mounts(service)
+    assert set(words) & set(found) == {"/etc/hushcount/deployment.toml"}
+    for hand in hands:
+        target = hand.partition("=")[2]
+        assert found[target] == (target.strip("/"), True)
+        readers = {
+            (reader, mode)
+            for reader in JOBS
+            for source, mode in mounts(services()[reader]).values()
+            if source == target.strip("/")
+        }
+        assert readers == {("aux-server" if target == "/to-aux-server" else "analyzer", False)}
 
 
 @pytest.mark.parametrize("party", JOBS)
@@ -113,21 +161,15 @@ def test_all_volumes_are_declared_and_given_to_the_user() -> None:
 
 
 def test_docker_compose_takes_the_file() -> None:
-    tool = shutil.which("docker-compose") or shutil.which("docker-compose", path=TOOLS)
-    command = [tool] if tool else ["docker", "compose"]
-    if tool is None:
-        asked = shutil.which("docker") and subprocess.run([*command, "version"], capture_output=True, check=False)  # noqa: S603
-        if not asked or asked.returncode:
-            pytest.skip("docker compose is not installed: compose.yaml was NOT held against its own reader")
-    done = subprocess.run(  # noqa: S603  # reads a file, asks no engine
-        [*command, "-f", COMPOSE / "compose.yaml", "config", "--format", "json"],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [*compose_command(), "-f", str(COMPOSE / "compose.yaml"), "config", "--format", "json"]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)  # noqa: S603  # reads a file
     assert done.returncode == 0, done.stderr
-    assert set(json.loads(done.stdout)["services"]) == set(services())
+    read = json.loads(done.stdout)["services"]
+    assert set(read) == set(services())
+    bound = {
+        mount["source"] for service in read.values() for mount in service["volumes"] if mount["type"] == "bind"
+    } - {str(COMPOSE / f"{party}.toml") for party in JOBS}
+    assert bound == set(ENVIRONMENT.values())
 
 
 def test_units_are_hardened() -> None:

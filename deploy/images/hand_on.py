@@ -1,0 +1,142 @@
+"""Hand on to a recipient its own folder of every batch, and nothing else: what a party writes stays with it.
+
+    python -m hand_on --config deployment.toml --hand shuffled/discovery=gs://example-shuffler-to-aux-server/shuffled \
+                      --hand shuffled/reports=gs://example-shuffler-to-analyzer/shuffled
+
+The jobs of a recipient read the folder of their stream and the summary. The other stream's folder and the dead letters
+lie beside these, and no mount and no bucket's policy can part them: so each recipient gets copies in a place of its
+own. What was deleted where it was written is deleted there too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hushcount.errors import HushcountError, UsageError
+from pipelines import storage
+from pipelines.batches import Batch
+from pipelines.block_io import SUFFIX
+from pipelines.deployment import Deployment
+from pipelines.runner import Engine
+from pipelines.staging import SUMMARY
+
+FOLDERS = {"shuffled": ("reports", "discovery"), "released": ("bins",)}
+"""What of an output is for the next party; all else stays."""
+_SIGNATURE = f"{SUMMARY}.sig"
+_PIECE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Hand:
+    """One folder of every batch for one recipient.
+
+    Attributes:
+        output: folder of the store in which the batches lie.
+        folder: of each batch; what is handed on with its summary.
+        target: where the recipient finds the batches.
+    """
+
+    output: str
+    folder: str
+    target: str
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Hand on what is not there yet, once or again and again."""
+    parser = argparse.ArgumentParser(prog="hand_on", description="Hand on to each recipient its own folder.")
+    parser.add_argument("--config", type=Path, required=True, help="Deployment file of the party that hands on.")
+    parser.add_argument("--hand", action="append", required=True, help="OUTPUT/FOLDER=WHERE; once for each recipient.")
+    parser.add_argument("--every", type=float, help="Seconds between two looks; one look if not given.")
+    asked = parser.parse_args(arguments)
+    hands = [_parsed(text) for text in asked.hand]
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda _number, _frame: stop.set())
+    while True:
+        try:
+            for line in hand_on(Deployment.read(asked.config), hands):
+                sys.stdout.write(f"{line}\n")
+                sys.stdout.flush()
+        except (HushcountError, OSError) as error:
+            if asked.every is None:
+                raise
+            # A store that is away: the next look may find it.
+            sys.stderr.write(f"error: {storage.cause(error)}\n")
+        if asked.every is None or stop.wait(asked.every):
+            return
+
+
+def _parsed(text: str) -> Hand:
+    path, _, target = text.partition("=")
+    output, _, folder = path.partition("/")
+    if folder not in FOLDERS.get(output, ()) or not target:
+        allowed = ", ".join(f"{output}/{folder}=WHERE" for output, folders in FOLDERS.items() for folder in folders)
+        raise UsageError(f"option --hand is {text!r}, must be one of {allowed}")
+    return Hand(output, folder, target)
+
+
+def hand_on(deployment: Deployment, hands: Sequence[Hand]) -> Iterator[str]:
+    """Copy what is not there yet, and delete what is gone from where it was written; yield what was done.
+
+    Raises:
+        UsageError: what is handed on does not lie in this deployment's store, or cannot be read.
+        HushcountError: a store failed; what was begun is gone on with by the next call.
+    """
+    # Where the store is, and as whom to reach it.
+    Engine(deployment.file.engine.runner, deployment.file.engine.options)
+    for hand in hands:
+        source = deployment.folder(hand.output)
+        if not storage.is_remote(source) and not Path(source).is_dir():
+            raise UsageError(
+                f"{source} is no directory: nothing was handed on and nothing deleted; mount it, or make it"
+            )
+        made, there = _batches(source), _batches(hand.target)
+        for batch in sorted(made - there):
+            if _copy(storage.join(source, *batch), hand.folder, storage.join(hand.target, *batch)):
+                yield f"handed on: {'/'.join(batch)} {hand.folder}"
+        for batch in sorted(there - made):
+            _delete(storage.join(hand.target, *batch))
+            yield f"deleted: {'/'.join(batch)} {hand.folder}"
+
+
+def _batches(directory: str) -> set[tuple[str, str]]:
+    """Return campaign and name of the batches that are complete."""
+    found = (tuple(path.split("/")[-3:-1]) for path, _ in storage.list_tree(directory, f"*/*/{SUMMARY}"))
+    return {(campaign, name) for campaign, name in found if Batch.named(campaign, name) is not None}
+
+
+def _copy(source: str, folder: str, target: str) -> bool:
+    """Copy a folder and then the summary, which marks the copy as complete; False if the batch has no such stream."""
+    summary = storage.join(source, SUMMARY)
+    if folder not in storage.read_json(summary).get("streams", {}) and folder != "bins":
+        return False
+    for path, _ in storage.list_files(storage.join(source, folder), SUFFIX):
+        _copy_file(path, storage.join(target, folder, path.rpartition("/")[2]))
+    if storage.exists(storage.join(source, _SIGNATURE)):
+        _copy_file(storage.join(source, _SIGNATURE), storage.join(target, _SIGNATURE))
+    _copy_file(summary, storage.join(target, SUMMARY))
+    return True
+
+
+def _copy_file(source: str, target: str) -> None:
+    with storage.open_read(source) as stream:
+        storage.write_whole(target, iter(lambda: stream.read(_PIECE_BYTES), b""))
+
+
+def _delete(directory: str) -> None:
+    # Its mark first: nobody must find half of a batch.
+    storage.remove(storage.join(directory, SUMMARY))
+    storage.remove_directory(directory)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except (HushcountError, OSError) as error:
+        sys.stderr.write(f"error: {storage.cause(error)}\n")
+        sys.exit(getattr(error, "exit_status", 1))

@@ -1,0 +1,165 @@
+"""Parties as deploy/compose and deploy/kubernetes keep them apart: each gets its own, and it is enough for its jobs."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from hushcount.campaign import Campaign
+from hushcount.errors import UsageError
+from pipelines.deployment import Deployment
+from pipelines.run import run
+from tests.deploy.conftest import DEPLOY
+from tests.support.collecting import collect, window_name
+from tests.support.jobs import summary
+from tests.support.site import Site, at, values
+from tests.support.stub_store import StubStore
+
+
+@pytest.fixture
+def hand_on() -> Iterator[ModuleType]:
+    """The script of the images, which is no module of the package."""
+    spec = importlib.util.spec_from_file_location("hand_on", DEPLOY / "images" / "hand_on.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up.
+    sys.modules["hand_on"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["hand_on"]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """What a collector left, and the redacted campaigns beside the whole ones."""
+    site = Site(tmp_path, discovery=True)
+    collect(site.store, site.campaign, values(300), day=0)
+    folder = tmp_path / "redacted-campaigns" / "words"
+    folder.mkdir(parents=True)
+    whole = Campaign.read(site.campaign)
+    whole.redacted().write(folder / site.campaign.name)
+    assert whole.dictionary is not None
+    for name in ("collection.json", whole.dictionary.path):
+        (folder / name).write_bytes((site.campaign.parent / name).read_bytes())
+    return site
+
+
+def deployment(site: Site, party: str, campaigns: str, **paths: str) -> Deployment:
+    """Return a party's deployment file of compose.yaml with its mounts at places of this machine."""
+    given = Deployment.read(DEPLOY / "compose" / f"{party}.toml")
+    return replace(
+        given,
+        path=site.config,
+        store=str(site.root / f"{party}-store"),
+        state=str(site.root / f"{party}.db"),
+        campaigns=site.root / campaigns,
+        keys=site.keys,
+        ledger=None,
+        file=given.file.model_copy(update={"paths": paths}),
+    )
+
+
+def hands(module: ModuleType, *texts: str) -> list[object]:
+    return [module._parsed(text) for text in texts]
+
+
+def files(root: Path) -> set[str]:
+    """Return the folders of batches, and the files beside them, that are anywhere below a directory."""
+    return {path.relative_to(root).parts[2] for path in root.rglob("*") if len(path.relative_to(root).parts) > 2}
+
+
+def test_what_is_handed_on_is_all_that_a_party_needs_and_no_more(hand_on: ModuleType, site: Site) -> None:
+    to = {name: str(site.root / name) for name in ("to-aux", "to-analyzer", "bins")}
+    shuffler = deployment(
+        site, "shuffler", "redacted-campaigns", segments=str(site.store / "segments"), shuffled=str(site.root / "own")
+    )
+    # What cannot be opened stays with who refused it.
+    own = site.root / "own"
+    assert run(shuffler, now=at(1.1)).problems == []
+    (batch,) = (own / "words").iterdir()
+    (batch / "dead_letter" / "reports").mkdir(parents=True)
+    (batch / "dead_letter" / "reports" / "kept.blocks").write_bytes(b"sealed")
+    asked = hands(hand_on, f"shuffled/discovery={to['to-aux']}", f"shuffled/reports={to['to-analyzer']}")
+    told = list(hand_on.hand_on(shuffler, asked))
+    assert [line.rpartition(" ")[2] for line in told] == ["discovery", "reports"]
+    assert files(Path(to["to-aux"])) == {"discovery", "summary.json"}
+    assert files(Path(to["to-analyzer"])) == {"reports", "summary.json"}
+    assert list(hand_on.hand_on(shuffler, asked)) == []
+
+    aux = deployment(site, "aux-server", "redacted-campaigns", shuffled=to["to-aux"])
+    done = run(aux, now=at(1.1))
+    assert (done.problems, len(done.hops)) == ([], 1)
+    list(hand_on.hand_on(aux, hands(hand_on, f"released/bins={to['bins']}")))
+    assert files(Path(to["bins"])) == {"bins", "summary.json"}
+
+    analyzer = deployment(site, "analyzer", "campaigns", shuffled=to["to-analyzer"], released=to["bins"])
+    done = run(analyzer, now=at(1.1))
+    assert (done.problems, len(done.hops)) == ([], 2)
+    results = site.root / "analyzer-store" / "results" / "words" / batch.name
+    assert summary(results)["accepted"] == 300
+
+    # With the redacted file nobody reveals a value: the analyzer needs the whole one.
+    wrong = deployment(site, "analyzer", "redacted-campaigns", shuffled=to["to-analyzer"], released=to["bins"])
+    (problem,) = run(replace(wrong, state=str(site.root / "x.db"), store=str(site.root / "x")), now=at(1.1)).problems
+    assert "no hash key" in problem
+
+
+def test_what_is_deleted_where_it_was_written_is_deleted_where_it_was_handed_on(
+    hand_on: ModuleType, site: Site
+) -> None:
+    shuffler = deployment(
+        site, "shuffler", "redacted-campaigns", segments=str(site.store / "segments"), shuffled=str(site.root / "own")
+    )
+    run(shuffler, now=at(1.1))
+    asked = hands(hand_on, f"shuffled/reports={site.root / 'to'}")
+    list(hand_on.hand_on(shuffler, asked))
+    assert files(site.root / "to") == {"reports", "summary.json"}
+    assert run(shuffler, now=at(25)).deleted == []
+    assert len(run(shuffler, now=at(35)).deleted) == 2
+    (line,) = hand_on.hand_on(shuffler, asked)
+    assert line.startswith(f"deleted: words/{window_name(0)}-")
+    assert files(site.root / "to") == set()
+
+
+def test_a_store_takes_copies_too_the_summary_last_and_nothing_half(hand_on: ModuleType, site: Site) -> None:
+    shuffler = deployment(
+        site, "shuffler", "redacted-campaigns", segments=str(site.store / "segments"), shuffled=str(site.root / "own")
+    )
+    run(shuffler, now=at(1.1))
+    StubStore.clear()
+    try:
+        list(hand_on.hand_on(shuffler, hands(hand_on, "shuffled/reports=stub://analyzer/shuffled")))
+        names = [name for name in StubStore.named if ".tmp" not in name]
+        assert names[-1].endswith("/summary.json")
+        assert all("/reports/" in name for name in names[:-1])
+        assert len(names) > 1
+        # Killed before the summary: the next look begins again.
+        del StubStore.objects[names[-1]]
+        (line,) = hand_on.hand_on(shuffler, hands(hand_on, "shuffled/reports=stub://analyzer/shuffled"))
+        assert line.startswith("handed on: words/")
+    finally:
+        StubStore.clear()
+
+
+def test_a_source_that_is_not_there_deletes_nothing(hand_on: ModuleType, site: Site) -> None:
+    shuffler = deployment(site, "shuffler", "redacted-campaigns", shuffled=str(site.root / "own"))
+    kept = site.root / "to" / "words" / f"{window_name(0)}-000001-{'0' * 16}" / "summary.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text(json.dumps({"streams": {}}))
+    with pytest.raises(UsageError, match="is no directory: nothing was handed on and nothing deleted"):
+        list(hand_on.hand_on(shuffler, hands(hand_on, f"shuffled/reports={site.root / 'to'}")))
+    assert kept.exists()
+
+
+@pytest.mark.parametrize("text", ["shuffled/dead_letter=/x", "shuffled=/x", "results/reports=/x", "shuffled/reports="])
+def test_nothing_but_what_is_the_next_partys_can_be_handed_on(hand_on: ModuleType, text: str) -> None:
+    with pytest.raises(UsageError, match="must be one of shuffled/reports=WHERE"):
+        hands(hand_on, text)
