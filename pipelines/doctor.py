@@ -57,6 +57,8 @@ def examine(deployment: Deployment, now: datetime | None = None) -> list[Check]:
     """Return what was found, check by check; one that cannot be made is bad itself."""
     moment = now or datetime.now(timezone.utc)
     checks = [*_tried("campaigns", lambda: _campaigns(deployment, moment))]
+    for name, check in _named(deployment).items():
+        checks += _tried(name, check)
     checks += _tried("store", lambda: _store(deployment))
     checks += _tried("disk", lambda: _disk(deployment))
     checks += _tried("state", lambda: _state(deployment, moment))
@@ -120,6 +122,61 @@ def _keys(deployment: Deployment, campaign: Campaign, part: EpochPart, current: 
                 yield Check(f"private {party} key of {file}", "bad", str(error))
 
 
+def _named(deployment: Deployment) -> dict[str, Callable[[], Iterator[Check]]]:
+    """Return a check of each key, file and collector that the deployment file names beside the campaigns' keys."""
+    checks: dict[str, Callable[[], Iterator[Check]]] = {}
+    shuffles = "shuffler" in deployment.file.parties
+    # Packages of other parties are not everywhere, so that they are imported when they are needed.
+    if shuffles and (directory := deployment.sign_with) is not None:
+
+        def signs() -> Iterator[Check]:
+            from keys.store import active_key
+
+            yield Check("sign_with", "good", f"key {active_key(directory, 'shuffler').id} signs")
+
+        checks["sign_with"] = signs
+    if (file := deployment.shuffler_keys) is not None:
+
+        def trusts() -> Iterator[Check]:
+            from keys.store import verify_keys
+
+            trusted = ", ".join(key.id for key in verify_keys(file, "shuffler"))
+            yield Check("shuffler_keys", "good", f"{trusted} may sign")
+
+        checks["shuffler_keys"] = trusts
+    if (ledger := deployment.ledger) is not None:
+
+        def charges() -> Iterator[Check]:
+            from pipelines.ledger_report import check
+
+            if ledger.exists():
+                check(ledger)
+            found = "is whole" if ledger.exists() else "comes with the first release"
+            yield Check("ledger", "good", f"{ledger} {found}")
+
+        checks["ledger"] = charges
+    if (collector := deployment.collector) is not None:
+
+        def authenticates() -> Iterator[Check]:
+            from shuffler.collector.authentication import authentication
+
+            authentication(collector, deployment.path.absolute().parent)
+            yield Check("authentication", "good", collector.authentication)
+
+        checks["authentication"] = authenticates
+    if shuffles and deployment.file.collectors:
+        checks["collectors"] = lambda: _report(deployment)
+    return checks
+
+
+def _report(deployment: Deployment) -> Iterator[Check]:
+    """Whether each of the collectors that are waited for was ever heard of."""
+    with opened(deployment.state) as state, state.begin() as connection:
+        heard = set(connection.execute(select(MANIFESTS.c.collector).distinct()).scalars())
+    for name in sorted(set(deployment.file.collectors) - heard) if heard else ():
+        yield Check(f"collector {name}", "warning", "closed no window yet: start it, or take it out of collectors")
+
+
 def _store(deployment: Deployment) -> Iterator[Check]:
     for party in deployment.file.parties:
         for name in _WRITES[party]:
@@ -144,8 +201,12 @@ def _disk(deployment: Deployment) -> Iterator[Check]:
             continue
         free = shutil.disk_usage(place).free
         # A batch is there as segments, as what the shuffler has in hand, and as what it wrote.
-        verdict: Verdict = "good" if free >= _ROOM * usual else "bad"
-        cure = "" if verdict == "good" else f", a window needs about {_ROOM * usual / 1e9:,.1f} GB: make room"
+        needed = _ROOM * usual
+        if name == "journal" and deployment.collector is not None:
+            # Below that the collector refuses reports.
+            needed += deployment.collector.least_free_bytes
+        verdict: Verdict = "good" if free > needed else "bad"
+        cure = "" if verdict == "good" else f", {needed / 1e9:,.1f} GB are needed: make room"
         yield Check(f"disk of {name}", verdict, f"{free / 1e9:,.1f} GB free{cure}")
 
 

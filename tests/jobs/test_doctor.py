@@ -98,6 +98,42 @@ def test_what_is_wrong_is_seen_and_said(
     assert says in found[name].says
 
 
+@pytest.mark.parametrize(
+    ("settings", "tail", "name", "says"),
+    [
+        ('sign_with = "nowhere"', "", "sign_with", "nowhere"),
+        ('shuffler_keys = "nowhere/public.json"', "", "shuffler_keys", "nowhere"),
+        ('collectors = ["one", "typo"]', "", "collector typo", "take it out of collectors"),
+        ("", '[collector]\nname = "one"\nauthentication = "bearer"\ntokens = "none.txt"', "authentication", "none.txt"),
+        ("", f'[collector]\nname = "one"\njournal = "."\nleast_free_bytes = {10**18}', "disk of journal", "make room"),
+    ],
+)
+def test_what_the_deployment_file_names_is_looked_at(
+    tmp_path: Path, settings: str, tail: str, name: str, says: str
+) -> None:
+    site = Site(tmp_path, settings=settings, tail=tail)
+    collect(site.store, site.campaign, values(100), day=0)
+    site.run(1.1)
+    found = bad(site)
+    assert says in found[name].says
+    assert "Traceback" not in cli("doctor", "--config", site.config).err
+
+
+def test_a_ledger_that_is_damaged_is_bad(tmp_path: Path) -> None:
+    site = Site(tmp_path, discovery=True)
+    assert "ledger" not in bad(site)
+    (site.root / "ledger.db").write_bytes(b"no ledger" * 100)
+    assert bad(site)["ledger"].verdict == "bad"
+
+
+def test_a_clock_that_is_ahead_by_less_than_a_window_is_seen(site: Site) -> None:
+    """It closes windows before they are over here, and every report of the last hours is in the wrong one."""
+    collect(site.store, site.campaign, values(200), day=1)
+    site.run(1.5)
+    assert "set the clocks" in bad(site, 1.5)["clock of one"].says
+    assert "clock of one" not in bad(site, 2.0)
+
+
 def test_a_key_that_ends_soon_and_a_collector_that_fell_silent_are_warned_of(site: Site) -> None:
     found = bad(site, 360.0)
     assert found["analyzer key of epoch 1 of words"].verdict == "warning"

@@ -359,9 +359,18 @@ def lose_manifest(site: Site) -> Path:
     return segment
 
 
+def damage_journal(site: Site) -> Path:
+    (segment,) = collect(site.store, site.campaign, values(60), day=1)
+    manifest = segment.parents[1] / "one.manifest.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "damaged": 3}))
+    site.run(2.1)
+    return manifest
+
+
 @pytest.mark.parametrize(
     ("break_it", "says"),
     [
+        (damage_journal, "3 stretches of the collector's journal were damaged"),
         (lose_results, "is missing, though hushcount analyze wrote it"),
         (break_manifest, "is no manifest of a collector"),
         (lose_manifest, "is in no manifest, though its window is over"),

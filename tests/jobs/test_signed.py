@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from keys.store import verify_keys
+from pipelines.state import HOPS, opened
 from tests.support.collecting import collect
 from tests.support.jobs import done, refused
-from tests.support.site import Site, values
+from tests.support.site import Site, account_at, values
 
 
 @pytest.fixture(scope="module")
@@ -107,3 +109,51 @@ def test_run_signs_and_requires_signatures_as_it_is_told(tmp_path: Path) -> None
     finished = site.run(2.1)
     assert [name.rpartition(" ")[2] for name in finished.hops] == ["shuffle", "analyze"]
     assert "is not signed" in finished.problems[0]
+    (difference,) = account_at(site, 2.2).differences
+    assert f"{site.batch(0)}/summary.json is not signed" in difference
+
+
+@pytest.fixture
+def handed_on(tmp_path: Path) -> tuple[Site, Path]:
+    """What the shuffler signed, and the analyzer has read."""
+    site = Site(tmp_path, settings='sign_with = "shuffler"\nshuffler_keys = "shuffler/public.json"')
+    done("keys", "new", "--role", "shuffler", "--out", site.root / "shuffler")
+    collect(site.store, site.campaign, values(200), day=0)
+    assert site.run(1.1).problems == []
+    return site, site.store / "shuffled" / "words" / site.batch(0)
+
+
+def unsign(shuffled: Path, _folder: str) -> None:
+    (shuffled / "summary.json.sig").unlink()
+
+
+@pytest.mark.parametrize("harm", [lose, add, unsign])
+def test_status_is_red_where_what_was_handed_on_is_not_what_was_signed(
+    handed_on: tuple[Site, Path], harm: Callable[[Path, str], None]
+) -> None:
+    site, shuffled = handed_on
+    assert account_at(site, 1.2).differences == []
+    harm(shuffled, "reports")
+    assert str(shuffled) in account_at(site, 1.2).differences[0]
+
+
+def test_status_reads_what_is_new_and_with_digests_everything(handed_on: tuple[Site, Path]) -> None:
+    site, shuffled = handed_on
+    alter(shuffled, "reports")
+    done("status", "--config", site.config)
+    told = refused("status", "--config", site.config, "--digests", status=1, says=["1 difference"])
+    assert "is not the file that was signed" in told.out
+    # As if the analyzer had not read it yet.
+    with opened(site.deployment.state) as state, state.begin() as connection:
+        connection.execute(HOPS.delete().where(HOPS.c.hop == "analyze"))
+    assert "is not the file that was signed" in account_at(site, 1.2).differences[0]
+
+
+def test_a_key_that_was_retired_since_still_tells_what_it_signed(handed_on: tuple[Site, Path]) -> None:
+    site, _ = handed_on
+    keys = site.root / "shuffler"
+    (old,) = verify_keys(keys, "shuffler")
+    done("keys", "rotate", "--role", "shuffler", "--keys", keys, "--overlap", "1d")
+    done("keys", "retire", "--keys", keys, "--id", old.id, "--early", "--yes")
+    assert old not in verify_keys(keys, "shuffler")
+    assert account_at(site, 1.2).differences == []

@@ -45,7 +45,7 @@ def points(bodies: list[bytes], name: str) -> dict[tuple[tuple[str, str], ...], 
         for resource in ExportMetricsServiceRequest.FromString(body).resource_metrics:
             for scope in resource.scope_metrics:
                 for metric in (metric for metric in scope.metrics if metric.name == name):
-                    for point in (*metric.sum.data_points, *metric.histogram.data_points):
+                    for point in (*metric.sum.data_points, *metric.gauge.data_points, *metric.histogram.data_points):
                         names = tuple(sorted((one.key, one.value.string_value) for one in point.attributes))
                         found[names] = getattr(point, "count", 0) or point.as_int
     return found
@@ -62,6 +62,9 @@ def test_every_hop_of_a_run_is_reported_by_outcome(tmp_path: Path, received: lis
     }
     assert {dict(names)["hop"] for names in points(received, "hushcount.hop.duration")} == {"shuffle", "analyze"}
     assert set(points(received, "hushcount.problems").values()) == {0}
+    assert points(received, "hushcount.collected") == {
+        (("campaign", "words"), ("state", "batched"), ("stream", "reports")): 150
+    }
     sent = b"".join(received)
     assert b"alpha" not in sent
     assert str(site.root).encode() not in sent
