@@ -74,6 +74,7 @@ async def _take(
     _require(scope, "POST")
     collected = _campaign(collector, campaign)
     place[0] = campaign
+    _require_clock(collector)
     now = time.time()
     target = _target(collected, scope["query_string"], stream, now, place)
     client = collector.around.authentication.client(_header(scope["headers"], collector.around.authentication.header))
@@ -94,6 +95,7 @@ async def _take(
         if not kept:
             collector.allowance.give_back(client, reports, window)
     if not kept:
+        _require_clock(collector)
         raise Refused("storage_failing", "Nothing of this request was kept: send the same bytes again.", RETRY)
 
 
@@ -151,6 +153,11 @@ def _check_headers(collector: Collector, headers: list[tuple[bytes, bytes]], tar
     if number % target.sealed_bytes or not number:
         raise _wrong_length(target)
     return number
+
+
+def _require_clock(collector: Collector) -> None:
+    if collector.writer.clock_ahead is not None:
+        raise Refused("clock_ahead", "Nothing of this request was kept: send the same bytes again.", RETRY)
 
 
 def _require_capacity(collector: Collector, reports: int) -> None:

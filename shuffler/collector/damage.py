@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from hushcount.files import sync
-from shuffler.collector.window_files import JournalFile, make_folder
+from shuffler.collector.window_files import REFUSED, JournalFile, Noted, make_folder, write_noted
 
 _ASIDE = "damaged"
 _NOTE = ".damaged"
@@ -32,3 +33,21 @@ def put_aside(root: Path, journal: JournalFile) -> None:
     name = "-".join((journal.window, *journal.folder.split("/"), journal.path.name))
     journal.path.rename(folder / name)
     sync(folder)
+
+
+def renew_refused(root: Path, folder: Path, fingerprint: str) -> None:
+    """Keep the damaged counts of a campaign file in a window in `damaged/`, and begin anew.
+
+    Args:
+        root: directory of journals.
+        folder: of the campaign file in the window.
+        fingerprint: of the campaign file, hexadecimal.
+    """
+    aside = root / _ASIDE
+    make_folder(aside, root)
+    kept = aside / "-".join((*folder.relative_to(root).parts, REFUSED))
+    kept.unlink(missing_ok=True)
+    # A second name, not a move: without the file the window would have no manifest if it ended here.
+    os.link(folder / REFUSED, kept)
+    sync(aside)
+    write_noted(folder, Noted(fingerprint=fingerprint))

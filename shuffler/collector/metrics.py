@@ -45,6 +45,9 @@ class Metrics:
         self.damaged_frames = Counter(
             f"{prefix}damaged_frames", "Frames or stretches of journals that were damaged.", registry=registry
         )
+        self.damaged_counts = Counter(
+            f"{prefix}damaged_counts", "Files of counts of refusals that were damaged.", registry=registry
+        )
         self.free_bytes = Gauge(f"{prefix}free_bytes", "Room on the journal's disk.", registry=registry)
         self.ready = Gauge(f"{prefix}ready", "1 if ready, else 0.", registry=registry)
         ProcessCollector(registry=registry)

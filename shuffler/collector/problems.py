@@ -46,6 +46,7 @@ REASONS = {
         Reason("queue_full", 503, "Too many reports wait or come in"),
         Reason("disk_full", 503, "The collector has no room"),
         Reason("storage_failing", 503, "The collector cannot store reports"),
+        Reason("clock_ahead", 503, "The collector's clock is wrong"),
         Reason("campaign_unreadable", 503, "The campaign's files cannot be read"),
         Reason("too_many_connections", 503, "Too many connections are open"),
         Reason("stopping", 503, "The collector is stopping"),

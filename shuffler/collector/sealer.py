@@ -21,9 +21,9 @@ from hushcount.manifests import SUFFIX, Manifest, SegmentPart
 from shuffler.collector import damage, window_files
 from shuffler.collector.journal import JournalHeader
 from shuffler.collector.metrics import Metrics
+from shuffler.collector.open_journals import Ended, Sealable
 from shuffler.collector.recovery import recover
-from shuffler.collector.window_files import JournalFile, Receipt
-from shuffler.collector.writer import Ended, Sealable
+from shuffler.collector.window_files import JournalFile, Noted, Receipt
 
 _LOG = logging.getLogger("hushcount.collector")
 _FIRST_PAUSE = 0.5
@@ -42,6 +42,8 @@ class Sealer:
         collector: name of this collector.
         write_whole: writes to the store.
         probe: raises if the store cannot be reached.
+        fingerprint_of: the fingerprint of the campaign file of a folder CAMPAIGN/EPOCH-FINGERPRINT, hexadecimal, or
+            None where that is not collected any more.
         metrics: to count in.
     """
 
@@ -52,6 +54,7 @@ class Sealer:
         collector: str,
         write_whole: WriteWhole,
         probe: Callable[[], None],
+        fingerprint_of: Callable[[str], str | None],
         metrics: Metrics,
     ) -> None:
         self._root = root
@@ -59,6 +62,7 @@ class Sealer:
         self._collector = collector
         self._write_whole = write_whole
         self._probe = probe
+        self._fingerprint_of = fingerprint_of
         self._metrics = metrics
         self._thread = ThreadPoolExecutor(1, "store")
         self._pending: deque[Sealable] = deque()
@@ -166,7 +170,7 @@ class Sealer:
         if not (self._root / window).exists():
             return
         for folder in window_files.folders(self._root, window):
-            fingerprint, refused = window_files.read_noted(folder)
+            noted = self._noted(window, folder)
             campaign = folder.parent.name
             segments: dict[Stream, tuple[SegmentPart, ...]] = {}
             for receipt in window_files.receipts(folder):
@@ -181,11 +185,11 @@ class Sealer:
                 collector=self._collector,
                 campaign=campaign,
                 epoch=int(folder.name.partition("-")[0]),
-                fingerprint=fingerprint,
+                fingerprint=noted.fingerprint,
                 window=window,
                 seconds=window_files.seconds_of(self._root, window),
                 segments=segments,
-                refused=refused,
+                refused=noted.refused,
                 damaged=damage.damage_noted(folder),
             )
             path = f"{self._segments}/{campaign}/{folder.name}/{window}/{self._collector}{SUFFIX}"
@@ -193,6 +197,18 @@ class Sealer:
             self._metrics.manifests.inc()
         window_files.remove_window(self._root, window)
         _LOG.info("window sealed", extra={"window": window})
+
+    def _noted(self, window: str, folder: Path) -> Noted:
+        try:
+            return window_files.read_noted(folder)
+        except FormatError:
+            fingerprint = self._fingerprint_of(f"{folder.parent.name}/{folder.name}")
+            if fingerprint is None:
+                raise
+            damage.renew_refused(self._root, folder, fingerprint)
+            self._metrics.damaged_counts.inc()
+            _LOG.error("counts of refusals damaged", extra={"window": window, "campaign": folder.parent.name})
+            return Noted(fingerprint=fingerprint)
 
 
 def segment_name(collector: str, segment: str) -> str:

@@ -73,7 +73,13 @@ class Collector:
         self._housekeeping_failure: str | None = None
         settings = around.settings
         self.sealer = Sealer(
-            around.journal, around.segments, settings.name, around.write_whole, around.probe, self.metrics
+            around.journal,
+            around.segments,
+            settings.name,
+            around.write_whole,
+            around.probe,
+            self._fingerprint_of,
+            self.metrics,
         )
         self.writer = Writer(
             around.journal,
@@ -104,12 +110,15 @@ class Collector:
         self.stopping = True
         for task in self._tasks:
             task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-        with suppress(OSError, HushcountError):
-            await self._turn()
-        await self.writer.stop()
-        await self.sealer.stop()
+        for ended in await asyncio.gather(*self._tasks, return_exceptions=True):
+            if isinstance(ended, Exception):
+                _LOG.error("a part had failed", exc_info=ended)
+        # Whatever one of them meets, the others keep what they hold.
+        for step in (self._turn, self.writer.stop, self.sealer.stop):
+            try:
+                await step()
+            except Exception:
+                _LOG.exception("stopping failed", extra={"step": step.__qualname__})
 
     def faults(self) -> list[str]:
         """Return what keeps the collector from being ready, in sentences."""
@@ -123,6 +132,11 @@ class Collector:
             found.append(f"the journal cannot be written: {journal}")
         if self.sealer.failure is not None:
             found.append(f"the store cannot be written: {self.sealer.failure}")
+        if self.writer.clock_ahead is not None:
+            found.append(
+                f"the clock went ahead of time by {self.writer.clock_ahead:,.0f} seconds: "
+                "set it, or, if it is right now, start the collector again"
+            )
         if not self.room:
             found.append(f"the journal's disk has less than {self.around.settings.least_free_bytes:,} bytes free")
         window = self.writer.window
@@ -148,21 +162,46 @@ class Collector:
                 self._housekeeping_failure = None
             except (OSError, HushcountError) as error:
                 self._housekeeping_failure = getattr(error, "strerror", None) or str(error)
+            except Exception as error:
+                # What is not foreseen is tried again: reports are taken meanwhile, and windows must end.
+                if self._housekeeping_failure is None:
+                    _LOG.exception("housekeeping failed")
+                self._housekeeping_failure = type(error).__name__
             self.metrics.ready.set(0 if self.faults() else 1)
 
     async def _turn(self) -> None:
         targets = accepted_targets(self.campaigns, time.time())
         refused = self.refusals.take()
-        counted: Counter[tuple[Target, str]] = Counter()
+        counted: dict[Target, Counter[str]] = {}
         for (campaign, epoch, reason), number in refused.items():
             target = _of_manifest(targets, campaign, epoch)
             if target is not None:
-                counted[target, reason] += number
+                counted.setdefault(target, Counter())[reason] += number
+        turn = asyncio.ensure_future(self.writer.turn(targets, counted))
         try:
-            await self.writer.turn(targets, counted)
-        except BaseException:
-            self.refusals.put_back(refused)
+            await asyncio.shield(turn)
+        except asyncio.CancelledError:
+            # The writer's thread goes on, and what it does not write is known when it has ended.
+            with suppress(Exception):
+                await turn
             raise
+        finally:
+            self.refusals.put_back(
+                {
+                    (target.campaign, target.epoch, reason): number
+                    for target, counts in counted.items()
+                    for reason, number in counts.items()
+                }
+            )
+
+    def _fingerprint_of(self, folder: str) -> str | None:
+        targets = (
+            target
+            for campaign in self.campaigns.values()
+            for epoch in campaign.epochs.values()
+            for target in epoch.targets.values()
+        )
+        return next((target.fingerprint.hex() for target in targets if target.folder == folder), None)
 
     def _measure_room(self) -> None:
         status = os.statvfs(self.around.journal)

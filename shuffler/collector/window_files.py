@@ -19,21 +19,24 @@ receipt, and how many frames are damaged stands in the name of an empty file.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import re
 import secrets
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, ValidationError
 
 from hushcount.campaign import Stream
-from hushcount.errors import HushcountError, UsageError
+from hushcount.errors import FormatError, HushcountError, UsageError
 from hushcount.files import sync, write_over
-from hushcount.windows import Window, named_window, window_at
+from hushcount.parts import Hex32, Part
+from hushcount.windows import Window
 from shuffler.collector.epochs import Target
 
 KEY_BYTES = 32
@@ -42,8 +45,7 @@ _FILE = re.compile(
     r"(?P<stream>reports|discovery)-(?P<segment>(?P<serial>[0-9]{6})-[0-9a-f]{8})"
     r"\.(journal|(?P<records>[0-9]+)\.(?P<bytes>[0-9]+)\.(?P<digest>[0-9a-f]{64})\.receipt)"
 )
-_ENDED = "ended"
-_REFUSED = "refused.json"
+REFUSED = "refused.json"
 _SECONDS = "seconds"
 _GONE = ".gone"
 
@@ -147,28 +149,48 @@ def seconds_of(root: Path, window: str) -> int:
     return int((root / window / _SECONDS).read_text(encoding="ascii"))
 
 
+class Noted(Part):
+    """What is noted of a campaign file in a window beside its journals."""
+
+    fingerprint: Hex32
+    refused: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
+
+
 def note_target(root: Path, window: str, target: Target) -> Path:
     """Make the folder of a campaign file in a window, so that it gets a manifest though nothing comes; return it."""
     folder = root / window / target.folder
-    if not (folder / _REFUSED).exists():
+    if not (folder / REFUSED).exists():
         make_folder(folder, root)
-        _write(folder / _REFUSED, {"fingerprint": target.fingerprint.hex(), "refused": {}})
+        write_noted(folder, Noted(fingerprint=target.fingerprint.hex()))
     return folder
 
 
-def add_refused(root: Path, window: str, target: Target, counts: Mapping[str, int]) -> None:
-    """Add to the numbers of refused requests of a campaign file in a window."""
-    folder = note_target(root, window, target)
-    kept = json.loads((folder / _REFUSED).read_bytes())
-    for reason, number in counts.items():
-        kept["refused"][reason] = kept["refused"].get(reason, 0) + number
-    _write(folder / _REFUSED, kept)
+def add_refused(folder: Path, counts: Mapping[str, int]) -> None:
+    """Add to the numbers of refused requests of a campaign file in a window.
+
+    Raises:
+        FormatError: the numbers on the disk are damaged.
+    """
+    noted = read_noted(folder)
+    write_noted(folder, Noted(fingerprint=noted.fingerprint, refused=Counter(noted.refused) + Counter(counts)))
 
 
-def read_noted(folder: Path) -> tuple[str, dict[str, int]]:
-    """Return the fingerprint of a folder's campaign file, and how many requests were refused by reason."""
-    kept = json.loads((folder / _REFUSED).read_bytes())
-    return kept["fingerprint"], kept["refused"]
+def read_noted(folder: Path) -> Noted:
+    """Return what is noted in a folder.
+
+    Raises:
+        FormatError: it is damaged.
+    """
+    try:
+        return Noted.model_validate_json((folder / REFUSED).read_bytes())
+    except ValidationError:
+        raise FormatError(f"{folder / REFUSED} is damaged") from None
+
+
+def write_noted(folder: Path, noted: Noted) -> None:
+    """Write what is noted in a folder, in the place of what was."""
+    write_over(folder / REFUSED, noted.model_dump_json(), 0o600)
+    sync(folder)
 
 
 def new_journal(root: Path, window: str, target: Target) -> Path:
@@ -218,7 +240,7 @@ def write_receipt(journal: JournalFile, receipt: Receipt) -> None:
 
 def folders(root: Path, window: str) -> list[Path]:
     """Return the folders of campaign files in a window, sorted."""
-    return sorted(path.parent for path in (root / window).glob(f"*/*/{_REFUSED}"))
+    return sorted(path.parent for path in (root / window).glob(f"*/*/{REFUSED}"))
 
 
 def remove_window(root: Path, window: str) -> None:
@@ -240,33 +262,6 @@ def kept_windows(root: Path) -> list[str]:
     return sorted(path.name for path in root.iterdir() if _WINDOW.fullmatch(path.name))
 
 
-def set_ended(root: Path, windows: list[str]) -> None:
-    """Note that windows ended: none up to the newest of them is opened again, whatever the clock says."""
-    ended = _ended(root)
-    newest = max([ended, *windows])
-    if newest != ended:
-        write_over(root / _ENDED, newest, 0o600)
-        sync(root)
-
-
-def first_open(root: Path, now: Window, length: timedelta) -> Window:
-    """Return the window in which reports may be counted: the present one, or a later one if the clock went back."""
-    ended = _ended(root)
-    if now.name > ended:
-        return now
-    # Any window of the present length that begins after the one that ended.
-    last = named_window(ended, timedelta(seconds=1)).start
-    return window_at(last, length).next
-
-
-def _ended(root: Path) -> str:
-    """Return the name of the newest window that ended; names have the order of time, and "" comes first."""
-    try:
-        return (root / _ENDED).read_text(encoding="ascii")
-    except FileNotFoundError:
-        return ""
-
-
 def _stream(match: re.Match[str]) -> Stream:
     return "reports" if match["stream"] == "reports" else "discovery"
 
@@ -281,8 +276,3 @@ def _files(folder: Path) -> Iterator[re.Match[str]]:
         match = _FILE.fullmatch(path.name)
         if match is not None:
             yield match
-
-
-def _write(path: Path, facts: Mapping[str, object]) -> None:
-    write_over(path, json.dumps(facts), 0o600)
-    sync(path.parent)

@@ -9,38 +9,24 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-import os
-import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from hushcount.envelopes import ENVELOPES
+from hushcount.errors import FormatError
 from hushcount.windows import Window, window_at
-from shuffler.collector import window_files
+from shuffler.collector import damage, ended, window_files
+from shuffler.collector.clock import ClockAhead, WatchedClock
 from shuffler.collector.epochs import Target
 from shuffler.collector.groups import Group, Waiting, envelopes
-from shuffler.collector.journal import HEADER_BYTES, MARK_BYTES, Journal, JournalHeader
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.window_files import JournalFile, journal_file
+from shuffler.collector.open_journals import Ended, OpenJournals, Sealable, milliseconds
 
 _LOG = logging.getLogger("hushcount.collector")
 _PAUSE_SECONDS = 0.002
-Clock = Callable[[], float]
-
-
-@dataclass(frozen=True)
-class Ended:
-    """Name of a window to which no journal is added any more."""
-
-    window: str
-
-
-Sealable = JournalFile | Ended
-"""What the writer hands to the sealer, in this order: a window's journals, then its end."""
 
 
 class Writer:
@@ -53,7 +39,7 @@ class Writer:
         queue_reports: how many reports may wait.
         hand_over: called, in the writer's thread, with what can be sealed.
         metrics: to count in.
-        clock: seconds since 1970.
+        clock: by which windows begin and end; as long as a window may it go ahead of time.
     """
 
     def __init__(
@@ -64,25 +50,26 @@ class Writer:
         queue_reports: int,
         hand_over: Callable[[Sealable], None],
         metrics: Metrics,
-        clock: Clock = time.time,
+        clock: WatchedClock | None = None,
     ) -> None:
         self._root = root
         self._length = length
-        self._segment_bytes = segment_bytes
         self._queue_reports = queue_reports
         self._hand_over = hand_over
         self._metrics = metrics
-        self._clock = clock
+        self._clock = WatchedClock(length.total_seconds()) if clock is None else clock
         self._thread = ThreadPoolExecutor(1, "journal")
         self._open = Group()
         self._in_flight = 0
         self._filled = asyncio.Event()
-        self._journals: dict[Target, Journal] = {}
+        self._journals = OpenJournals(root, segment_bytes, hand_over)
         self._window: Window | None = None
         self._key = b""
         self.failure: str | None = None
         """What the disk answered of late when it could not be written to; None: it could."""
         self._failed = False
+        self.clock_ahead: float | None = None
+        """By how many seconds the clock went ahead of time; no other window is entered meanwhile. None: it did not."""
 
     @property
     def window(self) -> Window | None:
@@ -151,25 +138,29 @@ class Writer:
         """
         await asyncio.get_running_loop().run_in_executor(self._thread, self._start)
 
-    async def turn(self, targets: Iterable[Target], refused: Mapping[tuple[Target, str], int]) -> None:
+    async def turn(self, targets: Iterable[Target], refused: dict[Target, Counter[str]]) -> None:
         """Do what time brings: note what is accepted and what was refused, end a window that is over.
+
+        Args:
+            targets: what is accepted.
+            refused: how many requests by reason; what is written is taken out, also where an error ends it.
 
         Raises:
             OSError: the disk is full or broken; the window stays as it is.
         """
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._turn, list(targets), dict(refused))
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._turn, list(targets), refused)
 
     async def stop(self) -> None:
         """Commit all that waits and close the journals, which can be sealed then. `run` must have ended."""
         await self._commit_open()
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._close_all)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._journals.close_all)
         self._thread.shutdown()
 
     def _start(self) -> None:
         kept = window_files.kept_windows(self._root)
-        present = window_at(datetime.fromtimestamp(self._clock(), timezone.utc), self._length)
-        window_files.set_ended(self._root, [name for name in kept if name != present.name])
-        entered = window_files.first_open(self._root, present, self._length)
+        present = window_at(datetime.fromtimestamp(self._clock.now(), timezone.utc), self._length)
+        ended.set_ended(self._root, [name for name in kept if name != present.name])
+        entered = ended.first_open(self._root, present, self._length)
         for name in kept:
             for journal in window_files.journals(self._root, name):
                 self._hand_over(journal)
@@ -177,48 +168,78 @@ class Writer:
                 self._hand_over(Ended(name))
         self._enter_window()
 
-    def _turn(self, targets: list[Target], refused: dict[tuple[Target, str], int]) -> None:
-        window = self._enter_window()
+    def _turn(self, targets: list[Target], refused: dict[Target, Counter[str]]) -> None:
+        try:
+            window = self._enter_window()
+        except ClockAhead:
+            return
         self._forget_failure()
-        for (target, reason), number in refused.items():
-            window_files.add_refused(self._root, window.name, target, {reason: number})
+        for target in list(refused):
+            self._add_refused(window, target, refused[target])
+            del refused[target]
         for target in targets:
             window_files.note_target(self._root, window.name, target)
 
+    def _add_refused(self, window: Window, target: Target, counts: Counter[str]) -> None:
+        folder = window_files.note_target(self._root, window.name, target)
+        try:
+            window_files.add_refused(folder, counts)
+        except FormatError:
+            damage.renew_refused(self._root, folder, target.fingerprint.hex())
+            self._metrics.damaged_counts.inc()
+            _LOG.error("counts of refusals damaged", extra={"window": window.name, "campaign": target.campaign})
+            window_files.add_refused(folder, counts)
+
     def _enter_window(self) -> Window:
-        """Return the window of this moment; if another one was open, end that first."""
-        now = self._clock()
+        """Return the window of this moment; if another one was open, end that first.
+
+        Raises:
+            ClockAhead: the clock went too far ahead; the present window stays open, and nothing is written to it.
+        """
+        now = self._clock.now()
         if self._window is None or now >= self._window.end.timestamp():
+            self._require_believable(now)
             present = window_at(datetime.fromtimestamp(now, timezone.utc), self._length)
             if self._window is not None:
-                window_files.set_ended(self._root, [self._window.name])
-                self._close_all()
+                ended.set_ended(self._root, [self._window.name])
+                self._journals.close_all()
                 self._hand_over(Ended(self._window.name))
                 self._window = None
-            entered = window_files.first_open(self._root, present, self._length)
-            if entered != present:
-                _LOG.warning("clock went back", extra={"window": entered.name})
-            window_files.set_seconds(self._root, entered)
-            self._key = window_files.window_key(self._root, entered.name)
-            self._window = entered
+            window = ended.first_open(self._root, present, self._length)
+            if window != present:
+                _LOG.warning("clock went back", extra={"window": window.name})
+            window_files.set_seconds(self._root, window)
+            self._key = window_files.window_key(self._root, window.name)
+            self._window = window
+            self._clock.believe(now)
+        self.clock_ahead = None
         return self._window
+
+    def _require_believable(self, now: float) -> None:
+        try:
+            self._clock.require_believable(now)
+        except ClockAhead as error:
+            if self.clock_ahead is None:
+                _LOG.error("clock went ahead", extra={"seconds": round(error.seconds)})
+            self.clock_ahead = error.seconds
+            raise
 
     def _commit(self, group: Group) -> None:
         """Append a frame to the journal of each target; `group.kept` says which are on the disk."""
         for target, waiting in group.waiting.items():
             try:
                 window = self._enter_window()
-                journal = self._journals.get(target)
-                if journal is None:
-                    journal = self._journals[target] = self._new_journal(target, window)
-                journal.append(envelopes(target, waiting, self._key, journal.header.window_ms))
+                rows = envelopes(target, waiting, self._key, milliseconds(window))
+                self._journals.append(target, window, rows)
+            except ClockAhead:
+                # Nothing failed: its senders are told so by the clock's state.
+                continue
             except OSError as error:
                 self._fail(errno.errorcode.get(error.errno or 0, type(error).__name__))
-                self._abandon(target)
+                self._journals.abandon(target)
                 continue
             group.kept.add(target)
-            if journal.synced >= self._segment_bytes:
-                self._close(target)
+            self._journals.close_if_full(target)
 
     def _fail(self, failure: str) -> None:
         self._metrics.journal_failures.inc()
@@ -233,41 +254,3 @@ class Writer:
             _LOG.warning("storage recovered", extra={"failure": self.failure})
             self.failure = None
         self._failed = False
-
-    def _abandon(self, target: Target) -> None:
-        """Give up the journal of a target, as far as it has one."""
-        journal = self._journals.pop(target, None)
-        if journal is not None:
-            journal.abandon()
-            self._hand_over_or_remove(journal)
-
-    def _new_journal(self, target: Target, window: Window) -> Journal:
-        header = JournalHeader(
-            ENVELOPES[target.stream],
-            target.record_bytes,
-            target.epoch,
-            int(window.start.timestamp()) * 1000,
-            target.fingerprint,
-            target.campaign,
-            secrets.token_bytes(MARK_BYTES),
-        )
-        return Journal.create(window_files.new_journal(self._root, window.name, target), header)
-
-    def _close_all(self) -> None:
-        for target in list(self._journals):
-            self._close(target)
-
-    def _close(self, target: Target) -> None:
-        journal = self._journals.pop(target)
-        journal.close()
-        self._hand_over_or_remove(journal)
-
-    def _hand_over_or_remove(self, journal: Journal) -> None:
-        if journal.synced > HEADER_BYTES:
-            self._hand_over(journal_file(journal.path))
-        else:
-            # Nothing in it was ever acknowledged.
-            try:
-                os.unlink(journal.path)
-            except OSError:
-                _LOG.warning("empty journal stays", extra={"stream": journal.header.kind.name})

@@ -11,7 +11,7 @@ from schemathesis.specs.openapi.checks import negative_data_rejection, positive_
 
 from shuffler.collector.openapi import openapi
 from shuffler.collector.problems import REASONS
-from tests.collector.running import Running
+from tests.collector.running import Running, add_campaign, make_site, running, write_collection
 
 ROOT = Path(__file__).parents[2]
 STORED = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))
@@ -25,6 +25,23 @@ def test_the_stored_document_is_current() -> None:
 def test_every_refusal_is_documented() -> None:
     text = json.dumps(STORED)
     assert all(f"({name})" in text for name in REASONS)
+
+
+def test_campaign_files_and_dictionaries_are_of_the_types_that_are_documented(tmp_path: Path) -> None:
+    site = make_site(tmp_path / "site")
+    site.campaign().write(site.campaign_file().with_suffix(".toml"))
+    add_campaign(site, "words", 2)
+    toml = {"epoch": 1, "begins": "2020-01-01T00:00:00Z", "file": "epoch-000001.toml"}
+    for epochs in ([toml], [{"epoch": 2, "begins": "2020-01-01T00:00:00Z"}]):
+        write_collection(site, "words", epochs)
+        with running(site) as collector:
+            for path in ("", "/dictionary"):
+                answer = collector.get(f"/v1/campaigns/words{path}")
+                documented = STORED["paths"][f"/v1/campaigns/{{id}}{path}"]["get"]["responses"]["200"]["content"]
+                assert answer.headers["content-type"].partition(";")[0] in documented
+                if not path:
+                    suffix = Path(epochs[0].get("file", "x.json")).suffix.removeprefix(".")
+                    assert answer.headers["content-type"] == f"application/{suffix}"
 
 
 SHORT = settings(

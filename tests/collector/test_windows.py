@@ -18,6 +18,7 @@ from hushcount.windows import named_window, window_at
 from pipelines.collect import probe, write_durably
 from shuffler.collector import window_files
 from shuffler.collector.authentication import Anyone
+from shuffler.collector.clock import WatchedClock
 from shuffler.collector.epochs import Target
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.sealer import Sealer
@@ -106,8 +107,8 @@ async def collect_at(site: Site, moments: list[float], report: bytes) -> list[st
     def write(path: str, parts: object) -> None:
         write_durably(segments, path, parts)  # type: ignore[arg-type]
 
-    sealer = Sealer(site.journal, segments, "one", write, lambda: probe(segments), metrics)
-    writer = Writer(site.journal, HOUR, 1 << 20, 100, sealer.hand_over, metrics, clock)
+    sealer = Sealer(site.journal, segments, "one", write, lambda: probe(segments), lambda _: None, metrics)
+    writer = Writer(site.journal, HOUR, 1 << 20, 100, sealer.hand_over, metrics, WatchedClock(3600.0, clock))
     await writer.start()
     running_writer = asyncio.create_task(writer.run())
     for moment in moments:

@@ -1,0 +1,59 @@
+"""Whether the clock can be believed: one that is wrong for a moment would end windows that have not begun."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Clock = Callable[[], float]
+_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+class ClockAhead(Exception):
+    """The clock went further ahead than time did.
+
+    Attributes:
+        seconds: by how much.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+
+def steady() -> float:
+    """Return seconds since some moment, which nobody sets; they go on while the machine sleeps, where it tells."""
+    return time.clock_gettime(_STEADY)
+
+
+@dataclass
+class WatchedClock:
+    """The clock, beside one that nobody sets.
+
+    Attributes:
+        tolerance: by how many seconds the clock may go ahead of that one.
+        now: seconds since 1970.
+        steady: seconds since some moment.
+    """
+
+    tolerance: float
+    now: Clock = time.time
+    steady: Clock = steady
+    _believed: tuple[float, float] | None = None
+
+    def believe(self, now: float) -> None:
+        """Measure from this moment on."""
+        self._believed = now, self.steady()
+
+    def require_believable(self, now: float) -> None:
+        """Check that the clock went no further ahead than time did since it was believed last.
+
+        Raises:
+            ClockAhead: it went further than is tolerated.
+        """
+        if self._believed is not None:
+            then, steady_then = self._believed
+            ahead = (now - then) - (self.steady() - steady_then)
+            if ahead > self.tolerance:
+                raise ClockAhead(ahead)

@@ -1,0 +1,45 @@
+"""Which windows may be opened: none that ended, whatever the clock says, for its manifest may be in the store."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+
+from hushcount.errors import HushcountError
+from hushcount.files import sync, write_over
+from hushcount.windows import Window, named_window, window_at
+
+_ENDED = "ended"
+_WINDOW = re.compile(r"[0-9]{8}T[0-9]{6}Z")
+
+
+def set_ended(root: Path, windows: list[str]) -> None:
+    """Note that windows ended: none up to the newest of them is opened again, whatever the clock says."""
+    ended = _ended(root)
+    newest = max([ended, *windows])
+    if newest != ended:
+        write_over(root / _ENDED, newest, 0o600)
+        sync(root)
+
+
+def first_open(root: Path, now: Window, length: timedelta) -> Window:
+    """Return the window in which reports may be counted: the present one, or a later one if the clock went back."""
+    ended = _ended(root)
+    if now.name > ended:
+        return now
+    # Any window of the present length that begins after the one that ended.
+    last = named_window(ended, timedelta(seconds=1)).start
+    return window_at(last, length).next
+
+
+def _ended(root: Path) -> str:
+    """Return the name of the newest window that ended; names have the order of time, and "" comes first."""
+    path = root / _ENDED
+    try:
+        ended = path.read_text(encoding="ascii", errors="replace")
+    except FileNotFoundError:
+        return ""
+    if not _WINDOW.fullmatch(ended):
+        raise HushcountError(f"{path} is damaged: write the name of the newest window in the store into it")
+    return ended

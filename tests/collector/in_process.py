@@ -1,0 +1,35 @@
+"""A collector in the process of the test, for what no request and no signal can bring about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from pipelines.collect import probe, write_durably
+from shuffler.collector.authentication import Anyone
+from shuffler.collector.service import Collector, Surroundings
+from shuffler.collector.settings import CollectorPart
+from tests.collector.running import Site
+
+
+def collector_of(site: Site, length: timedelta) -> Collector:
+    """Return the collector of a site, not started; within an event loop."""
+    segments = str(site.segments)
+
+    def write(path: str, parts: Iterable[bytes]) -> None:
+        write_durably(segments, path, parts)
+
+    site.journal.mkdir(exist_ok=True)
+    settings = CollectorPart(name="one", least_free_bytes=0)
+    return Collector(
+        Surroundings(
+            settings=settings,
+            journal=site.journal,
+            campaigns=site.base / "campaigns",
+            segments=segments,
+            length=length,
+            authentication=Anyone(),
+            write_whole=write,
+            probe=lambda: probe(segments),
+        )
+    )

@@ -1,0 +1,171 @@
+"""A clock that is wrong: reports are refused while it is, and counted in the right window afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shuffler.collector.app import application
+from shuffler.collector.clock import ClockAhead, WatchedClock
+from shuffler.collector.metrics import Metrics
+from shuffler.collector.open_journals import Sealable
+from shuffler.collector.writer import Writer
+from tests.collector.in_process import collector_of
+from tests.collector.running import Site, make_site
+from tests.collector.test_windows import HOUR, NOON, collect_at, target_of
+
+YEAR = 366 * 86400.0
+
+
+class Time:
+    """The clock, and time itself, as a test sets them."""
+
+    def __init__(self) -> None:
+        self.clock = NOON
+        self.passed = 0.0
+
+    def pass_by(self, seconds: float) -> None:
+        self.clock += seconds
+        self.passed += seconds
+
+    @property
+    def watched(self) -> WatchedClock:
+        return WatchedClock(HOUR.total_seconds(), lambda: self.clock, lambda: self.passed)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    made = make_site(tmp_path / "site")
+    made.journal.mkdir()
+    return made
+
+
+def run_writer(site: Site, time: Time, steps: Callable[[Writer, Callable[[], Any]], Any]) -> list[Sealable]:
+    """Run a writer on this time for some steps, which get it and a way to keep a report; return what it handed over."""
+    handed: list[Sealable] = []
+    target = target_of(site)
+
+    async def run() -> None:
+        writer = Writer(site.journal, HOUR, 1 << 20, 100, handed.append, Metrics(), time.watched)
+        await writer.start()
+        working = asyncio.create_task(writer.run())
+
+        async def keep() -> bool:
+            await writer.turn([target], {})
+            return await writer.keep(target, os.urandom(target.sealed_bytes), 1, None)
+
+        await steps(writer, keep)
+        working.cancel()
+        await writer.stop()
+
+    asyncio.run(run())
+    return handed
+
+
+def test_a_tick_a_year_ahead_costs_the_reports_of_that_tick_only(site: Site) -> None:
+    time = Time()
+
+    async def steps(writer: Writer, keep: Callable[[], Any]) -> None:
+        assert await keep()
+        time.clock += YEAR
+        assert not await keep()
+        assert writer.clock_ahead == YEAR
+        assert writer.window is not None
+        assert writer.window.name == "20261121T120000Z"
+        time.clock -= YEAR
+        assert await keep()
+        assert writer.clock_ahead is None
+        time.pass_by(2 * 3600)
+        assert await keep()
+        assert writer.window.name == "20261121T140000Z"
+
+    run_writer(site, time, steps)
+    assert sorted(path.name for path in site.journal.iterdir()) == ["20261121T120000Z", "20261121T140000Z", "ended"]
+    assert (site.journal / "ended").read_text() == "20261121T120000Z"
+
+
+def test_windows_that_a_sleeping_machine_missed_are_passed_over(site: Site) -> None:
+    time = Time()
+
+    async def steps(writer: Writer, keep: Callable[[], Any]) -> None:
+        assert await keep()
+        time.pass_by(YEAR)
+        assert await keep()
+        assert writer.window is not None
+        assert writer.window.name == "20271122T120000Z"
+
+    run_writer(site, time, steps)
+
+
+def test_the_clock_may_go_ahead_by_what_is_tolerated_since_it_was_believed() -> None:
+    time = Time()
+    clock = time.watched
+    clock.require_believable(NOON + YEAR)
+    clock.believe(NOON)
+    clock.require_believable(NOON + 3600)
+    clock.require_believable(NOON - YEAR)
+    with pytest.raises(ClockAhead) as caught:
+        clock.require_believable(NOON + 3601)
+    assert caught.value.seconds == 3601
+    time.passed = 1
+    clock.require_believable(NOON + 3601)
+
+
+def test_real_time_goes_by_at_the_pace_of_the_clock() -> None:
+    clock = WatchedClock(0.5)
+    clock.believe(clock.now())
+    clock.require_believable(clock.now())
+
+
+def test_requests_are_told_and_so_is_the_operator(site: Site) -> None:
+    async def run() -> tuple[dict[str, Any], dict[str, Any]]:
+        collector = collector_of(site, HOUR)
+        collector.writer.clock_ahead = 7200.0
+        app = application(collector)
+        return await ask(app, "POST", "/v1/campaigns/words/reports"), await ask(app, "GET", "/readyz")
+
+    refused, ready = asyncio.run(run())
+    assert refused["status"] == 503
+    assert b"urn:hushcount:problem:clock_ahead" in refused["body"]
+    assert dict(refused["headers"])[b"retry-after"]
+    assert ready["status"] == 503
+    assert b"the clock went ahead of time by 7,200 seconds" in ready["body"]
+
+
+async def ask(app: Any, method: str, path: str) -> dict[str, Any]:
+    """Send one request to an ASGI application and return the answer."""
+    answer: dict[str, Any] = {}
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        answer.update(message)
+
+    await app(
+        {"type": "http", "method": method, "path": path, "query_string": b"epoch=1", "headers": []}, receive, send
+    )
+    return answer
+
+
+def test_a_collector_that_was_started_on_a_wrong_clock_is_repaired_as_documented(site: Site) -> None:
+    report = os.urandom(target_of(site).sealed_bytes)
+    (ahead,) = asyncio.run(collect_at(site, [NOON + YEAR], report))
+    assert ahead == "20271122T120000Z"
+    # The clock is set, and the collector started and stopped: the window that lies ahead has its manifest now.
+    (parked,) = asyncio.run(collect_at(site, [NOON], report))
+    assert parked == "20271122T130000Z"
+    asyncio.run(collect_at(site, [NOON], report))
+    # The repair of docs/adr/0014.
+    (site.journal / "ended").unlink()
+    for window in site.journal.glob("2027*"):
+        assert not list(window.rglob("*.journal"))
+        shutil.rmtree(window)
+    assert asyncio.run(collect_at(site, [NOON], report)) == ["20261121T120000Z"]
+    assert len(site.sealed()) == 4
