@@ -9,11 +9,10 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filesystem import FileMetadata, FileSystem
-from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability.api import beam_runner_api_pb2
 
 from hushcount.errors import HushcountError, UsageError
-from pipelines.runner import Engine, root
+from pipelines.runner import Engine, made, root
 
 NOWHERE = "nowhere://output"
 """An output in a store that holds nothing and takes nothing, so that a graph can be built without credentials."""
@@ -35,10 +34,7 @@ class GraphOnly(Engine):
         dataflow = self.translates
         runner = self.runner if dataflow else "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
         options = [*self.options, *(["--dry_run=True"] if dataflow else [])]
-        try:
-            pipeline = beam.Pipeline(runner=runner, options=PipelineOptions(options))
-        except (ValueError, ImportError, AttributeError) as error:
-            raise UsageError(f"runner {self.runner} cannot be used: {str(error).splitlines()[0]}") from None
+        pipeline = made(self.runner, runner, options)
         yield pipeline
         if dataflow:
             try:

@@ -7,8 +7,10 @@ import re
 import shutil
 import socket
 import subprocess
+import zipfile
 from urllib.parse import urlparse
 
+import apache_beam as beam
 from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
     JobServerOptions,
@@ -22,6 +24,17 @@ from hushcount.errors import UsageError
 _OLDEST_JAVA = 11
 _SECONDS = 5
 _PORTS = ("job_port", "artifact_port", "expansion_port")
+_MAKE_JAR = "deploy/flink/fetch.py makes it, see deploy/README.md"
+_MAKE_PRISM = f"go install github.com/apache/beam/sdks/v2/go/cmd/prism@v{beam.__version__} makes it"
+_REMEDIES = {
+    "Google Cloud Dataflow runner not available": "pip install 'apache-beam[gcp]'",
+    "Unable to fetch remote job server jar": f"give --flink_job_server_jar=JAR; {_MAKE_JAR}",
+    "Unable to fetch remote prism binary": f"give --prism_location=PRISM; {_MAKE_PRISM}",
+    "[Errno 8] Exec format error": f"--prism_location must name Prism; {_MAKE_PRISM}",
+    "Service failed to start up": "the job server that was started ended at once: give another with "
+    "--flink_job_server_jar or --prism_location",
+}
+"""What to do, by how the reason begins for which a runner cannot send a job."""
 
 
 def ready(runner: str, options: PipelineOptions) -> tuple[str, ...]:
@@ -54,6 +67,12 @@ def ready(runner: str, options: PipelineOptions) -> tuple[str, ...]:
     return ()
 
 
+def remedy(reason: str) -> str:
+    """Return the end of a sentence that says why a job failed: what to do, if what the runner needs is missing."""
+    cures = [cure for begins, cure in _REMEDIES.items() if reason.startswith(begins)]
+    return f" ({cures[0]})" if cures else ""
+
+
 def _require_listener(endpoint: str) -> None:
     if endpoint == "embed":
         return
@@ -71,21 +90,18 @@ def _require_listener(endpoint: str) -> None:
 
 def _require_prism(location: str | None) -> None:
     if location and not urlparse(location).scheme and not os.path.exists(location):
-        raise UsageError(
-            f"--prism_location={location} does not exist: go install "
-            "github.com/apache/beam/sdks/v2/go/cmd/prism@v2.77.0 makes it, or leave the option out to download it"
-        )
+        raise UsageError(f"--prism_location={location} does not exist: {_MAKE_PRISM}")
 
 
 def _require_flink(runner: str, options: PipelineOptions) -> tuple[str, ...]:
     server = options.view_as(JobServerOptions)
     launcher = _require_java(runner, server.job_server_java_launcher)
     jar = options.view_as(FlinkRunnerOptions).flink_job_server_jar
-    if jar and not urlparse(jar).scheme and not os.path.isfile(jar):
-        raise UsageError(
-            f"--flink_job_server_jar={jar} does not exist: fetch it (deploy/README.md says how), or leave the option "
-            "out to download it from Maven Central"
-        )
+    if jar and not urlparse(jar).scheme:
+        if not os.path.isfile(jar):
+            raise UsageError(f"--flink_job_server_jar={jar} does not exist: {_MAKE_JAR}")
+        if not zipfile.is_zipfile(jar):
+            raise UsageError(f"--flink_job_server_jar={jar} is no jar: {_MAKE_JAR}")
     for name in _PORTS:
         port = getattr(server, name)
         if port and not _is_free(port):

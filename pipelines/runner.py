@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -18,16 +19,19 @@ from apache_beam.runners.runner import PipelineState
 
 from hushcount.errors import HushcountError, UsageError
 from pipelines import storage
-from pipelines.job_server import ready
+from pipelines.job_server import ready, remedy
 from pipelines.storage import StorageError
 from pipelines.worker_processes import LOST
 
 # A bare DirectRunner first tries to download another runner; the embedded one is named in full instead.
 _EMBEDDED = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
-_KEPT_LINES = 300
+_KEPT_CHARACTERS = 800
 # What the embedded runner says of a worker process that was lost while it sent.
 _CHANNEL_CLOSED = "Channel closed prematurely."
 _JOB_NAME = re.compile(r"^Pipeline \S+ failed in state \w+: ")
+_BAD_VALUE = re.compile(r"argument (?P<option>\S+): (?P<fault>.*)")
+# What grpc's own thread says when a job server that never came up is given up.
+_CHANNEL_GONE = "Cannot monitor channel state"
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class Engine:
     options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        _require_values(self.options)
         # Jobs look at input and output before there is a pipeline, which would tell Beam's file systems only then where
         # a store is and as whom to reach it.
         FileSystems.set_options(PipelineOptions(list(self.options)))
@@ -76,15 +81,32 @@ class Engine:
             UsageError: no such runner, or what it needs is not there.
             StorageError: the job failed; one sentence says why. Nothing of it was released.
         """
-        runner = _EMBEDDED if self.embedded else self.runner
         further = () if self.embedded else ready(self.runner, PipelineOptions(list(self.options)))
-        try:
-            pipeline = beam.Pipeline(runner=runner, options=PipelineOptions([*self.options, *further]))
-        except (ValueError, ImportError, AttributeError) as error:
-            reason = str(error).splitlines()[0][:_KEPT_LINES]
-            raise UsageError(f"runner {self.runner} cannot be used: {reason}") from None
+        pipeline = made(self.runner, _EMBEDDED if self.embedded else self.runner, (*self.options, *further))
         yield pipeline
         _run(pipeline.run, job)
+
+
+def made(named: str, runner: str, options: Sequence[str]) -> beam.Pipeline:
+    """Return an empty pipeline of a runner.
+
+    Args:
+        named: the runner, as its user named it.
+        runner: the runner, as Beam names it.
+        options: Beam's.
+
+    Raises:
+        UsageError: no such runner, or options that it needs are missing or wrong; all are named.
+    """
+    try:
+        return beam.Pipeline(runner=runner, options=PipelineOptions(list(options)))
+    except (ValueError, ImportError, AttributeError) as error:
+        first, *rest = [line.strip().rstrip(".") for line in str(error).splitlines() if line.strip()] or [
+            type(error).__name__
+        ]
+        # Beam lists what is wrong line by line, after one that says only that something is.
+        reason = " ".join([first, "; ".join(rest)]).strip()[:_KEPT_CHARACTERS]
+        raise UsageError(f"runner {named} cannot be used: {reason}") from None
 
 
 def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str) -> None:
@@ -98,8 +120,9 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str) -> Non
     except HushcountError:
         raise
     except Exception as error:
+        reason = root(error)
         raise StorageError(
-            f"the {job} job failed and released nothing; the input is untouched: {root(error)}"
+            f"the {job} job failed and released nothing; the input is untouched: {reason}{remedy(reason)}"
         ) from error
     finally:
         logger.setLevel(level)
@@ -107,11 +130,11 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str) -> Non
 
 @contextmanager
 def _silent_readers() -> Iterator[None]:
-    """Let threads that read from a worker which is gone end without printing a stack: the job's sentence says it."""
+    """Let threads that read from a process which is gone end without printing a stack: the job's sentence says it."""
     before = threading.excepthook
 
     def tell(ended: threading.ExceptHookArgs) -> None:
-        if not issubclass(ended.exc_type, grpc.RpcError):
+        if not issubclass(ended.exc_type, grpc.RpcError) and _CHANNEL_GONE not in str(ended.exc_value):
             before(ended)
 
     threading.excepthook = tell
@@ -139,12 +162,34 @@ def root(error: BaseException) -> str:
     chosen = (named or lines or [type(error).__name__])[-1]
     if chosen == _CHANNEL_CLOSED:
         return LOST
-    return _JOB_NAME.sub("", chosen).split(" [while running")[0][:_KEPT_LINES]
+    return _JOB_NAME.sub("", chosen).split(" [while running")[0][:_KEPT_CHARACTERS]
 
 
 def unknown_options(options: Sequence[str]) -> list[str]:
     """Return the options that Beam knows nothing of: a misspelt one must not be ignored in silence."""
+    _require_values(options)
     parsed = PipelineOptions(list(options))
     # It warns of what it discards, which is what is asked here.
     logging.getLogger("apache_beam.options").setLevel(logging.ERROR)
     return sorted(set(parsed.get_all_options(retain_unknown_options=True)) - set(parsed.get_all_options()))
+
+
+def _require_values(options: Sequence[str]) -> None:
+    """Refuse values that Beam's options do not take.
+
+    Raises:
+        UsageError: there is one; the option is named with what is wrong.
+    """
+    told = io.StringIO()
+    try:
+        # argparse writes of all options how they are used, and ends the process.
+        with redirect_stderr(told):
+            PipelineOptions(list(options)).get_all_options()
+    except SystemExit as ended:
+        if not ended.code:
+            raise
+        last = (told.getvalue().strip().splitlines() or [""])[-1]
+        fault = _BAD_VALUE.search(last)
+        raise UsageError(
+            f"option {fault['option']}: {fault['fault']}" if fault else f"Beam's options: {last}"
+        ) from None

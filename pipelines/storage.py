@@ -10,12 +10,13 @@ import posixpath
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
-from apache_beam.io.filesystem import BeamIOError, CompressionTypes
+from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata, FileSystem
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -26,32 +27,69 @@ if FileSystems._pipeline_options is None:
     FileSystems.set_options(PipelineOptions([]))
 
 _PIECE_BYTES = 1 << 20
+_EXTRAS = {"gs": "gcp", "s3": "aws"}
+"""What of Beam each store needs to be installed with."""
+_S3_CLIENT = "boto3"
 PARTIAL = ".partial"
 """How the name of a job's hidden directory ends."""
 
 
+def require_reachable(path: str) -> None:
+    """Refuse a path of a store that is unknown, or whose client is not installed.
+
+    Raises:
+        UsageError: it is one; the sentence says what to install or to give.
+    """
+    scheme = FileSystems.get_scheme(path)
+    if scheme is None:
+        return
+    known = scheme in {system.scheme() for system in FileSystem.get_all_subclasses()}
+    # Beam knows s3:// also where its client is missing.
+    if known and (scheme != "s3" or find_spec(_S3_CLIENT)):
+        return
+    if scheme in _EXTRAS:
+        raise UsageError(f"{path}: what {scheme}:// needs is missing: pip install 'apache-beam[{_EXTRAS[scheme]}]'")
+    stores = " or ".join(f"{store}://..." for store in _EXTRAS)
+    raise UsageError(f"{path}: no store has paths with {scheme}://, must be a plain local path, {stores}")
+
+
+@contextmanager
+def _asked(path: str) -> Iterator[None]:
+    """Make a sentence of whatever a store's client raises where it is only asked what is there."""
+    require_reachable(path)
+    try:
+        with silent_clients() if is_remote(path) else nullcontext():
+            yield
+    except HushcountError:
+        raise
+    except BeamIOError as error:
+        raise StorageError(f"cannot reach {path}: {cause(error)}") from error
+    except OSError:
+        raise
+    except Exception as error:
+        raise StorageError(f"cannot reach {path}: {line(error)}") from error
+
+
 def join(directory: str, *names: str) -> str:
     """Return the path of a name in a directory."""
-    return FileSystems.join(directory, *names)
+    with _asked(directory):
+        return FileSystems.join(directory, *names)
 
 
 def is_remote(path: str) -> bool:
     """Return whether a path is in another file system than the local one."""
-    return "://" in path
+    return FileSystems.get_scheme(path) is not None
 
 
 def exists(path: str) -> bool:
     """Return whether a file or local directory exists."""
-    return bool(FileSystems.exists(path))
+    with _asked(path):
+        return bool(FileSystems.exists(path))
 
 
 def list_files(directory: str, suffix: str) -> list[tuple[str, int]]:
     """Return path and size of a directory's files of that ending, sorted; none if there is no such directory."""
-    try:
-        matches = FileSystems.match([join(glob.escape(directory), f"*{suffix}")])
-    except BeamIOError as error:
-        raise UsageError(f"cannot list {directory}: {cause(error)}") from None
-    return sorted((file.path, file.size_in_bytes) for match in matches for file in match.metadata_list)
+    return sorted((file.path, file.size_in_bytes) for file in _listed(directory, f"*{suffix}"))
 
 
 def list_tree(directory: str, pattern: str) -> list[tuple[str, int]]:
@@ -59,14 +97,20 @@ def list_tree(directory: str, pattern: str) -> list[tuple[str, int]]:
 
     A star matches within one name; none if there is no such directory.
     """
-    try:
-        matches = FileSystems.match([join(glob.escape(directory), pattern)])
-    except BeamIOError as error:
-        raise UsageError(f"cannot list {directory}: {cause(error)}") from None
     depth = len(directory.rstrip("/").split("/")) + len(pattern.split("/"))
-    found = ((file.path, file.size_in_bytes) for match in matches for file in match.metadata_list)
+    found = ((file.path, file.size_in_bytes) for file in _listed(directory, pattern))
     # What a star matches differs from file system to file system.
     return sorted((path, size) for path, size in found if len(path.split("/")) == depth)
+
+
+def _listed(directory: str, pattern: str, limits: list[int] | None = None) -> list[FileMetadata]:
+    """Return what Beam knows of the files under a directory whose paths there match a pattern."""
+    with _asked(directory):
+        try:
+            matches = FileSystems.match([join(glob.escape(directory), pattern)], limits=limits)
+        except BeamIOError as error:
+            raise UsageError(f"cannot list {directory}: {cause(error)}") from None
+    return [file for match in matches for file in match.metadata_list]
 
 
 def open_read(path: str) -> IO[bytes]:
@@ -75,7 +119,9 @@ def open_read(path: str) -> IO[bytes]:
     Raises:
         OSError: it is missing or may not be read.
         StorageError: a store's client failed, in a way that has no kind.
+        UsageError: it is in no store that can be reached.
     """
+    require_reachable(path)
     try:
         stream: IO[bytes] = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
     except OSError:
@@ -147,6 +193,8 @@ def read_json(path: str) -> dict[str, Any]:
     try:
         with open_read(path) as stream:
             data = json.loads(stream.read())
+    except HushcountError:
+        raise
     except (OSError, BeamIOError) as error:
         raise UsageError(f"cannot read {path}: {cause(error)}") from None
     except ValueError:
@@ -232,10 +280,9 @@ def remove_empty(path: str) -> None:
 
 def list_objects(path: str) -> list[str]:
     """Return the objects of a store whose names begin with this directory, sorted."""
-    matches = FileSystems.match([join(glob.escape(path), "**")])
-    return sorted(file.path for match in matches for file in match.metadata_list)
+    return sorted(file.path for file in _listed(path, "**"))
 
 
 def holds_objects(path: str) -> bool:
     """Return whether a store has objects whose names begin with this directory."""
-    return any(match.metadata_list for match in FileSystems.match([join(glob.escape(path), "**")], limits=[1]))
+    return bool(_listed(path, "**", limits=[1]))

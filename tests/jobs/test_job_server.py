@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.portability.prism_runner import PrismJobServer
 
 from hushcount.errors import UsageError
 from pipelines.job_server import ready
+from pipelines.runner import Engine, _run
+from pipelines.storage import StorageError
 from tests.support.jobs import Chain, files_under, new_campaign, new_keys, refused, write_lines
 
 
@@ -84,9 +89,15 @@ def test_a_program_that_is_no_java(home: Path, says: str, status: int) -> None:
 
 def test_no_jar(home: Path, tmp_path: Path) -> None:
     java(home, 'version "17"')
-    with pytest.raises(UsageError, match=f"--flink_job_server_jar={tmp_path / 'no.jar'} does not exist: fetch it"):
+    with pytest.raises(
+        UsageError, match=f"--flink_job_server_jar={tmp_path / 'no.jar'} does not exist: deploy/flink/fetch"
+    ):
         check("FlinkRunner", f"--flink_job_server_jar={tmp_path / 'no.jar'}")
-    (tmp_path / "a.jar").write_bytes(b"")
+    (tmp_path / "a.jar").write_bytes(b"no archive")
+    with pytest.raises(UsageError, match=f"--flink_job_server_jar={tmp_path / 'a.jar'} is no jar: deploy/flink/fetch"):
+        check("FlinkRunner", f"--flink_job_server_jar={tmp_path / 'a.jar'}")
+    with zipfile.ZipFile(tmp_path / "a.jar", "w") as jar:
+        jar.writestr("META-INF/MANIFEST.MF", "")
     assert check("FlinkRunner", f"--flink_job_server_jar={tmp_path / 'a.jar'}")
     assert check("FlinkRunner", "--flink_job_server_jar=https://example.org/a.jar")
 
@@ -128,13 +139,67 @@ def test_a_runner_in_this_process_needs_nothing(monkeypatch: pytest.MonkeyPatch,
     assert check("DirectRunner") == ()
 
 
-def test_a_command_says_it_and_writes_nothing(tmp_path: Path, home: Path) -> None:
+@pytest.fixture
+def encode(tmp_path: Path) -> tuple[object, ...]:
+    """A command that is ready to run."""
     path = new_campaign(tmp_path / "c.json", new_keys(tmp_path / "keys"), dictionary=write_lines(tmp_path / "d", ["a"]))
-    chain = Chain(path, tmp_path / "keys")
     values = write_lines(tmp_path / "v", ["a"] * 60)
+    out = Chain(path, tmp_path / "keys").path("encoded")
+    return ("encode", "--campaign", path, "--values", values, "--out", out)
+
+
+def test_a_command_says_it_and_writes_nothing(tmp_path: Path, home: Path, encode: tuple[object, ...]) -> None:
     before = files_under(tmp_path)
-    encode = ("encode", "--campaign", path, "--values", values, "--out", chain.path("encoded"))
     refused(*encode, "--runner", "FlinkRunner", says=[f"no bin/java in JAVA_HOME={home}"])
     refused(*encode, "--runner", "PortableRunner", says=["needs --job_endpoint=HOST:PORT"])
     refused(*encode, "--runner", "SparkleRunner", says=["runner SparkleRunner cannot be used", "FlinkRunner"])
     assert files_under(tmp_path) == before
+
+
+def test_what_cannot_be_fetched_is_told_with_what_to_do(
+    tmp_path: Path, home: Path, taken: int, encode: tuple[object, ...]
+) -> None:
+    """As where Beam has no jar of this release for this Flink, or there is no internet."""
+    java(home, 'version "17"')
+    with socket.socket() as one:
+        one.bind(("localhost", 0))
+        nowhere = f"http://localhost:{one.getsockname()[1]}"
+    told = refused(
+        *encode, "--runner", "FlinkRunner", "--", f"--flink_job_server_jar={nowhere}/{tmp_path.name}.jar",
+        status=1, says=["Unable to fetch remote job server jar", "(give --flink_job_server_jar=JAR; deploy/flink/fetch"],
+    )  # fmt: skip
+    assert told.err.count("\n") == 1
+
+    def fetch() -> None:
+        # Of a location of one's own Prism's runner takes releases' addresses only, which a test must not ask.
+        PrismJobServer._download_to_local_path(f"{nowhere}/prism.zip", str(tmp_path))
+
+    with pytest.raises(
+        StorageError, match=r"Unable to fetch remote prism .* \(give --prism_location=PRISM; go install"
+    ):
+        _run(fetch, "encode")  # type: ignore[arg-type]  # it never returns
+
+
+def test_all_that_a_runner_misses_is_named_at_once(tmp_path: Path, encode: tuple[object, ...]) -> None:
+    missing = ["Missing required option: project; Missing required option: region", "temp_location"]
+    refused(*encode, "--runner", "DataflowRunner", says=missing)
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("--direct_num_workers=abc", "option --direct_num_workers: invalid int value: 'abc'"),
+        ("--direct_running_mode=foo", "invalid choice: 'foo' (choose from 'in_memory', 'multi_threading'"),
+        ("--flink_version=9.9", "option --flink_version: invalid choice: '9.9' (choose from "),
+        ("--direct_num_workers", "option --direct_num_workers: expected one argument"),
+    ],
+)
+def test_a_value_that_an_option_of_beam_does_not_take(
+    capfd: pytest.CaptureFixture[str], encode: tuple[object, ...], option: str, says: str
+) -> None:
+    """One sentence, not how every option of Beam is used; the same where a deployment's file gives it."""
+    told = refused(*encode, "--", option, says=[says])
+    assert told.err.count("\n") == 1
+    with pytest.raises(UsageError, match=re.escape(says)):
+        Engine(options=(option,))
+    assert capfd.readouterr() == ("", "")
