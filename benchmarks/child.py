@@ -1,10 +1,13 @@
-"""The process that a stage is measured in: `python -m benchmarks.child STAGE REPORTS ITEMS` prints one line of JSON."""
+"""The processes of a stage, two so that what its input took to make is not in the memory of the stage.
+
+`python -m benchmarks.child make STAGE REPORTS ITEMS DIRECTORY` writes the input; `run STAGE REPORTS DIRECTORY OUT`
+measures on it, writes to another directory, and prints one line of JSON.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,9 +15,13 @@ from benchmarks.stages import STAGES
 
 
 def main() -> None:
-    name, reports, items = sys.argv[1:]
-    with tempfile.TemporaryDirectory(prefix="hushcount-bench-") as scratch:
-        run = STAGES[name].run(Path(scratch), int(reports), int(items))
+    step, name, reports, *rest = sys.argv[1:]
+    if step == "make":
+        items, directory = rest
+        STAGES[name].make(Path(directory), int(reports), int(items))
+        return
+    directory, out = rest
+    run = STAGES[name].run(Path(directory), Path(out), int(reports))
     sys.stdout.write(json.dumps(asdict(run)) + "\n")
 
 

@@ -46,16 +46,17 @@ class Curve:
     memory_slope: float
 
 
-_DECADES = (100_000, 1_000_000, 10_000_000)
+_REPORTS = (100_000, 1_000_000, 10_000_000)
+_ITEMS = (100, 1000, 10_000, 100_000, 1_000_000)
+_FEW = _REPORTS[0]
+"""So few that a point takes seconds: what grows with the items is to be seen beside what grows with the reports."""
 SWEEPS = (
-    Sweep("encode", "reports", _DECADES, ITEMS),
-    Sweep("shuffle", "reports", _DECADES, ITEMS),
-    Sweep("analyze", "reports", _DECADES, ITEMS),
-    Sweep("discover", "reports", _DECADES, 1_000_000),
-    Sweep("decode", "reports", _DECADES, ITEMS),
-    Sweep("decode", "items", (100, 1000, 10_000, 100_000), 100_000),
-    Sweep("decode-million", "items", (100, 1000, 10_000, 100_000, 1_000_000), 100_000),
-    Sweep("analyze-gcms", "items", (100, 1000, 10_000, 100_000, 1_000_000), 100_000),
+    *(
+        Sweep(stage, "items", _ITEMS, _FEW)
+        for stage in ("encode", "analyze", "analyze-gcms", "discover", "decode", "decode-million")
+    ),
+    *(Sweep(stage, "reports", _REPORTS, ITEMS) for stage in ("shuffle", "decode", "encode", "analyze")),
+    Sweep("discover", "reports", _REPORTS, 1_000_000),
 )
 
 

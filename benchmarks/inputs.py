@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from hushcount.blocks import Kind
 from hushcount.campaign import Campaign, Stream
 from hushcount.client import Client
 from hushcount.envelopes import ENVELOPES, TOKEN_BYTES, envelope_dtype
 from hushcount.parameters import Parameters
-from hushcount.randomness import SystemWords, uniform
+from hushcount.randomness import SystemWords, permutation, uniform
 from hushcount.sealing import Octets
 from hushcount.threads import available_threads
 from keys import store
@@ -25,6 +26,7 @@ from pipelines.streams import SEALED
 from pipelines.summary import StreamCounts, make_summary
 
 FILE_RECORDS = 1 << 17
+_ZIPF_UNIT = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Place:
-    """A campaign on disk: `campaign.json`, `keys/`, `items.txt`."""
+    """A campaign on disk: `campaign.json`, `keys/`, `items.txt`, and what `as_shuffled` and `as_uploaded` write."""
 
     directory: Path
 
@@ -61,6 +63,14 @@ class Place:
     @property
     def keys(self) -> Path:
         return self.directory / "keys"
+
+    @property
+    def shuffled(self) -> str:
+        return str(self.directory / "shuffled")
+
+    @property
+    def uploaded(self) -> str:
+        return str(self.directory / "uploaded")
 
     @property
     def campaign(self) -> Campaign:
@@ -101,6 +111,20 @@ def drawn(values: list[str], count: int) -> list[str]:
     return [values[index] for index in uniform(len(values), count, SystemWords()).tolist()]
 
 
+def zipf(values: int, count: int) -> npt.NDArray[np.intp]:
+    """Return intp[count]: which of so many values each report holds, by Zipf's law, in random order.
+
+    As many values as half of the reports allow are there once at least: the tail, which no rule keeps.
+    """
+    words = SystemWords()
+    tail = np.arange(min(values, count // 2))
+    # Whole numbers in proportion to 1 / rank.
+    weights = np.cumsum(_ZIPF_UNIT // np.arange(1, values + 1, dtype=np.uint64), dtype=np.uint64)
+    places = uniform(int(weights[-1]), count - len(tail), words)
+    held = np.concatenate([tail, np.searchsorted(weights, places, side="right")])
+    return held[permutation(count, words)]
+
+
 def sealed(place: Place, stream: Stream, values: list[str]) -> Octets:
     """Return uint8[n, L]: the sealed reports of so many clients."""
     client = Client(place.campaign)
@@ -118,12 +142,12 @@ def as_shuffled(place: Place, stream: Stream, parts: Iterable[Octets]) -> str:
 
     Opening a box costs the same each time, so that parts may recur for a stage that does not look for copies.
     """
-    out = place.directory / "shuffled"
+    out = place.shuffled
     records = (part.tobytes() for part in parts)
-    written = _write(place, str(out / stream), SEALED[stream], records, place.campaign.sealed_bytes(stream))
+    written = _write(place, storage.join(out, stream), SEALED[stream], records, place.campaign.sealed_bytes(stream))
     summary = make_summary("shuffle", place.campaign, {stream: StreamCounts(written, written, {})}, None)
-    storage.write_json(str(out / SUMMARY), summary)
-    return str(out)
+    storage.write_json(storage.join(out, SUMMARY), summary)
+    return out
 
 
 def as_uploaded(place: Place, reports: int, each: int) -> str:
@@ -137,7 +161,6 @@ def as_uploaded(place: Place, reports: int, each: int) -> str:
         each: reports of one client, on average.
     """
     dtype, words = envelope_dtype(place.campaign.sealed_bytes("reports")), SystemWords()
-    out = place.directory / "uploaded"
     clients = np.uint64(max(1, reports // each))
 
     def parts() -> Iterator[bytes]:
@@ -149,8 +172,8 @@ def as_uploaded(place: Place, reports: int, each: int) -> str:
             envelopes["client_token"] = tokens.view(f"S{TOKEN_BYTES}").reshape(-1)
             yield envelopes.tobytes()
 
-    _write(place, str(out / "reports"), ENVELOPES["reports"], parts(), dtype.itemsize)
-    return str(out)
+    _write(place, storage.join(place.uploaded, "reports"), ENVELOPES["reports"], parts(), dtype.itemsize)
+    return place.uploaded
 
 
 def _write(place: Place, directory: str, kind: Kind, parts: Iterable[bytes], record_bytes: int) -> int:

@@ -1,4 +1,4 @@
-"""Measure a stage in a process of its own, between two measurements of its limit."""
+"""Measure a stage in a process of its own, on input that another made, between two measurements of its limit."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from hushcount.errors import HushcountError
 
+_CLEAR_HIGH_WATER = "5"
+"""What proc(5) takes for: let the high-water mark begin anew at what is held now."""
 _HIGH_WATER = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 
 
@@ -38,13 +43,15 @@ class Run:
         reports: how many it worked on.
         stage: what it took.
         limit: what the limit took for as many, the mean of before and after; None without one.
-        peak_rss_mib: the most memory that the process ever held, in MiB, everything imported included.
+        peak_rss_mib: the most memory that the process held while the stage ran, in MiB, everything imported included.
+        bins: how many unknown values were revealed; None where that is not the stage's work.
     """
 
     reports: int
     stage: Used
     limit: Used | None
     peak_rss_mib: float
+    bins: int | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,8 @@ class Figures:
         cpu_us_beyond_limit: what the stage took more than its limit.
         peak_rss_mib: largest of the runs.
         spread: largest by least CPU time of the runs.
+        bins: revealed in the run that revealed least; None where that is not the stage's work.
+        note: what a reader must know of how these figures came about, if anything.
     """
 
     reports: int
@@ -72,6 +81,8 @@ class Figures:
     cpu_us_beyond_limit: float | None
     peak_rss_mib: float
     spread: float
+    bins: int | None = None
+    note: str = ""
 
 
 def used(work: Callable[[], object]) -> Used:
@@ -84,14 +95,22 @@ def used(work: Callable[[], object]) -> Used:
 def between(stage: Callable[[], object], reports: int, limit: Callable[[], Used] | None) -> Run:
     """Measure a stage between two measurements of its limit, which share whatever else the machine does."""
     before = limit() if limit else None
+    forget_peak()
     took = used(stage)
+    # Before the limit comes again: what that takes is not the stage's.
+    peak = peak_rss_mib()
     after = limit() if limit else None
     both = Used((before.cpu + after.cpu) / 2, (before.wall + after.wall) / 2) if before and after else None
-    return Run(reports, took, both, peak_rss_mib())
+    return Run(reports, took, both, peak)
+
+
+def forget_peak() -> None:
+    """Let the peak begin anew, at what this process holds now."""
+    Path("/proc/self/clear_refs").write_text(_CLEAR_HIGH_WATER)
 
 
 def peak_rss_mib() -> float:
-    """Return the most memory that this process has held; not its parent's, as getrusage may tell."""
+    """Return the most memory that this process has held since `forget_peak`; not its parent's, as getrusage may."""
     found = _HIGH_WATER.search(Path("/proc/self/status").read_text())
     if found is None:
         raise OSError("/proc/self/status tells no VmHWM: peak memory is measured on Linux only")
@@ -99,19 +118,37 @@ def peak_rss_mib() -> float:
 
 
 def in_child(stage: str, reports: int, items: int) -> Run:
-    """Measure a stage in a fresh process, so that its memory is its own.
+    """Measure a stage once, as `prepared` does."""
+    with prepared(stage, reports, items) as run:
+        return run()
+
+
+@contextmanager
+def prepared(stage: str, reports: int, items: int) -> Iterator[Callable[[], Run]]:
+    """Make a stage's input in a process, and yield what measures it once, in a fresh one: its memory is its own.
 
     Raises:
-        HushcountError: it failed; the last line of what it said is in the message.
+        HushcountError: a process failed; the last line of what it said is in the message.
     """
-    command = [sys.executable, "-m", "benchmarks.child", stage, str(reports), str(items)]
+    with tempfile.TemporaryDirectory(prefix="hushcount-bench-") as scratch:
+        _child("make", stage, str(reports), str(items), scratch)
+        yield partial(_run, stage, reports, scratch)
+
+
+def _run(stage: str, reports: int, directory: str) -> Run:
+    with tempfile.TemporaryDirectory(prefix="hushcount-bench-") as out:
+        said = json.loads(_child("run", stage, str(reports), directory, out).splitlines()[-1])
+    limit = said["limit"]
+    return Run(**{**said, "stage": Used(**said["stage"]), "limit": Used(**limit) if limit else None})
+
+
+def _child(step: str, stage: str, *arguments: str) -> str:
+    command = [sys.executable, "-m", "benchmarks.child", step, stage, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # our own words
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
         raise HushcountError(f"stage {stage} failed: {last[0]}")
-    said = json.loads(done.stdout.splitlines()[-1])
-    limit = said["limit"]
-    return Run(said["reports"], Used(**said["stage"]), Used(**limit) if limit else None, said["peak_rss_mib"])
+    return done.stdout
 
 
 def summarise(runs: list[Run]) -> Figures:
@@ -120,6 +157,7 @@ def summarise(runs: list[Run]) -> Figures:
     limits = [run.limit for run in runs if run.limit]
     cpu = [run.stage.cpu for run in runs]
     ratios = [run.limit.wall / run.stage.wall for run in runs if run.limit]
+    bins = [run.bins for run in runs if run.bins is not None]
     beyond = [(run.stage.cpu - run.limit.cpu) / count * 1e6 for run in runs if run.limit]
     return Figures(
         reports=count,
@@ -131,4 +169,5 @@ def summarise(runs: list[Run]) -> Figures:
         cpu_us_beyond_limit=statistics.median(beyond) if beyond else None,
         peak_rss_mib=max(run.peak_rss_mib for run in runs),
         spread=max(cpu) / min(cpu),
+        bins=min(bins, default=None),
     )

@@ -11,6 +11,8 @@ from benchmarks.peers import PeerRow
 from benchmarks.record import Record
 from benchmarks.stages import STAGES
 
+_OTHER = {"reports": "items", "items": "reports"}
+
 
 def page(record: Record, costs: Sequence[Cost]) -> str:
     """Return the page; parts that were not measured are left out."""
@@ -30,7 +32,8 @@ def _head(machine: str) -> str:
         "Written by `make bench`. Each stage runs in a process of its own, between two measurements of its limit: the "
         "same number of boxes sealed or opened by PyNaCl in plain loops on all cores, or, for the shuffler, which has "
         "no cryptography, the same files read and written once. CPU time and ratios hold on other machines and on busy "
-        f"ones; reports a second do not.\n\n{machine}."
+        "ones; reports a second do not. Input is made in another process; the peak is the most memory that the "
+        f"measuring one held while the stage ran, its imports included.\n\n{machine}."
     )
 
 
@@ -51,6 +54,12 @@ def _stages(measured: dict[str, Figures]) -> str:
         )
         for name, figures in ((name, measured[name]) for name in STAGES if name in measured)
     ]
+    revealed = [
+        f"\n\n`{name}` kept and revealed {figures.bins:,} values or more in every run. Its limit is one box a report: "
+        "the inner ones are opened for the values that are kept, once each."
+        for name, figures in measured.items()
+        if figures.bins is not None
+    ]
     heads = (
         "stage", "what", "reports", "reports/s", "CPU us a report", "limit, reports/s", "ratio", "us beyond limit",
         "peak MiB", "runs / spread", "to reach",
@@ -58,8 +67,19 @@ def _stages(measured: dict[str, Figures]) -> str:
     return (
         "## Stages\n\nMedians. The ratio is that of reports a second to the limit's, in the same run; "
         '"us beyond limit" is CPU time that the cryptography did not take (for the shuffler: that copying does not); '
-        "the spread is the largest by the least CPU time of the runs.\n\n" + table(heads, rows)
+        "the spread is the largest by the least CPU time of the runs.\n\n"
+        + table(heads, rows)
+        + "".join([*revealed, *_notes(measured)])
     )
+
+
+def _notes(measured: dict[str, Figures]) -> list[str]:
+    """Each note once, after the stages that it is about."""
+    about: dict[str, list[str]] = {}
+    for name in STAGES:
+        if name in measured and measured[name].note:
+            about.setdefault(measured[name].note, []).append(f"`{name}`")
+    return [f"\n\n{', '.join(names)}: {note}" for note, names in about.items()]
 
 
 def _costs(costs: Sequence[Cost]) -> str:
@@ -85,15 +105,17 @@ def _growth(curves: Sequence[Curve]) -> str:
         (
             f"`{curve.sweep.stage}`",
             f"{curve.sweep.axis} {curve.sweep.sizes[0]:,} to {curve.sweep.sizes[-1]:,}",
+            f"{curve.sweep.other:,} {_OTHER[curve.sweep.axis]}",
             f"{curve.cpu_slope:.2f}",
             f"{curve.memory_slope:.2f}",
             f"{curve.runs[-1].stage.cpu:,.1f}",
             f"{curve.runs[-1].stage.wall:,.1f}",
-            f"{curve.runs[-1].peak_rss_mib:,.0f}",
+            f"{curve.runs[0].peak_rss_mib:,.0f} to {curve.runs[-1].peak_rss_mib:,.0f}",
+            "" if curve.runs[0].bins is None else f"{curve.runs[0].bins:,} to {curve.runs[-1].bins:,}",
         )
         for curve in curves
     ]
-    heads = ("stage", "over", "CPU slope", "memory slope", "CPU s at the end", "wall s", "peak MiB")
+    heads = ("stage", "over", "at", "CPU slope", "memory slope", "CPU s at the end", "wall s", "peak MiB", "revealed")
     return (
         "## How cost grows\n\nSlopes of straight lines through the logarithms, one run a point: 1 is in proportion, 0 "
         "is not at all. Start-up is in the figures and flattens the small end.\n\n"

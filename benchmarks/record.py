@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,16 +48,44 @@ def read_record(directory: Path) -> Record:
     path = directory / _NAME
     if not path.exists():
         return Record()
-    try:
-        record = _ADAPTER.validate_json(path.read_bytes())
-    except ValidationError:
-        raise UsageError(f"{path} is no record that hushcount bench wrote: --overwrite to measure anew") from None
+    record = stored_record(directory)
     if record.machine != machine():
         raise UsageError(
             f"{path} was measured on {record.machine}, this is {machine()}: give another --out, or --overwrite to "
             "measure anew"
         )
     return record
+
+
+def stored_record(directory: Path) -> Record:
+    """Return what a directory's results.json holds, wherever it was measured.
+
+    Raises:
+        UsageError: it is damaged.
+        FileNotFoundError: there is none.
+    """
+    path = directory / _NAME
+    try:
+        return _ADAPTER.validate_json(path.read_bytes())
+    except ValidationError:
+        raise UsageError(f"{path} is no record that hushcount bench wrote: --overwrite to measure anew") from None
+
+
+def require_writable(directory: Path) -> None:
+    """Make a directory and try it, before minutes of measuring.
+
+    Raises:
+        UsageError: nothing can be written there.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        # Permissions do not tell: of some file systems nobody may write anything.
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"--out is {directory}, must be a directory that can be written ({error.strerror}): give another"
+        ) from None
 
 
 def write_record(directory: Path, record: Record) -> None:

@@ -1,9 +1,9 @@
-"""The stages that are measured, each on input of its own making, beside its limit."""
+"""The stages that are measured: how the input of each is made, and how it is run beside its limit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,18 +20,22 @@ from benchmarks.inputs import (
     make_place,
     names,
     sealed,
+    zipf,
 )
 from benchmarks.measure import Run, between
 from hushcount.blocks import Kind
 from hushcount.domain import tally_items
+from hushcount.errors import HushcountError
 from hushcount.fingerprints import fingerprints
 from hushcount.randomness import SystemWords, uniform
 from hushcount.sealing import SEAL_BYTES
 from hushcount.tally import Tally
+from pipelines import storage
 from pipelines.analyze import analyze
 from pipelines.discover import discover
 from pipelines.encode import encode
 from pipelines.shuffle import shuffle
+from pipelines.staging import SUMMARY
 
 ITEMS = 26_000
 AIS = Setting("ais", ITEMS)
@@ -42,10 +46,13 @@ BITS = Setting("oue", 672)
 SKETCH = Setting("gcms", None, 4.0, {"k": 1024, "m": 1024})
 DISCOVERY = Setting(None, ITEMS)
 _OPENED_AFRESH = 100_000
+_VALUES, _ITEMS, _REPORTS = "values.txt", "items.npy", "reports.npy"
 
 
-Measure = Callable[[Path, int, int], Run]
-"""Measures a stage in a new directory, with so many reports over so many items."""
+Make = Callable[[Path, int, int], None]
+"""Writes the input of a stage into a directory: so many reports over so many items."""
+Measure = Callable[[Path, Path, int], Run]
+"""Measures a stage on the input in a directory, of so many reports; what it writes goes to the other."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,7 @@ class Stage:
         name: for the command line.
         what: for people.
         reports: how many, where nothing else is asked for.
+        make: makes its input, in a process of its own.
         run: measures it.
         target: what it is to reach, for people.
         items: of the dictionary, or how many values there are.
@@ -64,21 +72,33 @@ class Stage:
     name: str
     what: str
     reports: int
+    make: Make
     run: Measure
     target: str = ""
     items: int = ITEMS
 
 
-def _encode(setting: Setting, layers: int) -> Measure:
-    def run(directory: Path, reports: int, items: int) -> Run:
-        place = make_place(directory / "place", setting.over(items))
-        values = directory / "values.txt"
-        # For discovery, values that the dictionary lacks.
-        sent = names(items - 1) if layers == 1 else names(2 * items)[items:]
-        values.write_text("".join(f"{value}\n" for value in drawn(sent, reports)))
+def _make_values(directory: Path, reports: int, items: int) -> None:
+    make_place(_place(directory).directory, AIS.over(items))
+    sent = names(items - 1)
+    with (directory / _VALUES).open("w") as stream:
+        for count in counts(reports, FILE_RECORDS):
+            stream.writelines(f"{value}\n" for value in drawn(sent, count))
+
+
+def _make_unknown_values(directory: Path, reports: int, items: int) -> None:
+    """All different, because a client that seals many at once seals equal ones once within."""
+    make_place(_place(directory).directory, DISCOVERY.over(items))
+    with (directory / _VALUES).open("w") as stream:
+        stream.writelines(f"new{number}\n" for number in range(reports))
+
+
+def _encode(layers: int) -> Measure:
+    def run(directory: Path, out: Path, reports: int) -> Run:
+        place = _place(directory)
         plain = _plain(place)
         return between(
-            lambda: encode(place.campaign_path, values, str(directory / "encoded")),
+            lambda: encode(place.campaign_path, directory / _VALUES, str(out / "encoded")),
             reports,
             lambda: limits.sealing(plain, layers * reports),
         )
@@ -86,79 +106,106 @@ def _encode(setting: Setting, layers: int) -> Measure:
     return run
 
 
-def _shuffle(each: int) -> Measure:
-    def run(directory: Path, reports: int, items: int) -> Run:
-        place = make_place(directory / "place", BITS, cap=2)
-        source = as_uploaded(place, reports, each)
-        return between(
-            lambda: shuffle(place.campaign_path, source, str(directory / "shuffled")),
-            reports,
-            lambda: limits.copying(f"{source}/reports", Kind.REPORT_ENVELOPES, directory),
-        )
+def _make_uploads(each: int) -> Make:
+    def make(directory: Path, reports: int, _: int) -> None:
+        as_uploaded(make_place(_place(directory).directory, BITS, cap=2), reports, each)
 
-    return run
+    return make
 
 
-def _analyze(setting: Setting) -> Measure:
-    def run(directory: Path, reports: int, items: int) -> Run:
-        place = make_place(directory / "place", setting.over(items))
+def _shuffle(directory: Path, out: Path, reports: int) -> Run:
+    place = _place(directory)
+    return between(
+        lambda: shuffle(place.campaign_path, place.uploaded, str(out / "shuffled")),
+        reports,
+        lambda: limits.copying(f"{place.uploaded}/reports", Kind.REPORT_ENVELOPES, out),
+    )
+
+
+def _make_shuffled(setting: Setting) -> Make:
+    def make(directory: Path, reports: int, items: int) -> None:
+        place = make_place(_place(directory).directory, setting.over(items))
         boxes = sealed(place, "reports", drawn(names(items - 1), min(reports, _OPENED_AFRESH)))
         # Opening a box costs the same each time, and nothing here looks for copies.
-        source = as_shuffled(place, "reports", (boxes[:count] for count in counts(reports, _OPENED_AFRESH)))
-        return between(
-            lambda: analyze(place.campaign_path, source, place.keys, str(directory / "results")),
-            reports,
-            lambda: limits.opening(_plain(place), reports),
-        )
+        as_shuffled(place, "reports", (boxes[:count] for count in counts(reports, _OPENED_AFRESH)))
 
-    return run
+    return make
 
 
-def _discover(directory: Path, reports: int, items: int) -> Run:
-    values = [f"new{number}" for number in range(items)]
-    place = make_place(directory / "place", DISCOVERY)
-    parts = (sealed(place, "discovery", drawn(values, count)) for count in counts(reports, FILE_RECORDS))
-    source = as_shuffled(place, "discovery", parts)
+def _analyze(directory: Path, out: Path, reports: int) -> Run:
+    place = _place(directory)
     return between(
-        lambda: discover(place.campaign_path, source, place.keys, str(directory / "found")),
+        lambda: analyze(place.campaign_path, place.shuffled, place.keys, str(out / "results")),
         reports,
         lambda: limits.opening(_plain(place), reports),
     )
 
 
-def _end_to_end(directory: Path, reports: int, items: int) -> Run:
+def _make_pairs(directory: Path, reports: int, items: int) -> None:
+    place = make_place(_place(directory).directory, DISCOVERY)
+    held = np.split(zipf(items, reports), range(FILE_RECORDS, reports, FILE_RECORDS))
+    as_shuffled(place, "discovery", (sealed(place, "discovery", [f"new{rank}" for rank in part]) for part in held))
+
+
+def _discover(directory: Path, out: Path, reports: int) -> Run:
+    """The limit is one box a report: the inner ones are opened for the bins that are kept, once each."""
+    place, found = _place(directory), str(out / "found")
+    run = between(
+        lambda: discover(place.campaign_path, place.shuffled, place.keys, found),
+        reports,
+        lambda: limits.opening(_plain(place), reports),
+    )
+    bins = storage.read_json(storage.join(found, SUMMARY))["bins"]["found"]
+    if not bins:
+        raise HushcountError(f"nothing was revealed of {reports:,} reports, so that half of the stage was not run")
+    return replace(run, bins=bins)
+
+
+def _make_encoded(directory: Path, reports: int, items: int) -> None:
+    _make_values(directory, reports, items)
+    encode(_place(directory).campaign_path, directory / _VALUES, str(directory / "encoded"))
+
+
+def _end_to_end(directory: Path, out: Path, reports: int) -> Run:
     """From what a collector stored to estimates.csv."""
-    place = make_place(directory / "place", AIS.over(items))
-    values = directory / "values.txt"
-    values.write_text("".join(f"{value}\n" for value in drawn(names(items - 1), reports)))
-    encode(place.campaign_path, values, str(directory / "encoded"))
+    place = _place(directory)
 
     def both() -> None:
-        shuffle(place.campaign_path, str(directory / "encoded"), str(directory / "shuffled"))
-        analyze(place.campaign_path, str(directory / "shuffled"), place.keys, str(directory / "results"))
+        shuffle(place.campaign_path, str(directory / "encoded"), str(out / "shuffled"))
+        analyze(place.campaign_path, str(out / "shuffled"), place.keys, str(out / "results"))
 
     return between(both, reports, lambda: limits.opening(_plain(place), reports))
 
 
-def _decode(setting: Setting) -> Measure:
-    """From reports in memory to the estimates of all items; loading the compiled loops is part of it."""
-
-    def run(directory: Path, reports: int, items: int) -> Run:
-        mechanism = make_place(directory / "place", setting.over(items)).campaign.require_frequency()
-        words = SystemWords()
+def _make_reports(setting: Setting) -> Make:
+    def make(directory: Path, reports: int, items: int) -> None:
+        place = make_place(_place(directory).directory, setting.over(items))
+        mechanism, words = place.campaign.require_frequency(), SystemWords()
         domain = mechanism.encoder.domain
         wanted = np.arange(domain, dtype=np.uint64) if domain else fingerprints(names(items))
         made = mechanism.encode(wanted[uniform(len(wanted), reports, words).astype(np.intp)], words)
-        columns = tally_items(mechanism, wanted)
+        np.save(directory / _ITEMS, wanted)
+        np.save(directory / _REPORTS, made)
 
-        def decode() -> None:
-            counts = mechanism.new_tally(columns)
-            mechanism.accumulate(counts, made, columns)
-            mechanism.estimate(Tally(counts, reports, columns), wanted)
+    return make
 
-        return between(decode, reports, None)
 
-    return run
+def _decode(directory: Path, _: Path, reports: int) -> Run:
+    """From reports in memory to the estimates of all items; loading the compiled loops is part of it."""
+    mechanism = _place(directory).campaign.require_frequency()
+    wanted, made = np.load(directory / _ITEMS), np.load(directory / _REPORTS)
+    columns = tally_items(mechanism, wanted)
+
+    def decode() -> None:
+        tally = mechanism.new_tally(columns)
+        mechanism.accumulate(tally, made, columns)
+        mechanism.estimate(Tally(tally, reports, columns), wanted)
+
+    return between(decode, reports, None)
+
+
+def _place(directory: Path) -> Place:
+    return Place(directory / "place")
 
 
 def _plain(place: Place) -> int:
@@ -169,28 +216,80 @@ def _plain(place: Place) -> int:
 STAGES = {
     stage.name: stage
     for stage in (
-        Stage("encode", "privatise and seal, AIS over 26,000 items", 500_000, _encode(AIS, 1), "ratio >= 0.90"),
-        Stage("encode-discovery", "seal twice", 250_000, _encode(DISCOVERY, 2), "ratio >= 0.90"),
-        Stage("shuffle", "reports of 164 bytes, one a client", 2_000_000, _shuffle(1), "<= 4 us, <= 600 B"),
-        Stage("shuffle-crowded", "the same, five reports a client, cap 2", 2_000_000, _shuffle(5)),
-        Stage("analyze", "AIS over 26,000 items", 2_000_000, _analyze(AIS), "ratio >= 0.90, <= 3 us beyond"),
-        Stage("analyze-gcms", "GCMS, 1024 x 1024, s = 19", 2_000_000, _analyze(GCMS), "ratio >= 0.90, <= 3 us beyond"),
+        Stage(
+            "encode",
+            "privatise and seal, AIS over 26,000 items",
+            500_000,
+            _make_values,
+            _encode(1),
+            "ratio >= 0.90",
+        ),
+        Stage("encode-discovery", "seal twice", 250_000, _make_unknown_values, _encode(2), "ratio >= 0.90"),
+        Stage(
+            "shuffle",
+            "reports of 164 bytes, one a client",
+            2_000_000,
+            _make_uploads(1),
+            _shuffle,
+            "<= 4 us, <= 600 B",
+        ),
+        Stage("shuffle-crowded", "the same, five reports a client, cap 2", 2_000_000, _make_uploads(5), _shuffle),
+        Stage(
+            "analyze",
+            "AIS over 26,000 items",
+            2_000_000,
+            _make_shuffled(AIS),
+            _analyze,
+            "ratio >= 0.90, <= 3 us beyond",
+        ),
+        Stage(
+            "analyze-gcms",
+            "GCMS, 1024 x 1024, s = 19",
+            2_000_000,
+            _make_shuffled(GCMS),
+            _analyze,
+            "ratio >= 0.90, <= 3 us beyond",
+        ),
         Stage(
             "analyze-large",
             "GCMS, 65,536 x 1024, a tally of 512 MiB",
             2_000_000,
-            _analyze(LARGE_GCMS),
+            _make_shuffled(LARGE_GCMS),
+            _analyze,
             "ratio >= 0.90, <= 3 us beyond",
         ),
-        Stage("discover", "open both layers, count, keep, reveal", 1_000_000, _discover, "ratio >= 0.85", 100_000),
-        Stage("end-to-end", "shuffle, open, tally, estimate 26,000 items", 1_000_000, _end_to_end, "<= 21 s"),
-        Stage("decode", "AIS over 26,000 items, from memory", 2_000_000, _decode(AIS), "<= 1.5 s of one core"),
-        Stage("decode-many", "the same", 10_000_000, _decode(AIS), "<= 3 s"),
+        Stage(
+            "discover",
+            "open, count, keep, reveal 100,000 values of Zipf's law",
+            1_000_000,
+            _make_pairs,
+            _discover,
+            "ratio >= 0.85",
+            100_000,
+        ),
+        Stage(
+            "end-to-end",
+            "shuffle, open, tally, estimate 26,000 items",
+            1_000_000,
+            _make_encoded,
+            _end_to_end,
+            "<= 21 s",
+        ),
+        Stage(
+            "decode",
+            "AIS over 26,000 items, from memory",
+            2_000_000,
+            _make_reports(AIS),
+            _decode,
+            "<= 1.5 s of one core",
+        ),
+        Stage("decode-many", "the same", 10_000_000, _make_reports(AIS), _decode, "<= 3 s"),
         Stage(
             "decode-million",
             "1M items from GCMS, 1024 x 1024",
             1_000_000,
-            _decode(SKETCH),
+            _make_reports(SKETCH),
+            _decode,
             "<= 10 s",
             1_000_000,
         ),

@@ -58,8 +58,8 @@ def bench(
     # They import the whole system: only when they are to run.
     from benchmarks import gates
     from benchmarks.growth import SWEEPS, grow
-    from benchmarks.measure import in_child, summarise
-    from benchmarks.record import Record, read_record
+    from benchmarks.measure import prepared, summarise
+    from benchmarks.record import Record, read_record, require_writable
     from benchmarks.stages import STAGES
 
     if gate:
@@ -67,12 +67,16 @@ def bench(
     unknown = [name for name in stages or () if name not in STAGES]
     if unknown:
         raise UsageError(f"stage is {unknown[0]!r}, must be one of {', '.join(STAGES)}")
+    if out is not None:
+        require_writable(out)
     record = Record() if out is None or overwrite else read_record(out)
     for name in stages or [name for name in STAGES if name not in record.measured]:
-        runs = []
-        for number in range(repeats):
-            _say(f"{name}, run {number + 1} of {repeats}")
-            runs.append(in_child(name, reports or STAGES[name].reports, STAGES[name].items))
+        _say(f"{name}, its input")
+        with prepared(name, reports or STAGES[name].reports, STAGES[name].items) as run:
+            runs = []
+            for number in range(repeats):
+                _say(f"{name}, run {number + 1} of {repeats}")
+                runs.append(run())
         record.measured[name] = summarise(runs)
         _keep(out, record)
     shown = {name: record.measured[name] for name in stages or STAGES}

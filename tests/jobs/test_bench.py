@@ -12,15 +12,16 @@ import pytest
 
 from benchmarks import cost, gates, growth, limits
 from benchmarks.growth import Curve, Sweep, plot, slope
-from benchmarks.inputs import as_shuffled, as_uploaded, counts, drawn, make_place, names, sealed
-from benchmarks.measure import Figures, Run, Used, between, in_child, peak_rss_mib, summarise, used
+from benchmarks.inputs import as_shuffled, as_uploaded, counts, drawn, make_place, names, sealed, zipf
+from benchmarks.measure import Figures, Run, Used, between, forget_peak, in_child, peak_rss_mib, summarise, used
 from benchmarks.page import page, table
 from benchmarks.record import Record, read_record, write_record
 from benchmarks.stages import AIS, BITS, STAGES
 from hushcount.blocks import Kind
-from hushcount.errors import HushcountError
+from hushcount.errors import HushcountError, UsageError
 from pipelines.block_io import find_files
 from tests.support.jobs import cli, done, refused
+from tests.support.statistics import FAILURE, chi_square_p, draws_to_tell_apart
 
 KEYS = {"reports_per_second", "cpu_us_per_report", "limit_reports_per_second", "ratio_to_limit", "peak_rss_mib"}
 
@@ -63,9 +64,52 @@ def test_the_limit_is_measured_before_and_after() -> None:
 
 
 def test_memory_is_the_peak_not_what_is_held_at_the_end() -> None:
+    forget_peak()
     before = peak_rss_mib()
     np.ones(int((before + 200) * 2**17)).sum()
     assert peak_rss_mib() > before + 150
+
+
+def test_memory_is_what_the_stage_held_not_its_input_nor_its_limit() -> None:
+    def take(mib: int) -> None:
+        np.ones(mib * 2**17).sum()
+
+    def limit() -> Used:
+        return used(lambda: take(300))
+
+    forget_peak()
+    held = peak_rss_mib()
+    take(300)
+    assert between(lambda: take(100), 1, limit).peak_rss_mib == pytest.approx(held + 100, abs=40)
+
+
+def test_measuring_makes_no_input(tmp_path: Path) -> None:
+    """What `run` needs and `make` did not write is missing: the two steps share nothing but the directory."""
+    with pytest.raises(UsageError, match="place"):
+        STAGES["encode"].run(tmp_path, tmp_path, 1000)
+
+
+def test_values_to_discover_follow_zipfs_law_and_are_all_there() -> None:
+    """Fails on right code with probability FAILURE, and so does the rejection of each other law."""
+    ranks = np.arange(1, 21)
+    law, *others = (ranks**-power / (ranks**-power).sum() for power in (1.0, 0.7, 1.3, 0.0))
+    draws = max(draws_to_tell_apart(other, law) for other in others)
+    found = np.bincount(zipf(20, draws + 20), minlength=20) - 1
+    assert chi_square_p(found, law) > FAILURE
+    assert all(chi_square_p(found, other) < FAILURE for other in others)
+    assert len(np.unique(zipf(1000, 2000))) == 1000
+    assert set(np.unique(zipf(1000, 1000))) >= set(range(500))
+
+
+def test_the_order_of_values_to_discover_is_random() -> None:
+    """The 500 values of the tail come first by chance with probability 1 / C(1000, 500)."""
+    assert sorted(zipf(1000, 1000)[:500]) != list(range(500))
+
+
+def test_discovery_that_reveals_nothing_is_not_measured() -> None:
+    """Of four reports at most three are alike: a value is kept with probability delta (e^3 - 1) / (e - 1) = 1.2e-7."""
+    with pytest.raises(HushcountError, match=r"stage discover failed: .*nothing was revealed of 4 reports"):
+        in_child("discover", 4, 2)
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 2.0])
@@ -136,6 +180,7 @@ def test_a_stage_is_measured_in_a_process_of_its_own(stage: str) -> None:
     assert run.reports == 3000
     assert run.stage.cpu > 0.0
     assert (run.limit is None) == (stage == "decode")
+    assert (run.bins or 0) > 0 if stage == "discover" else run.bins is None
     assert 100.0 < run.peak_rss_mib < 1000.0
 
 
@@ -164,6 +209,14 @@ def test_the_command_prints_json_for_machines_and_writes_the_page(tmp_path: Path
     refused("bench", "shuffle", "--out", out, status=2, says=["no record", "--overwrite"])
 
 
+def test_where_nothing_can_be_written_nothing_is_measured(tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("")
+    for out in (taken, taken / "within", Path("/proc/bench"), Path("/proc")):
+        run = refused("bench", "shuffle", "--out", out, status=2, says=[f"--out is {out}, must be a directory"])
+        assert "run 1 of" not in run.err
+
+
 def test_an_unknown_stage_lists_those_there_are() -> None:
     run = cli("bench", "shufle")
     assert run.status == 2
@@ -178,12 +231,18 @@ def test_the_page_has_every_part_of_the_record(tmp_path: Path, monkeypatch: pyte
     curves = growth.grow(said.append, (sweep,))
     assert said == ["shuffle, 1,000 reports", "shuffle, 10,000 reports"]
     assert curves[0].cpu_slope == pytest.approx(1.0)
-    measured: dict[str, Figures] = {"shuffle": summarise([a_run(4.0, 2.0)])}
+    revealing = [replace(a_run(4.0, 2.0), bins=bins) for bins in (4321, 1234)]
+    measured: dict[str, Figures] = {"shuffle": summarise([a_run(4.0, 2.0)]), "discover": summarise(revealing)}
     write_record(tmp_path, Record(measured=measured, curves=curves))
     assert read_record(tmp_path) == Record(measured=measured, curves=curves)
     text = page(read_record(tmp_path), cost.costs(measured))
     assert all(title in text for title in ("## Stages", "## Cost", "## How cost grows"))
     assert "| 1.00 |" in text
+    assert "`discover` kept and revealed 1,234 values or more" in text
+    assert "`shuffle` kept" not in text
+    noted = {name: replace(figures, note="beside others.") for name, figures in measured.items()}
+    assert "\n\n`shuffle`, `discover`: beside others.\n" in page(Record(measured=noted), [])
+    assert "beside others" not in text
     assert "## Beside others" not in text
     assert plot([Curve(sweep, curves[0].runs, 1.0, 0.0)]).startswith(b"\x89PNG")
 
