@@ -92,10 +92,10 @@ def hops_of(
         chain.append(("analyzer", "analyze", needed, "results", analyzed))
     for party, hop, before, output, job in chain:
         if party in deployment.file.parties:
-            yield hop, _unless_done(where[output], None if before is None else where[before], job)
+            yield hop, _unless_done(where[output], None if before is None else where[before], job, engine)
 
 
-def _unless_done(out: str, before: str | None, job: Callable[[], Summary]) -> Job:
+def _unless_done(out: str, before: str | None, job: Callable[[], Summary], engine: Engine) -> Job:
     def step() -> Summary | None:
         mark = storage.join(out, SUMMARY)
         if storage.exists(mark):
@@ -103,8 +103,10 @@ def _unless_done(out: str, before: str | None, job: Callable[[], Summary]) -> Jo
             return storage.read_json(mark)
         if before is not None and not storage.exists(storage.join(before, SUMMARY)):
             return None
-        # One run works on a state at a time: no other job writes there.
-        sweep(out)
+        # One run works on a state at a time, and the embedded engine ends with its process. Another engine may go on
+        # with a job whose run was killed: what it writes to a store is not cleared away under it.
+        if engine.embedded or not storage.is_remote(out):
+            sweep(out)
         return job()
 
     return step

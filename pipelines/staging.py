@@ -100,7 +100,10 @@ def require_free(out: str, overwrite: bool, hops: tuple[str, ...] = (), inputs: 
         return
     if storage.is_remote(out):
         if storage.holds_objects(out):
-            raise UsageError(f"output directory {out} holds objects that are no complete result: remove them first")
+            raise UsageError(
+                f"output directory {out} holds objects that are no complete result: see that no job still writes "
+                "there, then remove them"
+            )
         return
     path = Path(out)
     if path.is_dir() and any(path.iterdir()):

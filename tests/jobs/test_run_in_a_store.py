@@ -63,6 +63,10 @@ def test_what_a_killed_job_left_in_a_store_is_cleared_away(tmp_path: Path, store
     upload(site)
     for folder in ("shuffled", "results"):
         StubStore.put(f"{STORE}/{folder}/words/{site.batch(0)}/reports/part-00000-of-00009.blocks", b"half")
+    config = site.config.read_text()
+    site.config.write_text(f'{config}[engine]\nrunner = "PrismRunner"\n')
+    assert "see that no job still writes there" in site.run(1.1).problems[0]
+    site.config.write_text(config)
     finished = site.run(1.1)
     assert (finished.problems, len(finished.hops)) == ([], 2)
     assert not [name for name in store.objects if "of-00009" in name]
