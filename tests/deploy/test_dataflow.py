@@ -95,7 +95,7 @@ def test_a_template_has_the_launchers_parameters_and_takes_no_secret(name: str) 
     good = {
         "job": name,
         "campaign": "gs://example/campaigns/words.json",
-        "input": "gs://example-shuffler-out/shuffled/words/20261121T000000Z",
+        "input": "gs://example-shuffler-to-analyzer/shuffled/words/20261121T000000Z",
         "out": "gs://example/results",
         "keys": "/etc/hushcount/keys",
         "dictionary": "gs://example/campaigns/words.txt",

@@ -195,7 +195,8 @@ def test_only_what_reads_the_store_reaches_out_of_the_cluster(party: str) -> Non
     out = {
         name for name, template in pods(party) if any("ipBlock" in peer for peer in opened(party, template, "Egress"))
     }
-    assert out == {"run", "flink-taskmanager", *(["front"] if party == "shuffler" else [])}
+    handing = {"shuffler": {"front", "hand-on"}, "aux-server": {"hand-on"}, "analyzer": set()}[party]
+    assert out == {"run", "flink-taskmanager"} | handing
 
 
 @pytest.mark.parametrize("party", PARTIES)
@@ -204,6 +205,8 @@ def test_a_key_is_a_reference_and_only_where_reports_are_opened(party: str) -> N
     for name, template in pods(party):
         for container in template["spec"]["containers"]:
             for variable in container.get("env", ()):
+                if variable["name"] == "NUMBA_CACHE_DIR":
+                    continue
                 assert set(variable) == {"name", "valueFrom"}, "no value stands in a manifest"
                 holders[name, container["name"]] = variable["valueFrom"]["secretKeyRef"]
     opening = {("run", "run"), ("flink-taskmanager", "python-workers")}
@@ -259,10 +262,10 @@ def test_the_deployment_file_is_valid_and_meets_the_cluster(party: str, tmp_path
 
 @pytest.mark.parametrize("party", PARTIES)
 def test_runs_never_overlap_and_a_killed_one_is_made_up_for(party: str) -> None:
-    (schedule,) = resources(party, "CronJob")
-    assert schedule["spec"]["concurrencyPolicy"] == "Forbid"
-    assert schedule["spec"]["jobTemplate"]["spec"]["backoffLimit"] == 0
-    assert schedule["spec"]["startingDeadlineSeconds"] > 0
+    for schedule in resources(party, "CronJob"):
+        assert schedule["spec"]["concurrencyPolicy"] == "Forbid"
+        assert schedule["spec"]["jobTemplate"]["spec"]["backoffLimit"] == 0
+        assert schedule["spec"].get("suspend") or schedule["spec"]["startingDeadlineSeconds"] > 0
 
 
 def test_kubernetes_own_schemas_take_every_resource(tmp_path: Path) -> None:

@@ -1,0 +1,246 @@
+"""deploy/kubernetes: how campaign files come in, how pods come to the store, and what each party may read there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hushcount.errors import UsageError
+from pipelines.deployment import Deployment
+from pipelines.epochs import read_epochs
+from tests.deploy.conftest import DEPLOY, TOOLS
+from tests.deploy.test_images import MODULES
+from tests.deploy.test_kubernetes import FOLDER, PARTIES, merged, pods, rendered, resources
+from tests.deploy.test_schedules import services
+
+README = (DEPLOY / "README.md").read_text(encoding="utf-8")
+CONFIG = "/etc/hushcount/"
+Resource = dict[str, Any]
+
+
+def pod(party: str, wanted: str) -> Resource:
+    (found,) = [template for name, template in pods(party) if name == wanted]
+    return found
+
+
+def written(template: Resource) -> dict[str, str]:
+    """Return the claims that a pod's first container may write to, by where they are mounted."""
+    claims = {one["name"]: one.get("persistentVolumeClaim", {}).get("claimName") for one in template["spec"]["volumes"]}
+    mounts = template["spec"]["containers"][0]["volumeMounts"]
+    return {
+        mount["mountPath"]: claims[mount["name"]]
+        for mount in mounts
+        if claims.get(mount["name"]) and not mount.get("readOnly")
+    }
+
+
+def config(party: str, file: str, directory: Path) -> Deployment:
+    """Return a deployment file as a pod finds it."""
+    data = {
+        name: text
+        for one in resources(party, "ConfigMap")
+        for name, text in one["data"].items()
+        if one["metadata"]["name"].startswith("deployment")
+    }
+    path = directory / file
+    path.write_text(data[file])
+    return Deployment.read(path)
+
+
+def publishing() -> dict[str, dict[str, str]]:
+    """Return which campaign file the README publishes under which deployment file, by party."""
+    found: dict[str, dict[str, str]] = {}
+    for line in README.splitlines():
+        words = shlex.split(line) if "exec job/publish --" in line and "epoch publish" in line else []
+        if words:
+            party = words[2].removeprefix("hushcount-")
+            command = words[words.index("--") + 1 :]
+            assert command[:3] == ["python", "-m", MODULES[party]]
+            assert command[3:5] == ["epoch", "publish"]
+            options = dict(zip(command[5::2], command[6::2], strict=True))
+            found.setdefault(party, {})[options["--config"].removeprefix(CONFIG)] = options["--campaign"]
+    return found
+
+
+def test_the_documented_way_of_a_campaign_file_ends_where_schedule_and_collector_read(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds no campaign"):
+        read_epochs(tmp_path)
+    commands = publishing()
+    assert commands == {
+        "analyzer": {"deployment.toml": "campaign.json"},
+        "shuffler": {"deployment.toml": "redacted.json", "collector.toml": "campaign.json"},
+    }
+    for party in PARTIES:
+        assert "At the auxiliary server the same with `redacted.json`." in README
+        template = pod(party, "publish")
+        claims = written(template)
+        for file in commands.get(party, {"deployment.toml": "redacted.json"}):
+            campaigns = str(config(party, file, tmp_path).campaigns)
+            reader = pod(party, "front" if file == "collector.toml" else "run")
+            assert f"{CONFIG}{file}" in reader["spec"]["containers"][0]["args"]
+            volume = {mount["mountPath"]: mount["name"] for mount in reader["spec"]["containers"][0]["volumeMounts"]}
+            read = {one["name"]: one for one in reader["spec"]["volumes"]}[volume[campaigns]]
+            assert read["persistentVolumeClaim"]["claimName"] == claims[campaigns]
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_publishing_waits_to_be_asked_and_reaches_nothing(party: str) -> None:
+    (schedule,) = [one for one in resources(party, "CronJob") if one["metadata"]["name"] == "publish"]
+    assert schedule["spec"]["suspend"] is True
+    template = pod(party, "publish")
+    assert "hushcount/reaches" not in template["metadata"]["labels"]
+    (container,) = template["spec"]["containers"]
+    assert container["command"] == ["sleep", "3600"]
+    assert container["workingDir"] == "/tmp"  # noqa: S108  # where the README's tar unpacks
+    assert {"kubectl -n hushcount-analyzer create job publish --from=cronjob/publish"} <= set(README.splitlines())
+
+
+def test_the_collectors_file_is_of_the_schedules_store_and_windows(tmp_path: Path) -> None:
+    schedule, collector = (config("shuffler", f"{one}.toml", tmp_path) for one in ("deployment", "collector"))
+    assert schedule.collector is None
+    assert collector.collector is not None
+    assert collector.collector.name in schedule.file.collectors
+    assert (collector.store, collector.windows) == (schedule.store, schedule.windows)
+    assert "segments" not in {**schedule.file.paths, **collector.file.paths}
+    assert collector.campaigns != schedule.campaigns
+    ports = {port["port"] for one in resources("shuffler", "Service") for port in one["spec"]["ports"]}
+    assert collector.collector.port in ports
+    mounts = pod("shuffler", "front")["spec"]["containers"][0]["volumeMounts"]
+    assert {"name": "journal", "mountPath": collector.collector.journal} in mounts
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_compiled_loops_lie_in_a_volume_that_only_the_schedule_writes(party: str) -> None:
+    (container,) = pod(party, "run")["spec"]["containers"]
+    (where,) = [one["value"] for one in container["env"] if one["name"] == "NUMBA_CACHE_DIR"]
+    assert str(Path(where).parent) in written(pod(party, "run"))
+    others = [name for name, template in pods(party) if "state" in str(template["spec"]["volumes"])]
+    assert others == ["run"]
+
+
+def hands(party: str) -> dict[str, str]:
+    """Return what a party hands on where, as its manifests say."""
+    if party == "analyzer":
+        return {}
+    (container,) = pod(party, "hand-on")["spec"]["containers"]
+    assert container["command"][:3] == services()[f"{party}-hand-on"]["entrypoint"]
+    pairs = [one.partition("=") for one in container["args"] if one != "--hand"]
+    return {what: where for what, _, where in pairs}
+
+
+@pytest.mark.parametrize("folder", ["kubernetes", "dataflow"])
+def test_each_party_reads_only_what_was_handed_to_it_and_has_the_rights_that_it_needs(
+    folder: str, tmp_path: Path
+) -> None:
+    stores, reads, writes = {}, {}, {}
+    for party in PARTIES:
+        path = DEPLOY / "dataflow" / f"{party}.toml"
+        deployment = Deployment.read(path) if folder == "dataflow" else config(party, "deployment.toml", tmp_path)
+        stores[party] = bucket(deployment.store)
+        reads[party] = {name: where for name, where in deployment.file.paths.items() if bucket(where) != stores[party]}
+        writes[party] = {stores[party], *(bucket(where) for where in hands(party).values())}
+    assert reads == {
+        "shuffler": {},
+        "aux-server": {"shuffled": hands("shuffler")["shuffled/discovery"]},
+        "analyzer": {
+            "shuffled": hands("shuffler")["shuffled/reports"],
+            "released": hands("aux-server")["released/bins"],
+        },
+    }
+    told = re.findall(r"^\| `(shuffler|aux-server|analyzer)` \| (.*?) \|(.*)\|$", README, re.MULTILINE)
+    rights = {party: tuple(set(re.findall(r"`([\w-]+)`", cell)) for cell in cells) for party, *cells in told}
+    assert rights == {party: (writes[party], {bucket(where) for where in reads[party].values()}) for party in PARTIES}
+
+
+def bucket(path: str) -> str:
+    return path.split("/")[2]
+
+
+def with_component(party: str, component: str, directory: Path) -> list[Resource]:
+    """Render a party with a component added as its kustomization.yaml says."""
+    tool = shutil.which("kubectl")
+    if tool is None:
+        pytest.skip("kubectl is not installed: the Kubernetes manifests were NOT rendered or checked")
+    copy = shutil.copytree(FOLDER, directory / "kubernetes")
+    file = copy / party / "kustomization.yaml"
+    text = file.read_text()
+    assert f"../{component}" in text, "named where it is to be added"
+    file.write_text(re.sub(r"^components: \[(.*)\]$", rf"components: [\1, ../{component}]", text, flags=re.MULTILINE))
+    file.write_text(file.read_text().replace("[, ", "["))
+    done = subprocess.run([tool, "kustomize", copy / party], capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+    check(done.stdout, directory)
+    return [one for one in yaml.safe_load_all(done.stdout) if one]
+
+
+def check(text: str, directory: Path) -> None:
+    """Hold manifests against Kubernetes' own schemas where these are."""
+    tool, schemas = shutil.which("kubeconform", path=TOOLS), TOOLS / "kubernetes-schemas"
+    if tool is not None and schemas.is_dir():
+        (directory / "all.yaml").write_text(text)
+        command = [tool, "-strict", "-skip", "FlinkDeployment", "-schema-location"]
+        command += [f"{schemas}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json", str(directory / "all.yaml")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # reads files
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_with_workload_identity_who_reads_the_store_and_nobody_else_reaches_the_metadata_server(
+    party: str, tmp_path: Path
+) -> None:
+    found = with_component(party, "workload-identity", tmp_path)
+    before = list(yaml.safe_load_all(rendered(party)))
+    (policy,) = [one for one in found if one not in before]
+    assert (policy["kind"], policy["metadata"]["namespace"]) == ("NetworkPolicy", f"hushcount-{party}")
+    assert policy["spec"]["podSelector"] == {"matchLabels": {"hushcount/reaches": "store"}}
+    ways = {
+        (rule["to"][0]["ipBlock"]["cidr"], rule["ports"][0]["port"]) for rule in policy["spec"]["egress"] if rule["to"]
+    }
+    assert ways == {("169.254.169.252/32", 988), ("169.254.169.254/32", 80)}
+    # Without the component both addresses are closed.
+    assert "169.254.0.0/16" in rendered(party)
+    assert "169.254.169" not in rendered(party)
+    assert [one["metadata"]["name"] for one in found if one["kind"] == "ServiceAccount"] == ["hushcount"]
+    assert "/subject/ns/hushcount-analyzer/sa/hushcount" in README
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_with_a_credential_the_containers_that_use_the_store_and_no_others_have_it(party: str, tmp_path: Path) -> None:
+    found = with_component(party, "store-credential", tmp_path)
+    (settings,) = [one for one in found if one["metadata"]["name"] == "store-credential"]
+    (where,) = settings["data"].values()
+    holders = set()
+    for one in found:
+        for name, template in templates(one):
+            volumes = {volume["name"] for volume in template["spec"].get("volumes", ()) if "secret" in volume}
+            for container in template["spec"]["containers"]:
+                mounts = {mount["mountPath"] for mount in container["volumeMounts"] if mount["name"] in volumes}
+                named = [source["configMapRef"]["name"] for source in container.get("envFrom", ())]
+                assert (mounts, named) in ((set(), []), ({str(Path(where).parent)}, ["store-credential"]))
+                holders |= {(name, container["name"])} if mounts else set()
+    opening = {("run", "run"), ("flink-taskmanager", "python-workers")}
+    handing = set() if party == "analyzer" else {("hand-on", "hand-on")}
+    assert holders == opening | handing | ({("front", "collector")} if party == "shuffler" else set())
+    # The party's own key is still there.
+    kept = yaml.safe_dump_all(found).count("name: HUSHCOUNT_KEYS")
+    assert kept == (0 if party == "shuffler" else 2)
+
+
+def templates(one: Resource) -> list[tuple[str, Resource]]:
+    """Return name and template of the pods of a resource."""
+    name, spec = one["metadata"]["name"], one.get("spec", {})
+    if one["kind"] in ("Deployment", "StatefulSet"):
+        return [(name, spec["template"])]
+    if one["kind"] == "CronJob":
+        return [(name, spec["jobTemplate"]["spec"]["template"])]
+    if one["kind"] == "FlinkDeployment":
+        manager = merged(spec["podTemplate"], spec["taskManager"]["podTemplate"])
+        return [("flink-jobmanager", spec["podTemplate"]), ("flink-taskmanager", manager)]
+    return []
