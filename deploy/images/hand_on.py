@@ -14,9 +14,11 @@ import argparse
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from apache_beam.io.filesystem import BeamIOError
 
 from hushcount.errors import HushcountError, UsageError
 from pipelines import storage
@@ -30,6 +32,7 @@ FOLDERS = {"shuffled": ("reports", "discovery"), "released": ("bins",)}
 """What of an output is for the next party; all else stays."""
 _SIGNATURE = f"{SUMMARY}.sig"
 _PIECE_BYTES = 1 << 20
+_FAILURES = (HushcountError, OSError, BeamIOError)
 
 
 @dataclass(frozen=True)
@@ -56,13 +59,17 @@ def main(arguments: Sequence[str]) -> None:
     asked = parser.parse_args(arguments)
     hands = [_parsed(text) for text in asked.hand]
     stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda _number, _frame: stop.set())
+    if asked.every is not None:
+        signal.signal(signal.SIGTERM, lambda _number, _frame: stop.set())
     while True:
         try:
-            for line in hand_on(Deployment.read(asked.config), hands):
+            done, problems = hand_on(Deployment.read(asked.config), hands)
+            for line in done:
                 sys.stdout.write(f"{line}\n")
-                sys.stdout.flush()
-        except (HushcountError, OSError) as error:
+            sys.stdout.flush()
+            if problems:
+                raise HushcountError("; ".join(problems))
+        except _FAILURES as error:
             if asked.every is None:
                 raise
             # A store that is away: the next look may find it.
@@ -80,15 +87,19 @@ def _parsed(text: str) -> Hand:
     return Hand(output, folder, target)
 
 
-def hand_on(deployment: Deployment, hands: Sequence[Hand]) -> Iterator[str]:
-    """Copy what is not there yet, and delete what is gone from where it was written; yield what was done.
+def hand_on(deployment: Deployment, hands: Sequence[Hand]) -> tuple[list[str], list[str]]:
+    """Copy what is not there yet, and delete what is gone from where it was written.
+
+    Returns:
+        A line for each thing that was done, and a sentence for each that failed; the next call goes on with these.
 
     Raises:
-        UsageError: what is handed on does not lie in this deployment's store, or cannot be read.
-        HushcountError: a store failed; what was begun is gone on with by the next call.
+        UsageError: the outputs are not where this deployment has its store, or a store cannot be listed.
     """
     # Where the store is, and as whom to reach it.
     Engine(deployment.file.engine.runner, deployment.file.engine.options)
+    done: list[str] = []
+    problems: list[str] = []
     for hand in hands:
         source = deployment.folder(hand.output)
         if not storage.is_remote(source) and not Path(source).is_dir():
@@ -96,12 +107,18 @@ def hand_on(deployment: Deployment, hands: Sequence[Hand]) -> Iterator[str]:
                 f"{source} is no directory: nothing was handed on and nothing deleted; mount it, or make it"
             )
         made, there = _batches(source), _batches(hand.target)
-        for batch in sorted(made - there):
-            if _copy(storage.join(source, *batch), hand.folder, storage.join(hand.target, *batch)):
-                yield f"handed on: {'/'.join(batch)} {hand.folder}"
-        for batch in sorted(there - made):
-            _delete(storage.join(hand.target, *batch))
-            yield f"deleted: {'/'.join(batch)} {hand.folder}"
+        for batch in sorted(made ^ there):
+            name, target = f"{'/'.join(batch)} {hand.folder}", storage.join(hand.target, *batch)
+            try:
+                if batch in there:
+                    _delete(target)
+                    done.append(f"deleted: {name}")
+                elif _copy(storage.join(source, *batch), hand.folder, target):
+                    done.append(f"handed on: {name}")
+            except _FAILURES as error:
+                # The others go on.
+                problems.append(f"{name}: {storage.cause(error)}")
+    return done, problems
 
 
 def _batches(directory: str) -> set[tuple[str, str]]:
@@ -137,6 +154,6 @@ def _delete(directory: str) -> None:
 if __name__ == "__main__":
     try:
         main(sys.argv[1:])
-    except (HushcountError, OSError) as error:
+    except _FAILURES as error:
         sys.stderr.write(f"error: {storage.cause(error)}\n")
         sys.exit(getattr(error, "exit_status", 1))

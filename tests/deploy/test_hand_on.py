@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from hushcount.campaign import Campaign
-from hushcount.errors import UsageError
+from hushcount.errors import HushcountError, UsageError
 from pipelines.deployment import Deployment
 from pipelines.run import run
 from tests.deploy.conftest import DEPLOY
@@ -88,16 +88,17 @@ def test_what_is_handed_on_is_all_that_a_party_needs_and_no_more(hand_on: Module
     (batch / "dead_letter" / "reports").mkdir(parents=True)
     (batch / "dead_letter" / "reports" / "kept.blocks").write_bytes(b"sealed")
     asked = hands(hand_on, f"shuffled/discovery={to['to-aux']}", f"shuffled/reports={to['to-analyzer']}")
-    told = list(hand_on.hand_on(shuffler, asked))
+    told, problems = hand_on.hand_on(shuffler, asked)
+    assert problems == []
     assert [line.rpartition(" ")[2] for line in told] == ["discovery", "reports"]
     assert files(Path(to["to-aux"])) == {"discovery", "summary.json"}
     assert files(Path(to["to-analyzer"])) == {"reports", "summary.json"}
-    assert list(hand_on.hand_on(shuffler, asked)) == []
+    assert hand_on.hand_on(shuffler, asked) == ([], [])
 
     aux = deployment(site, "aux-server", "redacted-campaigns", shuffled=to["to-aux"])
     done = run(aux, now=at(1.1))
     assert (done.problems, len(done.hops)) == ([], 1)
-    list(hand_on.hand_on(aux, hands(hand_on, f"released/bins={to['bins']}")))
+    hand_on.hand_on(aux, hands(hand_on, f"released/bins={to['bins']}"))
     assert files(Path(to["bins"])) == {"bins", "summary.json"}
 
     analyzer = deployment(site, "analyzer", "campaigns", shuffled=to["to-analyzer"], released=to["bins"])
@@ -120,11 +121,11 @@ def test_what_is_deleted_where_it_was_written_is_deleted_where_it_was_handed_on(
     )
     run(shuffler, now=at(1.1))
     asked = hands(hand_on, f"shuffled/reports={site.root / 'to'}")
-    list(hand_on.hand_on(shuffler, asked))
+    hand_on.hand_on(shuffler, asked)
     assert files(site.root / "to") == {"reports", "summary.json"}
     assert run(shuffler, now=at(25)).deleted == []
     assert len(run(shuffler, now=at(35)).deleted) == 2
-    (line,) = hand_on.hand_on(shuffler, asked)
+    ((line,), _) = hand_on.hand_on(shuffler, asked)
     assert line.startswith(f"deleted: words/{window_name(0)}-")
     assert files(site.root / "to") == set()
 
@@ -136,14 +137,14 @@ def test_a_store_takes_copies_too_the_summary_last_and_nothing_half(hand_on: Mod
     run(shuffler, now=at(1.1))
     StubStore.clear()
     try:
-        list(hand_on.hand_on(shuffler, hands(hand_on, "shuffled/reports=stub://analyzer/shuffled")))
+        hand_on.hand_on(shuffler, hands(hand_on, "shuffled/reports=stub://analyzer/shuffled"))
         names = [name for name in StubStore.named if ".tmp" not in name]
         assert names[-1].endswith("/summary.json")
         assert all("/reports/" in name for name in names[:-1])
         assert len(names) > 1
         # Killed before the summary: the next look begins again.
         del StubStore.objects[names[-1]]
-        (line,) = hand_on.hand_on(shuffler, hands(hand_on, "shuffled/reports=stub://analyzer/shuffled"))
+        ((line,), _) = hand_on.hand_on(shuffler, hands(hand_on, "shuffled/reports=stub://analyzer/shuffled"))
         assert line.startswith("handed on: words/")
     finally:
         StubStore.clear()
@@ -155,7 +156,7 @@ def test_a_source_that_is_not_there_deletes_nothing(hand_on: ModuleType, site: S
     kept.parent.mkdir(parents=True)
     kept.write_text(json.dumps({"streams": {}}))
     with pytest.raises(UsageError, match="is no directory: nothing was handed on and nothing deleted"):
-        list(hand_on.hand_on(shuffler, hands(hand_on, f"shuffled/reports={site.root / 'to'}")))
+        hand_on.hand_on(shuffler, hands(hand_on, f"shuffled/reports={site.root / 'to'}"))
     assert kept.exists()
 
 
@@ -163,3 +164,24 @@ def test_a_source_that_is_not_there_deletes_nothing(hand_on: ModuleType, site: S
 def test_nothing_but_what_is_the_next_partys_can_be_handed_on(hand_on: ModuleType, text: str) -> None:
     with pytest.raises(UsageError, match="must be one of shuffled/reports=WHERE"):
         hands(hand_on, text)
+
+
+def test_a_batch_that_cannot_be_handed_on_is_named_and_does_not_hold_up_the_others(
+    hand_on: ModuleType, site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shuffler = deployment(
+        site, "shuffler", "redacted-campaigns", segments=str(site.store / "segments"), shuffled=str(site.root / "own")
+    )
+    run(shuffler, now=at(1.1))
+    (batch,) = (site.root / "own" / "words").iterdir()
+    # It sorts before the other and has no summary that can be read.
+    broken = batch.with_name(f"20000101T000000Z-{batch.name.partition('-')[2]}")
+    broken.mkdir()
+    (broken / "summary.json").write_text("{")
+    site.config.write_text(
+        f'store = "unused"\n[windows]\nlength = "1d"\ngrace = "2d"\n[paths]\nshuffled = "{site.root / "own"}"\n'
+    )
+    with pytest.raises(HushcountError, match=f"{broken.name} reports: .* is not JSON"):
+        hand_on.main(["--config", str(site.config), "--hand", f"shuffled/reports={site.root / 'to'}"])
+    assert capsys.readouterr().out == f"handed on: words/{batch.name} reports\n"
+    assert [path.name for path in (site.root / "to" / "words").iterdir()] == [batch.name]
