@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from keys.store import KeyReference
 
 _SHARD_RECORDS = 1 << 17
+_RELEASED = "released"
+"""Before the name of a stream in the counts of what earlier batches forwarded of it."""
 Files = dict[Stream, list[BlockFile]]
 
 
@@ -81,6 +83,7 @@ def shuffle(
         counts = counts_of(sums, campaign.streams)
         for stream, counted in counts.items():
             require_read_once(stream, counted.received, total_records(files[stream]))
+        _require_released(sums, released)
         floor = campaign.shuffle.minimum_batch
         if any(counted.accepted < floor for counted in counts.values()):
             have = ", ".join(f"{stream} {counted.accepted:,}" for stream, counted in counts.items())
@@ -101,6 +104,24 @@ def shuffle(
             write_signed(directory, campaign.streams, summary, signer)
         storage.write_json(storage.join(directory, SUMMARY), summary)
     return summary
+
+
+def _require_released(sums: dict[str, int], released: Files) -> None:
+    """Check that all that earlier batches forwarded was read, once: copies of what is lost there would go on.
+
+    Raises:
+        HushcountError: the engine lost some, or it is damaged.
+    """
+    for stream, files in released.items():
+        name = f"{_RELEASED} {stream}"
+        read = {of.removeprefix(f"{name}:"): number for of, number in sums.items() if of.startswith(f"{name}:")}
+        require_read_once(f"{stream} of earlier batches", read.pop("received", 0), total_records(files))
+        if read:
+            reasons = ", ".join(f"{reason} {number}" for reason, number in sorted(read.items()))
+            raise HushcountError(
+                f"{stream} of earlier batches: {reasons}; nothing was released, because copies of these reports would "
+                "go on: restore the earlier batches' files"
+            )
 
 
 def _find_input(source: str, campaign: Campaign) -> tuple[Files, Files, Summary | None]:
@@ -159,12 +180,12 @@ def _graph(
         numbers[stream] = min(MOST_PLACES, max(1, -(-records // each)))
         blocks = read["blocks"]
         if stream in released:
-            # What fails its checksum there is found by whoever reads it for its own sake; here a copy may go on.
             length = campaign.sealed_bytes(stream)
             before = pipeline | f"read released {stream}" >> ReadBlocks(
                 released[stream], campaign.fingerprint, length, 0, None
             )
             blocks = {"envelopes": blocks, "released": before["blocks"]}
+            counts.append(before["counts"] | f"label released {stream}" >> beam.Map(label, f"{_RELEASED} {stream}"))
         mixed = blocks | f"shuffle {stream}" >> Shuffle(
             campaign.sealed_bytes(stream), campaign.shuffle.cap, numbers[stream], Meet(spill)
         )
