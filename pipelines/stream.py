@@ -15,6 +15,7 @@ from hushcount.domain import tally_items
 from hushcount.errors import UsageError
 from keys.store import campaign_key
 from pipelines import results, storage
+from pipelines.block_io import SUFFIX
 from pipelines.runner import Engine
 from pipelines.staging import require_free
 from pipelines.stream_graph import Analysis, StreamJob, run_windows
@@ -23,6 +24,7 @@ from pipelines.stream_windows import RECORD, StreamFolders, StreamWindows
 
 STREAM = "stream.json"
 """Whose windows an output directory holds."""
+_SEGMENTS = "the collector's directory of windows, STORE/segments/CAMPAIGN/EPOCH-FINGERPRINT"
 _FINGERPRINTED = re.compile(r"[0-9]{6}-([0-9a-f]{16})")
 
 
@@ -90,9 +92,14 @@ def settled_windows(out: str) -> list[dict[str, Any]]:
 
 
 def too_late(out: str) -> int:
-    """Return how many reports of both streams came too late, of the segments whose number of records is known."""
+    """Return how many reports of both streams came too late, of the segments whose number of records is known.
+
+    A job that ended before it settled the window may have noted a segment that the next one found in time: what the
+    window's record lists has counted.
+    """
+    counted = {name for record in settled_windows(out) for name in (*record["segments"], *record["unreadable"])}
     notes = [storage.read_json(path) for path, _ in storage.list_tree(out, "too_late/*/*/*.json")]
-    return sum(note["too_late"] or 0 for note in notes)
+    return sum(note["too_late"] or 0 for note in notes if note["segment"] not in counted)
 
 
 def _analysis(campaign: Campaign, keys: Path | str, items: Path | None) -> Analysis:
@@ -117,9 +124,17 @@ def _require_segments(segments: str, campaign: Campaign, windows: StreamWindows)
             f"segments {segments} are of the campaign file with fingerprint {named[1]}..., {campaign.id} has "
             f"{fingerprint[:16]}...: give the file they were collected for"
         )
-    if not storage.is_remote(segments) and Path(segments).exists() and not Path(segments).is_dir():
-        raise UsageError(f"segments {segments} is a file, must be a directory of windows")
-    for segment in list_segments(segments, campaign.streams):
+    # A store has no directories that could be missing.
+    if not storage.is_remote(segments) and not Path(segments).is_dir():
+        fault = "is a file" if Path(segments).exists() else "does not exist"
+        raise UsageError(f"segments {segments} {fault}, must be {_SEGMENTS}")
+    found = list_segments(segments, campaign.streams)
+    strays = [path for stream in campaign.streams for path, _ in storage.list_tree(segments, f"{stream}/*{SUFFIX}")]
+    if not found:
+        strays += [path for path in storage.list_objects(segments) if path.endswith(SUFFIX)]
+    if strays:
+        raise UsageError(f"segments {segments} holds {strays[0]}, which lies in no window of it: give {_SEGMENTS}")
+    for segment in found:
         windows.of_segment(segment)
 
 

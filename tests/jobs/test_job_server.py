@@ -166,7 +166,7 @@ def test_what_cannot_be_fetched_is_told_with_what_to_do(
         nowhere = f"http://localhost:{one.getsockname()[1]}"
     told = refused(
         *encode, "--runner", "FlinkRunner", "--", f"--flink_job_server_jar={nowhere}/{tmp_path.name}.jar",
-        status=1, says=["Unable to fetch remote job server jar", "(give --flink_job_server_jar=JAR; deploy/flink/fetch"],
+        status=1, says=["Unable to fetch remote job server jar", "(give --flink_job_server_jar=JAR; deploy/flink"],
     )  # fmt: skip
     assert told.err.count("\n") == 1
 

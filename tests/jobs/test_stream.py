@@ -15,6 +15,8 @@ from apache_beam.utils.timestamp import Timestamp
 from hushcount.randomness import SystemWords
 from hushcount.tags import tag_keys
 from hushcount.windows import window_at
+from pipelines.stream import too_late
+from pipelines.stream_segments import Judge, NoteTooLate
 from shuffler.window_keys import key_of, tag_keys_of
 from tests.support.jobs import done, files_under, refused
 from tests.support.streams import (
@@ -89,6 +91,28 @@ def test_a_restarted_stream_leaves_settled_windows_and_settles_the_others(collec
     require_added_up(out, FIRST.next, [*few, *late[2:]], collected)
 
 
+def test_a_segment_that_a_dead_job_found_too_late_and_the_next_in_time_is_counted_once(
+    collected: Collected, tmp_path: Path
+) -> None:
+    """The job saw it after the close and died before it settled the window: the next one has it in time."""
+    out = tmp_path / "out"
+    collected.segment(FIRST, "one-1", 0, 100)
+    found_late = collected.segment(FIRST, "two-1", 100, 50)
+    folders = job_of(collected, out).folders
+    for segment in found_late:
+        (judged,) = Judge(folders, None, True).process((segment, HOUR.closes(FIRST).micros / 1e6 + 1))
+        assert (judged.tag, judged.value) == ("too_late", segment)
+        NoteTooLate(folders).process(segment)
+    assert too_late(str(out)) == 2 * 50
+    shutil.rmtree(folders.work)
+    done(*collected.arguments(tmp_path / "other", *ONCE))
+    shutil.copy(tmp_path / "other" / "stream.json", out)
+    run = done(*collected.arguments(out, *ONCE))
+    assert set(found_late) < set(record(out, FIRST)["segments"])
+    assert [counts["accepted"] for counts in record(out, FIRST)["streams"].values()] == [150, 150]
+    assert run.json["too_late"] == 0
+
+
 def test_results_that_were_not_written_are_made_of_what_was_released(collected: Collected, tmp_path: Path) -> None:
     out = tmp_path / "out"
     collected.segment(FIRST, "one-1", 0, 100)
@@ -104,6 +128,7 @@ def test_results_that_were_not_written_are_made_of_what_was_released(collected: 
 
 def test_what_cannot_be_streamed_is_refused_in_one_sentence(collected: Collected, tmp_path: Path) -> None:
     out = tmp_path / "out"
+    collected.store.mkdir()
     refused(*collected.arguments(out), says=["FnApiRunner gives no result before its input ends", "--for"])
     refused(*collected.arguments(out, "--every", "soon", *ONCE[:2]), says=["--every: duration is 'soon'"])
     collected.segment(FIRST, "one-1", 0, 10)
@@ -123,6 +148,26 @@ def test_what_cannot_be_streamed_is_refused_in_one_sentence(collected: Collected
     refused(*collected.arguments(out, *ONCE), says=["holds a stream with campaign another"])
     (out / "stream.json").unlink()
     refused(*collected.arguments(out, *ONCE), says=["holds files that are no result of ours"])
+
+
+def test_a_directory_that_is_none_of_windows_is_refused(collected: Collected, tmp_path: Path) -> None:
+    """One that does not exist, what encode writes, and one that lies above or below the right one."""
+    out, says = tmp_path / "out", "the collector's directory of windows, STORE/segments/CAMPAIGN/EPOCH-FINGERPRINT"
+    refused(*collected.arguments(out, *ONCE), says=[f"segments {collected.store} does not exist, must be {says}"])
+    collected.segment(FIRST, "one-1", 0, 60)
+    for wrong, file in (
+        (tmp_path, collected.store / FIRST.name / "discovery" / "one-1.blocks"),
+        (collected.store / FIRST.name, collected.store / FIRST.name / "reports" / "one-1.blocks"),
+        (collected.store / FIRST.name / "reports", collected.store / FIRST.name / "reports" / "one-1.blocks"),
+    ):
+        there = Collected(collected.chain, wrong, collected.made)
+        refused(*there.arguments(out, *ONCE), says=[f"segments {wrong} holds {file}, which lies in no window", says])
+    shutil.copytree(collected.store / FIRST.name / "reports", collected.store / "reports")
+    refused(*collected.arguments(out, *ONCE), says=[f"holds {collected.store / 'reports' / 'one-1.blocks'}, which"])
+    file = collected.store / "reports" / "one-1.blocks"
+    there = Collected(collected.chain, file, collected.made)
+    refused(*there.arguments(out, *ONCE), says=[f"segments {file} is a file, must be {says}"])
+    assert not out.exists()
 
 
 def test_every_window_has_keys_of_its_own_and_a_batch_those_of_the_run() -> None:
