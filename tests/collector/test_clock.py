@@ -156,16 +156,18 @@ async def ask(app: Any, method: str, path: str) -> dict[str, Any]:
 
 def test_a_collector_that_was_started_on_a_wrong_clock_is_repaired_as_documented(site: Site) -> None:
     report = os.urandom(target_of(site).sealed_bytes)
-    (ahead,) = asyncio.run(collect_at(site, [NOON + YEAR], report))
-    assert ahead == "20271122T120000Z"
-    # The clock is set, and the collector started and stopped: the window that lies ahead has its manifest now.
-    (parked,) = asyncio.run(collect_at(site, [NOON], report))
-    assert parked == "20271122T130000Z"
-    asyncio.run(collect_at(site, [NOON], report))
-    # The repair of docs/adr/0014.
-    (site.journal / "ended").unlink()
-    for window in site.journal.glob("2027*"):
-        assert not list(window.rglob("*.journal"))
-        shutil.rmtree(window)
     assert asyncio.run(collect_at(site, [NOON], report)) == ["20261121T120000Z"]
-    assert len(site.sealed()) == 4
+    assert asyncio.run(collect_at(site, [NOON + YEAR], report)) == ["20271122T120000Z"]
+    for _ in range(2):
+        asyncio.run(collect_at(site, [NOON + 60], report, keep=False))
+    present = "20261121T120000Z"
+    (site.journal / "ended").write_text(present)
+    for window in site.journal.glob("2*"):
+        assert window.name > present
+        assert not [*window.rglob("*.journal"), *window.rglob("*.receipt")]
+        shutil.rmtree(window)
+    assert asyncio.run(collect_at(site, [NOON + 120], report)) == ["20261121T130000Z"]
+    # What noon has is as it was, and what lay ahead is in the store.
+    assert {manifest.window for manifest in site.manifests()} == {present, "20271122T120000Z", "20271122T130000Z"}
+    assert sum(len(part) for manifest in site.manifests() for part in manifest.segments.values()) == 2
+    assert len(site.sealed()) == 3

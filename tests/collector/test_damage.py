@@ -105,3 +105,23 @@ def test_a_journal_without_its_header_is_put_aside_and_the_manifest_says_so(tmp_
         manifest = sealed_manifest(site, journal)
     assert (manifest.damaged, manifest.segments) == (1, {})
     assert len(list((site.journal / "damaged").iterdir())) == 1
+
+
+def test_putting_a_damaged_journal_aside_again_changes_nothing(tmp_path: Path) -> None:
+    site = make_site(tmp_path / "site")
+    reports = [os.urandom(site.campaign().sealed_bytes("reports")) for _ in range(3)]
+    journal = kept_and_killed(site, reports)
+    flip(journal, frame(reports[0], 1) + 12)
+
+    def seal() -> list[str]:
+        with running(site):
+            wait_for(lambda: not journal.exists(), what="the sealing")
+        return sorted(path.name for path in journal.parent.iterdir())
+
+    left = seal()
+    # As if it had been killed between the receipt and the move.
+    (aside,) = (site.journal / "damaged").iterdir()
+    aside.rename(journal)
+    assert seal() == left
+    assert site.sealed() == [reports[0], reports[2]]
+    assert [name for name in left if name.endswith(".1.damaged")]

@@ -98,8 +98,8 @@ def target_of(site: Site) -> Target:
     return Target("words", 1, campaign.fingerprint, folder, "reports", length, length + 40)
 
 
-async def collect_at(site: Site, moments: list[float], report: bytes) -> list[str]:
-    """Keep a report at each of these moments in one process, and return the names of the windows that it entered."""
+async def collect_at(site: Site, moments: list[float], report: bytes, *, keep: bool = True) -> list[str]:
+    """Keep a report, or none, at each moment in one process, and return the names of the windows that it entered."""
     site.journal.mkdir(exist_ok=True)
     clock, metrics, entered = Clock(moments[0]), Metrics(), []
     segments = str(site.segments)
@@ -114,7 +114,7 @@ async def collect_at(site: Site, moments: list[float], report: bytes) -> list[st
     for moment in moments:
         clock.now = moment
         await writer.turn([target_of(site)], {})
-        assert await writer.keep(target_of(site), report, 1, None)
+        assert not keep or await writer.keep(target_of(site), report, 1, None)
         assert writer.window is not None
         entered.append(writer.window.name)
     running_writer.cancel()
