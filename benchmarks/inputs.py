@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from nacl.bindings import crypto_box_afternm, crypto_box_beforenm, crypto_box_keypair, crypto_box_NONCEBYTES
 
 from hushcount.blocks import Kind
 from hushcount.campaign import Campaign, Stream
 from hushcount.client import Client
 from hushcount.envelopes import ENVELOPES, TOKEN_BYTES, envelope_dtype
 from hushcount.parameters import Parameters
+from hushcount.public_keys import valid_key
 from hushcount.randomness import SystemWords, permutation, uniform
-from hushcount.sealing import Octets
+from hushcount.sealing import Octets, Sealer
 from hushcount.threads import available_threads
 from keys import store
 from pipelines import storage
@@ -130,6 +133,47 @@ def sealed(place: Place, stream: Stream, values: list[str]) -> Octets:
     client = Client(place.campaign)
     make = client.reports if stream == "reports" else client.discovery_reports
     return make(values, available_threads())
+
+
+def sealed_pairs(place: Place, held: npt.NDArray[np.intp]) -> Iterator[Octets]:
+    """Yield uint8[n, L], a file's worth at a time: the discovery reports of clients that hold these values.
+
+    Clients draw a key pair for each report, which costs as much as opening it. Here the first holders of all values
+    share one, the second ones the next, and so on: no two reports are equal, and each costs to open what any does. To
+    an attacker they would say who was whose first holder; nobody attacks a benchmark.
+    """
+    form, keys = place.campaign.discovery_format, place.campaign.keys
+    analyzer = Sealer(bytes.fromhex(valid_key(keys.analyzer).key))
+    ranks, row = np.unique(held, return_inverse=True)
+    plain = [
+        form.binding + form.hash(value) + analyzer.seal_alike(form.binding + form.pad(value), form.hash_key)
+        for value in (f"new{rank}" for rank in ranks)
+    ]
+    turn = _turns(held)
+    recipient = bytes.fromhex(valid_key(keys.aux_server).key)
+    shared = [_shared(recipient) for _ in range(int(turn.max()) + 1)]
+    for start in range(0, len(held), FILE_RECORDS):
+        some = slice(start, start + FILE_RECORDS)
+        made = (
+            head + crypto_box_afternm(plain[number], nonce, key)
+            for number, (head, nonce, key) in zip(row[some], (shared[number] for number in turn[some]), strict=True)
+        )
+        yield np.frombuffer(b"".join(made), dtype=np.uint8).reshape(-1, form.sealed_bytes)
+
+
+def _turns(held: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Return for each report how many before it hold the same value."""
+    order = np.argsort(held, kind="stable")
+    turn = np.empty(len(held), dtype=np.intp)
+    turn[order] = np.arange(len(held)) - np.searchsorted(held[order], held[order])
+    return turn
+
+
+def _shared(recipient: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return a new public key, and the nonce and key of sealed boxes that are made with it (crypto_box_seal)."""
+    public, secret = crypto_box_keypair()
+    nonce = hashlib.blake2b(public + recipient, digest_size=crypto_box_NONCEBYTES).digest()
+    return public, nonce, crypto_box_beforenm(recipient, secret)
 
 
 def counts(total: int, each: int) -> list[int]:

@@ -108,14 +108,13 @@ def _growth(curves: Sequence[Curve]) -> str:
             f"{curve.sweep.other:,} {_OTHER[curve.sweep.axis]}",
             f"{curve.cpu_slope:.2f}",
             f"{curve.memory_slope:.2f}",
-            f"{curve.runs[-1].stage.cpu:,.1f}",
-            f"{curve.runs[-1].stage.wall:,.1f}",
+            f"{curve.runs[0].stage.cpu:,.1f} to {curve.runs[-1].stage.cpu:,.1f}",
             f"{curve.runs[0].peak_rss_mib:,.0f} to {curve.runs[-1].peak_rss_mib:,.0f}",
             "" if curve.runs[0].bins is None else f"{curve.runs[0].bins:,} to {curve.runs[-1].bins:,}",
         )
         for curve in curves
     ]
-    heads = ("stage", "over", "at", "CPU slope", "memory slope", "CPU s at the end", "wall s", "peak MiB", "revealed")
+    heads = ("stage", "over", "at", "CPU slope", "memory slope", "CPU s", "peak MiB", "revealed")
     return (
         "## How cost grows\n\nSlopes of straight lines through the logarithms, one run a point: 1 is in proportion, 0 "
         "is not at all. Start-up is in the figures and flattens the small end.\n\n"

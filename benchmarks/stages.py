@@ -20,6 +20,7 @@ from benchmarks.inputs import (
     make_place,
     names,
     sealed,
+    sealed_pairs,
     zipf,
 )
 from benchmarks.measure import Run, between
@@ -143,8 +144,7 @@ def _analyze(directory: Path, out: Path, reports: int) -> Run:
 
 def _make_pairs(directory: Path, reports: int, items: int) -> None:
     place = make_place(_place(directory).directory, DISCOVERY)
-    held = np.split(zipf(items, reports), range(FILE_RECORDS, reports, FILE_RECORDS))
-    as_shuffled(place, "discovery", (sealed(place, "discovery", [f"new{rank}" for rank in part]) for part in held))
+    as_shuffled(place, "discovery", sealed_pairs(place, zipf(items, reports)))
 
 
 def _discover(directory: Path, out: Path, reports: int) -> Run:

@@ -12,15 +12,17 @@ import pytest
 
 from benchmarks import cost, gates, growth, limits
 from benchmarks.growth import Curve, Sweep, plot, slope
-from benchmarks.inputs import as_shuffled, as_uploaded, counts, drawn, make_place, names, sealed, zipf
+from benchmarks.inputs import as_shuffled, as_uploaded, counts, drawn, make_place, names, sealed, sealed_pairs, zipf
 from benchmarks.measure import Figures, Run, Used, between, forget_peak, in_child, peak_rss_mib, summarise, used
 from benchmarks.page import page, table
 from benchmarks.record import Record, read_record, write_record
-from benchmarks.stages import AIS, BITS, STAGES
+from benchmarks.stages import AIS, BITS, DISCOVERY, STAGES
 from hushcount.blocks import Kind
 from hushcount.errors import HushcountError, UsageError
+from keys.opening import Outcome, open_bound
 from pipelines.block_io import find_files
 from tests.support.jobs import cli, done, refused
+from tests.support.records import key_reference
 from tests.support.statistics import FAILURE, chi_square_p, draws_to_tell_apart
 
 KEYS = {"reports_per_second", "cpu_us_per_report", "limit_reports_per_second", "ratio_to_limit", "peak_rss_mib"}
@@ -99,6 +101,17 @@ def test_values_to_discover_follow_zipfs_law_and_are_all_there() -> None:
     assert all(chi_square_p(found, other) < FAILURE for other in others)
     assert len(np.unique(zipf(1000, 2000))) == 1000
     assert set(np.unique(zipf(1000, 1000))) >= set(range(500))
+
+
+def test_reports_to_discover_are_what_clients_send_and_no_two_are_alike(tmp_path: Path) -> None:
+    place, held = make_place(tmp_path / "place", DISCOVERY), np.array([3, 0, 3, 3, 7, 0])
+    made = np.concatenate(list(sealed_pairs(place, held)))
+    sent = sealed(place, "discovery", [f"new{rank}" for rank in held])
+    keys, binding = (key_reference(place.keys, "aux_server").read(),), place.campaign.binding("discovery")
+    (pairs, outcomes), (wanted, _) = open_bound(keys, made, binding), open_bound(keys, sent, binding)
+    assert (outcomes == Outcome.ACCEPTED).all()
+    assert np.array_equal(pairs, wanted)
+    assert len(np.unique(made, axis=0)) == len(held)
 
 
 def test_the_order_of_values_to_discover_is_random() -> None:
