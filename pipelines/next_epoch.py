@@ -88,7 +88,9 @@ def follow(
     if newest.begins > now or newest.ends is not None:
         return None
     keys = _keys(deployment, campaign, now)
-    wanted = tracked.kept(_windows(connection, deployment, epochs.campaign, tracked), part.unseen_windows)
+    # A client does not report what is listed for discovery: without estimates nothing shows whether it is still used.
+    windows = () if campaign.mechanism is None else _windows(connection, deployment, epochs.campaign, tracked)
+    wanted = tracked.kept(windows, part.unseen_windows)
     share = None if part.target_rank is None else tracked.target_share
     same_items = dictionary is None or Dictionary(wanted).digest == dictionary.digest
     same_keys = (keys.analyzer, keys.aux_server) == (campaign.keys.analyzer, campaign.keys.aux_server)
@@ -116,10 +118,10 @@ def _up_to_date(
         if not has_results(found, results):
             continue
         newest = batch > max(tracked.batches, default="")
-        rows = [] if results is None else estimated_items(results)
+        rows, reports = ([], 0) if results is None else estimated_items(results)
         revealed = found_items(found) if found is not None and part.add_found else []
         tracked = updated(tracked, batch, revealed, [item for item, _, detected in rows if detected])
-        share = _target_share(sorted((count for _, count, _ in rows), reverse=True), part.target_rank)
+        share = _target_share([count for _, count, _ in rows], part.target_rank, reports)
         if newest and share is not None:
             tracked = tracked.model_copy(update={"target_share": share})
     return tracked
@@ -158,13 +160,13 @@ def _window(batch: str) -> str:
     return batch.partition("-")[0]
 
 
-def _target_share(counts: list[float], rank: int | None) -> float | None:
+def _target_share(counts: list[float], rank: int | None, reports: int) -> float | None:
     """Return the share of the item of that rank, to a power of two: noise must not make an epoch. None: unknown."""
-    total = sum(max(count, 0.0) for count in counts)
-    if rank is None or total <= 0.0:
+    if rank is None or not counts or not reports:
         return None
-    count = max(counts[min(rank, len(counts)) - 1], 1.0)
-    return min(0.5, 2.0 ** round(math.log2(count / total)))
+    # Of the reports: the counts of many items that hardly anybody holds add up to their noise.
+    count = max(sorted(counts, reverse=True)[min(rank, len(counts)) - 1], 1.0)
+    return min(0.5, 2.0 ** round(math.log2(count / reports)))
 
 
 def _same_plan(campaign: Campaign, part: NextEpochPart, share: float | None) -> bool:

@@ -143,8 +143,12 @@ def found_items(directory: str) -> list[str]:
     return [row["item"] for row in read_csv_rows(storage.join(directory, FOUND))]
 
 
-def estimated_items(directory: str) -> list[tuple[str, float, bool]]:
-    """Return item, count and whether it was detected, of what hushcount analyze wrote; nothing if only a tally."""
+def estimated_items(directory: str) -> tuple[list[tuple[str, float, bool]], int]:
+    """Return item, count and whether it was detected, of what hushcount analyze wrote, and of how many reports.
+
+    There is no item where it wrote a tally only.
+    """
     path = storage.join(directory, ESTIMATES)
     rows = read_csv_rows(path) if storage.exists(path) else []
-    return [(row["item"], float(row["count"]), row["detected"] == "true") for row in rows]
+    items = [(row["item"], float(row["count"]), row["detected"] == "true") for row in rows]
+    return items, int(storage.read_json(storage.join(directory, SUMMARY))["accepted"])

@@ -1,4 +1,4 @@
-"""The loop over epochs: what is discovered is collected next, what is unseen is dropped, and shares are planned for."""
+"""The loop over epochs: what makes the next one, what it is planned for, and that nothing stops or doubles it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from hushcount.campaign import Campaign
-from hushcount.collection import CollectionFile, read_collection
 from hushcount.planning import Objective
 from hushcount.systems import plan
 from keys.rotation import rotate
@@ -20,80 +19,16 @@ from pipelines.epochs import read_campaign
 from pipelines.next_epoch import follow
 from pipelines.publish import publish
 from pipelines.state import opened
-from pipelines.tracked_items import TrackedItem, TrackedItems, updated, write_tracked
-from tests.support.collecting import DAY, START, collect, window_name
+from pipelines.tracked_items import TrackedItem, TrackedItems, write_tracked
+from tests.support.collecting import START, collect, window_name
 from tests.support.jobs import done, new_campaign, write_lines
+from tests.support.next_epoch import NEW, collection, follow_with, items, newest, sent, tracked
 from tests.support.site import Site, at
-
-NEW = "newcomer"
-
-
-def sent(new: int, number: int = 400) -> list[str]:
-    return [NEW] * new + [["alpha", "beta"][index % 2] for index in range(number - new)]
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
     return Site(tmp_path, discovery=True, settings="", tail="[next_epoch.words]\nunseen_windows = 2\ntarget_rank = 2\n")
-
-
-def collection(site: Site) -> CollectionFile:
-    return read_collection(site.root / "campaigns" / "words" / "collection.json")
-
-
-def newest(site: Site) -> Campaign:
-    return Campaign.read(site.root / "campaigns" / "words" / collection(site).epochs[-1].file)
-
-
-def items(campaign: Campaign) -> tuple[str, ...]:
-    dictionary = campaign.read_dictionary()
-    assert dictionary is not None
-    return dictionary.items
-
-
-def test_a_discovered_item_joins_the_next_epoch_and_ages_out_when_unseen(site: Site) -> None:
-    collect(site.store, site.campaign, sent(200), day=0)
-    finished = site.run(1.1)
-    assert finished.published == ["words/2"]
-    second = newest(site)
-    assert items(second) == ("alpha", "beta", "gamma", NEW)
-    first, following = collection(site).epochs
-    assert first.ends == following.begins == START + 2 * DAY
-    assert first.grace_ends == START + 4 * DAY
-    assert second.discovery is not None
-    assert Campaign.read(site.campaign).discovery is not None
-    assert second.discovery.hash_key != Campaign.read(site.campaign).discovery.hash_key  # type: ignore[union-attr]
-    assert site.run(1.2).published == []
-
-    path = site.root / "campaigns" / "words" / following.file
-    collect(site.store, path, sent(200), day=2)
-    site.run(3.1)
-    row = next(line for line in estimates(site, 2, 2) if line.startswith(NEW))
-    assert float(row.split(",")[1]) > 100
-    assert items(newest(site))[-1] == NEW
-
-    latest = collection(site).epochs[-1]
-    for day in (4, 5):
-        collect(site.store, site.root / "campaigns" / "words" / latest.file, sent(0), day=day)
-        finished = site.run(day + 1.1)
-    assert finished.published
-    assert items(newest(site)) == ("alpha", "beta", "gamma")
-
-
-def estimates(site: Site, day: int, epoch: int) -> list[str]:
-    folder = site.store / "results" / "words" / site.batch(day, epoch)
-    return (folder / "estimates.csv").read_text().splitlines()
-
-
-def follow_with(site: Site, tail: str = "unseen_windows = 5\n", campaign: str = "words") -> None:
-    """From now on the site's runs plan the campaign anew."""
-    config = site.config.read_text().partition("[next_epoch.")[0]
-    site.config.write_text(f"{config}[next_epoch.{campaign}]\n{tail}")
-
-
-def tracked(site: Site, campaign: str = "words") -> TrackedItems:
-    folder = site.root / "campaigns" / campaign
-    return TrackedItems.model_validate_json((folder / "items.json").read_bytes())
 
 
 def test_parameters_are_planned_for_the_share_that_the_last_results_show_and_that_makes_one_epoch(site: Site) -> None:
@@ -200,65 +135,6 @@ def test_two_changes_in_one_window_make_two_epochs_and_no_run_fails(site: Site) 
     assert items(newest(site)) == ("alpha", "beta", "gamma", NEW)
 
 
-def test_an_item_ages_out_by_windows_of_which_the_analyzer_is_done_with_every_batch(tmp_path: Path) -> None:
-    site = Site(tmp_path, discovery=True, settings='collectors = ["one", "two"]')
-    follow_with(site, "unseen_windows = 1\n")
-    for collector in ("one", "two"):
-        collect(site.store, site.campaign, sent(100, 200), day=0, collector=collector)
-    assert site.run(1.1).published == ["words/2"]
-    # The window is not due: nobody has looked at it.
-    collect(site.store, site.campaign, sent(0, 200), day=1, collector="one")
-    assert site.run(2.001).published == []
-    # It is shuffled, and nobody has opened it.
-    collect(site.store, site.campaign, sent(0, 200), day=1, collector="two")
-    config = site.config.read_text()
-    site.config.write_text(f'parties = ["shuffler", "aux-server"]\n{config}')
-    assert hops(site, 2.1) == ["shuffle", "release"]
-    # What was discovered in it is known, what was counted is not.
-    site.config.write_text(config)
-    (block,) = (site.store / "shuffled" / "words" / site.batch(1) / "reports").glob("*.blocks")
-    aside = block.rename(block.with_suffix(".aside"))
-    assert hops(site, 2.2, problems=1) == ["discover"]
-    aside.rename(block)
-    assert items(newest(site)) == ("alpha", "beta", "gamma", NEW)
-    finished = site.run(2.3)
-    assert finished.published == ["words/3"]
-    assert items(newest(site)) == ("alpha", "beta", "gamma")
-
-
-def hops(site: Site, day: float, problems: int = 0) -> list[str]:
-    """Return the hops of a run that publishes nothing and has so many problems."""
-    finished = site.run(day)
-    assert finished.published == []
-    assert len(finished.problems) == problems
-    return [name.rpartition(" ")[2] for name in finished.hops]
-
-
-def test_a_batch_that_is_analyzed_late_counts_and_does_not_say_what_to_plan_for(site: Site) -> None:
-    """Fails by chance with probability below 1e-9: each share is 7 standard errors from the next power of two."""
-    follow_with(site, "target_rank = 3\n")
-    config = site.config.read_text()
-    site.config.write_text(f'parties = ["shuffler", "aux-server"]\n{config}')
-    collect(site.store, site.campaign, ["alpha", "beta", "gamma"] * 400, day=0)
-    collect(site.store, site.campaign, ["alpha", "beta"] * 200 + [NEW] * 200, day=1)
-    site.run(2.1)
-    site.config.write_text(config)
-    (block,) = (site.store / "shuffled" / "words" / site.batch(0) / "reports").glob("*.blocks")
-    aside = block.rename(block.with_suffix(".aside"))
-    assert len(site.run(2.2).problems) == 1
-    assert tracked(site).batches == (site.batch(1),)
-    share = tracked(site).target_share
-    assert share is not None
-    assert share < 0.2
-    aside.rename(block)
-    assert site.run(2.3).problems == []
-    late = tracked(site)
-    assert set(late.batches) == {site.batch(0), site.batch(1)}
-    assert late.target_share == share
-    gamma = next(one for one in late.items if one.item == "gamma")
-    assert (gamma.first_seen, gamma.last_seen) == (window_name(0), window_name(0))
-
-
 def test_after_a_signed_epoch_no_unsigned_one_is_published(site: Site) -> None:
     done("keys", "new", "--role", "operator", "--out", site.root / "operator")
     done("campaign", "sign", "--campaign", site.campaign, "--keys", site.root / "operator")
@@ -329,34 +205,3 @@ def test_an_active_key_that_the_campaign_does_not_have_makes_an_epoch(site: Site
     after = newest(site).keys
     assert after.analyzer != before.analyzer
     assert after.aux_server == before.aux_server
-
-
-def test_an_item_is_first_and_last_seen_in_the_windows_that_show_it_in_whatever_order_they_come() -> None:
-    tracked = TrackedItems(items=(TrackedItem(item="a", source="given"),))
-    late, early = f"{window_name(3)}-000001-x", f"{window_name(1)}-000001-x"
-    for batches in ((late, early, late), (early, late)):
-        result = tracked
-        for batch in batches:
-            result = updated(result, batch, ["n"], ["a", "m"])
-        given, new = result.items
-        assert (given.first_seen, given.last_seen) == (window_name(1), window_name(3))
-        assert (new.item, new.source, new.first_seen, new.last_seen) == (
-            "n",
-            "discovered",
-            window_name(1),
-            window_name(3),
-        )
-
-
-def test_given_items_stay_and_discovered_ones_age_out() -> None:
-    windows = tuple(window_name(day) for day in range(5))
-    tracked = TrackedItems(
-        items=(
-            TrackedItem(item="given", source="given"),
-            TrackedItem(item="old", source="discovered", first_seen=windows[0], last_seen=windows[2]),
-            TrackedItem(item="fresh", source="discovered", first_seen=windows[0], last_seen=windows[3]),
-        )
-    )
-    assert tracked.kept(windows, 2) == ("given", "fresh")
-    assert tracked.kept(windows, 3) == ("given", "old", "fresh")
-    assert tracked.kept(windows, 9) == ("given", "old", "fresh")

@@ -1,0 +1,45 @@
+"""A site whose runs plan its campaign anew: what clients send, and what is published and followed."""
+
+from __future__ import annotations
+
+from hushcount.campaign import Campaign
+from hushcount.collection import CollectionFile, read_collection
+from pipelines.tracked_items import TrackedItems
+from tests.support.site import Site
+
+NEW = "newcomer"
+"""A value that the first dictionary does not list."""
+
+
+def sent(new: int, number: int = 400) -> list[str]:
+    """Return so many values: so many of the newcomer, half of the rest alpha and half beta."""
+    return [NEW] * new + [["alpha", "beta"][index % 2] for index in range(number - new)]
+
+
+def follow_with(site: Site, tail: str, campaign: str = "words") -> None:
+    """From now on the site's runs plan the campaign anew, with these settings."""
+    config = site.config.read_text().partition("[next_epoch.")[0]
+    site.config.write_text(f"{config}[next_epoch.{campaign}]\n{tail}")
+
+
+def collection(site: Site) -> CollectionFile:
+    """Return the epochs of the site's campaign."""
+    return read_collection(site.root / "campaigns" / "words" / "collection.json")
+
+
+def newest(site: Site, campaign: str = "words") -> Campaign:
+    """Return the campaign file of the last epoch."""
+    folder = site.root / "campaigns" / campaign
+    return Campaign.read(folder / read_collection(folder / "collection.json").epochs[-1].file)
+
+
+def items(campaign: Campaign) -> tuple[str, ...]:
+    """Return what the campaign's dictionary lists."""
+    dictionary = campaign.read_dictionary()
+    assert dictionary is not None
+    return dictionary.items
+
+
+def tracked(site: Site, campaign: str = "words") -> TrackedItems:
+    """Return the items that a campaign follows."""
+    return TrackedItems.model_validate_json((site.root / "campaigns" / campaign / "items.json").read_bytes())
