@@ -86,8 +86,8 @@ class NextEpochPart(Part):
     settings: dict[str, int | float | str] = Field(default_factory=dict, description="parameters that stay, as --set")
     sign_with: str | None = Field(
         default=None,
-        description="the operator's key directory, env:NAME or gcp-secret://NAME: new epochs are signed; needed where "
-        "the newest is",
+        description="the operator's key directory, relative to this file, env:NAME or gcp-secret://NAME: new epochs "
+        "are signed; needed where the newest is",
     )
 
 
