@@ -74,6 +74,13 @@ def grow(say: Callable[[str], None], sweeps: tuple[Sweep, ...] = SWEEPS) -> list
     return curves
 
 
+def merged(curves: list[Curve], others: list[Curve]) -> list[Curve]:
+    """Return curves with others in the place of those of the same stage and axis, in the order of SWEEPS."""
+    kept = {(curve.sweep.stage, curve.sweep.axis): curve for curve in (*curves, *others)}
+    order = {(sweep.stage, sweep.axis): place for place, sweep in enumerate(SWEEPS)}
+    return [kept[key] for key in sorted(kept, key=lambda key: order.get(key, len(order)))]
+
+
 def slope(sizes: tuple[int, ...], values: list[float]) -> float:
     """Return the exponent b of the least-squares fit `log value = a + b log size`."""
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])

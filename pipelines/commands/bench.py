@@ -57,7 +57,7 @@ def bench(
     """
     # They import the whole system: only when they are to run.
     from benchmarks import gates
-    from benchmarks.growth import SWEEPS, grow
+    from benchmarks.growth import SWEEPS, grow, merged
     from benchmarks.measure import prepared, summarise
     from benchmarks.record import Record, read_record, require_writable
     from benchmarks.stages import STAGES
@@ -86,7 +86,7 @@ def bench(
         _show(shown)
     for sweep in SWEEPS if growth else ():
         if sweep not in [curve.sweep for curve in record.curves]:
-            record.curves += grow(_say, (sweep,))
+            record.curves = merged(record.curves, grow(_say, (sweep,)))
             _keep(out, record)
     if peers and not record.peers:
         record.peers = _peers()

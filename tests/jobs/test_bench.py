@@ -125,6 +125,19 @@ def test_discovery_that_reveals_nothing_is_not_measured() -> None:
         in_child("discover", 4, 2)
 
 
+def test_a_curve_takes_the_place_of_that_of_its_stage_and_axis() -> None:
+    def curve(stage: str, axis: str, sizes: tuple[int, ...]) -> Curve:
+        return Curve(Sweep(stage, axis, sizes, 1), (), 1.0, 0.0)
+
+    first = [curve("discover", "reports", (1, 2)), curve("encode", "items", (1, 2))]
+    found = growth.merged(first, [curve("discover", "reports", (1, 3)), curve("encode", "reports", (1, 2))])
+    assert [(one.sweep.stage, one.sweep.axis, one.sweep.sizes) for one in found] == [
+        ("encode", "items", (1, 2)),
+        ("encode", "reports", (1, 2)),
+        ("discover", "reports", (1, 3)),
+    ]
+
+
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 2.0])
 def test_slopes_are_exponents(exponent: float) -> None:
     sizes = (100, 1000, 10_000)
