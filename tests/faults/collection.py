@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from subprocess import PIPE, Popen
 import numpy as np
 
 from deploy.flink.cluster import ended_with_us
+from hushcount.discovery import HASH_BYTES
 from tests.support.jobs import Chain, files_under, found, new_campaign, new_keys, summary, values_of, write_lines
 from tests.support.records import as_set, read_rows
 
@@ -64,6 +65,11 @@ class Collection:
         """Check that a result is that of the undisturbed run, to the report; of a draw, to what is certain."""
         undisturbed = self.undisturbed(job)
         told, expected = summary(out), summary(undisturbed)
+        if job == "aux-server":
+            self._assert_drawn(out, told["released"])
+        if job == "discover":
+            kept = len(found(out))
+            assert told["bins"] == {"kept": kept, "found": kept, "rejected": {}}
         if job in ("discover", "aux-server"):
             # Which of the borderline bins are kept is drawn for each run.
             for one in (told, expected):
@@ -83,6 +89,20 @@ class Collection:
                 assert all((got[name] == wanted[name]).all() for name in wanted.files)
         if job == "discover":
             assert set(POPULAR) <= set(found(out)) < set(POPULAR) | set(borderline())
+            assert len(set(found(out))) == len(found(out))
+
+    def _assert_drawn(self, out: Path, released: int) -> None:
+        """Check the auxiliary server's bins: those that are certain, and no others than borderline ones."""
+        form, rows = self.chain.campaign.discovery_format, read_rows(out / "bins")
+        bins = {row[:HASH_BYTES].tobytes(): row.tobytes() for row in rows}
+        assert len(bins) == len(rows) == released
+        undisturbed = {
+            row[:HASH_BYTES].tobytes(): row.tobytes() for row in read_rows(self.undisturbed("aux-server") / "bins")
+        }
+        certain, drawn = ({form.hash(value) for value in values} for values in (POPULAR, borderline()))
+        assert certain <= bins.keys() <= certain | drawn
+        # Honest clients of a value make the same pair, byte for byte.
+        assert all(bins[one] == undisturbed[one] for one in bins.keys() & undisturbed.keys())
 
 
 def borderline() -> list[str]:
@@ -90,14 +110,14 @@ def borderline() -> list[str]:
     return [f"borderline{index}" for index in range(BORDERLINE)]
 
 
-def collect(root: Path) -> Collection:
-    """Make the collection and let every job work on it."""
-    keys, dictionary = new_keys(root / "keys"), write_lines(root / "dictionary.txt", LISTED)
+def collect(root: Path, listed: Mapping[str, int] = LISTED) -> Collection:
+    """Make the collection, of these values in the dictionary and the others, and let every job work on it."""
+    keys, dictionary = new_keys(root / "keys"), write_lines(root / "dictionary.txt", listed)
     chain = Chain(new_campaign(root / "faults.json", keys, mechanism="ais", dictionary=dictionary, discovery=1.0), keys)
     rule = chain.campaign.require_keep_rule()
     middle = min(range(1, 500), key=lambda count: abs(rule.keep_probability(count) - 0.5))
     assert 0.3 < rule.keep_probability(middle) < 0.7
-    truth = {**LISTED, **POPULAR, **dict.fromkeys(borderline(), middle)}
+    truth = {**listed, **POPULAR, **dict.fromkeys(borderline(), middle)}
     chain.encode(write_lines(root / "values.txt", values_of(truth)))
     chain.shuffle()
     chain.analyze()
