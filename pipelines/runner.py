@@ -78,9 +78,13 @@ class Engine:
         """Yield a pipeline that runs when the block ends, and wait for it.
 
         Raises:
-            UsageError: no such runner, or what it needs is not there.
+            UsageError: no such runner, what it needs is not there, or an option is not one of Beam's.
             StorageError: the job failed; one sentence says why. Nothing of it was released.
         """
+        if unknown := unknown_options(self.options):
+            raise UsageError(
+                f"option --{unknown[0]} of runner {self.runner} is not one of Beam's: correct or remove it"
+            )
         further = () if self.embedded else ready(self.runner, PipelineOptions(list(self.options)))
         pipeline = made(self.runner, _EMBEDDED if self.embedded else self.runner, (*self.options, *further))
         yield pipeline

@@ -203,3 +203,14 @@ def test_a_value_that_an_option_of_beam_does_not_take(
     with pytest.raises(UsageError, match=re.escape(says)):
         Engine(options=(option,))
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_misspelt_option_of_a_deployments_engine_is_not_ignored() -> None:
+    misspelt = Engine(options=("--direct_num_wrkers=2",))
+    with (
+        pytest.raises(
+            UsageError, match="option --direct_num_wrkers of runner FnApiRunner is not one of Beam's: correct"
+        ),
+        misspelt.pipeline("shuffle"),
+    ):
+        pytest.fail("a pipeline was made")
