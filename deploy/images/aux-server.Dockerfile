@@ -23,7 +23,7 @@ COPY shuffler /opt/hushcount/shuffler
 COPY analyzer /opt/hushcount/analyzer
 COPY aux_server /opt/hushcount/aux_server
 COPY pipelines /opt/hushcount/pipelines
-COPY deploy/images/hand_on.py /opt/hushcount/hand_on.py
+COPY deploy/hand_on.py /opt/hushcount/hand_on.py
 # Nothing is written but below /tmp and the volumes: the root file system can be read-only.
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONPATH=/opt/hushcount \

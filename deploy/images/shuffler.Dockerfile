@@ -19,7 +19,7 @@ COPY --from=dependencies /opt/venv /opt/venv
 COPY hushcount /opt/hushcount/hushcount
 COPY shuffler /opt/hushcount/shuffler
 COPY pipelines /opt/hushcount/pipelines
-COPY deploy/images/hand_on.py /opt/hushcount/hand_on.py
+COPY deploy/hand_on.py /opt/hushcount/hand_on.py
 COPY deploy/images/shuffler.py /opt/hushcount/shuffler_command.py
 # Nothing is written but below /tmp and the volumes: the root file system can be read-only.
 ENV PATH=/opt/venv/bin:$PATH \

@@ -82,6 +82,24 @@ def test_the_documented_commands_make_both_directories_of_campaigns(chain: Chain
         assert file.windows == Deployment.read(tmp_path / "whole.toml").file.windows
 
 
+def test_the_documented_way_to_hand_on_starts_from_a_checkout(tmp_path: Path) -> None:
+    """A script finds what lies beside it before what is installed."""
+    (documented,) = re.findall(r"`python (deploy/\S+hand_on\.py|deploy/hand_on\.py) (--config .*?)`", README)
+    script, options = documented
+    source = tmp_path / "shuffled"
+    source.mkdir()
+    (tmp_path / "deployment.toml").write_text('store = "."\nwindows = {length = "1d", grace = "2d"}\n')
+    done = subprocess.run(  # noqa: S603  # our own script
+        [sys.executable, ROOT / script, *shlex.split(options)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
 def test_the_documented_way_to_finish_starts_the_launcher_and_not_a_worker() -> None:
     """The image's own entry point is what Dataflow starts workers by."""
     recipe = (DEPLOY / "dataflow" / "Dockerfile").read_text()

@@ -26,7 +26,7 @@ from tests.support.stub_store import StubStore
 @pytest.fixture
 def hand_on() -> Iterator[ModuleType]:
     """The script of the images, which is no module of the package."""
-    spec = importlib.util.spec_from_file_location("hand_on", DEPLOY / "images" / "hand_on.py")
+    spec = importlib.util.spec_from_file_location("hand_on", DEPLOY / "hand_on.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
