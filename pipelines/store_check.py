@@ -101,7 +101,7 @@ def manifest_differences(work: Checked) -> Iterator[str]:
     ):
         yield (
             f"{work.deployment.folder('segments', *row.path.split('/'))}: {row.damaged:,} stretches of the collector's "
-            "journal were damaged, and acknowledged reports with them: look into damaged/ beside its journal"
+            "journal were damaged, and acknowledged reports may have been: look into damaged/ beside its journal"
         )
 
 
