@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.cost import CORE_HOUR, SHUFFLED_GIB, Cost
-from benchmarks.growth import Curve
+from benchmarks.growth import Curve, slope
 from benchmarks.measure import Figures
 from benchmarks.peers import PeerRow
 from benchmarks.record import Record
@@ -106,8 +106,8 @@ def _growth(curves: Sequence[Curve]) -> str:
             f"`{curve.sweep.stage}`",
             f"{curve.sweep.axis} {curve.sweep.sizes[0]:,} to {curve.sweep.sizes[-1]:,}",
             f"{curve.sweep.other:,} {_OTHER[curve.sweep.axis]}",
-            f"{curve.cpu_slope:.2f}",
-            f"{curve.memory_slope:.2f}",
+            f"{curve.cpu_slope:.2f}, {_end(curve, [run.stage.cpu for run in curve.runs]):.2f}",
+            f"{curve.memory_slope:.2f}, {_end(curve, [run.peak_rss_mib for run in curve.runs]):.2f}",
             f"{curve.runs[0].stage.cpu:,.1f} to {curve.runs[-1].stage.cpu:,.1f}",
             f"{curve.runs[0].peak_rss_mib:,.0f} to {curve.runs[-1].peak_rss_mib:,.0f}",
             "" if curve.runs[0].bins is None else f"{curve.runs[0].bins:,} to {curve.runs[-1].bins:,}",
@@ -117,10 +117,15 @@ def _growth(curves: Sequence[Curve]) -> str:
     heads = ("stage", "over", "at", "CPU slope", "memory slope", "CPU s", "peak MiB", "revealed")
     return (
         "## How cost grows\n\nSlopes of straight lines through the logarithms, one run a point: 1 is in proportion, 0 "
-        "is not at all. Start-up is in the figures and flattens the small end.\n\n"
+        "is not at all; first over all points, then between the last two, because start-up flattens the small end.\n\n"
         + table(heads, rows)
         + "\n\n![CPU time and memory over reports and items](growth.png)"
     )
+
+
+def _end(curve: Curve, values: list[float]) -> float:
+    """Return the slope between the last two points."""
+    return slope(curve.sweep.sizes[-2:], values[-2:])
 
 
 def _peers(peers: Sequence[PeerRow]) -> str:

@@ -263,7 +263,7 @@ def test_the_page_has_every_part_of_the_record(tmp_path: Path, monkeypatch: pyte
     assert read_record(tmp_path) == Record(measured=measured, curves=curves)
     text = page(read_record(tmp_path), cost.costs(measured))
     assert all(title in text for title in ("## Stages", "## Cost", "## How cost grows"))
-    assert "| 1.00 |" in text
+    assert "| 1.00, 1.00 |" in text
     assert "`discover` kept and revealed 1,234 values or more" in text
     assert "`shuffle` kept" not in text
     noted = {name: replace(figures, note="beside others.") for name, figures in measured.items()}
