@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Literal
@@ -16,15 +15,16 @@ from sqlalchemy import Connection, func, select
 from hushcount.campaign import Campaign
 from hushcount.collection import EpochPart, epoch_folder
 from hushcount.errors import HushcountError
+from hushcount.signatures import signature_path
 from hushcount.windows import window_at
 from pipelines import storage
 from pipelines.batches import known_windows
+from pipelines.checks import Check, Verdict, named_checks
 from pipelines.deployment import Deployment, Party
 from pipelines.epochs import Epochs, read_epochs
 from pipelines.reconcile import account_of
 from pipelines.state import MANIFESTS, SEGMENTS, opened
 
-Verdict = Literal["good", "warning", "bad"]
 _SOON = timedelta(days=14)
 _SKEW = timedelta(minutes=1)
 _WINDOWS = 7
@@ -38,26 +38,11 @@ _WRITES: dict[Party, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at.
-
-    Attributes:
-        name: what.
-        verdict: good; warning, it will be bad soon; bad.
-        says: what was found, and what to do where it is not good.
-    """
-
-    name: str
-    verdict: Verdict
-    says: str
-
-
 def examine(deployment: Deployment, now: datetime | None = None) -> list[Check]:
     """Return what was found, check by check; one that cannot be made is bad itself."""
     moment = now or datetime.now(timezone.utc)
     checks = [*_tried("campaigns", lambda: _campaigns(deployment, moment))]
-    for name, check in _named(deployment).items():
+    for name, check in named_checks(deployment).items():
         checks += _tried(name, check)
     checks += _tried("store", lambda: _store(deployment))
     checks += _tried("disk", lambda: _disk(deployment))
@@ -88,6 +73,21 @@ def _campaigns(deployment: Deployment, now: datetime) -> Iterator[Check]:
             yield Check(f"epoch of {epochs.campaign}", "good", f"{current.epoch} since {current.begins.isoformat()}")
         for (_, campaign), part in _accepted(epochs, now):
             yield from _keys(deployment, campaign, part, part == current, now)
+        yield from _signatures(deployment, epochs)
+
+
+def _signatures(deployment: Deployment, epochs: Epochs) -> Iterator[Check]:
+    """Whether clients that verify campaign files can take the newest, and the one that `hushcount run` makes next."""
+    parts = epochs.collection.epochs
+    signed = [signature_path(epochs.directory / part.file).exists() for part in parts]
+    following = deployment.file.next_epoch.get(epochs.campaign)
+    if following is not None and following.sign_with is None and signed[-1]:
+        cure = f"set sign_with under [next_epoch.{epochs.campaign}] to the operator's key directory"
+        yield Check(f"next epoch of {epochs.campaign}", "bad", f"the newest is signed: {cure}")
+    if len(signed) > 1 and signed[-2] and not signed[-1]:
+        cure = "hushcount campaign sign it, and replace collection.json by a copy of itself, so that collectors read it"
+        said = f"epoch {parts[-1].epoch} has none, the one before has: {cure}"
+        yield Check(f"signature of {epochs.campaign}", "bad", said)
 
 
 def _accepted(epochs: Epochs, now: datetime) -> Iterator[tuple[tuple[Path, Campaign], EpochPart]]:
@@ -120,61 +120,6 @@ def _keys(deployment: Deployment, campaign: Campaign, part: EpochPart, current: 
                 yield Check(f"private {party} key of {file}", "good", "opens")
             except HushcountError as error:
                 yield Check(f"private {party} key of {file}", "bad", str(error))
-
-
-def _named(deployment: Deployment) -> dict[str, Callable[[], Iterator[Check]]]:
-    """Return a check of each key, file and collector that the deployment file names beside the campaigns' keys."""
-    checks: dict[str, Callable[[], Iterator[Check]]] = {}
-    shuffles = "shuffler" in deployment.file.parties
-    # Packages of other parties are not everywhere, so that they are imported when they are needed.
-    if shuffles and (directory := deployment.sign_with) is not None:
-
-        def signs() -> Iterator[Check]:
-            from keys.store import active_key
-
-            yield Check("sign_with", "good", f"key {active_key(directory, 'shuffler').id} signs")
-
-        checks["sign_with"] = signs
-    if (file := deployment.shuffler_keys) is not None:
-
-        def trusts() -> Iterator[Check]:
-            from keys.store import verify_keys
-
-            trusted = ", ".join(key.id for key in verify_keys(file, "shuffler"))
-            yield Check("shuffler_keys", "good", f"{trusted} may sign")
-
-        checks["shuffler_keys"] = trusts
-    if (ledger := deployment.ledger) is not None:
-
-        def charges() -> Iterator[Check]:
-            from pipelines.ledger_report import check
-
-            if ledger.exists():
-                check(ledger)
-            found = "is whole" if ledger.exists() else "comes with the first release"
-            yield Check("ledger", "good", f"{ledger} {found}")
-
-        checks["ledger"] = charges
-    if (collector := deployment.collector) is not None:
-
-        def authenticates() -> Iterator[Check]:
-            from shuffler.collector.authentication import authentication
-
-            authentication(collector, deployment.path.absolute().parent)
-            yield Check("authentication", "good", collector.authentication)
-
-        checks["authentication"] = authenticates
-    if shuffles and deployment.file.collectors:
-        checks["collectors"] = lambda: _report(deployment)
-    return checks
-
-
-def _report(deployment: Deployment) -> Iterator[Check]:
-    """Whether each of the collectors that are waited for was ever heard of."""
-    with opened(deployment.state) as state, state.begin() as connection:
-        heard = set(connection.execute(select(MANIFESTS.c.collector).distinct()).scalars())
-    for name in sorted(set(deployment.file.collectors) - heard) if heard else ():
-        yield Check(f"collector {name}", "warning", "closed no window yet: start it, or take it out of collectors")
 
 
 def _store(deployment: Deployment) -> Iterator[Check]:

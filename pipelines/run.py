@@ -149,9 +149,13 @@ def _follow(work: _Work, epochs: Epochs) -> None:
     part = work.deployment.file.next_epoch.get(epochs.campaign)
     if part is None:
         return
-    # It plans mechanisms and reads keys, which a party that only runs jobs may not have.
-    from pipelines.next_epoch import follow
-
+    try:
+        # It plans mechanisms and reads keys, which a party that only runs jobs may not have.
+        from pipelines.next_epoch import follow
+    except ModuleNotFoundError as error:
+        said = f"package {error.name} is not here: set next_epoch where the analyzer runs"
+        work.done.problems.append(f"{epochs.campaign}: no next epoch: {said}")
+        return
     try:
         with work.state.begin() as connection:
             published = follow(connection, work.deployment, epochs, part, work.now)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.doctor import Check, examine
+from pipelines.checks import Check
+from pipelines.doctor import examine
 from tests.support.collecting import collect
-from tests.support.jobs import cli
+from tests.support.jobs import cli, done
 from tests.support.site import Site, at, values
 
 
@@ -117,6 +118,16 @@ def test_what_the_deployment_file_names_is_looked_at(
     found = bad(site)
     assert says in found[name].says
     assert "Traceback" not in cli("doctor", "--config", site.config).err
+
+
+def test_campaign_files_that_clients_who_verify_would_refuse_are_bad(tmp_path: Path) -> None:
+    site = Site(tmp_path, tail="[next_epoch.words]\n")
+    assert {"next epoch of words", "signature of words"}.isdisjoint(bad(site))
+    done("keys", "new", "--role", "operator", "--out", tmp_path / "operator")
+    done("campaign", "sign", "--campaign", site.campaign, "--keys", tmp_path / "operator")
+    assert "set sign_with" in bad(site)["next epoch of words"].says
+    site.publish(2)
+    assert "epoch 2 has none" in bad(site)["signature of words"].says
 
 
 def test_a_ledger_that_is_damaged_is_bad(tmp_path: Path) -> None:
