@@ -15,7 +15,7 @@ from hushcount.envelopes import ENVELOPES, envelope_dtype, sealed_offset
 from hushcount.errors import HushcountError, NotYet, UsageError
 from hushcount.places import MOST_PLACES
 from pipelines import storage
-from pipelines.batch_file import batch_files, collected, is_batch, read_batch, released_files
+from pipelines.batch_file import BatchFile, batch_files, collected, is_batch, read_batch, released_files
 from pipelines.block_io import (
     BlockFile,
     ReadBlocks,
@@ -128,7 +128,7 @@ def _find_input(source: str, campaign: Campaign) -> tuple[Files, Files, Summary 
     """Return the files of every stream, those of what was forwarded before, and the summary of the hop before."""
     if is_batch(source):
         batch = read_batch(source, campaign)
-        released = {stream: released_files(batch, stream) for stream in campaign.streams if batch.earlier}
+        released = {stream: _released(batch, stream, campaign) for stream in campaign.streams if batch.earlier}
         return {stream: batch_files(batch, stream) for stream in campaign.streams}, released, collected(batch)
     _require_input(source)
     files = {stream: find_files(storage.join(source, stream), ENVELOPES[stream]) for stream in campaign.streams}
@@ -138,6 +138,25 @@ def _find_input(source: str, campaign: Campaign) -> tuple[Files, Files, Summary 
     for stream, found in files.items():
         check_complete(upstream, campaign, stream, found, exact=False)
     return files, {}, upstream
+
+
+def _released(batch: BatchFile, stream: Stream, campaign: Campaign) -> list[BlockFile]:
+    """Return the files of what earlier batches forwarded of a stream, which must be as much as their summaries say.
+
+    Raises:
+        UsageError: a file or a summary is missing or damaged.
+    """
+    found = released_files(batch, stream)
+    folders = (storage.join(batch.shuffled_folder, name) for name in batch.earlier)
+    summaries = [read_upstream(folder, "shuffle", campaign) for folder in folders]
+    forwarded = sum(summary["streams"].get(stream, {}).get("accepted", 0) for summary in summaries)
+    held = total_records(found)
+    if held != forwarded:
+        raise UsageError(
+            f"{stream} of earlier batches: the files below {batch.shuffled_folder} hold {held} records, "
+            f"{forwarded} were forwarded: restore them, or copies of these reports would go on"
+        )
+    return found
 
 
 def _require_input(directory: str) -> None:

@@ -85,6 +85,17 @@ def test_a_damaged_block_of_an_earlier_batch_fails_the_job(root: Path, stream: s
     assert not (root / "out").exists()
 
 
+def test_a_file_of_an_earlier_batch_that_is_lost_is_refused(root: Path) -> None:
+    released(root, "reports").unlink()
+    says = [
+        f"reports of earlier batches: the files below {root / 'c-shuffled'} hold 0 records, {BEFORE} were forwarded"
+    ]
+    refused(*shuffle(root), says=says)
+    shutil.rmtree(root / "c-shuffled" / NAME)
+    refused(*shuffle(root), says=[f"{root / 'c-shuffled' / NAME} is no complete output of hushcount shuffle"])
+    assert not (root / "out").exists()
+
+
 def test_an_earlier_batch_of_another_campaign_file_fails_the_job(root: Path) -> None:
     other = Chain(new_campaign(root / "o.json", root / "keys", dictionary=root / "items.txt"), root / "keys")
     other.encode(root / "before.txt")
