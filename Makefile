@@ -87,6 +87,7 @@ week: $(VENV)/server  ## a week of collection in twenty minutes: kills, a rotati
 
 bench: $(VENV)/server  ## each stage beside its limit and beside other libraries, into benchmarks/RESULTS.md: an hour
 	$(BIN)/hushcount bench --growth --peers --out benchmarks --overwrite
+	$(BIN)/python -m benchmarks.scaling
 
 bench-gate: $(VENV)/server  ## fail if a stage takes much more CPU time than the cryptography in the same run
 	$(BIN)/hushcount bench --gate
