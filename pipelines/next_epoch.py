@@ -81,7 +81,8 @@ def follow(
         raise UsageError(f"campaign {campaign.id} has neither dictionary nor mechanism: there is nothing to plan anew")
     listed = () if dictionary is None else dictionary.items
     before = read_tracked(epochs.directory / ITEMS_FILE, listed)
-    tracked = _up_to_date(connection, deployment, epochs, part, before.taken_over(campaign.fingerprint.hex(), listed))
+    taken_over = before.taken_over(campaign.fingerprint.hex(), listed, _listed_before(epochs, before.epochs))
+    tracked = _up_to_date(connection, deployment, epochs, part, taken_over)
     if tracked != before:
         write_tracked(epochs.directory / ITEMS_FILE, tracked)
     newest = epochs.collection.epochs[-1]
@@ -104,6 +105,18 @@ def follow(
         names = (campaign.fingerprint.hex(), following.fingerprint.hex())
         write_tracked(epochs.directory / ITEMS_FILE, tracked.model_copy(update={"epochs": names}))
         return publish_alone(deployment, following, made, now=now)
+
+
+def _listed_before(epochs: Epochs, known: tuple[str, ...]) -> set[str]:
+    """Return what all epochs before the newest list, from the last one on that the items have been taken over from.
+
+    Nothing where none of the known ones is there any more: somebody made another collection.
+    """
+    earlier = [campaign for _, (_, campaign) in sorted(epochs.files.items())]
+    last = max((place for place, one in enumerate(earlier) if one.fingerprint.hex() in known), default=len(earlier))
+    dictionaries = [campaign.read_dictionary() for campaign in earlier[last:-1]]
+    listed = [set[str]() if dictionary is None else set(dictionary.items) for dictionary in dictionaries]
+    return set.intersection(*listed) if listed else set()
 
 
 def _up_to_date(

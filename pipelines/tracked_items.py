@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from pathlib import Path
 from typing import Literal
 
@@ -42,19 +43,22 @@ class TrackedItems(Part):
     epochs: tuple[str, ...] = ()
     target_share: float | None = Field(default=None, description="share to plan for, of the newest batch that shows it")
 
-    def taken_over(self, epoch: str, listed: tuple[str, ...]) -> TrackedItems:
+    def taken_over(self, epoch: str, listed: tuple[str, ...], before: Set[str]) -> TrackedItems:
         """Return the items after an epoch that was published by hand: what its dictionary has more of is given.
 
-        Items that were given and are not in it any more are dropped; when which item was seen is kept.
+        So is a discovered item that had aged out and that the operator put back. Items that were given and are not in
+        it any more are dropped; when which item was seen is kept.
 
         Args:
             epoch: fingerprint of its campaign file; one of `epochs` changes nothing.
             listed: its dictionary.
+            before: what the epochs before it listed.
         """
         if epoch in self.epochs:
             return self
         known = {one.item: one for one in self.items}
         items = [known.get(item) or TrackedItem(item=item, source="given") for item in listed]
+        items = [one if one.item in before else one.model_copy(update={"source": "given"}) for one in items]
         items += [one for one in self.items if one.source == "discovered" and one.item not in set(listed)]
         return self.model_copy(update={"items": tuple(items), "epochs": (epoch,)})
 

@@ -167,6 +167,28 @@ def test_an_epoch_that_was_published_by_hand_is_followed_and_not_undone(site: Si
     ]
 
 
+def test_an_item_that_aged_out_and_was_put_back_by_hand_is_given_and_stays(site: Site) -> None:
+    deployment, folder = site.deployment, site.root / "campaigns" / "words"
+    part = deployment.file.next_epoch["words"]
+    given = [TrackedItem(item=item, source="given") for item in items(newest(site))]
+    old = TrackedItem(item=NEW, source="discovered", first_seen=window_name(0), last_seen=window_name(0))
+    batches = tuple(f"{window_name(day)}-000001-{'0' * 16}" for day in range(3))
+    first = (newest(site).fingerprint.hex(),)
+    write_tracked(folder / "items.json", TrackedItems(items=(*given, old), batches=batches, epochs=first))
+    listed = write_lines(site.root / "back.txt", ["alpha", "beta", "gamma", NEW])
+    with opened(deployment.state) as state, state.begin() as connection:
+        assert follow(connection, deployment, read_campaign(folder), part, at(3.1)) is None
+        assert tracked(site).items[-1] == old
+        for epoch in (2, 3):
+            by_hand = new_campaign(
+                site.root / "words.json", site.keys, "--epoch", epoch, dictionary=listed, discovery=1.0
+            ).rename(site.root / f"{epoch}.json")
+            publish(deployment, by_hand, at(2 + epoch), at(3.2))
+        for day in (5.1, 6.1):
+            assert follow(connection, deployment, read_campaign(folder), part, at(day)) is None
+            assert tracked(site).items == (*given, old.model_copy(update={"source": "given"}))
+
+
 def test_nothing_is_published_after_an_epoch_that_was_given_an_end(site: Site) -> None:
     path = site.root / "campaigns" / "words" / "collection.json"
     data = json.loads(path.read_text())
