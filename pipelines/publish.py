@@ -64,7 +64,7 @@ def publishing(folder: Path) -> Iterator[None]:
     import fcntl
 
     folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder / _LOCK_FILE, os.O_RDWR | os.O_CREAT, _LOCK_MODE)
+    descriptor = _lock_file(folder / _LOCK_FILE)
     try:
         end = time.monotonic() + _BUSY_SECONDS
         while True:
@@ -81,6 +81,15 @@ def publishing(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _lock_file(path: Path) -> int:
+    try:
+        # Where the folder is on NFS, only a file that is open for writing can be locked.
+        return os.open(path, os.O_RDWR | os.O_CREAT, _LOCK_MODE)
+    except PermissionError:
+        # Of another user who published before: who may write the folder may publish, and elsewhere this will do.
+        return os.open(path, os.O_RDONLY | os.O_CREAT, _LOCK_MODE)
 
 
 def publish_alone(

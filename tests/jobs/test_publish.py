@@ -140,6 +140,29 @@ def test_one_process_publishes_at_a_time_and_none_is_lost(site: Site) -> None:
         publish(site.deployment, second, at(3), at(0.5))
 
 
+def test_who_may_write_the_folder_publishes_after_another_user_did(site: Site) -> None:
+    with publishing(folder(site)):
+        pass
+    lock = folder(site) / ".publish.lock"
+    # As what another user made under the usual umask: it can be read, and not written.
+    lock.chmod(0o444)
+    folder(site).chmod(0o777)
+    script = (
+        "import fcntl, os, sys\nfrom pathlib import Path\nfrom pipelines.publish import publishing\n"
+        "os.chdir(sys.argv[1])\n"
+        "if os.getuid() == 0:\n    os.setuid(65534)\n"
+        "assert not os.access('.publish.lock', os.W_OK)\n"
+        "with publishing(Path('.')):\n"
+        "    other = os.open('.publish.lock', os.O_RDONLY)\n"
+        "    try:\n        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+        "    except BlockingIOError:\n        print('alone')\n"
+    )
+    ran = subprocess.run(  # noqa: S603  # our own script
+        [sys.executable, "-c", script, folder(site)], capture_output=True, text=True, check=False
+    )
+    assert ran.stdout == "alone\n", ran.stderr
+
+
 def test_the_lock_of_a_killed_process_does_not_outlive_it(site: Site) -> None:
     script = (
         "import sys, time\nfrom pathlib import Path\nfrom pipelines.publish import publishing\n"
