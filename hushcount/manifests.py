@@ -9,17 +9,21 @@ from pydantic import Field, StringConstraints, ValidationError, model_validator
 from hushcount.campaign import Identifier, Stream
 from hushcount.errors import FormatError
 from hushcount.parts import Hex32, Part, explain
+from hushcount.windows import window_start
 
 CollectorName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 SUFFIX = ".manifest.json"
+# What a database holds: a manifest comes from another machine.
+_GREATEST = (1 << 31) - 1
+_MOST = (1 << 63) - 1
 
 
 class SegmentPart(Part):
     """One block file of envelopes."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*\.blocks$")]
-    records: int = Field(ge=1)
-    bytes: int = Field(ge=1)
+    records: int = Field(ge=1, le=_MOST)
+    bytes: int = Field(ge=1, le=_MOST)
     digest: Hex32 = Field(description="BLAKE2b-256 of the file")
 
 
@@ -29,18 +33,22 @@ class Manifest(Part):
     format: Literal[1] = 1
     collector: CollectorName
     campaign: Identifier
-    epoch: int = Field(ge=1)
+    epoch: int = Field(ge=1, le=_GREATEST)
     fingerprint: Hex32
     window: Annotated[str, StringConstraints(pattern=r"^[0-9]{8}T[0-9]{6}Z$")]
-    seconds: int = Field(ge=1, description="length of the window, which a deployment may change")
+    seconds: int = Field(ge=1, le=366 * 86_400, description="length of the window, which a deployment may change")
     segments: dict[Stream, tuple[SegmentPart, ...]] = Field(default_factory=dict)
     refused: dict[str, int] = Field(default_factory=dict, description="requests refused at the door, by reason")
     damaged: int = Field(
-        default=0, ge=0, description="frames or stretches of journals that were damaged: reports may be lost"
+        default=0,
+        ge=0,
+        le=_GREATEST,
+        description="frames or stretches of journals that were damaged: reports may be lost",
     )
 
     @model_validator(mode="after")
     def _check(self) -> Manifest:
+        window_start(self.window)
         for stream, segments in self.segments.items():
             names = [segment.name for segment in segments]
             if len(set(names)) < len(names):

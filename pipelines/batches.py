@@ -192,8 +192,9 @@ def _set_too_late(
     connection: Connection, waiting: ColumnElement[bool], campaign: str, before: datetime, reason: str
 ) -> None:
     """Let go of the waiting segments of windows that ended before a moment."""
-    over = [name for name, window in known_windows(connection, campaign).items() if window.end < before]
-    for name in over:
+    names = connection.execute(select(SEGMENTS.c.window).where(waiting).distinct()).scalars().all()
+    windows = known_windows(connection, campaign) if names else {}
+    for name in (name for name in names if windows[name].end < before):
         old = and_(waiting, SEGMENTS.c.window == name)
         connection.execute(update(SEGMENTS).where(old).values(state="too_late", reason=reason))
 

@@ -23,7 +23,7 @@ from pipelines.checks import Check, Verdict, named_checks
 from pipelines.deployment import Deployment, Party
 from pipelines.epochs import Epochs, read_epochs
 from pipelines.reconcile import account_of
-from pipelines.state import MANIFESTS, SEGMENTS, opened
+from pipelines.state import MANIFESTS, SEGMENTS, opened, snapshot
 
 _SOON = timedelta(days=14)
 _SKEW = timedelta(minutes=1)
@@ -53,8 +53,8 @@ def examine(deployment: Deployment, now: datetime | None = None) -> list[Check]:
 def _tried(name: str, check: Callable[[], Iterator[Check]]) -> list[Check]:
     try:
         return list(check())
-    except HushcountError as error:
-        return [Check(name, "bad", str(error))]
+    except (HushcountError, OSError, BeamIOError) as error:
+        return [Check(name, "bad", storage.cause(error))]
 
 
 def _campaigns(deployment: Deployment, now: datetime) -> Iterator[Check]:
@@ -163,7 +163,7 @@ def _usual_bytes(connection: Connection) -> float:
 
 
 def _state(deployment: Deployment, now: datetime) -> Iterator[Check]:
-    with opened(deployment.state) as state, state.begin() as connection:
+    with opened(deployment.state) as state, snapshot(state) as connection:
         for epochs in read_epochs(deployment.campaigns)[0]:
             yield from _volume(connection, epochs)
             yield from _clocks(connection, epochs, deployment, now)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from sqlalchemy import Engine as Database
+from sqlalchemy import select
 
 from hushcount.campaign import Campaign, Stream
 from hushcount.public_keys import VerifyKeyPart
@@ -17,6 +18,7 @@ from pipelines.batches import Batch
 from pipelines.deployment import Deployment, Party
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY, sweep
+from pipelines.state import DELETED, HOPS
 from pipelines.summary import Summary
 
 if TYPE_CHECKING:
@@ -26,8 +28,24 @@ Job = Callable[[], Summary | None]
 """Runs a hop, or takes up what it left when it was complete; None: its input is not there yet."""
 
 
+def hop_names(campaign: Campaign, parties: Container[Party]) -> list[str]:
+    """Return the hops of a campaign's batches that these parties run, in their order."""
+    hops: list[tuple[Party, str]] = [("shuffler", "shuffle")]
+    if campaign.discovery is not None:
+        hops += [("aux-server", "release"), ("analyzer", "discover")]
+    if campaign.mechanism is not None:
+        hops.append(("analyzer", "analyze"))
+    return [hop for party, hop in hops if party in parties]
+
+
 def hops_of(
-    state: Database, deployment: Deployment, campaign: Campaign, path: Path, batch: Batch, console: Console | None
+    state: Database,
+    deployment: Deployment,
+    campaign: Campaign,
+    path: Path,
+    batch: Batch,
+    engine: Engine,
+    console: Console | None,
 ) -> Iterator[tuple[str, Job]]:
     """Yield the hops that run here in their order, each with its job.
 
@@ -37,7 +55,6 @@ def hops_of(
         name: deployment.folder(name, batch.campaign, batch.name)
         for name in ("shuffled", "released", "found", "results")
     }
-    engine = Engine(deployment.file.engine.runner, deployment.file.engine.options)
     keys, ledger = deployment.keys, deployment.ledger
 
     def shuffled() -> Summary:
@@ -81,18 +98,16 @@ def hops_of(
             console=console,
         )
 
-    chain: list[tuple[Party, str, str | None, str, Callable[[], Summary]]] = [
-        ("shuffler", "shuffle", None, "shuffled", shuffled)
-    ]
-    if campaign.discovery is not None:
-        chain.append(("aux-server", "release", "shuffled", "released", released))
-        chain.append(("analyzer", "discover", "released", "found", found))
-    if campaign.mechanism is not None:
-        needed = "found" if campaign.discovery is not None else "shuffled"
-        chain.append(("analyzer", "analyze", needed, "results", analyzed))
-    for party, hop, before, output, job in chain:
-        if party in deployment.file.parties:
-            yield hop, _unless_done(where[output], None if before is None else where[before], job, engine)
+    needed = "found" if campaign.discovery is not None else "shuffled"
+    jobs: dict[str, tuple[str | None, str, Callable[[], Summary]]] = {
+        "shuffle": (None, "shuffled", shuffled),
+        "release": ("shuffled", "released", released),
+        "discover": ("released", "found", found),
+        "analyze": (needed, "results", analyzed),
+    }
+    for hop in hop_names(campaign, deployment.file.parties):
+        before, output, job = jobs[hop]
+        yield hop, _unless_done(where[output], None if before is None else where[before], job, engine)
 
 
 def _unless_done(out: str, before: str | None, job: Callable[[], Summary], engine: Engine) -> Job:
@@ -176,13 +191,19 @@ def _earlier(state: Database, deployment: Deployment, batch: Batch) -> tuple[str
     with state.begin() as connection:
         made = batches.made_batches(connection, batch.campaign)
         windows = batches.known_windows(connection, batch.campaign)
-    mine = windows[batch.window]
+        waited = [windows[part.window] for parts in batches.segments_of(connection, batch).values() for part in parts]
+        done = select(HOPS.c.batch).where(HOPS.c.campaign == batch.campaign, HOPS.c.hop == "shuffle")
+        gone = select(DELETED.c.batch).where(DELETED.c.campaign == batch.campaign, DELETED.c.folder == "shuffled")
+        # One that is lost is named too: what cannot be compared must not be forwarded.
+        there = set(connection.execute(done).scalars()) - set(connection.execute(gone).scalars())
+    # What came late is compared as if it had come in time.
+    start = min([window.start for window in waited], default=windows[batch.window].start)
     return tuple(
         other.name
         for other in made
         if (other.epoch, other.fingerprint) == (batch.epoch, batch.fingerprint)
         and other.window != batch.window
-        and windows[other.window].end + grace >= mine.start
-        and mine.end + grace >= windows[other.window].start
-        and storage.exists(deployment.folder("shuffled", batch.campaign, other.name, SUMMARY))
+        and windows[other.window].end + grace >= start
+        and windows[batch.window].end + grace >= windows[other.window].start
+        and (other.name in there or storage.exists(deployment.folder("shuffled", batch.campaign, other.name, SUMMARY)))
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Iterator
 from datetime import datetime
 
 from sqlalchemy import Engine as Database
+from sqlalchemy.exc import IntegrityError
 
 from hushcount.collection import folder_name
 from hushcount.errors import FormatError, HushcountError
@@ -36,8 +37,7 @@ def new_manifests(
 
 
 def _read(path: str, relative: str) -> Manifest:
-    with storage.open_read(path) as stream:
-        manifest = read_manifest(stream.read(), path)
+    manifest = read_manifest(storage.read_bytes(path), path)
     # CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/COLLECTOR.manifest.json
     where = f"{manifest.campaign}/{folder_name(manifest.epoch, manifest.fingerprint)}/{manifest.window}"
     if relative != f"{where}/{manifest.collector}{SUFFIX}":
@@ -51,29 +51,46 @@ def register_new(state: Database, deployment: Deployment, campaign: str) -> list
     with state.begin() as connection:
         known = batches.known_manifests(connection, campaign)
     for relative, manifest in new_manifests(deployment, campaign, known):
-        if isinstance(manifest, Manifest):
+        if not isinstance(manifest, Manifest):
+            problems.append(f"{relative}: {storage.cause(manifest)}")
+            continue
+        try:
             with state.begin() as connection:
                 batches.register(connection, relative, manifest)
-        else:
-            problems.append(f"{relative}: {storage.cause(manifest)}")
+        except IntegrityError:
+            problems.append(f"{relative}: names a segment that another manifest has named")
     return problems
 
 
-def take_back_restored(state: Database, deployment: Deployment, campaign: str) -> None:
-    """Let segments that were put aside wait again if they are what their manifests say by now."""
+def take_back_restored(state: Database, deployment: Deployment, campaign: str, now: datetime) -> list[str]:
+    """Let segments that were put aside wait again if they are what their manifests say by now.
+
+    After the grace period nothing takes them any more, and they are not looked at. Returned is a sentence for each that
+    cannot be read.
+    """
     with state.begin() as connection:
         aside = batches.quarantined(connection, campaign)
+        windows = batches.known_windows(connection, campaign)
+    problems = []
     for segment, _ in aside:
         path = storage.join(deployment.folder("segments"), *segment.path.split("/"))
-        if storage.exists(path) and fault_of(path, segment.bytes, segment.digest) is None:
+        if windows[segment.window].end + deployment.windows.grace < now or not storage.exists(path):
+            continue
+        try:
+            fault = fault_of(path, segment.bytes, segment.digest)
+        except HushcountError as error:
+            problems.append(str(error))
+            continue
+        if fault is None:
             with state.begin() as connection:
                 batches.let_wait(connection, segment.path)
+    return problems
 
 
 def close_due(
     state: Database, deployment: Deployment, epochs: Epochs, now: datetime, say: Callable[[str], None]
-) -> list[str]:
-    """Close the windows that are due, oldest first; return their names."""
+) -> Iterator[str]:
+    """Close the windows that are due, oldest first; yield the name of each when it is closed, and go on."""
     windows = deployment.windows
     files = {key: campaign for key, (_, campaign) in epochs.files.items()}
     with state.begin() as connection:
@@ -82,6 +99,6 @@ def close_due(
         say(f"{epochs.campaign}: closing {window.name}")
         with state.begin() as connection:
             batches.close(connection, epochs.campaign, window, files, windows.grace, now)
+        yield window.name
     with state.begin() as connection:
         batches.give_up(connection, epochs.campaign, windows.grace, now)
-    return [window.name for window in due]

@@ -95,11 +95,12 @@ def account_of(
     for row in rows:
         counted[row.batch][row.hop] = json.loads(row.counts)["streams"]
     made = {batch.name for batch in made_batches(connection, campaign)}
+    collected = _collected(connection, campaign)
     # A party that has no state of segments knows the hops alone.
     for name, hops in sorted(counted.items()):
         _add_hops(account, name, hops)
         if name in made and "shuffle" in hops:
-            _check_batch(connection, account, name, hops)
+            _check_batch(account, name, hops, collected[name])
     if "shuffler" in deployment.file.parties:
         account.differences += manifest_differences(work)
         account.differences += segment_differences(work)
@@ -142,12 +143,19 @@ def _add_hops(account: Account, batch: str, hops: dict[str, dict[str, Any]]) -> 
                 )
 
 
-def _check_batch(connection: Connection, account: Account, batch: str, hops: dict[str, dict[str, Any]]) -> None:
-    """Check that each hop received what the one before forwarded."""
-    sums = select(SEGMENTS.c.stream, func.sum(SEGMENTS.c.records)).where(
-        SEGMENTS.c.campaign == account.campaign, SEGMENTS.c.batch == batch, SEGMENTS.c.state == "batched"
+def _collected(connection: Connection, campaign: str) -> dict[str, dict[str, int]]:
+    """Return how many reports are in each batch, by stream."""
+    sums = select(SEGMENTS.c.batch, SEGMENTS.c.stream, func.sum(SEGMENTS.c.records)).where(
+        SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "batched"
     )
-    collected = {stream: int(records) for stream, records in connection.execute(sums.group_by(SEGMENTS.c.stream))}
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for batch, stream, records in connection.execute(sums.group_by(SEGMENTS.c.batch, SEGMENTS.c.stream)):
+        found[batch][stream] = int(records)
+    return found
+
+
+def _check_batch(account: Account, batch: str, hops: dict[str, dict[str, Any]], collected: dict[str, int]) -> None:
+    """Check that each hop received what the one before forwarded."""
     for stream, counts in hops["shuffle"].items():
         _expect(account, batch, f"{stream} shuffled", counts["received"], "collected", collected.get(stream, 0))
     for hop, stream in _READERS.items():

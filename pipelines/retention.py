@@ -38,8 +38,8 @@ def deleted_folders(connection: Connection, campaign: str) -> dict[tuple[str, st
 
 def delete_old(
     state: Database, deployment: Deployment, campaign: str, through: Sequence[Batch], now: datetime
-) -> list[str]:
-    """Delete what the deployment's retention does not keep; return what is gone as CAMPAIGN/BATCH FOLDER.
+) -> Iterator[str]:
+    """Delete what the deployment's retention does not keep; yield what is gone as CAMPAIGN/BATCH FOLDER.
 
     Args:
         state: the database.
@@ -59,18 +59,16 @@ def delete_old(
         deleted = deleted_folders(connection, campaign)
     parts = [(folder, party, folder, getattr(part, folder)) for folder, party in _HANDED_ON.items()]
     parts += [(folder, party, f"{folder}/{DEAD_LETTERS}", part.dead_letters) for folder, party in _WRITER.items()]
-    gone: list[str] = []
     for folder, party, what, keep in parts:
         for batch in through if party in parties and keep is not None else ():
             if windows[batch.window].end + keep < horizon and not deleted.get((what, batch.name)):
                 directory = deployment.folder(folder, campaign, batch.name, *what.split("/")[1:])
                 _delete(state, batch, what, directory, batch_path(deployment, batch) if what == "shuffled" else None)
-                gone.append(f"{campaign}/{batch.name} {what}")
+                yield f"{campaign}/{batch.name} {what}"
     if "shuffler" in parties and part.segments is not None:
         names = {batch.name for batch in through}
         ended = {name for name, window in windows.items() if window.end + part.segments < horizon}
-        gone += _delete_segments(state, deployment, campaign, names, ended)
-    return gone
+        yield from _delete_segments(state, deployment, campaign, names, ended)
 
 
 def _windows(connection: Connection, deployment: Deployment, campaign: str, names: Iterable[str]) -> dict[str, Window]:
@@ -83,13 +81,15 @@ def _windows(connection: Connection, deployment: Deployment, campaign: str, name
 
 
 def _earliest_needed(connection: Connection, campaign: str) -> datetime:
-    """Return the start of the earliest window of which a batch may come, or comes, that was not shuffled yet."""
+    """Return the start of the earliest window of which something is still to be shuffled."""
     closed = select(WINDOWS.c.window).where(WINDOWS.c.campaign == campaign)
     open_windows = known_windows(connection, campaign).keys() - set(connection.execute(closed).scalars())
     shuffled = set(
         connection.execute(select(HOPS.c.batch).where(HOPS.c.campaign == campaign, HOPS.c.hop == "shuffle")).scalars()
     )
     open_windows |= {batch.window for batch in made_batches(connection, campaign) if batch.name not in shuffled}
+    waiting = select(SEGMENTS.c.window).where(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "waiting")
+    open_windows |= set(connection.execute(waiting.distinct()).scalars())
     return min((window_start(name) for name in open_windows), default=_NEVER)
 
 

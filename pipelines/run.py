@@ -21,11 +21,12 @@ from sqlalchemy import Engine as Database
 from hushcount.errors import HushcountError, NotYet, RetiredKey
 from pipelines import batches, storage
 from pipelines.batches import Batch
-from pipelines.deployment import Deployment
+from pipelines.deployment import Deployment, RetentionPart
 from pipelines.epochs import Epochs, read_epochs
-from pipelines.hops import batch_path, hops_of
+from pipelines.hops import batch_path, hop_names, hops_of
 from pipelines.intake import close_due, register_new, take_back_restored
 from pipelines.retention import delete_old
+from pipelines.runner import Engine
 from pipelines.staging import SUMMARY
 from pipelines.state import HOPS, alone, opened
 from pipelines.summary import Summary, brief
@@ -65,6 +66,7 @@ class _Work:
     state: Database
     now: datetime
     done: Done
+    engine: Engine
     console: Console | None
     say: Say
     metrics: Telemetry
@@ -94,7 +96,8 @@ def run(
     moment = now or datetime.now(timezone.utc)
     done = Done()
     with opened(deployment.state) as state, alone(state, deployment.state, wait), telemetry() as metrics:
-        work = _Work(deployment, state, moment, done, console, say or _silent, metrics)
+        engine = Engine(deployment.file.engine.runner, deployment.file.engine.options)
+        work = _Work(deployment, state, moment, done, engine, console, say or _silent, metrics)
         campaigns, problems = read_epochs(deployment.campaigns)
         done.problems += problems
         for epochs in campaigns:
@@ -110,23 +113,34 @@ def run(
 
 def _run_campaign(work: _Work, epochs: Epochs) -> None:
     aside = _aside(work, epochs)
+    failed: set[str] = set()
     if "shuffler" in work.deployment.file.parties:
         work.done.problems += register_new(work.state, work.deployment, epochs.campaign)
-        take_back_restored(work.state, work.deployment, epochs.campaign)
+        work.done.problems += take_back_restored(work.state, work.deployment, epochs.campaign, work.now)
         for window in close_due(work.state, work.deployment, epochs, work.now, work.say):
             work.done.closed.append(f"{epochs.campaign}/{window}")
-    finished = _finished(work, epochs)
-    for batch in _batches(work, epochs):
-        try:
-            _advance(work, epochs, batch, finished[batch.name])
-        except FAILURES as error:
-            work.done.problems.append(f"{batch.campaign}/{batch.name}: {_told(error)}")
+            # Before the next one closes: what turns out to be too little for a batch must find a window that is open.
+            _advance_all(work, epochs, failed)
+    _advance_all(work, epochs, failed)
     for path, reason in sorted(_aside(work, epochs).items() - aside.items()):
         work.done.problems.append(f"{path} {reason}: it was put aside, the rest went on; restore it")
     _follow(work, epochs)
     _delete(work, epochs)
     with work.state.begin() as connection:
         work.metrics.collected(epochs.campaign, batches.records_by_state(connection, epochs.campaign))
+
+
+def _advance_all(work: _Work, epochs: Epochs, failed: set[str]) -> None:
+    """Take every batch as far as it goes, but for those that failed before in this run."""
+    finished = _finished(work, epochs)
+    for batch in _batches(work, epochs):
+        if batch.name in failed:
+            continue
+        try:
+            _advance(work, epochs, batch, finished[batch.name])
+        except FAILURES as error:
+            failed.add(batch.name)
+            work.done.problems.append(f"{batch.campaign}/{batch.name}: {_told(error)}")
 
 
 def _aside(work: _Work, epochs: Epochs) -> dict[str, str]:
@@ -168,15 +182,18 @@ def _follow(work: _Work, epochs: Epochs) -> None:
 
 def _delete(work: _Work, epochs: Epochs) -> None:
     """Delete what the deployment's retention does not keep, of the batches that all hops here have passed over."""
+    if work.deployment.file.retention == RetentionPart():
+        return
     through = []
     for name, finished in _finished(work, epochs).items():
         batch = Batch.named(epochs.campaign, name)
         if batch is not None and (batch.epoch, batch.fingerprint) in epochs.files:
-            path, campaign = epochs.files[batch.epoch, batch.fingerprint]
-            if finished.issuperset(hop for hop, _ in hops_of(work.state, work.deployment, campaign, path, batch, None)):
+            _, campaign = epochs.files[batch.epoch, batch.fingerprint]
+            if finished.issuperset(hop_names(campaign, work.deployment.file.parties)):
                 through.append(batch)
     try:
-        work.done.deleted += delete_old(work.state, work.deployment, epochs.campaign, through, work.now)
+        for what in delete_old(work.state, work.deployment, epochs.campaign, through, work.now):
+            work.done.deleted.append(what)
     except FAILURES as error:
         work.done.problems.append(f"{epochs.campaign}: not all that is old was deleted: {_told(error)}")
 
@@ -207,7 +224,9 @@ def _advance(work: _Work, epochs: Epochs, batch: Batch, finished: set[str]) -> N
     if (batch.epoch, batch.fingerprint) not in epochs.files:
         raise HushcountError(f"its campaign file is not among those of {work.deployment.campaigns / epochs.campaign}")
     path, campaign = epochs.files[batch.epoch, batch.fingerprint]
-    for hop, job in hops_of(work.state, work.deployment, campaign, path, batch, work.console):
+    if finished.issuperset(hop_names(campaign, work.deployment.file.parties)):
+        return
+    for hop, job in hops_of(work.state, work.deployment, campaign, path, batch, work.engine, work.console):
         if hop in finished:
             continue
         work.say(f"{batch.campaign}/{batch.name}: {hop}")

@@ -7,10 +7,11 @@ says is decided in transactions, and every file is made from what it says, so th
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import (
     BigInteger,
@@ -31,6 +32,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.pool import StaticPool
 
 from hushcount.errors import HushcountError, UsageError
 
@@ -135,6 +137,27 @@ def opened(address: str) -> Iterator[Engine]:
         ) from None
     finally:
         engine.dispose()
+
+
+@contextmanager
+def snapshot(engine: Engine) -> Iterator[Connection]:
+    """Yield a connection that sees the state as it is now, for long looks that must not hold up a run.
+
+    SQLite's readers and writers wait for each other, so that it is a copy in memory; PostgreSQL's do not.
+    """
+    if engine.dialect.name == "postgresql":
+        with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection, connection.begin():
+            yield connection
+        return
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
+        raw = engine.raw_connection()
+        try:
+            cast(sqlite3.Connection, raw.driver_connection).backup(copy)
+        finally:
+            raw.close()
+        memory = create_engine("sqlite://", creator=lambda: copy, poolclass=StaticPool)
+        with memory.connect() as connection:
+            yield connection
 
 
 @contextmanager

@@ -122,23 +122,32 @@ def open_read(path: str) -> IO[bytes]:
         UsageError: it is in no store that can be reached.
     """
     require_reachable(path)
-    try:
+    with _client("read", path):
         stream: IO[bytes] = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
-    except OSError:
-        raise
-    except Exception as error:
-        raise StorageError(f"cannot read {path}: {line(error)}") from error
     return stream
 
 
-def digest_of(path: str) -> tuple[int, str]:
-    """Return the length of a file and the BLAKE2b-256 of its bytes, in hexadecimal digits.
+def read_bytes(path: str) -> bytes:
+    """Return what is in a file; raises as `open_read`."""
+    with open_read(path) as stream, _client("read", path):
+        return stream.read()
 
-    Raises:
-        OSError: it cannot be read.
-    """
+
+@contextmanager
+def _client(what: str, path: str) -> Iterator[None]:
+    """Give what a store's client raises, whatever that is, a kind and one line."""
+    try:
+        yield
+    except (HushcountError, OSError):
+        raise
+    except Exception as error:
+        raise StorageError(f"cannot {what} {path}: {line(error)}") from error
+
+
+def digest_of(path: str) -> tuple[int, str]:
+    """Return the length of a file and the BLAKE2b-256 of its bytes, in hexadecimal digits; raises as `open_read`."""
     digest, size = hashlib.blake2b(digest_size=32), 0
-    with open_read(path) as stream:
+    with open_read(path) as stream, _client("read", path):
         while piece := stream.read(_PIECE_BYTES):
             digest.update(piece)
             size += len(piece)
@@ -151,12 +160,16 @@ def write_whole(path: str, parts: Iterable[bytes | memoryview]) -> None:
     make_directory(directory)
     temporary = join(directory, f".{name}.{uuid.uuid4().hex}.tmp")
     try:
-        with FileSystems.create(
-            temporary, mime_type="application/octet-stream", compression_type=CompressionTypes.UNCOMPRESSED
-        ) as stream:
+        with (
+            _client("write", path),
+            FileSystems.create(
+                temporary, mime_type="application/octet-stream", compression_type=CompressionTypes.UNCOMPRESSED
+            ) as stream,
+        ):
             for part in parts:
                 stream.write(part)
-        FileSystems.rename([temporary], [path])
+        with _client("write", path):
+            FileSystems.rename([temporary], [path])
     except BaseException:
         # A store that is away fails here again; what failed first is what counts.
         with suppress(Exception):
@@ -191,8 +204,7 @@ def read_json(path: str) -> dict[str, Any]:
         UsageError: missing, or not a JSON object.
     """
     try:
-        with open_read(path) as stream:
-            data = json.loads(stream.read())
+        data = json.loads(read_bytes(path))
     except HushcountError:
         raise
     except (OSError, BeamIOError) as error:

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from apache_beam.io.filesystem import BeamIOError
 from sqlalchemy import Connection, select
 
 from hushcount.errors import HushcountError
@@ -43,7 +44,7 @@ class Checked:
         deployment: whose store it is.
         campaign: id.
         now: the present.
-        digests: whether all that was handed on is read; otherwise only what nobody has read yet.
+        digests: whether all that was handed on is read; otherwise only what a party here has still to read.
     """
 
     connection: Connection
@@ -128,8 +129,9 @@ def output_differences(work: Checked, done: Mapping[str, Mapping[str, Any]]) -> 
             if name not in there[folder]:
                 yield f"{directory} is missing, though hushcount {hop} wrote it: restore it"
             elif hop == "shuffle":
-                read = bool(hops.keys() & {"release", "analyze"})
-                yield from _shuffled(directory, hops[hop], keys, work.digests or not read)
+                readers = here & {"release", "analyze"}
+                unread = bool(readers) and not readers & hops.keys()
+                yield from _shuffled(directory, hops[hop], keys, work.digests or unread)
 
 
 def _trusted(deployment: Deployment) -> tuple[VerifyKeyPart, ...]:
@@ -154,8 +156,8 @@ def _shuffled(
                 from pipelines.signed import require_signed
 
                 require_signed(directory, stream, keys, digests=digests)
-        except HushcountError as error:
-            yield str(error)
+        except (HushcountError, OSError, BeamIOError) as error:
+            yield storage.cause(error)
             continue
         if held != counts["accepted"]:
             yield f"{folder} holds {held:,} reports, the shuffler forwarded {counts['accepted']:,}"

@@ -43,7 +43,8 @@ def run(
 
     pause = span("--every", every)
     console = progress_console()
-    stop = _on_signals()
+    # A run that does not watch is ended by a signal at once: the next one goes on where it was.
+    stop = _on_signals() if watch else threading.Event()
     while True:
         try:
             done = once(Deployment.read(config), wait=wait, console=console, say=_say(console))
@@ -127,14 +128,14 @@ def status(
     from pipelines.deployment import Deployment
     from pipelines.epochs import read_epochs
     from pipelines.reconcile import account_of
-    from pipelines.state import opened
+    from pipelines.state import opened, snapshot
 
     deployment = Deployment.read(config)
     campaigns, problems = read_epochs(deployment.campaigns)
     names = [epochs.campaign for epochs in campaigns]
     if campaign is not None and campaign not in names:
         raise UsageError(f"campaign is {campaign!r}, must be one of {', '.join(names) or 'none'}")
-    with opened(deployment.state) as state, state.begin() as connection:
+    with opened(deployment.state) as state, snapshot(state) as connection:
         accounts = [
             account_of(connection, deployment, name, digests=digests) for name in names if campaign in (None, name)
         ]

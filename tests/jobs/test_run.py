@@ -17,8 +17,9 @@ from pipelines import hops as hops_module
 from pipelines import run as run_module
 from pipelines import shuffle as shuffle_module
 from pipelines.doctor import examine
+from pipelines.reconcile import account_of
 from pipelines.run import Done
-from pipelines.state import alone, opened
+from pipelines.state import alone, opened, snapshot
 from tests.support.collecting import add_copies, collect, window_name
 from tests.support.jobs import cli, done, refused, summary
 from tests.support.postgres import postgresql
@@ -143,6 +144,90 @@ def test_a_copy_is_found_though_its_batch_was_shuffled_first(site: Site) -> None
     site.run(3.1)
     assert site.result(2)["received"] == 60
     assert "all numbers agree" in done("status", "--config", site.config).out
+
+
+def test_a_copy_in_a_segment_that_came_late_is_found_as_if_it_had_come_in_time(site: Site) -> None:
+    """The batch that it joins is of a window that is further from the first than the grace period."""
+    (first,) = collect(site.store, site.campaign, values(100), day=0)
+    site.run(1.1)
+    collect(site.store, site.campaign, values(60), day=2)
+    site.run(3.1)
+    (late,) = collect(site.store, site.campaign, values(20), day=2, collector="two")
+    add_copies(first, late, collector="two")
+    collect(site.store, site.campaign, values(100), day=4)
+    site.run(5.1)
+    shuffled = summary(site.store / "shuffled" / "words" / site.batch(4))
+    assert (shuffled["received"], shuffled["rejected"]) == (220, {"duplicate": 100})
+
+
+@pytest.mark.parametrize("lost", ["summary.json", ""])
+def test_nothing_is_forwarded_while_what_it_must_be_compared_with_is_lost(site: Site, lost: str) -> None:
+    (first,) = collect(site.store, site.campaign, values(100), day=0)
+    site.run(1.1)
+    before = site.store / "shuffled" / "words" / site.batch(0)
+    aside = (before / lost).rename(site.root / "aside")
+    (segment,) = collect(site.store, site.campaign, values(100), day=1)
+    add_copies(first, segment)
+    finished = site.run(2.1)
+    assert (len(finished.hops), len(finished.problems)) == (0, 1)
+    assert site.batch(0) in finished.problems[0]
+    aside.rename(before / lost)
+    site.run(2.2)
+    assert site.result(1)["received"] == 100
+
+
+def test_what_was_too_little_after_an_outage_joins_the_next_window(site: Site) -> None:
+    """Nobody ran anything for days, and the first window's batch turns out to be too small."""
+    collect(site.store, site.campaign, values(FLOOR - 10), day=0)
+    (bad,) = collect(site.store, site.campaign, values(60), day=0, collector="two")
+    bad.write_bytes(bad.read_bytes()[:-1])
+    for day in range(1, 5):
+        collect(site.store, site.campaign, values(100), day=day)
+    site.run(5.1)
+    assert [site.result(day)["received"] for day in (1, 2, 3, 4)] == [FLOOR + 90, 100, 100, 100]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"window": "20261399T000000Z"},
+        {"seconds": 10**15},
+        {"epoch": 2**40},
+        {"segments": {"reports": [{"name": "one-000000.blocks", "records": 2**70, "bytes": 9, "digest": "0" * 64}]}},
+        {"collector": "two"},
+    ],
+)
+def test_no_manifest_stops_the_others(site: Site, changes: dict[str, object]) -> None:
+    (segment,) = collect(site.store, site.campaign, values(100), day=0)
+    described = json.loads((segment.parents[1] / "one.manifest.json").read_text())
+    (segment.parents[1] / "two.manifest.json").write_text(json.dumps({**described, **changes}))
+    for _ in range(2):
+        finished = site.run(1.1)
+        assert len(finished.problems) == 1
+        assert "two.manifest.json" in finished.problems[0]
+    assert site.result(0)["received"] == 100
+
+
+def test_a_segment_put_aside_that_cannot_be_read_does_not_stop_its_campaign(site: Site) -> None:
+    collect(site.store, site.campaign, values(100), day=0)
+    (bad,) = collect(site.store, site.campaign, values(60), day=0, collector="two")
+    bad.write_bytes(bad.read_bytes()[:-1])
+    site.run(1.1)
+    bad.unlink()
+    bad.mkdir()
+    collect(site.store, site.campaign, values(100), day=1)
+    finished = site.run(2.1)
+    assert bad.name in finished.problems[0]
+    assert site.result(1)["received"] == 100
+    assert site.run(9.0).problems == []
+
+
+def test_a_status_that_looks_for_long_does_not_hold_up_a_run(site: Site) -> None:
+    collect(site.store, site.campaign, values(100), day=0)
+    with opened(site.deployment.state) as state, snapshot(state) as connection:
+        site.run(1.1)
+        assert account_of(connection, site.deployment, "words", at(1.2)).windows == []
+    assert [counts.received for counts in account_at(site, 1.2).windows] == [100]
 
 
 def test_each_epoch_is_a_batch_of_its_own(site: Site) -> None:

@@ -26,12 +26,12 @@ def window_name(day: int) -> str:
     return f"{START + day * DAY:%Y%m%dT%H%M%SZ}"
 
 
-def add_copies(of: Path, beside: Path) -> Path:
+def add_copies(of: Path, beside: Path, collector: str = "one") -> Path:
     """Let a window also hold a copy of another segment, as when clients had no answer and sent again; return it."""
     copy = beside.with_name("copies-000000.blocks")
     copy.write_bytes(of.read_bytes())
-    manifest = beside.parents[1] / "one.manifest.json"
-    described, other = (json.loads((path.parents[1] / "one.manifest.json").read_text()) for path in (beside, of))
+    manifest = beside.parents[1] / f"{collector}.manifest.json"
+    described, other = (json.loads(path.read_text()) for path in (manifest, of.parents[1] / "one.manifest.json"))
     (part,) = (part for part in other["segments"]["reports"] if part["name"] == of.name)
     described["segments"]["reports"].append({**part, "name": copy.name})
     manifest.write_text(json.dumps(described))

@@ -10,7 +10,7 @@ from hushcount.campaign import Campaign
 from pipelines.deployment import Deployment
 from pipelines.reconcile import Account, account_of
 from pipelines.run import Done, run
-from pipelines.state import opened
+from pipelines.state import opened, snapshot
 from tests.support.collecting import DAY, START, window_name
 from tests.support.jobs import new_campaign, new_keys, summary, write_lines
 
@@ -69,7 +69,7 @@ class Site:
 
 def account_at(site: Site, day: float) -> Account:
     """Return the account of a site's campaign on a day."""
-    with opened(site.deployment.state) as state, state.begin() as connection:
+    with opened(site.deployment.state) as state, snapshot(state) as connection:
         return account_of(connection, site.deployment, "words", at(day))
 
 
