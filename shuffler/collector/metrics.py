@@ -39,6 +39,11 @@ class Metrics:
         self.store_failures = Counter(
             f"{prefix}store_failures", "Writes to the store that failed and are tried again.", registry=registry
         )
+        self.sealing_failures = Counter(
+            f"{prefix}sealing_failures",
+            "Journals and windows that the journal's disk did not let be sealed and that are tried again.",
+            registry=registry,
+        )
         self.damaged = Counter(
             f"{prefix}damaged_reports", "Reports in damaged frames of journals, as far as known.", registry=registry
         )

@@ -22,7 +22,8 @@ from shuffler.collector.bodies import Incoming
 from shuffler.collector.epochs import Campaigns, Target, accepted_targets, read_campaigns
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.problems import Refusals
-from shuffler.collector.sealer import Sealer, WriteWhole
+from shuffler.collector.sealer import Sealer
+from shuffler.collector.sealing import Sealing, WriteWhole
 from shuffler.collector.settings import CollectorPart
 from shuffler.collector.writer import Writer
 
@@ -72,15 +73,17 @@ class Collector:
         self._fault: str | None = None
         self._housekeeping_failure: str | None = None
         settings = around.settings
-        self.sealer = Sealer(
+        sealing = Sealing(
             around.journal,
-            around.segments,
+            around.segments.rstrip("/"),
             settings.name,
             around.write_whole,
             around.probe,
             self._fingerprint_of,
             self.metrics,
+            around.length,
         )
+        self.sealer = Sealer(sealing, self.metrics)
         self.writer = Writer(
             around.journal,
             around.length,
@@ -132,6 +135,11 @@ class Collector:
             found.append(f"the journal cannot be written: {journal}")
         if self.sealer.failure is not None:
             found.append(f"the store cannot be written: {self.sealer.failure}")
+        for name, failure in self.sealer.failures.items():
+            if not failure.of_store:
+                found.append(
+                    f"window {name} cannot be sealed: {failure.name}; look at its folder in {self.around.journal}"
+                )
         if self.writer.clock_ahead is not None:
             found.append(
                 f"the clock went ahead of time by {self.writer.clock_ahead:,.0f} seconds: "

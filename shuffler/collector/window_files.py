@@ -47,6 +47,7 @@ _FILE = re.compile(
 )
 REFUSED = "refused.json"
 _SECONDS = "seconds"
+_MOST_SECONDS = 366 * 86_400
 _GONE = ".gone"
 
 
@@ -138,15 +139,23 @@ def set_seconds(root: Path, window: Window) -> None:
     """Note how long a window is, for its manifests: the length may be another when they are written."""
     path = root / window.name / _SECONDS
     seconds = str(int(window.length.total_seconds()))
-    if not path.exists() or path.read_text(encoding="ascii") != seconds:
+    if not path.exists() or path.read_text(encoding="ascii", errors="replace") != seconds:
         make_folder(path.parent, root)
         write_over(path, seconds, 0o600)
         sync(path.parent)
 
 
 def seconds_of(root: Path, window: str) -> int:
-    """Return how long a window is."""
-    return int((root / window / _SECONDS).read_text(encoding="ascii"))
+    """Return how long a window is.
+
+    Raises:
+        FileNotFoundError: it is not noted.
+        ValueError: what is noted is damaged.
+    """
+    seconds = int((root / window / _SECONDS).read_text(encoding="ascii"))
+    if not 1 <= seconds <= _MOST_SECONDS:
+        raise ValueError(f"{_SECONDS} of window {window} is {seconds}, must be from 1 to {_MOST_SECONDS}")
+    return seconds
 
 
 class Noted(Part):

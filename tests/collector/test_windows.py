@@ -22,6 +22,7 @@ from shuffler.collector.clock import WatchedClock
 from shuffler.collector.epochs import Target
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.sealer import Sealer
+from shuffler.collector.sealing import Sealing
 from shuffler.collector.writer import Writer
 from tests.collector.running import Site, make_site, running, wait_for
 
@@ -107,7 +108,8 @@ async def collect_at(site: Site, moments: list[float], report: bytes, *, keep: b
     def write(path: str, parts: object) -> None:
         write_durably(segments, path, parts)  # type: ignore[arg-type]
 
-    sealer = Sealer(site.journal, segments, "one", write, lambda: probe(segments), lambda _: None, metrics)
+    sealing = Sealing(site.journal, segments, "one", write, lambda: probe(segments), lambda _: None, metrics, HOUR)
+    sealer = Sealer(sealing, metrics)
     writer = Writer(site.journal, HOUR, 1 << 20, 100, sealer.hand_over, metrics, WatchedClock(3600.0, clock))
     await writer.start()
     running_writer = asyncio.create_task(writer.run())

@@ -1,0 +1,202 @@
+"""The steps from journals to the store: a segment of each, and a manifest when all segments of a window are there.
+
+Every step can be done again with the same result, so that it may be killed anywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+from hushcount.blocks import Header, encode_blocks
+from hushcount.campaign import Stream
+from hushcount.errors import FormatError
+from hushcount.manifests import SUFFIX, Manifest, SegmentPart
+from shuffler.collector import damage, window_files
+from shuffler.collector.journal import JournalHeader
+from shuffler.collector.metrics import Metrics
+from shuffler.collector.recovery import recover
+from shuffler.collector.window_files import JournalFile, Noted, Receipt
+
+_LOG = logging.getLogger("hushcount.collector")
+WriteWhole = Callable[[str, Iterable[bytes]], None]
+"""Writes a file of the store; it is whole and durable when this returns."""
+
+
+class StoreFailed(Exception):
+    """The store failed, as its cause says."""
+
+
+@dataclass
+class Sealing:
+    """Between which disk and which store.
+
+    Attributes:
+        root: directory of journals.
+        segments: folder of segments in the store.
+        collector: name of this collector.
+        write_whole: writes to the store.
+        probe: raises if the store cannot be reached.
+        fingerprint_of: the fingerprint of the campaign file of a folder CAMPAIGN/EPOCH-FINGERPRINT, hexadecimal, or
+            None where that is not collected any more.
+        metrics: to count in.
+        length: of windows, for those of which it is not noted.
+    """
+
+    root: Path
+    segments: str
+    collector: str
+    write_whole: WriteWhole
+    probe: Callable[[], None]
+    fingerprint_of: Callable[[str], str | None]
+    metrics: Metrics
+    length: timedelta
+    _manifests: set[str] = field(default_factory=set)
+    """Manifests in the store of windows of which another manifest is missing."""
+
+    def try_store(self) -> None:
+        """Raise StoreFailed if the store cannot be reached."""
+        _in_store(self.probe)
+
+    def seal(self, journal: JournalFile) -> None:
+        """Write the segment of a journal and leave its receipt.
+
+        Raises:
+            StoreFailed: the store did not take it.
+            OSError: the journal cannot be read.
+        """
+        try:
+            recovered = recover(journal.path.read_bytes(), journal.path.name)
+        except FormatError:
+            # Not even whose reports these are is certain.
+            self._put_aside(journal, damaged=1, reports=0)
+            return
+        if recovered.torn_bytes:
+            _LOG.info("journal ends in a part of a frame", extra={"window": journal.window, "stream": journal.stream})
+        receipt = None
+        if recovered.header is not None and recovered.records:
+            receipt = self._write_segment(journal, recovered.header, recovered.records)
+        if recovered.damaged:
+            self._put_aside(journal, recovered.damaged, recovered.damaged_records, receipt)
+        elif receipt is not None:
+            window_files.to_receipt(journal, receipt)
+        else:
+            journal.path.unlink()
+
+    def _write_segment(self, journal: JournalFile, of: JournalHeader, records: bytes) -> Receipt:
+        header = Header(of.kind, of.record_bytes, len(records) // of.record_bytes, of.campaign, of.campaign_id)
+        digest = hashlib.blake2b(digest_size=32)
+        name = segment_name(self.collector, journal.segment)
+        path = f"{self.segments}/{journal.folder}/{journal.window}/{journal.stream}/{name}"
+        _in_store(lambda: self.write_whole(path, _digested(encode_blocks(header, records), digest.update)))
+        self.metrics.segments.inc()
+        _LOG.info("segment written", extra={"window": journal.window, "segment": name, "reports": header.records})
+        return Receipt(journal.stream, journal.segment, header.records, header.file_bytes, digest.hexdigest())
+
+    def _put_aside(self, journal: JournalFile, damaged: int, reports: int, receipt: Receipt | None = None) -> None:
+        """Note how much of a journal is damaged, for the manifest, and keep the journal for people to look at."""
+        damage.note_damage(journal, damaged)
+        if receipt is not None:
+            window_files.write_receipt(journal, receipt)
+        damage.put_aside(self.root, journal)
+        self.metrics.damaged_frames.inc(damaged)
+        self.metrics.damaged.inc(reports)
+        facts = {"window": journal.window, "stream": journal.stream, "frames": damaged, "reports": reports}
+        _LOG.error("journal damaged", extra=facts)
+
+    def close(self, window: str) -> None:
+        """Write the manifests of a window that ended, and remove it from the disk.
+
+        Raises:
+            StoreFailed: the store did not take one.
+            OSError: the window's files cannot be read.
+            FormatError: what is noted of a campaign that is not collected any more is damaged.
+        """
+        if not (self.root / window).exists():
+            return
+        blocked: Exception | None = None
+        for folder in window_files.folders(self.root, window):
+            campaign = folder.parent.name
+            path = f"{self.segments}/{campaign}/{folder.name}/{window}/{self.collector}{SUFFIX}"
+            try:
+                manifest = self._manifest(window, folder)
+            except Exception as error:
+                # The window stays, but other campaigns need not wait for it.
+                blocked = error
+                continue
+            if path not in self._manifests:
+                data = manifest.model_dump_json(indent=2).encode() + b"\n"
+                _in_store(partial(self.write_whole, path, [data]))
+                self.metrics.manifests.inc()
+                self._manifests.add(path)
+        if blocked is not None:
+            raise blocked
+        window_files.remove_window(self.root, window)
+        self._manifests = {path for path in self._manifests if path.split("/")[-2] != window}
+        _LOG.info("window sealed", extra={"window": window})
+
+    def _manifest(self, window: str, folder: Path) -> Manifest:
+        noted = self._noted(window, folder)
+        segments: dict[Stream, tuple[SegmentPart, ...]] = {}
+        for receipt in window_files.receipts(folder):
+            part = SegmentPart(
+                name=segment_name(self.collector, receipt.segment),
+                records=receipt.records,
+                bytes=receipt.bytes,
+                digest=receipt.digest,
+            )
+            segments[receipt.stream] = (*segments.get(receipt.stream, ()), part)
+        return Manifest(
+            collector=self.collector,
+            campaign=folder.parent.name,
+            epoch=int(folder.name.partition("-")[0]),
+            fingerprint=noted.fingerprint,
+            window=window,
+            seconds=self._seconds(window),
+            segments=segments,
+            refused=noted.refused,
+            damaged=damage.damage_noted(folder),
+        )
+
+    def _seconds(self, window: str) -> int:
+        try:
+            return window_files.seconds_of(self.root, window)
+        except (FileNotFoundError, ValueError):
+            seconds = int(self.length.total_seconds())
+            _LOG.warning("length of window not noted", extra={"window": window, "seconds": seconds})
+            return seconds
+
+    def _noted(self, window: str, folder: Path) -> Noted:
+        try:
+            return window_files.read_noted(folder)
+        except FormatError:
+            fingerprint = self.fingerprint_of(f"{folder.parent.name}/{folder.name}")
+            if fingerprint is None:
+                raise
+            damage.renew_refused(self.root, folder, fingerprint)
+            self.metrics.damaged_counts.inc()
+            _LOG.error("counts of refusals damaged", extra={"window": window, "campaign": folder.parent.name})
+            return Noted(fingerprint=fingerprint)
+
+
+def segment_name(collector: str, segment: str) -> str:
+    """Return the name of a segment's file."""
+    return f"{collector}-{segment}.blocks"
+
+
+def _in_store(work: Callable[[], None]) -> None:
+    try:
+        work()
+    except Exception as error:
+        raise StoreFailed from error
+
+
+def _digested(parts: Iterable[bytes], update: Callable[[bytes], None]) -> Iterator[bytes]:
+    for part in parts:
+        update(part)
+        yield part

@@ -1,0 +1,124 @@
+"""What cannot be sealed: it is tried again, told, and holds up nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from shuffler.collector import window_files
+from shuffler.collector.epochs import Target
+from shuffler.collector.service import Collector
+from tests.collector.in_process import collector_of
+from tests.collector.running import Site, make_site
+from tests.collector.test_windows import NOON, collect_at, target_of
+
+YEAR = timedelta(days=365)
+WINDOWS = ("20200101T000000Z", "20200102T000000Z")
+GONE = Target("gone", 1, bytes(32), "gone/000001-0000000000000000", "reports", 60, 100)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    made = make_site(tmp_path / "site")
+    made.journal.mkdir()
+    return made
+
+
+def unreadable_journal(site: Site, window: str) -> Path:
+    """Put a directory where a journal would be: there, and not to be read."""
+    path = window_files.new_journal(site.journal, window, target_of(site))
+    path.mkdir()
+    return path
+
+
+def sealed_windows(site: Site) -> set[str]:
+    return {manifest.window for manifest in site.manifests()}
+
+
+async def soon(condition: object) -> None:
+    """Wait until a condition holds, within the event loop."""
+    deadline = time.monotonic() + 20
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.05)
+
+
+def test_a_window_that_cannot_be_read_waits_behind_the_others_and_is_told_apart_from_a_store_that_fails(
+    site: Site,
+) -> None:
+    broken = unreadable_journal(site, WINDOWS[0])
+    window_files.note_target(site.journal, WINDOWS[1], target_of(site))
+
+    async def run(collector: Collector) -> None:
+        await collector.start()
+        await soon(lambda: sealed_windows(site) == {WINDOWS[1]})
+        await soon(lambda: collector.sealer.failures)
+        told = f"window {WINDOWS[0]} cannot be sealed: EISDIR; look at its folder in {site.journal}"
+        assert told in collector.faults()
+        assert collector.sealer.failure is None
+        assert collector.metrics.store_failures._value.get() == 0
+        broken.rmdir()
+        await soon(lambda: sealed_windows(site) == set(WINDOWS))
+        await soon(lambda: told not in collector.faults())
+        await collector.stop()
+
+    async def main() -> None:
+        await run(collector_of(site, YEAR))
+
+    asyncio.run(main())
+
+
+def test_a_stop_seals_the_other_windows(site: Site) -> None:
+    report = os.urandom(target_of(site).sealed_bytes)
+    broken = unreadable_journal(site, "20261121T120000Z")
+    asyncio.run(collect_at(site, [NOON + 7200, NOON + 10800], report))
+    assert sealed_windows(site) == {"20261121T140000Z"}
+    assert site.sealed() == [report, report]
+    broken.rmdir()
+    asyncio.run(collect_at(site, [NOON + 14400], report))
+    assert sealed_windows(site) == {"20261121T120000Z", "20261121T140000Z", "20261121T150000Z"}
+
+
+def test_damaged_counts_of_a_campaign_that_is_not_collected_any_more_hold_up_no_other(site: Site) -> None:
+    report = os.urandom(target_of(site).sealed_bytes)
+    asyncio.run(collect_at(site, [NOON], report))
+    noted = window_files.note_target(site.journal, "20261121T120000Z", GONE) / "refused.json"
+    noted.write_text("{")
+    asyncio.run(collect_at(site, [NOON + 7200, NOON + 10800], report))
+    assert sealed_windows(site) == {"20261121T120000Z", "20261121T140000Z"}
+    assert noted.read_text() == "{"
+    noted.unlink()
+    window_files.note_target(site.journal, "20261121T120000Z", GONE)
+    asyncio.run(collect_at(site, [NOON + 10800], report))
+    assert not noted.exists()
+    assert len(list(site.segments.glob("gone/*/20261121T120000Z/one.manifest.json"))) == 1
+
+
+@pytest.mark.parametrize("seconds", [None, b"\0\0\0\0", b"\xff", b"", b"0", b"99999999999"])
+def test_a_window_whose_length_is_not_noted_has_the_configured_one(
+    site: Site, seconds: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    report = os.urandom(target_of(site).sealed_bytes)
+    asyncio.run(collect_at(site, [NOON], report))
+    path = site.journal / "20261121T120000Z" / "seconds"
+    path.unlink()
+    if seconds is not None:
+        path.write_bytes(seconds)
+    asyncio.run(collect_at(site, [NOON + 7200], report))
+    (manifest,) = site.manifests()
+    assert (manifest.window, manifest.seconds) == ("20261121T120000Z", 3600)
+    assert "length of window not noted" in caplog.messages
+
+
+def test_a_damaged_length_of_the_present_window_is_written_anew(site: Site) -> None:
+    report = os.urandom(target_of(site).sealed_bytes)
+    asyncio.run(collect_at(site, [NOON], report))
+    path = site.journal / "20261121T120000Z" / "seconds"
+    path.write_bytes(b"\xff")
+    asyncio.run(collect_at(site, [NOON + 60], report))
+    assert path.read_text() == "3600"
