@@ -15,7 +15,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 
 from sqlalchemy import Connection, select
@@ -66,7 +66,8 @@ def follow(
         deployment: whose.
         epochs: of the campaign.
         part: what may change.
-        now: the present.
+        now: the present when the run began; the epoch begins at the end of the window that is present when it is
+            published, by the clock, if that is later.
 
     Returns:
         The epoch that was published, or None.
@@ -104,7 +105,8 @@ def follow(
             return None
         names = (campaign.fingerprint.hex(), following.fingerprint.hex())
         write_tracked(epochs.directory / ITEMS_FILE, tracked.model_copy(update={"epochs": names}))
-        return publish_alone(deployment, following, made, now=now)
+        # A run takes hours: an epoch that began meanwhile would have ended the one before while that was collected.
+        return publish_alone(deployment, following, made, now=max(now, datetime.now(timezone.utc)))
 
 
 def _listed_before(epochs: Epochs, known: tuple[str, ...]) -> set[str]:

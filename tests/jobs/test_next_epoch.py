@@ -6,7 +6,7 @@ import json
 import signal
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -14,13 +14,15 @@ import pytest
 from hushcount.campaign import Campaign
 from hushcount.planning import Objective
 from hushcount.systems import plan
+from hushcount.windows import window_at
+from keys.listing import PUBLIC_FILE
 from keys.rotation import rotate
 from pipelines.epochs import read_campaign
 from pipelines.next_epoch import follow
 from pipelines.publish import publish
 from pipelines.state import opened
 from pipelines.tracked_items import TrackedItem, TrackedItems, write_tracked
-from tests.support.collecting import START, collect, window_name
+from tests.support.collecting import DAY, START, collect, window_name
 from tests.support.jobs import done, new_campaign, write_lines
 from tests.support.next_epoch import NEW, collection, follow_with, items, newest, sent, tracked
 from tests.support.site import Site, at
@@ -198,6 +200,26 @@ def test_nothing_is_published_after_an_epoch_that_was_given_an_end(site: Site) -
     finished = site.run(1.1)
     assert (finished.published, finished.problems) == ([], [])
     assert NEW in [one.item for one in tracked(site).items]
+
+
+def test_an_epoch_of_a_run_of_several_windows_begins_after_it_was_published(site: Site) -> None:
+    deployment, folder = site.deployment, site.root / "campaigns" / "words"
+    data = json.loads((folder / "collection.json").read_text())
+    data["epochs"][0]["begins"] = at(-9).isoformat()
+    (folder / "collection.json").write_text(json.dumps(data))
+    # Without a listing the campaign's own keys go on: those made now were not active then.
+    (site.keys / PUBLIC_FILE).unlink()
+    given = tuple(TrackedItem(item=item, source="given") for item in items(newest(site)))
+    seen = TrackedItem(item=NEW, source="discovered", first_seen=window_name(-6), last_seen=window_name(-6))
+    write_tracked(folder / "items.json", TrackedItems(items=(*given, seen)))
+    earliest = window_at(datetime.now(timezone.utc), DAY).end
+    with opened(deployment.state) as state, state.begin() as connection:
+        following = follow(connection, deployment, read_campaign(folder), deployment.file.next_epoch["words"], at(-4.5))
+    assert following is not None
+    # The test itself may see midnight.
+    assert following.begins in (earliest, window_at(datetime.now(timezone.utc), DAY).end)
+    first, second = collection(site).epochs
+    assert first.ends == second.begins == following.begins
 
 
 def test_an_epoch_that_somebody_publishes_meanwhile_is_left_to_the_next_run(site: Site) -> None:
