@@ -5,7 +5,8 @@
 
 The jobs of a recipient read the folder of their stream and the summary. The other stream's folder and the dead letters
 lie beside these, and no mount and no bucket's policy can part them: so each recipient gets copies in a place of its
-own. What was deleted where it was written is deleted there too.
+own. What was deleted where it was written is deleted there too. A batch whose files hold another number of records than
+its summary says is not handed on.
 """
 
 from __future__ import annotations
@@ -14,22 +15,26 @@ import argparse
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from apache_beam.io.filesystem import BeamIOError
 
+from hushcount.blocks import Kind
 from hushcount.errors import HushcountError, UsageError
 from pipelines import storage
 from pipelines.batches import Batch
-from pipelines.block_io import SUFFIX
+from pipelines.block_io import SUFFIX, find_files, total_records
 from pipelines.deployment import Deployment
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY
+from pipelines.streams import SEALED
 
 FOLDERS = {"shuffled": ("reports", "discovery"), "released": ("bins",)}
 """What of an output is for the next party; all else stays."""
+_KINDS = {**SEALED, "bins": Kind.RELEASED}
 _SIGNATURE = f"{SUMMARY}.sig"
 _PIECE_BYTES = 1 << 20
 _FAILURES = (HushcountError, OSError, BeamIOError)
@@ -107,14 +112,21 @@ def hand_on(deployment: Deployment, hands: Sequence[Hand]) -> tuple[list[str], l
                 f"{source} is no directory: nothing was handed on and nothing deleted; mount it, or make it"
             )
         made, there = _batches(source), _batches(hand.target)
+        if there and not made and not _emptied(source, there):
+            problems.append(
+                f"{source} holds no batch, and {hand.target} copies of {len(there)}: none was deleted; mount what is "
+                "to be there, or correct its path; if all of it was to be deleted, delete the copies too"
+            )
+            continue
         for batch in sorted(made ^ there):
             name, target = f"{'/'.join(batch)} {hand.folder}", storage.join(hand.target, *batch)
             try:
-                if batch in there:
-                    _delete(target)
-                    done.append(f"deleted: {name}")
-                elif _copy(storage.join(source, *batch), hand.folder, target):
-                    done.append(f"handed on: {name}")
+                with _clients():
+                    if batch in there:
+                        _delete(target)
+                        done.append(f"deleted: {name}")
+                    elif _copy(storage.join(source, *batch), hand.folder, target):
+                        done.append(f"handed on: {name}")
             except _FAILURES as error:
                 # The others go on.
                 problems.append(f"{name}: {storage.cause(error)}")
@@ -127,17 +139,65 @@ def _batches(directory: str) -> set[tuple[str, str]]:
     return {(campaign, name) for campaign, name in found if Batch.named(campaign, name) is not None}
 
 
+def _emptied(source: str, there: set[tuple[str, str]]) -> bool:
+    """Return whether a directory without batches is the right one: what deletes a batch leaves its campaign's folder.
+
+    A store has no folders: its prefix may as well be wrong.
+    """
+    return not storage.is_remote(source) and any((Path(source) / campaign).is_dir() for campaign, _ in there)
+
+
+@contextmanager
+def _clients() -> Iterator[None]:
+    """Make one line of whatever a store's client raises."""
+    try:
+        with storage.silent_clients():
+            yield
+    except _FAILURES:
+        raise
+    except Exception as error:
+        raise storage.StorageError(storage.line(error)) from error
+
+
 def _copy(source: str, folder: str, target: str) -> bool:
     """Copy a folder and then the summary, which marks the copy as complete; False if the batch has no such stream."""
     summary = storage.join(source, SUMMARY)
-    if folder not in storage.read_json(summary).get("streams", {}) and folder != "bins":
+    records = _records(summary, folder)
+    if records is None:
         return False
+    _require_whole(storage.join(source, folder), folder, records)
     for path, _ in storage.list_files(storage.join(source, folder), SUFFIX):
         _copy_file(path, storage.join(target, folder, path.rpartition("/")[2]))
+    _require_whole(storage.join(target, folder), folder, records)
     if storage.exists(storage.join(source, _SIGNATURE)):
         _copy_file(storage.join(source, _SIGNATURE), storage.join(target, _SIGNATURE))
     _copy_file(summary, storage.join(target, SUMMARY))
     return True
+
+
+def _records(path: str, folder: str) -> int | None:
+    """Return how many records of a folder a summary promises; None if the batch has no such stream."""
+    summary = storage.read_json(path)
+    if folder == "bins":
+        number = summary.get("released")
+    else:
+        streams = summary.get("streams")
+        if isinstance(streams, dict) and folder not in streams:
+            return None
+        counts = streams[folder] if isinstance(streams, dict) else None
+        number = counts.get("accepted") if isinstance(counts, dict) else None
+    if not isinstance(number, int):
+        raise UsageError(f"{path} does not say how many records {folder} holds: restore it")
+    return number
+
+
+def _require_whole(directory: str, folder: str, records: int) -> None:
+    held = total_records(find_files(directory, _KINDS[folder]))
+    if held != records:
+        raise HushcountError(
+            f"the files of {directory} hold {held} records, the batch's summary says {records}: it was not handed on; "
+            "restore what is missing, or delete what was added"
+        )
 
 
 def _copy_file(source: str, target: str) -> None:

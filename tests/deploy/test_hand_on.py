@@ -98,7 +98,15 @@ def test_what_is_handed_on_is_all_that_a_party_needs_and_no_more(hand_on: Module
     aux = deployment(site, "aux-server", "redacted-campaigns", shuffled=to["to-aux"])
     done = run(aux, now=at(1.1))
     assert (done.problems, len(done.hops)) == ([], 1)
-    hand_on.hand_on(aux, hands(hand_on, f"released/bins={to['bins']}"))
+    asked = hands(hand_on, f"released/bins={to['bins']}")
+    (block,) = (site.root / "aux-server-store" / "released").rglob("*.blocks")
+    aside = block.rename(block.with_suffix(".aside"))
+    (problem,) = hand_on.hand_on(aux, asked)[1]
+    released = summary(block.parents[1])["released"]
+    assert f"bins hold 0 records, the batch's summary says {released}:" in problem
+    assert not Path(to["bins"]).exists()
+    aside.rename(block)
+    assert hand_on.hand_on(aux, asked)[1] == []
     assert files(Path(to["bins"])) == {"bins", "summary.json"}
 
     analyzer = deployment(site, "analyzer", "campaigns", shuffled=to["to-analyzer"], released=to["bins"])
@@ -158,6 +166,110 @@ def test_a_source_that_is_not_there_deletes_nothing(hand_on: ModuleType, site: S
     with pytest.raises(UsageError, match="is no directory: nothing was handed on and nothing deleted"):
         hand_on.hand_on(shuffler, hands(hand_on, f"shuffled/reports={site.root / 'to'}"))
     assert kept.exists()
+
+
+def shuffled(site: Site) -> tuple[Deployment, Path]:
+    """Return the shuffler's deployment after it shuffled one batch, and where that lies."""
+    shuffler = deployment(
+        site, "shuffler", "redacted-campaigns", segments=str(site.store / "segments"), shuffled=str(site.root / "own")
+    )
+    assert run(shuffler, now=at(1.1)).problems == []
+    (batch,) = (site.root / "own" / "words").iterdir()
+    return shuffler, batch
+
+
+@pytest.fixture
+def store() -> Iterator[type[StubStore]]:
+    """An object store, empty before and after."""
+    StubStore.clear()
+    yield StubStore
+    StubStore.clear()
+
+
+@pytest.mark.parametrize("source", ["own", "stub://wrong/shuffled"])
+def test_a_source_that_holds_no_batch_at_all_deletes_nothing(
+    hand_on: ModuleType, site: Site, store: type[StubStore], source: str
+) -> None:
+    shuffler, _ = shuffled(site)
+    asked = hands(hand_on, f"shuffled/reports={site.root / 'to'}", f"shuffled/discovery={site.root / 'empty'}")
+    hand_on.hand_on(shuffler, asked[:1])
+    (site.root / "own").rename(site.root / "unmounted")
+    (site.root / "own").mkdir()
+    elsewhere = source if source.startswith("stub:") else str(site.root / source)
+    moved = replace(shuffler, file=shuffler.file.model_copy(update={"paths": {"shuffled": elsewhere}}))
+    done, (problem,) = hand_on.hand_on(moved, asked)
+    assert done == []
+    for said in (f"{elsewhere} holds no batch", f"{site.root / 'to'} copies of 1", "none was deleted"):
+        assert said in problem
+    assert files(site.root / "to") == {"reports", "summary.json"}
+    (site.root / "own").rmdir()
+    (site.root / "unmounted").rename(site.root / "own")
+    assert hand_on.hand_on(shuffler, asked[:1]) == ([], [])
+
+
+@pytest.mark.parametrize("folder", ["reports", "discovery"])
+def test_a_batch_of_which_a_file_is_missing_or_was_added_gets_no_summary(
+    hand_on: ModuleType, site: Site, folder: str
+) -> None:
+    shuffler, batch = shuffled(site)
+    asked = hands(hand_on, f"shuffled/{folder}={site.root / 'to'}")
+    block = next((batch / folder).glob("*.blocks"))
+    aside = block.rename(batch / "aside")
+    to = site.root / "to" / "words" / batch.name
+    number = summary(batch)["streams"][folder]["accepted"]
+    done, (problem,) = hand_on.hand_on(shuffler, asked)
+    assert (done, to.exists()) == ([], False)
+    assert f"{batch / folder} hold" in problem
+    assert f"the batch's summary says {number}" in problem
+    aside.rename(block)
+    # What an earlier try left at the recipient's.
+    left = to / folder / "left.blocks"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(block.read_bytes())
+    done, (problem,) = hand_on.hand_on(shuffler, asked)
+    assert (done, (to / "summary.json").exists()) == ([], False)
+    assert f"{to / folder} hold" in problem
+    left.unlink()
+    assert hand_on.hand_on(shuffler, asked) == ([f"handed on: words/{batch.name} {folder}"], [])
+    assert (to / "summary.json").read_bytes() == (batch / "summary.json").read_bytes()
+
+
+@pytest.mark.parametrize("broken", [{"streams": []}, {"streams": {"reports": 3}}, {"streams": {"reports": {}}}, {}])
+def test_a_summary_that_does_not_say_how_much_there_is_is_not_handed_on(
+    hand_on: ModuleType, site: Site, broken: dict[str, object]
+) -> None:
+    shuffler, batch = shuffled(site)
+    (batch / "summary.json").write_text(json.dumps(broken))
+    done, (problem,) = hand_on.hand_on(shuffler, hands(hand_on, f"shuffled/reports={site.root / 'to'}"))
+    assert done == []
+    assert "summary.json does not say how many records reports holds: restore it" in problem
+    assert not (site.root / "to").exists()
+
+
+class ClientError(Exception):
+    """What a store's client raises: of no kind that Beam knows."""
+
+
+def test_what_a_stores_client_raises_is_a_problem_of_one_batch(
+    hand_on: ModuleType, site: Site, store: type[StubStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shuffler, batch = shuffled(site)
+    gone = f"20000101T000000Z-{batch.name.partition('-')[2]}"
+    store.put(f"stub://to/words/{gone}/summary.json", b"{}")
+    asked = hands(hand_on, "shuffled/reports=stub://to")
+
+    def fails(_store: StubStore, paths: list[str]) -> None:
+        if any(gone in path for path in paths):
+            raise ClientError("first line\nthe token is no longer valid")
+        kept(_store, paths)
+
+    with monkeypatch.context() as patched:
+        kept = StubStore.delete
+        patched.setattr(StubStore, "delete", fails)
+        done, problems = hand_on.hand_on(shuffler, asked)
+    assert done == [f"handed on: words/{batch.name} reports"]
+    assert problems == [f"words/{gone} reports: the token is no longer valid"]
+    assert hand_on.hand_on(shuffler, asked) == ([f"deleted: words/{gone} reports"], [])
 
 
 @pytest.mark.parametrize("text", ["shuffled/dead_letter=/x", "shuffled=/x", "results/reports=/x", "shuffled/reports="])
