@@ -158,7 +158,8 @@ class Writer:
 
     def _start(self) -> None:
         kept = window_files.kept_windows(self._root)
-        present = window_at(datetime.fromtimestamp(self._clock.now(), timezone.utc), self._length)
+        now = self._clock.now()
+        present = window_at(datetime.fromtimestamp(now, timezone.utc), self._length)
         ended.set_ended(self._root, [name for name in kept if name != present.name])
         entered = ended.first_open(self._root, present, self._length)
         for name in kept:
@@ -166,11 +167,11 @@ class Writer:
                 self._hand_over(journal)
             if name != entered.name:
                 self._hand_over(Ended(name))
-        self._enter_window()
+        self._enter_window(now)
 
     def _turn(self, targets: list[Target], refused: dict[Target, Counter[str]]) -> None:
         try:
-            window = self._enter_window()
+            window = self._enter_window(self._clock.now())
         except ClockAhead:
             return
         self._forget_failure()
@@ -190,13 +191,12 @@ class Writer:
             _LOG.error("counts of refusals damaged", extra={"window": window.name, "campaign": target.campaign})
             window_files.add_refused(folder, counts)
 
-    def _enter_window(self) -> Window:
+    def _enter_window(self, now: float) -> Window:
         """Return the window of this moment; if another one was open, end that first.
 
         Raises:
             ClockAhead: the clock went too far ahead; the present window stays open, and nothing is written to it.
         """
-        now = self._clock.now()
         if self._window is None or now >= self._window.end.timestamp():
             self._require_believable(now)
             present = window_at(datetime.fromtimestamp(now, timezone.utc), self._length)
@@ -211,6 +211,9 @@ class Writer:
             window_files.set_seconds(self._root, window)
             self._key = window_files.window_key(self._root, window.name)
             self._window = window
+            self._clock.believe(now)
+        elif now >= self._window.start.timestamp():
+            # It may have been behind at the start, and was set since.
             self._clock.believe(now)
         self.clock_ahead = None
         return self._window
@@ -228,7 +231,7 @@ class Writer:
         """Append a frame to the journal of each target; `group.kept` says which are on the disk."""
         for target, waiting in group.waiting.items():
             try:
-                window = self._enter_window()
+                window = self._enter_window(self._clock.now())
                 rows = envelopes(target, waiting, self._key, milliseconds(window))
                 self._journals.append(target, window, rows)
             except ClockAhead:

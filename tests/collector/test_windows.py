@@ -99,17 +99,23 @@ def target_of(site: Site) -> Target:
     return Target("words", 1, campaign.fingerprint, folder, "reports", length, length + 40)
 
 
-async def collect_at(site: Site, moments: list[float], report: bytes, *, keep: bool = True) -> list[str]:
-    """Keep a report, or none, at each moment in one process, and return the names of the windows that it entered."""
-    site.journal.mkdir(exist_ok=True)
-    clock, metrics, entered = Clock(moments[0]), Metrics(), []
+def sealing_of(site: Site, name: str = "one") -> Sealing:
+    """Return the steps to the store of a site, of a collector of that name."""
     segments = str(site.segments)
 
     def write(path: str, parts: object) -> None:
         write_durably(segments, path, parts)  # type: ignore[arg-type]
 
-    sealing = Sealing(site.journal, segments, "one", write, lambda: probe(segments), lambda _: None, metrics, HOUR)
-    sealer = Sealer(sealing, metrics)
+    return Sealing(site.journal, segments, name, write, lambda: probe(segments), lambda _: None, Metrics(), HOUR)
+
+
+async def collect_at(
+    site: Site, moments: list[float], report: bytes, *, keep: bool = True, name: str = "one"
+) -> list[str]:
+    """Keep a report, or none, at each moment in one process, and return the names of the windows that it entered."""
+    site.journal.mkdir(exist_ok=True)
+    clock, metrics, entered = Clock(moments[0]), Metrics(), []
+    sealer = Sealer(sealing_of(site, name), metrics)
     writer = Writer(site.journal, HOUR, 1 << 20, 100, sealer.hand_over, metrics, WatchedClock(3600.0, clock))
     await writer.start()
     running_writer = asyncio.create_task(writer.run())
@@ -190,6 +196,24 @@ def test_a_window_that_cannot_be_entered_refuses_its_reports_and_the_next_one_ta
         wait_for(lambda: collector.post(report).status_code == 202, what="the next window")
         wait_for(lambda: collector.get("/readyz").status_code == 200)
     assert report in site.sealed()
+
+
+def test_a_window_that_ends_while_a_collector_starts_gets_its_manifest(site: Site) -> None:
+    asyncio.run(collect_at(site, [NOON], os.urandom(target_of(site).sealed_bytes)))
+    # The clock as it is read at the start: once before the end of the window, and after it from then on.
+    readings = [NOON + 3599.9]
+
+    async def run() -> None:
+        sealer = Sealer(sealing_of(site), Metrics())
+        clock = WatchedClock(3600.0, lambda: readings.pop() if readings else NOON + 3600.1)
+        writer = Writer(site.journal, HOUR, 1 << 20, 100, sealer.hand_over, Metrics(), clock)
+        await writer.start()
+        await writer.turn([target_of(site)], {})
+        await writer.stop()
+        await sealer.stop()
+
+    asyncio.run(run())
+    assert [manifest.window for manifest in site.manifests()] == ["20261121T120000Z"]
 
 
 def test_anyone_is_nobody_in_particular() -> None:
