@@ -13,12 +13,15 @@ _NOTE = ".damaged"
 
 
 def note_damage(journal: JournalFile, frames: int) -> None:
-    """Note how many frames or stretches of a journal are damaged; done again, the number counts once."""
+    """Note how many frames or stretches of a journal are damaged, if any; done again, the last number counts."""
     folder, name = journal.path.parent, journal.path.name.removesuffix(".journal")
-    for earlier in folder.glob(f"{name}.*{_NOTE}"):
-        earlier.unlink()
-    (folder / f"{name}.{frames}{_NOTE}").touch(0o600)
-    sync(folder)
+    earlier = list(folder.glob(f"{name}.*{_NOTE}"))
+    for path in earlier:
+        path.unlink()
+    if frames:
+        (folder / f"{name}.{frames}{_NOTE}").touch(0o600)
+    if frames or earlier:
+        sync(folder)
 
 
 def damage_noted(folder: Path) -> int:

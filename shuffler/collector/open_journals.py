@@ -70,8 +70,10 @@ class OpenJournals:
         """Give up the journal of a target, as far as it has one."""
         journal = self._journals.pop(target, None)
         if journal is not None:
-            journal.abandon()
-            self._hand_over_or_remove(journal)
+            try:
+                journal.abandon()
+            finally:
+                self._hand_over_or_remove(journal)
 
     def close_if_full(self, target: Target) -> None:
         """Close the journal of a target if it is as long as a segment."""
@@ -85,8 +87,11 @@ class OpenJournals:
 
     def _close(self, target: Target) -> None:
         journal = self._journals.pop(target)
-        journal.close()
-        self._hand_over_or_remove(journal)
+        try:
+            journal.close()
+        finally:
+            # All that was acknowledged is on the disk, whatever closing answers.
+            self._hand_over_or_remove(journal)
 
     def _hand_over_or_remove(self, journal: Journal) -> None:
         if journal.synced > HEADER_BYTES:

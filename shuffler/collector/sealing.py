@@ -83,7 +83,9 @@ class Sealing:
             receipt = self._write_segment(journal, recovered.header, recovered.records)
         if recovered.damaged:
             self._put_aside(journal, recovered.damaged, recovered.damaged_records, receipt)
-        elif receipt is not None:
+            return
+        damage.note_damage(journal, 0)
+        if receipt is not None:
             window_files.to_receipt(journal, receipt)
         else:
             journal.path.unlink()
@@ -119,6 +121,9 @@ class Sealing:
         """
         if not (self.root / window).exists():
             return
+        for journal in window_files.journals(self.root, window):
+            # None is left by what was handed over; removing one would lose reports.
+            self.seal(journal)
         blocked: Exception | None = None
         for folder in window_files.folders(self.root, window):
             campaign = folder.parent.name

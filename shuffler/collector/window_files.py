@@ -235,6 +235,7 @@ def receipts(folder: Path) -> list[Receipt]:
 def to_receipt(journal: JournalFile, receipt: Receipt) -> None:
     """Make a journal the receipt of its segment, which must be durable in the store."""
     path = _receipt_path(journal, receipt)
+    _remove_receipts(journal)
     journal.path.rename(path)
     sync(path.parent)
     os.truncate(path, 0)
@@ -243,6 +244,7 @@ def to_receipt(journal: JournalFile, receipt: Receipt) -> None:
 def write_receipt(journal: JournalFile, receipt: Receipt) -> None:
     """Make a receipt beside a journal that is to be put aside."""
     path = _receipt_path(journal, receipt)
+    _remove_receipts(journal)
     path.touch(0o600)
     sync(path.parent)
 
@@ -273,6 +275,12 @@ def kept_windows(root: Path) -> list[str]:
 
 def _stream(match: re.Match[str]) -> Stream:
     return "reports" if match["stream"] == "reports" else "discovery"
+
+
+def _remove_receipts(journal: JournalFile) -> None:
+    """Remove what an earlier try left: the disk may have read otherwise then, and the segment is another now."""
+    for earlier in journal.path.parent.glob(f"{journal.path.name.removesuffix('.journal')}.*.receipt"):
+        earlier.unlink()
 
 
 def _receipt_path(journal: JournalFile, receipt: Receipt) -> Path:

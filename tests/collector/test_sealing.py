@@ -10,12 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from shuffler.collector import window_files
+from hushcount.windows import named_window
+from shuffler.collector import damage, window_files
 from shuffler.collector.epochs import Target
+from shuffler.collector.journal import Journal
+from shuffler.collector.metrics import Metrics
+from shuffler.collector.open_journals import Ended, OpenJournals, Sealable
+from shuffler.collector.sealer import Sealer
 from shuffler.collector.service import Collector
+from shuffler.collector.window_files import Receipt, journal_file
 from tests.collector.in_process import collector_of
 from tests.collector.running import Site, make_site
-from tests.collector.test_windows import NOON, collect_at, target_of
+from tests.collector.test_windows import HOUR, NOON, collect_at, sealing_of, target_of
 
 YEAR = timedelta(days=365)
 WINDOWS = ("20200101T000000Z", "20200102T000000Z")
@@ -122,3 +128,57 @@ def test_a_damaged_length_of_the_present_window_is_written_anew(site: Site) -> N
     path.write_bytes(b"\xff")
     asyncio.run(collect_at(site, [NOON + 60], report))
     assert path.read_text() == "3600"
+
+
+def appended(site: Site, handed: list[Sealable]) -> tuple[OpenJournals, Journal, bytes]:
+    """Return journals, the one of them to which a report was appended, and that report."""
+    journals, target = OpenJournals(site.journal, 1 << 20, handed.append), target_of(site)
+    row = os.urandom(target.record_bytes)
+    journals.append(target, named_window("20261121T120000Z", HOUR), row)
+    (journal,) = journals._journals.values()
+    return journals, journal, row[40:]
+
+
+@pytest.mark.parametrize("end", ["close_all", "abandon"])
+def test_a_journal_that_cannot_be_closed_is_sealed_all_the_same(site: Site, end: str) -> None:
+    handed: list[Sealable] = []
+    journals, journal, _ = appended(site, handed)
+    os.close(journal._descriptor)
+    journal._descriptor = -1
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        _ = journals.close_all() if end == "close_all" else journals.abandon(target_of(site))
+    assert handed == [journal_file(journal.path)]
+    journals.close_all()
+    assert len(handed) == 1
+
+
+def test_a_journal_that_was_not_handed_over_is_sealed_before_its_window_is_removed(site: Site) -> None:
+    journals, _, report = appended(site, [])
+    journals.close_all()
+
+    async def run() -> None:
+        sealer = Sealer(sealing_of(site), Metrics())
+        sealer.hand_over(Ended("20261121T120000Z"))
+        await asyncio.sleep(0)
+        await sealer.stop()
+
+    asyncio.run(run())
+    assert site.sealed() == [report]
+    (manifest,) = site.manifests()
+    assert [part.records for part in manifest.segments["reports"]] == [1]
+    assert not (site.journal / "20261121T120000Z").exists()
+
+
+def test_what_an_earlier_reading_of_a_journal_left_is_replaced_by_what_the_last_one_found(site: Site) -> None:
+    journals, journal, report = appended(site, [])
+    journals.close_all()
+    # As if the disk had read otherwise before, and the collector had been killed before the journal was put aside.
+    file = journal_file(journal.path)
+    damage.note_damage(file, 2)
+    window_files.write_receipt(file, Receipt("reports", file.segment, 7, 700, "0" * 64))
+    sealing = sealing_of(site)
+    sealing.seal(file)
+    sealing.close("20261121T120000Z")
+    (manifest,) = site.manifests()
+    assert ([part.records for part in manifest.segments["reports"]], manifest.damaged) == ([1], 0)
+    assert site.sealed() == [report]
