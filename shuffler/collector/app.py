@@ -16,7 +16,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from shuffler.collector.bodies import Gone, Receive, read_body, too_long
 from shuffler.collector.epochs import CollectedCampaign, Document, Target
 from shuffler.collector.openapi import openapi
-from shuffler.collector.problems import MEDIA_TYPE, RETRY, Headers, Refused
+from shuffler.collector.problems import MEDIA_TYPE, REFUSED_OUTSIDE, RETRY, Headers, Refused
 from shuffler.collector.service import Collector
 
 Scope = MutableMapping[str, Any]
@@ -62,7 +62,8 @@ def application(collector: Collector) -> App:
             headers = ((b"content-type", MEDIA_TYPE), (b"cache-control", b"no-store"), *refused.headers)
             await _answer(send, refused.reason.status, headers, refused.body)
         except Gone:
-            collector.metrics.incomplete.inc()
+            if REFUSED_OUTSIDE not in scope.get("extensions", {}):
+                collector.metrics.incomplete.inc()
 
     return app
 
@@ -113,7 +114,8 @@ def _target(collected: CollectedCampaign, query: bytes, stream: str, now: float,
     if match is None:
         raise Refused("missing_epoch", "Add ?epoch=N, the epoch of the campaign file that the reports were made with.")
     number = int(match[1])
-    place[1] = number
+    # Counted by what is collected, not by whatever number a client thinks of: these counts are kept in memory.
+    place[1] = number if number in collected.epochs else 0
     epoch = collected.epochs.get(number)
     if epoch is None or not epoch.accepts(now):
         current = collected.current(now)

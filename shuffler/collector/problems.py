@@ -10,6 +10,8 @@ from typing import Any
 
 MEDIA_TYPE = b"application/problem+json"
 _TYPE = "urn:hushcount:problem:"
+REFUSED_OUTSIDE = "hushcount.refused"
+"""Among the extensions in the scope of a request that was refused, answered and counted outside of the application."""
 Headers = tuple[tuple[bytes, bytes], ...]
 RETRY: Headers = ((b"retry-after", b"5"),)
 """With a refusal that a later try may not meet."""

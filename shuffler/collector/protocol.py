@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.problems import MEDIA_TYPE, RETRY, Refused
+from shuffler.collector.problems import MEDIA_TYPE, REFUSED_OUTSIDE, RETRY, Refused
 from shuffler.collector.settings import CollectorPart
 
 _MOST_HEAD_BYTES = 1 << 14
@@ -63,6 +63,9 @@ class LimitedProtocol(HttpToolsProtocol):
         # Bytes since then, and whether they hold a whole head: neither once all is here.
         self._arrived = 0
         self._head_done = False
+        # How many bytes of answers the peer did not take at the last look, and since when so many; -1: not looked at.
+        self._unread = -1
+        self._unread_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -97,8 +100,9 @@ class LimitedProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._head_done = True
+        # It raises where the target is no URL: the answer to that request is missing then.
         super().on_headers_complete()
+        self._head_done = True
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
@@ -116,8 +120,13 @@ class LimitedProtocol(HttpToolsProtocol):
             self._end(Refused("malformed_request", "Send HTTP/1.1, with Content-Length or Transfer-Encoding: chunked."))
 
     def enforce(self, now: float) -> None:
-        """Close the connection if its request takes too long."""
-        if self._since is None or self.transport is None:
+        """Close the connection if its request takes too long, or if its peer does not read the answers."""
+        if self.transport is None:
+            return
+        if self._stalled(now):
+            self.transport.abort()
+            return
+        if self._since is None:
             return
         late = now - self._since > self._settings.body_seconds
         if self.transport.is_closing():
@@ -130,6 +139,17 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.close()
         elif late:
             self._end(Refused("too_slow", f"Send a request within {self._settings.body_seconds:g} seconds."))
+
+    def _stalled(self, now: float) -> bool:
+        """Return whether the peer takes nothing of what waits for it: someone who reads slowly takes some of it."""
+        if not (self.flow.write_paused or self.transport.is_closing()):
+            self._unread = -1
+            return False
+        # Nothing is added meanwhile.
+        unread = self.transport.get_write_buffer_size()
+        if unread != self._unread:
+            self._unread, self._unread_since = unread, now
+        return now - self._unread_since > self._settings.body_seconds
 
     @property
     def _answered(self) -> bool:
@@ -147,6 +167,7 @@ class LimitedProtocol(HttpToolsProtocol):
             lines = [STATUS_LINE[refused.reason.status], *(name + b": " + value + b"\r\n" for name, value in headers)]
             self.transport.write(b"".join([*lines, b"connection: close\r\n\r\n", body]))
         if pending:
+            cycle.scope.setdefault("extensions", {})[REFUSED_OUTSIDE] = {}
             cycle.disconnected = True
             cycle.message_event.set()
         self.transport.close()

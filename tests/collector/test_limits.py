@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from shuffler.collector.settings import CollectorPart
 from tests.collector.running import Running, Site, make_site, running, wait_for
+from tests.collector.test_damage import metric
 
 BODY_SECONDS = 1.5
 """As the site of these tests sets it."""
@@ -82,12 +83,16 @@ def test_a_head_that_drips_is_answered_and_cut_off(collector: Running) -> None:
 
 def test_a_body_that_stays_away_is_answered_and_cut_off(collector: Running, site: Site) -> None:
     length = site.campaign().sealed_bytes("reports")
+    slow, incomplete = refused(collector, "too_slow"), metric(collector, "requests_incomplete_total")
     with connect(collector) as connection:
         connection.sendall(head(collector, length) + b"only this")
         began = time.monotonic()
         answer = read_all(connection)
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert BODY_SECONDS - 0.5 < time.monotonic() - began < BODY_SECONDS + 5
+    # It is counted once.
+    assert refused(collector, "too_slow") == slow + 1
+    assert metric(collector, "requests_incomplete_total") == incomplete
 
 
 def test_a_connection_that_says_nothing_is_closed(collector: Running) -> None:
@@ -193,6 +198,20 @@ def test_a_second_request_that_is_no_http_is_answered_too(collector: Running, si
         assert connection.recv(65536).startswith(b"HTTP/1.1 202 ")
         connection.sendall(b"\x00\x01\x02\x03\r\n\r\n")
         assert problem_of(read_all(connection))["status"] == 400
+
+
+@pytest.mark.parametrize("target", [b"http://", b"/\xff"], ids=["no URL", "not ASCII"])
+def test_a_second_request_whose_target_cannot_be_read_is_answered_and_counted(
+    collector: Running, site: Site, target: bytes
+) -> None:
+    before = refused(collector, "malformed_request")
+    length = site.campaign().sealed_bytes("reports")
+    with connect(collector) as connection:
+        connection.sendall(head(collector, length) + os.urandom(length))
+        assert connection.recv(65536).startswith(b"HTTP/1.1 202 ")
+        connection.sendall(b"GET " + target + b" HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert problem_of(read_all(connection))["status"] == 400
+    assert refused(collector, "malformed_request") == before + 1
 
 
 def test_what_follows_a_refusal_gets_no_second_answer(collector: Running) -> None:

@@ -1,0 +1,87 @@
+"""Who does not read the answers is cut off, and who reads slowly is not."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+import uvicorn
+
+from shuffler.collector.metrics import Metrics
+from shuffler.collector.protocol import LimitedConfig, enforce_limits
+from shuffler.collector.settings import CollectorPart
+
+ANSWER = bytes(24 << 20)
+"""Longer than what the operating system holds for a peer."""
+BODY_SECONDS = 1.0
+GET = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
+
+
+@pytest.fixture
+def server() -> Iterator[uvicorn.Server]:
+    """A server with the collector's limits, whose answers are long."""
+
+    async def app(scope: object, receive: object, send: object) -> None:
+        headers = [(b"content-length", str(len(ANSWER)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})  # type: ignore[operator]
+        await send({"type": "http.response.body", "body": ANSWER})  # type: ignore[operator]
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    settings = CollectorPart(name="one", body_seconds=BODY_SECONDS)
+    made = uvicorn.Server(LimitedConfig(app, settings, Metrics()))
+
+    async def serve() -> None:
+        limits = asyncio.create_task(enforce_limits(made.server_state))
+        await made.serve([listener])
+        limits.cancel()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    made.config.port = listener.getsockname()[1]
+    yield made
+    made.should_exit = True
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+def connect(server: uvicorn.Server) -> socket.socket:
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    connection.settimeout(20)
+    connection.connect(("127.0.0.1", server.config.port))
+    return connection
+
+
+def open_connections(server: uvicorn.Server) -> int:
+    return len(server.server_state.connections)
+
+
+@pytest.mark.parametrize("requests", [1, 50], ids=["one", "pipelined"])
+@pytest.mark.parametrize("last", [b"", b"Connection: close\r\n"], ids=["kept alive", "to be closed"])
+def test_a_peer_that_reads_nothing_is_cut_off(server: uvicorn.Server, requests: int, last: bytes) -> None:
+    with connect(server) as connection:
+        connection.sendall(requests * GET.replace(b"\r\n\r\n", b"\r\n" + last + b"\r\n"))
+        deadline = time.monotonic() + 10
+        time.sleep(0.5)
+        assert open_connections(server) == 1
+        while open_connections(server):
+            assert time.monotonic() < deadline, "the connection is held"
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize("last", [b"", b"Connection: close\r\n"], ids=["kept alive", "to be closed"])
+def test_a_peer_that_reads_slowly_gets_all_of_the_answer(server: uvicorn.Server, last: bytes) -> None:
+    began, received = time.monotonic(), 0
+    with connect(server) as connection:
+        connection.sendall(GET.replace(b"\r\n\r\n", b"\r\n" + last + b"\r\n"))
+        while received < len(ANSWER):
+            part = connection.recv(1 << 17)
+            assert part, f"cut off after {received} bytes"
+            received += len(part)
+            # About 6 MiB a second, whatever the machine does besides.
+            time.sleep(max(0.0, began + received / (6 << 20) - time.monotonic()))
+    assert time.monotonic() - began > 3 * BODY_SECONDS
