@@ -24,6 +24,8 @@ from hushcount.envelopes import envelope_dtype
 from hushcount.manifests import Manifest, read_manifest
 from tests.support.jobs import done, write_lines
 
+LONG = "365d"
+"""A window that does not end while a test runs, but once a year."""
 STREAM = {"content-type": "application/octet-stream"}
 _START_SECONDS = 60.0
 

@@ -11,7 +11,7 @@ import pytest
 
 from hushcount.manifests import Manifest
 from shuffler.collector.journal import FRAME_HEADER_BYTES, HEADER_BYTES
-from tests.collector.running import Running, Site, make_site, running, start, wait_for
+from tests.collector.running import LONG, Running, Site, make_site, running, start, wait_for
 
 
 def metric(collector: Running, name: str) -> float:
@@ -108,7 +108,7 @@ def test_a_journal_without_its_header_is_put_aside_and_the_manifest_says_so(tmp_
 
 
 def test_putting_a_damaged_journal_aside_again_changes_nothing(tmp_path: Path) -> None:
-    site = make_site(tmp_path / "site")
+    site = make_site(tmp_path / "site", window=LONG)
     reports = [os.urandom(site.campaign().sealed_bytes("reports")) for _ in range(3)]
     journal = kept_and_killed(site, reports)
     flip(journal, frame(reports[0], 1) + 12)

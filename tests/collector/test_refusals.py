@@ -5,14 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hushcount.windows import duration
 from tests.collector.in_process import collector_of
-from tests.collector.running import Running, Site, add_campaign, make_site, running, start, wait_for, write_collection
+from tests.collector.running import (
+    LONG,
+    Running,
+    Site,
+    add_campaign,
+    make_site,
+    running,
+    start,
+    wait_for,
+    write_collection,
+)
 from tests.collector.test_damage import metric
 
 
@@ -26,7 +36,7 @@ def counts(site: Site, campaign: str = "words") -> Any:
 
 
 def test_what_was_written_before_the_disk_failed_is_not_counted_again(tmp_path: Path) -> None:
-    site = make_site(tmp_path / "site")
+    site = make_site(tmp_path / "site", window=LONG)
     for campaign in ("early", "late"):
         add_campaign(site, campaign, 1)
         write_collection(site, campaign, [{"epoch": 1, "begins": "2020-01-01T00:00:00Z"}])
@@ -50,7 +60,7 @@ def test_what_was_written_before_the_disk_failed_is_not_counted_again(tmp_path: 
 
 @pytest.mark.parametrize("damaged", ["{", "[]", '{"fingerprint": "ab", "refused": {}}', ""])
 def test_damaged_counts_are_put_aside_and_counted_and_collecting_goes_on(tmp_path: Path, damaged: str) -> None:
-    site = make_site(tmp_path / "site")
+    site = make_site(tmp_path / "site", window=LONG)
     with running(site) as collector:
         noted(site).write_text(damaged)
         assert collector.post(b"x").status_code == 400
@@ -82,14 +92,14 @@ def test_a_window_whose_counts_are_damaged_still_gets_its_manifest(tmp_path: Pat
 def test_a_part_that_failed_is_logged_at_the_end_and_the_others_keep_what_they_hold(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    site = make_site(tmp_path / "site")
+    site = make_site(tmp_path / "site", window=LONG)
     report = bytes(site.campaign().sealed_bytes("reports"))
 
     async def fail() -> None:
         raise ZeroDivisionError
 
     async def run() -> None:
-        collector = collector_of(site, timedelta(hours=1))
+        collector = collector_of(site, duration(LONG))
         await collector.start()
         collector._tasks.insert(0, asyncio.create_task(fail()))
         (target, *_) = collector.campaigns["words"].epochs[1].targets.values()
@@ -103,10 +113,10 @@ def test_a_part_that_failed_is_logged_at_the_end_and_the_others_keep_what_they_h
 
 
 def test_counts_that_are_being_written_at_the_end_are_counted_once(tmp_path: Path) -> None:
-    site = make_site(tmp_path / "site")
+    site = make_site(tmp_path / "site", window=LONG)
 
     async def run() -> None:
-        collector = collector_of(site, timedelta(hours=1))
+        collector = collector_of(site, duration(LONG))
         await collector.start()
         for _ in range(20):
             collector.refusals.add("words", 1, "wrong_length")
