@@ -37,7 +37,8 @@ def _ended(root: Path) -> str:
     """Return the name of the newest window that ended; names have the order of time, and "" comes first."""
     path = root / _ENDED
     try:
-        ended = path.read_text(encoding="ascii", errors="replace")
+        # An editor ends the line, and the repair of a wrong clock is to write this file.
+        ended = path.read_text(encoding="ascii", errors="replace").strip()
     except FileNotFoundError:
         return ""
     if not _WINDOW.fullmatch(ended):

@@ -103,6 +103,39 @@ def test_windows_that_a_sleeping_machine_missed_are_passed_over(site: Site) -> N
     run_writer(site, time, steps)
 
 
+def test_a_clock_that_was_behind_at_the_start_and_was_set_since_ends_its_window_in_time(site: Site) -> None:
+    (site.journal / "ended").write_text("20261121T120000Z")
+    time = Time()
+    time.clock -= YEAR
+
+    async def steps(writer: Writer, keep: Callable[[], Any]) -> None:
+        assert await keep()
+        assert writer.window is not None
+        assert writer.window.name == "20261121T130000Z"
+        time.pass_by(60)
+        time.clock = NOON + 3600
+        assert await keep()
+        time.pass_by(3600)
+        assert await keep()
+        assert (writer.window.name, writer.clock_ahead) == ("20261121T140000Z", None)
+
+    run_writer(site, time, steps)
+
+
+def test_a_clock_that_creeps_ahead_within_a_window_may_still_not_jump_over_the_next(site: Site) -> None:
+    time = Time()
+
+    async def steps(writer: Writer, keep: Callable[[], Any]) -> None:
+        assert await keep()
+        time.clock += 3599
+        assert await keep()
+        time.clock += 3601
+        assert not await keep()
+        assert writer.clock_ahead == 3601
+
+    run_writer(site, time, steps)
+
+
 def test_the_clock_may_go_ahead_by_what_is_tolerated_since_it_was_believed() -> None:
     time = Time()
     clock = time.watched
@@ -138,7 +171,18 @@ def test_requests_are_told_and_so_is_the_operator(site: Site) -> None:
     assert b"the clock went ahead of time by 7,200 seconds" in ready["body"]
 
 
-async def ask(app: Any, method: str, path: str) -> dict[str, Any]:
+def test_refusals_for_epochs_that_are_not_collected_are_counted_in_one_place(site: Site) -> None:
+    async def run() -> dict[tuple[str, int, str], int]:
+        collector = collector_of(site, HOUR)
+        app = application(collector)
+        for epoch in (1, 7, 8, 9_000_000):
+            await ask(app, "POST", "/v1/campaigns/words/reports", epoch)
+        return dict(collector.refusals.take())
+
+    assert asyncio.run(run()) == {("words", 1, "wrong_type"): 1, ("words", 0, "epoch_not_begun"): 3}
+
+
+async def ask(app: Any, method: str, path: str, epoch: int = 1) -> dict[str, Any]:
     """Send one request to an ASGI application and return the answer."""
     answer: dict[str, Any] = {}
 
@@ -149,7 +193,9 @@ async def ask(app: Any, method: str, path: str) -> dict[str, Any]:
         answer.update(message)
 
     await app(
-        {"type": "http", "method": method, "path": path, "query_string": b"epoch=1", "headers": []}, receive, send
+        {"type": "http", "method": method, "path": path, "query_string": b"epoch=%d" % epoch, "headers": []},
+        receive,
+        send,
     )
     return answer
 
@@ -161,13 +207,23 @@ def test_a_collector_that_was_started_on_a_wrong_clock_is_repaired_as_documented
     for _ in range(2):
         asyncio.run(collect_at(site, [NOON + 60], report, keep=False))
     present = "20261121T120000Z"
-    (site.journal / "ended").write_text(present)
+    # As an editor leaves it.
+    (site.journal / "ended").write_text(f"{present}\n")
     for window in site.journal.glob("2*"):
         assert window.name > present
         assert not [*window.rglob("*.journal"), *window.rglob("*.receipt")]
         shutil.rmtree(window)
-    assert asyncio.run(collect_at(site, [NOON + 120], report)) == ["20261121T130000Z"]
+    assert asyncio.run(collect_at(site, [NOON + 120], report, name="two")) == ["20261121T130000Z"]
     # What noon has is as it was, and what lay ahead is in the store.
     assert {manifest.window for manifest in site.manifests()} == {present, "20271122T120000Z", "20271122T130000Z"}
     assert sum(len(part) for manifest in site.manifests() for part in manifest.segments.values()) == 2
     assert len(site.sealed()) == 3
+    # When the window that lay ahead comes, its first manifest stays, because the collector has another name.
+    for hours in (0, 1):
+        asyncio.run(collect_at(site, [NOON + YEAR + hours * 3600], report, name="two"))
+    manifests = {
+        manifest.collector: sum(len(part) for part in manifest.segments.values())
+        for manifest in site.manifests()
+        if manifest.window == "20271122T120000Z"
+    }
+    assert manifests == {"one": 1, "two": 1}
