@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -81,6 +82,13 @@ class Spill(beam.DoFn):
 
     def finish_bundle(self) -> None:
         self._stream.close()
+
+    def teardown(self) -> None:
+        # A bundle that failed is not finished: its file would hold room on a full disk for as long as this lives.
+        stream: IO[bytes] | None = getattr(self, "_stream", None)
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()
 
 
 @dataclass(frozen=True)

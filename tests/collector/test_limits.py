@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import socket
 import time
 from pathlib import Path
@@ -227,7 +228,7 @@ def test_what_follows_a_refusal_gets_no_second_answer(collector: Running) -> Non
 
 def test_bodies_that_come_in_are_bounded_all_together(tmp_path: Path) -> None:
     budget = 16 << 20
-    settings = {"body_seconds": 20.0, "most_incoming_bytes": budget}
+    settings = {"body_seconds": 300.0, "most_incoming_bytes": budget}
     site = make_site(tmp_path / "site", collector=settings)
     length = site.campaign().sealed_bytes("reports")
     most = (1 << 20) // length * length
@@ -241,12 +242,14 @@ def test_bodies_that_come_in_are_bounded_all_together(tmp_path: Path) -> None:
         assert memory(collector) - before < budget + (32 << 20)
         # Whoever sends a report in one piece is not kept out.
         assert collector.post(os.urandom(length)).status_code == 202
-        held[-1].settimeout(10)
-        answer = held[-1].recv(65536)
+        # Which of them are within the budget is not ours to say.
+        answered, _, _ = select.select(held, [], [], 0)
+        answer = answered[0].recv(65536)
         assert answer.startswith(b"HTTP/1.1 503 ")
         assert b"retry-after: " in answer
-        held[0].sendall(bytes(1))
-        assert held[0].recv(65536).startswith(b"HTTP/1.1 202 ")
+        waiting = next(connection for connection in held if connection not in answered)
+        waiting.sendall(bytes(1))
+        assert waiting.recv(65536).startswith(b"HTTP/1.1 202 ")
         for connection in held:
             connection.close()
         wait_for(lambda: "hushcount_collector_incoming_bytes 0.0" in collector.get("/metrics").text)

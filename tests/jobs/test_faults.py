@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import subprocess
 import time
@@ -68,6 +69,8 @@ def unmount(path: Path, patience: float = 30) -> None:
     """Unmount a disk, waiting for whatever else looks into it; what this process itself holds open fails the test."""
     end = time.monotonic() + patience
     while told := ran("umount", path):
+        # What a job that failed had open is closed with its last reference, and an exception can be part of a cycle.
+        gc.collect()
         held = [link for link in map(link_of, Path("/proc/self/fd").iterdir()) if link.startswith(f"{path}/")]
         if time.monotonic() > end:
             ran("umount", "--lazy", path)

@@ -15,6 +15,10 @@ from tests.support.jobs import done, new_campaign, new_keys, write_lines
 
 WAIT = 60.0
 TRIES = 10
+# Who starts tests in the background of a shell has them ignore SIGINT, and Python would leave it so.
+PROGRAM = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pipelines.entry import main; main()"
+)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
@@ -25,7 +29,7 @@ def test_a_job_that_is_told_to_end_removes_what_it_had_in_hand(tmp_path: Path, s
     values = write_lines(tmp_path / "values.txt", ["alpha"] * 500)
     done("encode", "--campaign", campaign, "--values", values, "--out", tmp_path / "e")
     command = [
-        sys.executable, "-c", "from pipelines.entry import main; main()", "shuffle", "--campaign", str(campaign),
+        sys.executable, "-c", PROGRAM, "shuffle", "--campaign", str(campaign),
         "--input", str(tmp_path / "e"), "--out", str(tmp_path / "out" / "shuffled"),
     ]  # fmt: skip
     for _ in range(TRIES):
