@@ -44,7 +44,8 @@ def staged(out: str, overwrite: bool) -> Iterator[str]:
             # A store that is away cannot be tidied either; what is left in it carries no mark.
             with suppress(Exception), storage.silent_clients():
                 storage.remove_directory(out)
-            if isinstance(error, Exception) and not isinstance(error, HushcountError | OSError):
+            told = isinstance(error, HushcountError | OSError) and not isinstance(error, storage.WriteError)
+            if isinstance(error, Exception) and not told:
                 # What clients of stores raise when they lose their connection has no kind in common.
                 raise storage.StorageError(
                     f"writing to {out} failed and nothing was released; the input is untouched: {storage.line(error)}"

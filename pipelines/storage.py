@@ -34,6 +34,14 @@ PARTIAL = ".partial"
 """How the name of a job's hidden directory ends."""
 
 
+class StorageError(HushcountError):
+    """Reading or writing failed; nothing was released and the input is as it was."""
+
+
+class WriteError(StorageError):
+    """A store's client failed in writing a file, in a way that has no kind."""
+
+
 def require_reachable(path: str) -> None:
     """Refuse a path of a store that is unknown, or whose client is not installed.
 
@@ -122,32 +130,32 @@ def open_read(path: str) -> IO[bytes]:
         UsageError: it is in no store that can be reached.
     """
     require_reachable(path)
-    with _client("read", path):
+    with _client(path):
         stream: IO[bytes] = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
     return stream
 
 
 def read_bytes(path: str) -> bytes:
     """Return what is in a file; raises as `open_read`."""
-    with open_read(path) as stream, _client("read", path):
+    with open_read(path) as stream, _client(path):
         return stream.read()
 
 
 @contextmanager
-def _client(what: str, path: str) -> Iterator[None]:
+def _client(path: str, what: str = "read", kind: type[StorageError] = StorageError) -> Iterator[None]:
     """Give what a store's client raises, whatever that is, a kind and one line."""
     try:
         yield
     except (HushcountError, OSError):
         raise
     except Exception as error:
-        raise StorageError(f"cannot {what} {path}: {line(error)}") from error
+        raise kind(f"cannot {what} {path}: {line(error)}") from error
 
 
 def digest_of(path: str) -> tuple[int, str]:
     """Return the length of a file and the BLAKE2b-256 of its bytes, in hexadecimal digits; raises as `open_read`."""
     digest, size = hashlib.blake2b(digest_size=32), 0
-    with open_read(path) as stream, _client("read", path):
+    with open_read(path) as stream, _client(path):
         while piece := stream.read(_PIECE_BYTES):
             digest.update(piece)
             size += len(piece)
@@ -160,15 +168,10 @@ def write_whole(path: str, parts: Iterable[bytes | memoryview]) -> None:
     make_directory(directory)
     temporary = join(directory, f".{name}.{uuid.uuid4().hex}.tmp")
     try:
-        with (
-            _client("write", path),
-            FileSystems.create(
-                temporary, mime_type="application/octet-stream", compression_type=CompressionTypes.UNCOMPRESSED
-            ) as stream,
-        ):
-            for part in parts:
-                stream.write(part)
-        with _client("write", path):
+        with _client(path, "write", WriteError):
+            with FileSystems.create(temporary, "application/octet-stream", CompressionTypes.UNCOMPRESSED) as stream:
+                for part in parts:
+                    stream.write(part)
             FileSystems.rename([temporary], [path])
     except BaseException:
         # A store that is away fails here again; what failed first is what counts.
@@ -262,10 +265,6 @@ def silent_clients() -> Iterator[None]:
 
 def _is_not_of_beam(record: logging.LogRecord) -> bool:
     return "apache_beam" not in record.pathname
-
-
-class StorageError(HushcountError):
-    """Reading or writing failed; nothing was released and the input is as it was."""
 
 
 def remove(path: str) -> None:

@@ -22,9 +22,9 @@ def test_a_watching_run_closes_a_window_when_it_comes_and_ends_on_sigterm(tmp_pa
     collection = site.root / "campaigns" / "words" / "collection.json"
     good = collection.read_text()
     collection.write_text("{}")
-    # A window of a day that is over.
-    yesterday = window_at(datetime.now(timezone.utc) - timedelta(days=1), timedelta(days=1))
-    collecting.collect(site.store, site.campaign, values(100), day=(yesterday.start - collecting.START).days)
+    # A window of a day that is over, and its patience too: after midnight that of yesterday is not yet.
+    ended = window_at(datetime.now(timezone.utc) - timedelta(days=2), timedelta(days=1))
+    collecting.collect(site.store, site.campaign, values(100), day=(ended.start - collecting.START).days)
     command = [sys.executable, "-m", "pipelines.cli", "run", "--config", str(site.config), "--watch", "--every", "1s"]
     log = tmp_path / "log"
     with log.open("wb") as stream, subprocess.Popen(command, stdout=stream, stderr=stream) as process:  # noqa: S603  # our own
