@@ -12,6 +12,7 @@ from typing import Any
 from apache_beam.io.filesystem import BeamIOError
 from sqlalchemy import Connection, select
 
+from hushcount.campaign import Stream
 from hushcount.errors import HushcountError
 from hushcount.manifests import Manifest
 from hushcount.public_keys import VerifyKeyPart
@@ -145,13 +146,13 @@ def _trusted(deployment: Deployment) -> tuple[VerifyKeyPart, ...]:
 
 
 def _shuffled(
-    directory: str, streams: Mapping[str, Any], keys: Sequence[VerifyKeyPart], digests: bool
+    directory: str, streams: Mapping[Stream, Any], keys: Sequence[VerifyKeyPart], digests: bool
 ) -> Iterator[str]:
     """Yield what is wrong with what the shuffler handed on."""
     for stream, counts in streams.items():
         folder = storage.join(directory, stream)
         try:
-            held = total_records(find_files(folder, SEALED[stream]))  # type: ignore[index]  # the streams of a summary
+            held = total_records(find_files(folder, SEALED[stream]))
             if keys:
                 from pipelines.signed import require_signed
 

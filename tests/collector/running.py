@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -200,7 +200,7 @@ def running(site: Site) -> Iterator[Running]:
             collector.stop()
 
 
-def wait_for(condition: Any, seconds: float = 20.0, what: str = "it") -> None:
+def wait_for(condition: Callable[[], object], seconds: float = 20.0, what: str = "it") -> None:
     """Wait until a condition holds."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -6,7 +6,7 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 import uvicorn
@@ -25,10 +25,10 @@ GET = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
 def server() -> Iterator[uvicorn.Server]:
     """A server with the collector's limits, whose answers are long."""
 
-    async def app(scope: object, receive: object, send: object) -> None:
+    async def app(_scope: object, _receive: object, send: Callable[[object], Awaitable[None]]) -> None:
         headers = [(b"content-length", str(len(ANSWER)).encode())]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})  # type: ignore[operator]
-        await send({"type": "http.response.body", "body": ANSWER})  # type: ignore[operator]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": ANSWER})
 
     listener = socket.create_server(("127.0.0.1", 0))
     settings = CollectorPart(name="one", body_seconds=BODY_SECONDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -46,10 +47,10 @@ def sealed_windows(site: Site) -> set[str]:
     return {manifest.window for manifest in site.manifests()}
 
 
-async def soon(condition: object) -> None:
+async def soon(condition: Callable[[], bool]) -> None:
     """Wait until a condition holds, within the event loop."""
     deadline = time.monotonic() + 20
-    while not condition():  # type: ignore[operator]
+    while not condition():
         assert time.monotonic() < deadline
         await asyncio.sleep(0.05)
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -27,6 +32,20 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Chain:
     made.shuffle()
     made.discover("--party", "aux-server", out="released")
     return made
+
+
+@contextmanager
+def script(path: Path) -> Iterator[ModuleType]:
+    """Yield a script of an image, which is no module of the package, as one."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up.
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[path.stem]
 
 
 def compose_command() -> list[str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +16,7 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from hushcount.errors import HushcountError, NotYet, UsageError
 from pipelines.deployment import Deployment
 from pipelines.runner import unknown_options
-from tests.deploy.conftest import DEPLOY, ROOT
+from tests.deploy.conftest import DEPLOY, ROOT, script
 from tests.support.jobs import Chain, estimates, summary
 from tests.support.stub_store import StubStore
 
@@ -166,18 +164,11 @@ def test_the_image_has_the_beam_of_the_lock_and_the_package_that_setup_py_names(
 
 @pytest.fixture
 def launch() -> Iterator[ModuleType]:
-    """The launcher, which is a script of the image and no module of the package."""
-    spec = importlib.util.spec_from_file_location("launch", FOLDER / "launch.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up.
-    sys.modules["launch"] = module
-    spec.loader.exec_module(module)
-    StubStore.clear()
-    yield module
-    StubStore.clear()
-    del sys.modules["launch"]
+    """The launcher, with a store that is empty."""
+    with script(FOLDER / "launch.py") as module:
+        StubStore.clear()
+        yield module
+        StubStore.clear()
 
 
 def upload(chain: Chain) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +14,7 @@ from hushcount.campaign import Campaign
 from hushcount.errors import HushcountError, UsageError
 from pipelines.deployment import Deployment
 from pipelines.run import run
-from tests.deploy.conftest import DEPLOY
+from tests.deploy.conftest import DEPLOY, script
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import summary
 from tests.support.site import Site, at, values
@@ -25,16 +23,8 @@ from tests.support.stub_store import StubStore
 
 @pytest.fixture
 def hand_on() -> Iterator[ModuleType]:
-    """The script of the images, which is no module of the package."""
-    spec = importlib.util.spec_from_file_location("hand_on", DEPLOY / "hand_on.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up.
-    sys.modules["hand_on"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["hand_on"]
+    with script(DEPLOY / "hand_on.py") as module:
+        yield module
 
 
 @pytest.fixture

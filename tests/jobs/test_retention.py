@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -152,12 +153,12 @@ def test_a_deletion_that_dies_anywhere_is_gone_on_with(tmp_path: Path, monkeypat
         for number in range(100):
             real, calls = getattr(storage, name), 0
 
-            def mortal(path: str, real: object = real, number: int = number) -> None:
+            def mortal(path: str, real: Callable[[str], None] = real, number: int = number) -> None:
                 nonlocal calls
                 if calls == number:
                     raise Killed
                 calls += 1
-                real(path)  # type: ignore[operator]
+                real(path)
 
             copy = shutil.copytree(site.root, tmp_path.parent / f"{tmp_path.name}-{name}-{number}")
             twin = Site.__new__(Site)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from hushcount.windows import window_at
+from tests.collector.running import wait_for
 from tests.support import collecting
 from tests.support.jobs import done
 from tests.support.site import Site, values
@@ -29,9 +29,9 @@ def test_a_watching_run_closes_a_window_when_it_comes_and_ends_on_sigterm(tmp_pa
     log = tmp_path / "log"
     with log.open("wb") as stream, subprocess.Popen(command, stdout=stream, stderr=stream) as process:  # noqa: S603  # our own
         try:
-            _wait_for(lambda: "error: " in log.read_text())
+            wait_for(lambda: "error: " in log.read_text(), WAIT)
             collection.write_text(good)
-            _wait_for(lambda: "analyze" in log.read_text() and "done: words/" in log.read_text())
+            wait_for(lambda: "analyze" in log.read_text() and "done: words/" in log.read_text(), WAIT)
             assert process.poll() is None
             process.send_signal(signal.SIGTERM)
             assert process.wait(WAIT) == 0
@@ -39,10 +39,3 @@ def test_a_watching_run_closes_a_window_when_it_comes_and_ends_on_sigterm(tmp_pa
             process.kill()
     assert "Traceback" not in log.read_text()
     assert "all numbers agree" in done("status", "--config", site.config).out
-
-
-def _wait_for(happened: object) -> None:
-    end = time.monotonic() + WAIT
-    while not happened():  # type: ignore[operator]
-        assert time.monotonic() < end
-        time.sleep(0.2)
