@@ -15,8 +15,7 @@ import argparse
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,13 +29,13 @@ from pipelines.block_io import SUFFIX, find_files, total_records
 from pipelines.deployment import Deployment
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY
+from pipelines.store_errors import cause, silent_clients
 from pipelines.streams import SEALED
 
 FOLDERS = {"shuffled": ("reports", "discovery"), "released": ("bins",)}
 """What of an output is for the next party; all else stays."""
 _KINDS = {**SEALED, "bins": Kind.RELEASED}
 _SIGNATURE = f"{SUMMARY}.sig"
-_PIECE_BYTES = 1 << 20
 _FAILURES = (HushcountError, OSError, BeamIOError)
 
 
@@ -78,7 +77,7 @@ def main(arguments: Sequence[str]) -> None:
             if asked.every is None:
                 raise
             # A store that is away: the next look may find it.
-            sys.stderr.write(f"error: {storage.cause(error)}\n")
+            sys.stderr.write(f"error: {cause(error)}\n")
         if asked.every is None or stop.wait(asked.every):
             return
 
@@ -121,7 +120,7 @@ def hand_on(deployment: Deployment, hands: Sequence[Hand]) -> tuple[list[str], l
         for batch in sorted(made ^ there):
             name, target = f"{'/'.join(batch)} {hand.folder}", storage.join(hand.target, *batch)
             try:
-                with _clients():
+                with silent_clients():
                     if batch in there:
                         _delete(target)
                         done.append(f"deleted: {name}")
@@ -129,7 +128,7 @@ def hand_on(deployment: Deployment, hands: Sequence[Hand]) -> tuple[list[str], l
                         done.append(f"handed on: {name}")
             except _FAILURES as error:
                 # The others go on.
-                problems.append(f"{name}: {storage.cause(error)}")
+                problems.append(f"{name}: {cause(error)}")
     return done, problems
 
 
@@ -147,18 +146,6 @@ def _emptied(source: str, there: set[tuple[str, str]]) -> bool:
     return not storage.is_remote(source) and any((Path(source) / campaign).is_dir() for campaign, _ in there)
 
 
-@contextmanager
-def _clients() -> Iterator[None]:
-    """Make one line of whatever a store's client raises."""
-    try:
-        with storage.silent_clients():
-            yield
-    except _FAILURES:
-        raise
-    except Exception as error:
-        raise storage.StorageError(storage.line(error)) from error
-
-
 def _copy(source: str, folder: str, target: str) -> bool:
     """Copy a folder and then the summary, which marks the copy as complete; False if the batch has no such stream."""
     summary = storage.join(source, SUMMARY)
@@ -167,11 +154,11 @@ def _copy(source: str, folder: str, target: str) -> bool:
         return False
     _require_whole(storage.join(source, folder), folder, records)
     for path, _ in storage.list_files(storage.join(source, folder), SUFFIX):
-        _copy_file(path, storage.join(target, folder, path.rpartition("/")[2]))
+        storage.copy(path, storage.join(target, folder, path.rpartition("/")[2]))
     _require_whole(storage.join(target, folder), folder, records)
     if storage.exists(storage.join(source, _SIGNATURE)):
-        _copy_file(storage.join(source, _SIGNATURE), storage.join(target, _SIGNATURE))
-    _copy_file(summary, storage.join(target, SUMMARY))
+        storage.copy(storage.join(source, _SIGNATURE), storage.join(target, _SIGNATURE))
+    storage.copy(summary, storage.join(target, SUMMARY))
     return True
 
 
@@ -200,11 +187,6 @@ def _require_whole(directory: str, folder: str, records: int) -> None:
         )
 
 
-def _copy_file(source: str, target: str) -> None:
-    with storage.open_read(source) as stream:
-        storage.write_whole(target, iter(lambda: stream.read(_PIECE_BYTES), b""))
-
-
 def _delete(directory: str) -> None:
     # Its mark first: nobody must find half of a batch.
     storage.remove(storage.join(directory, SUMMARY))
@@ -215,5 +197,5 @@ if __name__ == "__main__":
     try:
         main(sys.argv[1:])
     except _FAILURES as error:
-        sys.stderr.write(f"error: {storage.cause(error)}\n")
+        sys.stderr.write(f"error: {cause(error)}\n")
         sys.exit(getattr(error, "exit_status", 1))

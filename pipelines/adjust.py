@@ -16,6 +16,7 @@ from hushcount.postprocess import non_negative, norm_sub, sum_to
 from pipelines import storage
 from pipelines.results import COLUMNS, put_table, require_table
 from pipelines.staging import SUMMARY
+from pipelines.store_errors import cause
 from pipelines.summary import Summary
 
 ADJUSTED = "adjusted"
@@ -104,7 +105,7 @@ def _read(path: str, schema: pa.Schema) -> pa.Table:
         with storage.open_read(path) as stream:
             raw = pa.BufferReader(stream.read())
     except (OSError, BeamIOError) as error:
-        raise UsageError(f"cannot read {path}: {storage.cause(error)}") from None
+        raise UsageError(f"cannot read {path}: {cause(error)}") from None
     try:
         table = pq.read_table(raw) if path.endswith(".parquet") else _read_csv(raw, schema)
         if table.column_names != schema.names:

@@ -13,6 +13,7 @@ from hushcount.errors import FormatError, UsageError
 from hushcount.parts import Hex32, Part, explain
 from pipelines import storage
 from pipelines.block_io import BlockFile, find_files
+from pipelines.store_errors import cause
 from pipelines.streams import SEALED
 from pipelines.summary import StreamCounts, Summary
 
@@ -130,7 +131,7 @@ def digest_of(path: str) -> tuple[int, str]:
     try:
         return storage.digest_of(path)
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {storage.cause(error)}") from None
+        raise UsageError(f"cannot read {path}: {cause(error)}") from None
 
 
 def collected(batch: BatchFile) -> Summary:

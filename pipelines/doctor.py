@@ -24,6 +24,7 @@ from pipelines.deployment import Deployment, Party
 from pipelines.epochs import Epochs, read_epochs
 from pipelines.reconcile import account_of
 from pipelines.state import MANIFESTS, SEGMENTS, opened, snapshot
+from pipelines.store_errors import cause
 
 _SOON = timedelta(days=14)
 _SKEW = timedelta(minutes=1)
@@ -54,7 +55,7 @@ def _tried(name: str, check: Callable[[], Iterator[Check]]) -> list[Check]:
     try:
         return list(check())
     except (HushcountError, OSError, BeamIOError) as error:
-        return [Check(name, "bad", storage.cause(error))]
+        return [Check(name, "bad", cause(error))]
 
 
 def _campaigns(deployment: Deployment, now: datetime) -> Iterator[Check]:
@@ -132,7 +133,7 @@ def _store(deployment: Deployment) -> Iterator[Check]:
                 storage.remove(probe)
                 yield Check(f"write to {name}", "good", folder)
             except (OSError, BeamIOError, HushcountError) as error:
-                yield Check(f"write to {name}", "bad", f"{folder}: {storage.cause(error)}: let this user write there")
+                yield Check(f"write to {name}", "bad", f"{folder}: {cause(error)}: let this user write there")
 
 
 def _disk(deployment: Deployment) -> Iterator[Check]:

@@ -29,6 +29,7 @@ from pipelines.counting import WriteCounts, take_counts
 from pipelines.progress import bar, tick
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY, require_free, staged
+from pipelines.store_errors import cause
 from pipelines.streams import counts_of
 from pipelines.summary import Summary, make_summary
 
@@ -120,7 +121,7 @@ def _count_lines(values: Path) -> int:
     try:
         total = sum(1 for _ in read_lines(values))
     except (OSError, EOFError) as error:
-        raise UsageError(f"cannot read {values}: {storage.cause(error)}") from None
+        raise UsageError(f"cannot read {values}: {cause(error)}") from None
     if not total:
         raise UsageError(f"{values} holds no values: give one value a line")
     return total

@@ -15,6 +15,7 @@ from pipelines import batches, storage
 from pipelines.batch_file import fault_of
 from pipelines.deployment import Deployment
 from pipelines.epochs import Epochs
+from pipelines.store_errors import cause
 
 
 def new_manifests(
@@ -52,7 +53,7 @@ def register_new(state: Database, deployment: Deployment, campaign: str) -> list
         known = batches.known_manifests(connection, campaign)
     for relative, manifest in new_manifests(deployment, campaign, known):
         if not isinstance(manifest, Manifest):
-            problems.append(f"{relative}: {storage.cause(manifest)}")
+            problems.append(f"{relative}: {cause(manifest)}")
             continue
         try:
             with state.begin() as connection:

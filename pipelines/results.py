@@ -27,6 +27,7 @@ from hushcount.randomness import UInt64Array
 from hushcount.tally import Tally
 from pipelines import storage
 from pipelines.page import Found, Page, render
+from pipelines.store_errors import cause
 from pipelines.summary import Summary
 from pipelines.upstream import read_upstream
 
@@ -72,7 +73,7 @@ def read_names(path: Path) -> list[str]:
     except KeyError:
         raise UsageError(f"{path} has no column 'item'") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"cannot read {path}: {storage.cause(error)}") from None
+        raise UsageError(f"cannot read {path}: {cause(error)}") from None
 
 
 def write_results(
@@ -179,7 +180,7 @@ def read_csv_rows(path: str) -> list[dict[str, str]]:
         with storage.open_read(path) as stream:
             return list(csv.DictReader(io.StringIO(stream.read().decode(), newline="")))
     except (OSError, BeamIOError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"cannot read {path}: {storage.cause(error)}") from None
+        raise UsageError(f"cannot read {path}: {cause(error)}") from None
 
 
 def parquet_bytes(table: pa.Table) -> bytes:

@@ -29,6 +29,7 @@ from pipelines.retention import delete_old
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY
 from pipelines.state import HOPS, alone, opened
+from pipelines.store_errors import cause
 from pipelines.summary import Summary, brief
 from pipelines.telemetry import Telemetry, telemetry
 
@@ -151,7 +152,7 @@ def _aside(work: _Work, epochs: Epochs) -> dict[str, str]:
 
 def _told(error: Exception) -> str:
     name = getattr(error, "filename", None)
-    return storage.cause(error) if name is None else f"{name}: {storage.cause(error)}"
+    return cause(error) if name is None else f"{name}: {cause(error)}"
 
 
 def _silent(_line: str) -> None:

@@ -20,7 +20,7 @@ from apache_beam.runners.runner import PipelineState
 from hushcount.errors import HushcountError, UsageError
 from pipelines import storage
 from pipelines.job_server import ready, remedy
-from pipelines.storage import StorageError
+from pipelines.store_errors import StorageError, silent_clients
 from pipelines.worker_processes import LOST
 
 # A bare DirectRunner first tries to download another runner; the embedded one is named in full instead.
@@ -119,7 +119,7 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str) -> Non
     # Beam logs a failing bundle's whole stack; the one sentence raised below says it all.
     logger.setLevel(logging.CRITICAL)
     try:
-        with _silent_readers(), storage.silent_clients():
+        with _silent_readers(), silent_clients():
             _finish(run())
     except HushcountError:
         raise

@@ -21,7 +21,7 @@ from hushcount.planning import Objective
 from hushcount.simulation import Losses, Population, fresh_functions, gather, simulate
 from hushcount.systems import build, plan, system
 from hushcount.threads import available_threads
-from pipelines import storage
+from pipelines.store_errors import cause
 
 MOST_VALUES = 10**9
 Track = Callable[[Iterable[Losses], int], Iterable[Losses]]
@@ -199,5 +199,5 @@ def _read_table(path: Path) -> Counter[str]:
                     )
                 counts[row[name] or ""] += int(row["count"])
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"cannot read {path}: {storage.cause(error)}") from None
+        raise UsageError(f"cannot read {path}: {cause(error)}") from None
     return counts

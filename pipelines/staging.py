@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hushcount.errors import HushcountError, UsageError
 from pipelines import storage
+from pipelines.store_errors import StorageError, WriteError, line, silent_clients
 
 SUMMARY = "summary.json"
 _AT_FDCWD = -100
@@ -38,17 +39,17 @@ def staged(out: str, overwrite: bool) -> Iterator[str]:
             storage.remove(storage.join(out, SUMMARY))
         storage.remove_directory(out)
         try:
-            with storage.silent_clients():
+            with silent_clients():
                 yield out
         except BaseException as error:
             # A store that is away cannot be tidied either; what is left in it carries no mark.
-            with suppress(Exception), storage.silent_clients():
+            with suppress(Exception), silent_clients():
                 storage.remove_directory(out)
-            told = isinstance(error, HushcountError | OSError) and not isinstance(error, storage.WriteError)
+            told = isinstance(error, HushcountError | OSError) and not isinstance(error, WriteError)
             if isinstance(error, Exception) and not told:
                 # What clients of stores raise when they lose their connection has no kind in common.
-                raise storage.StorageError(
-                    f"writing to {out} failed and nothing was released; the input is untouched: {storage.line(error)}"
+                raise StorageError(
+                    f"writing to {out} failed and nothing was released; the input is untouched: {line(error)}"
                 ) from error
             raise
         return

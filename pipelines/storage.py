@@ -5,13 +5,11 @@ from __future__ import annotations
 import glob
 import hashlib
 import json
-import logging
 import posixpath
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
@@ -21,6 +19,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from hushcount.errors import HushcountError, UsageError
+from pipelines.store_errors import StorageError, WriteError, cause, client, line, silent_clients
 
 # Beam's file systems of stores refuse to work before they are told options. A job's come with its engine, and stay.
 if FileSystems._pipeline_options is None:
@@ -32,14 +31,6 @@ _EXTRAS = {"gs": "gcp", "s3": "aws"}
 _S3_CLIENT = "boto3"
 PARTIAL = ".partial"
 """How the name of a job's hidden directory ends."""
-
-
-class StorageError(HushcountError):
-    """Reading or writing failed; nothing was released and the input is as it was."""
-
-
-class WriteError(StorageError):
-    """A store's client failed in writing a file, in a way that has no kind."""
 
 
 def require_reachable(path: str) -> None:
@@ -130,33 +121,22 @@ def open_read(path: str) -> IO[bytes]:
         UsageError: it is in no store that can be reached.
     """
     require_reachable(path)
-    with _client(path):
+    with client(path):
         stream: IO[bytes] = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
     return stream
 
 
 def read_bytes(path: str) -> bytes:
     """Return what is in a file; raises as `open_read`."""
-    with open_read(path) as stream, _client(path):
+    with open_read(path) as stream, client(path):
         return stream.read()
-
-
-@contextmanager
-def _client(path: str, what: str = "read", kind: type[StorageError] = StorageError) -> Iterator[None]:
-    """Give what a store's client raises, whatever that is, a kind and one line."""
-    try:
-        yield
-    except (HushcountError, OSError):
-        raise
-    except Exception as error:
-        raise kind(f"cannot {what} {path}: {line(error)}") from error
 
 
 def digest_of(path: str) -> tuple[int, str]:
     """Return the length of a file and the BLAKE2b-256 of its bytes, in hexadecimal digits; raises as `open_read`."""
     digest, size = hashlib.blake2b(digest_size=32), 0
-    with open_read(path) as stream, _client(path):
-        while piece := stream.read(_PIECE_BYTES):
+    with open_read(path) as stream:
+        for piece in _pieces(path, stream):
             digest.update(piece)
             size += len(piece)
     return size, digest.hexdigest()
@@ -168,7 +148,7 @@ def write_whole(path: str, parts: Iterable[bytes | memoryview]) -> None:
     make_directory(directory)
     temporary = join(directory, f".{name}.{uuid.uuid4().hex}.tmp")
     try:
-        with _client(path, "write", WriteError):
+        with client(path, "write", WriteError):
             with FileSystems.create(temporary, "application/octet-stream", CompressionTypes.UNCOMPRESSED) as stream:
                 for part in parts:
                     stream.write(part)
@@ -179,6 +159,18 @@ def write_whole(path: str, parts: Iterable[bytes | memoryview]) -> None:
             if exists(temporary):
                 remove(temporary)
         raise
+
+
+def copy(source: str, target: str) -> None:
+    """Copy one file from or to a store; raises as `open_read`."""
+    with open_read(source) as stream:
+        write_whole(target, _pieces(source, stream))
+
+
+def _pieces(path: str, stream: IO[bytes]) -> Iterator[bytes]:
+    with client(path):
+        while piece := stream.read(_PIECE_BYTES):
+            yield piece
 
 
 def make_directory(path: str) -> None:
@@ -229,55 +221,19 @@ def json_bytes(data: dict[str, Any]) -> bytes:
     return json.dumps(data, indent=2, ensure_ascii=False).encode() + b"\n"
 
 
-def cause(error: BaseException) -> str:
-    """Return the plain reason of an input or output error."""
-    details = getattr(error, "exception_details", None)
-    if isinstance(details, dict) and details:
-        return str(next(iter(details.values())))
-    return str(getattr(error, "strerror", None) or error)
-
-
-def line(error: BaseException) -> str:
-    """Return the last line of what an error says, or its kind where it says nothing."""
-    if isinstance(error, AttributeError) and error.__context__ is not None:
-        # Beam's client of s3:// looks for a status in an answer that never came.
-        error = error.__context__
-    return (str(error).strip().splitlines() or [type(error).__name__])[-1]
-
-
-@contextmanager
-def silent_clients() -> Iterator[None]:
-    """Keep what Beam logs of its clients of stores, whole stacks, from a block's output.
-
-    What fails there ends in one sentence, which says it.
-    """
-    # One of its own, so that a block within this one does not take it away.
-    own = partial(_is_not_of_beam)
-    loggers = (logging.getLogger(), logging.getLogger("apache_beam.utils.retry"))
-    for logger in loggers:
-        logger.addFilter(own)
-    try:
-        yield
-    finally:
-        for logger in loggers:
-            logger.removeFilter(own)
-
-
-def _is_not_of_beam(record: logging.LogRecord) -> bool:
-    return "apache_beam" not in record.pathname
-
-
 def remove(path: str) -> None:
     """Delete one file."""
     # Beam takes what it is to delete for a pattern.
-    FileSystems.delete([glob.escape(path)])
+    with client(path, "delete"):
+        FileSystems.delete([glob.escape(path)])
 
 
 def remove_directory(path: str) -> None:
     """Delete a directory and all in it; in a store, all objects whose names begin with it."""
     if is_remote(path):
         if holds_objects(path):
-            FileSystems.delete([path.rstrip("/") + "/"])
+            with client(path, "delete"):
+                FileSystems.delete([path.rstrip("/") + "/"])
     elif exists(path):
         shutil.rmtree(path)
 
@@ -290,7 +246,7 @@ def remove_empty(path: str) -> None:
 
 
 def list_objects(path: str) -> list[str]:
-    """Return the objects of a store whose names begin with this directory, sorted."""
+    """Return the files of a local directory, or the objects whose names begin with it in a store, sorted."""
     return sorted(file.path for file in _listed(path, "**"))
 
 

@@ -25,6 +25,7 @@ from pipelines.intake import new_manifests
 from pipelines.retention import deleted_folders
 from pipelines.staging import SUMMARY
 from pipelines.state import HOPS, MANIFESTS, SEGMENTS, WINDOWS
+from pipelines.store_errors import cause
 from pipelines.streams import SEALED
 
 OUTPUTS: Mapping[str, tuple[Party, str]] = {
@@ -97,7 +98,7 @@ def manifest_differences(work: Checked) -> Iterator[str]:
     known = known_manifests(work.connection, work.campaign)
     for relative, manifest in new_manifests(work.deployment, work.campaign, known):
         if not isinstance(manifest, Manifest):
-            yield f"{work.deployment.folder('segments', *relative.split('/'))}: {storage.cause(manifest)}"
+            yield f"{work.deployment.folder('segments', *relative.split('/'))}: {cause(manifest)}"
     for row in work.connection.execute(
         select(MANIFESTS).where(MANIFESTS.c.campaign == work.campaign, MANIFESTS.c.damaged > 0)
     ):
@@ -158,7 +159,7 @@ def _shuffled(
 
                 require_signed(directory, stream, keys, digests=digests)
         except (HushcountError, OSError, BeamIOError) as error:
-            yield storage.cause(error)
+            yield cause(error)
             continue
         if held != counts["accepted"]:
             yield f"{folder} holds {held:,} reports, the shuffler forwarded {counts['accepted']:,}"

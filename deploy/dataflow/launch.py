@@ -77,7 +77,7 @@ class Finisher(Engine):
         yield beam.Pipeline(runner="apache_beam.runners.portability.fn_api_runner.FnApiRunner")
         (staged,) = Path(self.beside).glob(f".*{storage.PARTIAL}")
         for path in storage.list_objects(self.written):
-            copy(path, str(staged / path[len(self.written.rstrip("/")) + 1 :]))
+            storage.copy(path, str(staged / path[len(self.written.rstrip("/")) + 1 :]))
 
 
 def main(arguments: list[str]) -> None:
@@ -143,19 +143,19 @@ def finish(asked: argparse.Namespace, options: tuple[str, ...]) -> None:
         summary = made.pop(f"{out}/{SUMMARY}")
         for path, local in made.items():
             if path not in before:
-                copy(str(local), path)
+                storage.copy(str(local), path)
         for path in before - set(made):
             storage.remove(path)
-        copy(str(summary), f"{out}/{SUMMARY}")
+        storage.copy(str(summary), f"{out}/{SUMMARY}")
 
 
 def run_job(asked: argparse.Namespace, out: str, scratch: str, engine: Engine) -> None:
     """Call the job, with local copies of the campaign's files."""
     campaign = Path(scratch) / Path(asked.campaign).name
-    copy(asked.campaign, str(campaign))
+    storage.copy(asked.campaign, str(campaign))
     dictionary = Campaign.read(campaign).dictionary
     if asked.dictionary and dictionary is not None:
-        copy(asked.dictionary, str(campaign.parent / dictionary.path))
+        storage.copy(asked.dictionary, str(campaign.parent / dictionary.path))
     if asked.job == "shuffle":
         from pipelines.shuffle import shuffle
 
@@ -169,12 +169,6 @@ def run_job(asked: argparse.Namespace, out: str, scratch: str, engine: Engine) -
 
         party = "aux-server" if asked.job == "release" else "analyzer"
         discover(campaign, asked.input, asked.keys, out, party=party, engine=engine)  # type: ignore[arg-type]
-
-
-def copy(source: str, target: str) -> None:
-    """Copy one file from or to a store."""
-    with storage.open_read(source) as stream:
-        storage.write_whole(target, iter(lambda: stream.read(1 << 20), b""))
 
 
 if __name__ == "__main__":

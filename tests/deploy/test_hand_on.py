@@ -258,7 +258,9 @@ def test_what_a_stores_client_raises_is_a_problem_of_one_batch(
         patched.setattr(StubStore, "delete", fails)
         done, problems = hand_on.hand_on(shuffler, asked)
     assert done == [f"handed on: words/{batch.name} reports"]
-    assert problems == [f"words/{gone} reports: the token is no longer valid"]
+    assert problems == [
+        f"words/{gone} reports: cannot delete stub://to/words/{gone}/summary.json: the token is no longer valid"
+    ]
     assert hand_on.hand_on(shuffler, asked) == ([f"deleted: words/{gone} reports"], [])
 
 

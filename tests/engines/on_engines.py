@@ -13,7 +13,7 @@ from scipy import stats
 
 from pipelines.runner import Engine
 from pipelines.shuffle import shuffle
-from pipelines.storage import StorageError
+from pipelines.store_errors import StorageError
 from tests.engines.conftest import COPIES, POPULAR, TOTAL, Engines, Servers
 from tests.support.jobs import ALPHA, Chain, done, estimates, files_under, found, summary
 from tests.support.records import as_set, in_order, read_rows

@@ -16,7 +16,7 @@ from apache_beam.runners.portability.prism_runner import PrismJobServer
 from hushcount.errors import UsageError
 from pipelines.job_server import ready
 from pipelines.runner import Engine, _run
-from pipelines.storage import StorageError
+from pipelines.store_errors import StorageError
 from tests.support.jobs import Chain, files_under, new_campaign, new_keys, refused, write_lines
 
 

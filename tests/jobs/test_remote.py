@@ -15,7 +15,7 @@ from rich.console import Console
 from hushcount.client import Client
 from pipelines.runner import Engine
 from pipelines.shuffle import shuffle
-from pipelines.storage import StorageError
+from pipelines.store_errors import StorageError
 from tests.jobs.conftest import World
 from tests.support.jobs import Chain, cli, done, new_campaign, refused, write_lines
 from tests.support.records import envelopes, file_bytes, read_file, write_envelopes

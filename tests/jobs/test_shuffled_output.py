@@ -16,7 +16,7 @@ from hushcount.envelopes import envelope_dtype
 from hushcount.errors import NotYet
 from pipelines.runner import Engine
 from pipelines.shuffle import shuffle
-from pipelines.storage import StorageError
+from pipelines.store_errors import StorageError
 from tests.jobs.conftest import TOTAL
 from tests.support.jobs import ALPHA, Chain, files_under, new_campaign, summary
 from tests.support.records import as_set, in_order, read_file, read_rows, write_envelopes

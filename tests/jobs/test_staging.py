@@ -9,7 +9,7 @@ import pytest
 from hushcount.errors import UsageError
 from pipelines import staging, storage
 from pipelines.staging import staged
-from pipelines.storage import StorageError
+from pipelines.store_errors import StorageError
 
 
 def result(directory: Path, text: str) -> None:

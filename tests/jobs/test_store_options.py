@@ -17,7 +17,8 @@ from pipelines import storage
 from pipelines.block_io import find_files
 from pipelines.runner import Engine
 from pipelines.staging import staged
-from pipelines.storage import StorageError, silent_clients, write_whole
+from pipelines.storage import write_whole
+from pipelines.store_errors import StorageError, silent_clients
 from tests.support.jobs import Chain, files_under, new_campaign, new_keys, refused, write_lines
 from tests.support.stub_store import StubStore
 
