@@ -25,6 +25,7 @@ from hushcount.systems import build
 
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 BINDING_BYTES = 16
+GREATEST_EPOCH = (1 << 31) - 1  # what a database holds
 _NO_DISCOVERY = "campaign {} carries no discovery reports; set --discovery-epsilon for a new one"
 Stream = Literal["reports", "discovery"]
 """The two streams of a campaign, and the names of their folders."""
@@ -88,7 +89,7 @@ class Campaign(Part):
 
     format: Literal[1] = 1
     id: Identifier
-    epoch: int = Field(default=1, ge=1)
+    epoch: int = Field(default=1, ge=1, le=GREATEST_EPOCH)
     mechanism: MechanismPart | None = None
     dictionary: DictionaryPart | None = Field(default=None, description="absent with a mechanism: the open domain")
     shuffle: ShufflePart = Field(default_factory=ShufflePart)

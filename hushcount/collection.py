@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
 
-from hushcount.campaign import Campaign
+from hushcount.campaign import GREATEST_EPOCH, Campaign
 from hushcount.errors import UsageError
 from hushcount.mappings import read_mapping
 from hushcount.parts import Part, explain
@@ -30,7 +30,7 @@ FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]
 class EpochPart(Part):
     """One epoch: its campaign file, and the moments at which it begins and ends."""
 
-    epoch: int = Field(ge=1)
+    epoch: int = Field(ge=1, le=GREATEST_EPOCH)
     file: FileName = Field(description="campaign file, in the same directory")
     begins: Instant = Field(description="from when on reports are accepted")
     ends: Instant | None = Field(default=None, description="when clients stop reporting under it; null: not yet known")

@@ -7,6 +7,7 @@ import sys
 from collections import defaultdict
 from typing import Any
 
+from hushcount.campaign import GREATEST_EPOCH
 from shuffler.collector.problems import MEDIA_TYPE, REASONS
 
 Json = dict[str, Any]
@@ -23,7 +24,7 @@ _EPOCH: Json = {
     "in": "query",
     "required": True,
     "description": "Epoch of the campaign file that the reports were made with.",
-    "schema": {"type": "integer", "minimum": 1, "maximum": 10**18 - 1},
+    "schema": {"type": "integer", "minimum": 1, "maximum": GREATEST_EPOCH},
 }
 _CONDITION: Json = {
     "name": "If-None-Match",

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
-from hushcount.collection import CollectionFile, read_collection
+from hushcount.campaign import GREATEST_EPOCH, Campaign
+from hushcount.collection import CollectionFile, read_collection, read_epoch
 from hushcount.errors import UsageError
+from hushcount.manifests import Manifest
+from tests.collector.running import make_site
 
 DAY = datetime(2026, 11, 21, tzinfo=timezone.utc)
 TWO: list[dict[str, Any]] = [
@@ -56,6 +59,7 @@ def test_it_is_written_and_read_alike(tmp_path: Path) -> None:
         ({"grace_ends": "2026-11-22T00:00:00Z"}, "before ends"),
         ({"ends": None, "grace_ends": None}, "must end before"),
         ({"epoch": 2}, "must be greater"),
+        ({"epoch": GREATEST_EPOCH + 1}, "epochs.0.epoch"),
         ({"file": "../epoch.json"}, "file"),
         ({"file": "/etc/passwd.json"}, "file"),
         ({"more": 1}, "more"),
@@ -66,3 +70,18 @@ def test_a_wrong_one_is_refused_in_a_sentence(tmp_path: Path, change: dict[str, 
     with pytest.raises(UsageError, match=says) as caught:
         read_collection(path)
     assert str(path) in str(caught.value)
+
+
+def test_an_epoch_that_is_collected_is_one_that_a_manifest_takes(tmp_path: Path) -> None:
+    site = make_site(tmp_path / "site")
+    data = json.loads(site.campaign_file().read_text())
+    path = site.campaign_file().with_name("last.json")
+    path.write_text(json.dumps({**data, "epoch": GREATEST_EPOCH}))
+    (part,) = CollectionFile.model_validate(
+        {"epochs": [{**TWO[1], "epoch": GREATEST_EPOCH, "file": "last.json"}]}
+    ).epochs
+    epoch = read_epoch(path.parent, part).epoch
+    Manifest(collector="one", campaign="words", epoch=epoch, fingerprint="0" * 64, window="20261121T000000Z", seconds=1)
+    path.write_text(json.dumps({**data, "epoch": GREATEST_EPOCH + 1}))
+    with pytest.raises(UsageError, match="epoch is 2147483648"):
+        Campaign.read(path)
