@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, ValidationError, model_validator
 
-from hushcount.campaign import Identifier, Stream
+from hushcount.campaign import GREATEST_EPOCH, Identifier, Stream
 from hushcount.errors import FormatError
 from hushcount.parts import Hex32, Part, explain
 from hushcount.windows import window_start
@@ -14,8 +14,9 @@ from hushcount.windows import window_start
 CollectorName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 SUFFIX = ".manifest.json"
 # What a database holds: a manifest comes from another machine.
-_GREATEST = (1 << 31) - 1
-_MOST = (1 << 63) - 1
+_MOST_DAMAGED = (1 << 31) - 1
+# More than any segment has, and so little that a database can add up those of millions of them.
+_MOST = 1 << 40
 
 
 class SegmentPart(Part):
@@ -33,7 +34,7 @@ class Manifest(Part):
     format: Literal[1] = 1
     collector: CollectorName
     campaign: Identifier
-    epoch: int = Field(ge=1, le=_GREATEST)
+    epoch: int = Field(ge=1, le=GREATEST_EPOCH)
     fingerprint: Hex32
     window: Annotated[str, StringConstraints(pattern=r"^[0-9]{8}T[0-9]{6}Z$")]
     seconds: int = Field(ge=1, le=366 * 86_400, description="length of the window, which a deployment may change")
@@ -42,7 +43,7 @@ class Manifest(Part):
     damaged: int = Field(
         default=0,
         ge=0,
-        le=_GREATEST,
+        le=_MOST_DAMAGED,
         description="frames or stretches of journals that were damaged: reports may be lost",
     )
 

@@ -10,6 +10,8 @@ _NAME = "%Y%m%dT%H%M%SZ"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"([1-9][0-9]{0,8})([smhd])")
 _LONGEST = timedelta(days=366)
+# Not those at the ends of what a datetime holds: lengths and grace periods are added to them.
+_YEARS = range(1970, 9000)
 
 
 @dataclass(frozen=True, order=True)
@@ -72,12 +74,15 @@ def window_start(name: str) -> datetime:
     """Return when a window of that name begins, whatever its length.
 
     Raises:
-        ValueError: it is no name of a window.
+        ValueError: it is no name of a window, or of a year before 1970 or after 8999.
     """
     try:
-        return datetime.strptime(name, _NAME).replace(tzinfo=timezone.utc)
+        start = datetime.strptime(name, _NAME).replace(tzinfo=timezone.utc)
     except ValueError:
         raise ValueError(f"window is {name!r}, must be its start, as in 20261121T000000Z") from None
+    if start.year not in _YEARS:
+        raise ValueError(f"window is {name!r}, must start in a year from {_YEARS[0]} to {_YEARS[-1]}")
+    return start
 
 
 def duration(text: str) -> timedelta:
