@@ -78,7 +78,7 @@ class Way:
         return COPIES * reports * self.sealed_bytes / MOST_PLACES
 
     def core_hours(self, measured: dict[str, Figures], reports: int) -> float:
-        """CPU time of so many reports. One of an earlier batch counts as one of the batch's own; it takes about half."""
+        """CPU time of so many reports. One of an earlier batch counts as one of its own, of which it takes half."""
         shuffled = measured["shuffle"].cpu_us_per_report * (1 + EARLIER)
         return reports * (shuffled + measured[self.then].cpu_us_per_report) / 3.6e9
 
