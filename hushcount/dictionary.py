@@ -6,6 +6,7 @@ import codecs
 import gzip
 import hashlib
 import unicodedata
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -79,7 +80,7 @@ def read_items(path: Path) -> list[str]:
     """Read one item a line, UTF-8.
 
     Raises:
-        UsageError: the file is missing, unreadable or not UTF-8.
+        UsageError: the file is missing, unreadable, damaged or not UTF-8.
     """
     items = []
     try:
@@ -88,7 +89,7 @@ def read_items(path: Path) -> list[str]:
                 items.append(line.decode())
             except UnicodeDecodeError:
                 raise UsageError(f"line {number} of {path} is not UTF-8: convert the file") from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     return items
 

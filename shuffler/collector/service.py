@@ -164,6 +164,11 @@ class Collector:
                 self._fault = None
             except UsageError as error:
                 self._fault = str(error)
+            except Exception as error:
+                # What was read before is collected meanwhile.
+                if self._fault is None:
+                    _LOG.exception("campaigns cannot be read")
+                self._fault = f"the campaigns in {self.around.campaigns} cannot be read: {type(error).__name__}"
             try:
                 self._measure_room()
                 await self._turn()
