@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import timedelta
+from functools import partial
 
 from pipelines.collect import probe, write_durably
 from shuffler.collector.authentication import Anyone
@@ -15,10 +15,6 @@ from tests.collector.running import Site
 def collector_of(site: Site, length: timedelta) -> Collector:
     """Return the collector of a site, not started; within an event loop."""
     segments = str(site.segments)
-
-    def write(path: str, parts: Iterable[bytes]) -> None:
-        write_durably(segments, path, parts)
-
     site.journal.mkdir(exist_ok=True)
     settings = CollectorPart(name="one", least_free_bytes=0)
     return Collector(
@@ -29,7 +25,7 @@ def collector_of(site: Site, length: timedelta) -> Collector:
             segments=segments,
             length=length,
             authentication=Anyone(),
-            write_whole=write,
-            probe=lambda: probe(segments),
+            write_whole=partial(write_durably, segments),
+            probe=partial(probe, segments),
         )
     )

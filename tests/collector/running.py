@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import signal
 import subprocess
 import sys
@@ -198,6 +199,11 @@ def running(site: Site) -> Iterator[Running]:
     finally:
         if collector.process.poll() is None:
             collector.stop()
+
+
+def limit_files(collector: Running, most_bytes: int) -> None:
+    """Let the kernel refuse the process's files beyond a length: a real failure, in the middle of a write."""
+    resource.prlimit(collector.process.pid, resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 20.0, what: str = "it") -> None:

@@ -15,18 +15,13 @@ import pytest
 from hushcount.windows import duration, window_at
 from shuffler.collector.allowance import Allowance
 from shuffler.collector.problems import Refused
-from tests.collector.running import LONG, STREAM, Running, Site, make_site, running
+from tests.collector.running import LONG, STREAM, Site, limit_files, make_site, running
 
 TOKEN = {"client-token": "a" * 16}
 
 
 def limited_site(base: Path, most: int) -> Site:
     return make_site(base, window=LONG, collector={"authentication": "client-token", "most_reports_a_client": most})
-
-
-def limit_files(collector: Running, most_bytes: int) -> None:
-    """Let the kernel refuse the process's files beyond a length."""
-    resource.prlimit(collector.process.pid, resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
 
 
 def test_a_client_that_floods_is_told_to_wait_for_the_next_window_and_others_are_not(tmp_path: Path) -> None:

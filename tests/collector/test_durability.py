@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.collector.crashing import Load, crash_and_recover
-from tests.collector.running import Running, Site, make_site, running, start, wait_for
+from tests.collector.running import Site, limit_files, make_site, running, start, wait_for
 
 SMALL = {"segment_bytes": 1 << 16, "least_free_bytes": 0}
 
@@ -19,11 +19,6 @@ SMALL = {"segment_bytes": 1 << 16, "least_free_bytes": 0}
 def lengths_of(site: Site) -> dict[str, int]:
     campaign = site.campaign()
     return {stream: campaign.sealed_bytes(stream) for stream in campaign.streams}
-
-
-def limit_files(collector: Running, most_bytes: int) -> None:
-    """Let the kernel refuse the process's files beyond a length: a real failure, in the middle of a write."""
-    resource.prlimit(collector.process.pid, resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
 
 
 def test_acknowledged_reports_survive_kill_9_exactly_once(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import hashlib
 import os
 import time
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -102,11 +103,8 @@ def target_of(site: Site) -> Target:
 def sealing_of(site: Site, name: str = "one") -> Sealing:
     """Return the steps to the store of a site, of a collector of that name."""
     segments = str(site.segments)
-
-    def write(path: str, parts: object) -> None:
-        write_durably(segments, path, parts)  # type: ignore[arg-type]
-
-    return Sealing(site.journal, segments, name, write, lambda: probe(segments), lambda _: None, Metrics(), HOUR)
+    write, look = partial(write_durably, segments), partial(probe, segments)
+    return Sealing(site.journal, segments, name, write, look, lambda _: None, Metrics(), HOUR)
 
 
 async def collect_at(
