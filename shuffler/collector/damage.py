@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
 from hushcount.files import sync
-from shuffler.collector.window_files import REFUSED, JournalFile, Noted, make_folder, write_noted
+from shuffler.collector.metrics import Metrics
+from shuffler.collector.window_files import DAMAGED, REFUSED, JournalFile, Noted, make_folder, write_noted
 
+_LOG = logging.getLogger("hushcount.collector")
 _ASIDE = "damaged"
-_NOTE = ".damaged"
 
 
 def note_damage(journal: JournalFile, frames: int) -> None:
     """Note how many frames or stretches of a journal are damaged, if any; done again, the last number counts."""
-    folder, name = journal.path.parent, journal.path.name.removesuffix(".journal")
-    earlier = list(folder.glob(f"{name}.*{_NOTE}"))
+    folder, name = journal.path.parent, journal.path.stem
+    earlier = list(folder.glob(f"{name}.*{DAMAGED}"))
     for path in earlier:
         path.unlink()
     if frames:
-        (folder / f"{name}.{frames}{_NOTE}").touch(0o600)
+        (folder / f"{name}.{frames}{DAMAGED}").touch(0o600)
     if frames or earlier:
         sync(folder)
 
 
 def damage_noted(folder: Path) -> int:
     """Return how many frames or stretches of journals of a campaign file in a window are damaged."""
-    return sum(int(path.name.split(".")[1]) for path in folder.glob(f"*{_NOTE}"))
+    return sum(int(path.name.split(".")[1]) for path in folder.glob(f"*{DAMAGED}"))
 
 
 def put_aside(root: Path, journal: JournalFile) -> None:
@@ -38,13 +40,14 @@ def put_aside(root: Path, journal: JournalFile) -> None:
     sync(folder)
 
 
-def renew_refused(root: Path, folder: Path, fingerprint: str) -> None:
-    """Keep the damaged counts of a campaign file in a window in `damaged/`, and begin anew.
+def renew_refused(root: Path, folder: Path, fingerprint: str, metrics: Metrics) -> Noted:
+    """Keep the damaged counts of a campaign file in a window in `damaged/`, begin anew, and return what is noted then.
 
     Args:
         root: directory of journals.
         folder: of the campaign file in the window.
         fingerprint: of the campaign file, hexadecimal.
+        metrics: to count in.
     """
     aside = root / _ASIDE
     make_folder(aside, root)
@@ -53,4 +56,9 @@ def renew_refused(root: Path, folder: Path, fingerprint: str) -> None:
     # A second name, not a move: without the file the window would have no manifest if it ended here.
     os.link(folder / REFUSED, kept)
     sync(aside)
-    write_noted(folder, Noted(fingerprint=fingerprint))
+    noted = Noted(fingerprint=fingerprint)
+    write_noted(folder, noted)
+    metrics.damaged_counts.inc()
+    window, campaign, _ = folder.relative_to(root).parts
+    _LOG.error("counts of refusals damaged", extra={"window": window, "campaign": campaign})
+    return noted

@@ -7,12 +7,13 @@ no other.
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from hushcount.errors import HushcountError
+from shuffler.collector.failures import kind_of
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.open_journals import Ended, Sealable
 from shuffler.collector.sealing import Sealing, StoreFailed
@@ -30,7 +31,7 @@ class Failure:
 
     Attributes:
         of_store: whether the store failed; else what lies on the journal's disk did.
-        name: of the error.
+        name: what an operator is told of the error.
     """
 
     of_store: bool
@@ -52,7 +53,7 @@ class Sealer:
 
     @property
     def failure(self) -> str | None:
-        """What the store answered when it was last used; None: nothing."""
+        """How the store failed when it was last tried for some window, or looked at; None: it did not."""
         return next((failure.name for failure in self.failures.values() if failure.of_store), None)
 
     def hand_over(self, item: Sealable) -> None:
@@ -76,7 +77,8 @@ class Sealer:
                 await _wait(self._wake, pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
             elif not await self._step():
-                failed.add(window)
+                # The time between two looks at the store is pause enough.
+                failed |= {window} - {_PROBE}
             elif not failed:
                 pause = _FIRST_PAUSE
 
@@ -122,9 +124,9 @@ class Sealer:
         except StoreFailed as error:
             # Whatever a client of a store raises: it is tried again, and nothing is lost meanwhile.
             self._metrics.store_failures.inc()
-            name = type(error.__cause__).__name__
+            name = kind_of(error.__cause__)
             if self.failure is None:
-                _LOG.error("store failing", extra={"failure": name})
+                _LOG.error("store failing", extra={"failure": name}, exc_info=error.__cause__)
             self.failures[window] = Failure(True, name)
             return False
         except Exception as error:
@@ -132,7 +134,9 @@ class Sealer:
             self._metrics.sealing_failures.inc()
             failure = Failure(False, _name(error))
             if self.failures.get(window) != failure:
-                _LOG.error("window cannot be sealed", extra={"window": window, "failure": failure.name})
+                # Where it was raised is told of what nobody foresaw.
+                place = None if isinstance(error, OSError | HushcountError) else error
+                _LOG.error("window cannot be sealed", extra={"window": window, "failure": failure.name}, exc_info=place)
             self.failures[window] = failure
             return False
         before = self.failure
@@ -152,8 +156,8 @@ class Sealer:
 
 
 def _name(error: Exception) -> str:
-    name = type(error).__name__
-    return errno.errorcode.get(error.errno or 0, name) if isinstance(error, OSError) else name
+    # Our own sentences, which say what to do, name files and numbers and nothing of what they hold.
+    return str(error) if isinstance(error, HushcountError) else kind_of(error)
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:

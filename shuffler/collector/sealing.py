@@ -116,10 +116,12 @@ class Sealing:
 
         Raises:
             StoreFailed: the store did not take one.
-            OSError: the window's files cannot be read.
+            OSError: the window's files cannot be read or removed, or what is noted of a campaign is lost.
             FormatError: what is noted of a campaign that is not collected any more is damaged.
         """
         if not (self.root / window).exists():
+            # An earlier try got no further than this, and its key must go.
+            window_files.remove_gone(self.root)
             return
         for journal in window_files.journals(self.root, window):
             # None is left by what was handed over; removing one would lose reports.
@@ -146,7 +148,7 @@ class Sealing:
         _LOG.info("window sealed", extra={"window": window})
 
     def _manifest(self, window: str, folder: Path) -> Manifest:
-        noted = self._noted(window, folder)
+        noted = self._noted(folder)
         segments: dict[Stream, tuple[SegmentPart, ...]] = {}
         for receipt in window_files.receipts(folder):
             part = SegmentPart(
@@ -176,17 +178,14 @@ class Sealing:
             _LOG.warning("length of window not noted", extra={"window": window, "seconds": seconds})
             return seconds
 
-    def _noted(self, window: str, folder: Path) -> Noted:
+    def _noted(self, folder: Path) -> Noted:
         try:
             return window_files.read_noted(folder)
         except FormatError:
             fingerprint = self.fingerprint_of(f"{folder.parent.name}/{folder.name}")
             if fingerprint is None:
                 raise
-            damage.renew_refused(self.root, folder, fingerprint)
-            self.metrics.damaged_counts.inc()
-            _LOG.error("counts of refusals damaged", extra={"window": window, "campaign": folder.parent.name})
-            return Noted(fingerprint=fingerprint)
+            return damage.renew_refused(self.root, folder, fingerprint, self.metrics)
 
 
 def segment_name(collector: str, segment: str) -> str:

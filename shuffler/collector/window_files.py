@@ -46,6 +46,8 @@ _FILE = re.compile(
     r"\.(journal|(?P<records>[0-9]+)\.(?P<bytes>[0-9]+)\.(?P<digest>[0-9a-f]{64})\.receipt)"
 )
 REFUSED = "refused.json"
+_RECEIPT = ".receipt"
+DAMAGED = ".damaged"
 _SECONDS = "seconds"
 _MOST_SECONDS = 366 * 86_400
 _GONE = ".gone"
@@ -250,8 +252,12 @@ def write_receipt(journal: JournalFile, receipt: Receipt) -> None:
 
 
 def folders(root: Path, window: str) -> list[Path]:
-    """Return the folders of campaign files in a window, sorted."""
-    return sorted(path.parent for path in (root / window).glob(f"*/*/{REFUSED}"))
+    """Return the folders of campaign files in a window that have something for a manifest, sorted.
+
+    Also one whose counts are lost: a window is not removed with receipts that no manifest names.
+    """
+    names = (REFUSED, f"*{_RECEIPT}", f"*{DAMAGED}")
+    return sorted({path.parent for name in names for path in (root / window).glob(f"*/*/{name}")})
 
 
 def remove_window(root: Path, window: str) -> None:
@@ -279,13 +285,13 @@ def _stream(match: re.Match[str]) -> Stream:
 
 def _remove_receipts(journal: JournalFile) -> None:
     """Remove what an earlier try left: the disk may have read otherwise then, and the segment is another now."""
-    for earlier in journal.path.parent.glob(f"{journal.path.name.removesuffix('.journal')}.*.receipt"):
+    for earlier in journal.path.parent.glob(f"{journal.path.stem}.*{_RECEIPT}"):
         earlier.unlink()
 
 
 def _receipt_path(journal: JournalFile, receipt: Receipt) -> Path:
-    name = journal.path.name.removesuffix(".journal")
-    return journal.path.with_name(f"{name}.{receipt.records}.{receipt.bytes}.{receipt.digest}.receipt")
+    what = f"{journal.path.stem}.{receipt.records}.{receipt.bytes}.{receipt.digest}"
+    return journal.path.with_name(f"{what}{_RECEIPT}")
 
 
 def _files(folder: Path) -> Iterator[re.Match[str]]:

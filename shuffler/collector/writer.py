@@ -186,9 +186,7 @@ class Writer:
         try:
             window_files.add_refused(folder, counts)
         except FormatError:
-            damage.renew_refused(self._root, folder, target.fingerprint.hex())
-            self._metrics.damaged_counts.inc()
-            _LOG.error("counts of refusals damaged", extra={"window": window.name, "campaign": target.campaign})
+            damage.renew_refused(self._root, folder, target.fingerprint.hex(), self._metrics)
             window_files.add_refused(folder, counts)
 
     def _enter_window(self, now: float) -> Window:
