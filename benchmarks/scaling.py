@@ -118,9 +118,10 @@ def scaling(measured: dict[str, Figures]) -> str:
         f"{table(heads, rows)}\n\n"
         f"A worker has {CORES} cores, all busy, and {MEMORY_GIB:g} GiB; there are as many as finish a day in {HOURS:g} "
         f"hours. Each day is compared with the {EARLIER} before it, of as many reports: windows of a day within two "
-        "days of grace, as in all deployment files here. The shuffler reads and groups them once more, which all of "
-        f"these figures hold. The first bottleneck is the memory of a place, {COPIES} times its own records, spread "
-        f"over {MOST_PLACES:,} places at most: every core of a worker has room for one up to {most} in a window."
+        "days of grace, as in all deployment files here. The shuffler reads and groups them once more, which "
+        "core-hours, grouped bytes and memory here include. The first bottleneck is the memory of a place, "
+        f"{COPIES} times its own records, spread over {MOST_PLACES:,} places at most: every core of a worker has room "
+        f"for one up to {most} in a window."
     )
 
 
