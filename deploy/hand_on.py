@@ -5,8 +5,8 @@
 
 The jobs of a recipient read the folder of their stream and the summary. The other stream's folder and the dead letters
 lie beside these, and no mount and no bucket's policy can part them: so each recipient gets copies in a place of its
-own. What was deleted where it was written is deleted there too. A batch whose files hold another number of records than
-its summary says is not handed on.
+own. What was deleted where it was written is deleted there too. A copy or a deletion that did not come to its end is
+done again by the next call. A batch whose files hold another number of records than its summary says is not handed on.
 """
 
 from __future__ import annotations
@@ -95,10 +95,11 @@ def hand_on(deployment: Deployment, hands: Sequence[Hand]) -> tuple[list[str], l
     """Copy what is not there yet, and delete what is gone from where it was written.
 
     Returns:
-        A line for each thing that was done, and a sentence for each that failed; the next call goes on with these.
+        A line for each thing that was done, and a sentence for each that failed, a place that cannot be listed among
+        them; the next call goes on with these, also where this one was killed.
 
     Raises:
-        UsageError: the outputs are not where this deployment has its store, or a store cannot be listed.
+        UsageError: the outputs are not where this deployment has its store.
     """
     # Where the store is, and as whom to reach it.
     Engine(deployment.file.engine.runner, deployment.file.engine.options)
@@ -110,18 +111,24 @@ def hand_on(deployment: Deployment, hands: Sequence[Hand]) -> tuple[list[str], l
             raise UsageError(
                 f"{source} is no directory: nothing was handed on and nothing deleted; mount it, or make it"
             )
-        made, there = _batches(source), _batches(hand.target)
-        if there and not made and not _emptied(source, there):
+        try:
+            made, there = _batches(source, SUMMARY), _batches(hand.target, SUMMARY)
+            # Of copies and deletions that did not come to their end, too.
+            held = there | _batches(hand.target, f"{hand.folder}/*")
+        except _FAILURES as error:
+            problems.append(f"{hand.output}/{hand.folder} was not handed on to {hand.target}: {cause(error)}")
+            continue
+        if held and not made and not _emptied(source, held):
             problems.append(
-                f"{source} holds no batch, and {hand.target} copies of {len(there)}: none was deleted; mount what is "
+                f"{source} holds no batch, and {hand.target} copies of {len(held)}: none was deleted; mount what is "
                 "to be there, or correct its path; if all of it was to be deleted, delete the copies too"
             )
             continue
-        for batch in sorted(made ^ there):
+        for batch in sorted((made - there) | (held - made)):
             name, target = f"{'/'.join(batch)} {hand.folder}", storage.join(hand.target, *batch)
             try:
                 with silent_clients():
-                    if batch in there:
+                    if batch not in made:
                         _delete(target)
                         done.append(f"deleted: {name}")
                     elif _copy(storage.join(source, *batch), hand.folder, target):
@@ -132,9 +139,11 @@ def hand_on(deployment: Deployment, hands: Sequence[Hand]) -> tuple[list[str], l
     return done, problems
 
 
-def _batches(directory: str) -> set[tuple[str, str]]:
-    """Return campaign and name of the batches that are complete."""
-    found = (tuple(path.split("/")[-3:-1]) for path, _ in storage.list_tree(directory, f"*/*/{SUMMARY}"))
+def _batches(directory: str, pattern: str) -> set[tuple[str, str]]:
+    """Return campaign and name of the batches that have a file of this pattern; by its summary one is complete."""
+    pattern = f"*/*/{pattern}"
+    depth = len(pattern.split("/"))
+    found = (tuple(path.split("/")[-depth:][:2]) for path, _ in storage.list_tree(directory, pattern))
     return {(campaign, name) for campaign, name in found if Batch.named(campaign, name) is not None}
 
 
@@ -147,12 +156,16 @@ def _emptied(source: str, there: set[tuple[str, str]]) -> bool:
 
 
 def _copy(source: str, folder: str, target: str) -> bool:
-    """Copy a folder and then the summary, which marks the copy as complete; False if the batch has no such stream."""
+    """Copy a folder and then the summary, which marks the copy as complete; False if the batch has no such stream.
+
+    What an earlier try left is deleted first: it may have had other files.
+    """
     summary = storage.join(source, SUMMARY)
     records = _records(summary, folder)
     if records is None:
         return False
     _require_whole(storage.join(source, folder), folder, records)
+    storage.remove_directory(storage.join(target, folder))
     for path, _ in storage.list_files(storage.join(source, folder), SUFFIX):
         storage.copy(path, storage.join(target, folder, path.rpartition("/")[2]))
     _require_whole(storage.join(target, folder), folder, records)
@@ -188,8 +201,10 @@ def _require_whole(directory: str, folder: str, records: int) -> None:
 
 
 def _delete(directory: str) -> None:
-    # Its mark first: nobody must find half of a batch.
-    storage.remove(storage.join(directory, SUMMARY))
+    # Its mark first: nobody must find half of a batch. The reports last: by them the next call finds what is left.
+    for name in (SUMMARY, _SIGNATURE):
+        if storage.exists(storage.join(directory, name)):
+            storage.remove(storage.join(directory, name))
     storage.remove_directory(directory)
 
 

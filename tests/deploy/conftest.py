@@ -13,7 +13,11 @@ from types import ModuleType
 
 import pytest
 
+from hushcount.campaign import Campaign
+from tests.support.collecting import collect
 from tests.support.jobs import Chain, new_campaign, new_keys, write_lines
+from tests.support.site import Site, values
+from tests.support.stub_store import StubStore
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -46,6 +50,35 @@ def script(path: Path) -> Iterator[ModuleType]:
     spec.loader.exec_module(module)
     yield module
     del sys.modules[path.stem]
+
+
+@pytest.fixture
+def hand_on() -> Iterator[ModuleType]:
+    with script(DEPLOY / "hand_on.py") as module:
+        yield module
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """What a collector left, and the redacted campaigns beside the whole ones."""
+    site = Site(tmp_path, discovery=True)
+    collect(site.store, site.campaign, values(300), day=0)
+    folder = tmp_path / "redacted-campaigns" / "words"
+    folder.mkdir(parents=True)
+    whole = Campaign.read(site.campaign)
+    whole.redacted().write(folder / site.campaign.name)
+    assert whole.dictionary is not None
+    for name in ("collection.json", whole.dictionary.path):
+        (folder / name).write_bytes((site.campaign.parent / name).read_bytes())
+    return site
+
+
+@pytest.fixture
+def store() -> Iterator[type[StubStore]]:
+    """An object store, empty before and after."""
+    StubStore.clear()
+    yield StubStore
+    StubStore.clear()
 
 
 def compose_command() -> list[str]:

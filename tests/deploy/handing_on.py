@@ -1,0 +1,54 @@
+"""One batch that was shuffled, and the parties' deployments, for the tests of hand_on.py."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+from pipelines.deployment import Deployment
+from pipelines.run import run
+from tests.deploy.conftest import DEPLOY
+from tests.support.collecting import window_name
+from tests.support.site import Site, at
+
+GONE = f"{window_name(0)}-000001-{'0' * 16}"
+"""A batch of which the shuffler has nothing any more."""
+
+
+def deployment(root: Path, party: str, campaigns: str, **paths: str) -> Deployment:
+    """Return a party's deployment file of compose.yaml with its mounts at places of this machine."""
+    given = Deployment.read(DEPLOY / "compose" / f"{party}.toml")
+    return replace(
+        given,
+        path=root / "deployment.toml",
+        store=str(root / f"{party}-store"),
+        state=str(root / f"{party}.db"),
+        campaigns=root / campaigns,
+        keys=root / "keys",
+        ledger=None,
+        file=given.file.model_copy(update={"paths": paths}),
+    )
+
+
+def of_shuffler(root: Path) -> Deployment:
+    """Return the shuffler's deployment, whose batches lie in `own`."""
+    paths = {"segments": str(root / "store" / "segments"), "shuffled": str(root / "own")}
+    return deployment(root, "shuffler", "redacted-campaigns", **paths)
+
+
+def shuffled(site: Site) -> tuple[Deployment, Path]:
+    """Return the shuffler's deployment after it shuffled one batch, and where that lies."""
+    shuffler = of_shuffler(site.root)
+    assert run(shuffler, now=at(1.1)).problems == []
+    (batch,) = (site.root / "own" / "words").iterdir()
+    return shuffler, batch
+
+
+def hands(module: ModuleType, *texts: str) -> list[object]:
+    return [module._parsed(text) for text in texts]
+
+
+def files(root: Path) -> set[str]:
+    """Return the folders of batches, and the files beside them, that are anywhere below a directory."""
+    return {path.relative_to(root).parts[2] for path in root.rglob("*") if len(path.relative_to(root).parts) > 2}
