@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
-from apache_beam.io.filesystem import BeamIOError
 
 from hushcount.errors import UsageError
 from hushcount.estimates import FloatArray
@@ -102,9 +101,8 @@ def _read(path: str, schema: pa.Schema) -> pa.Table:
     """
     require_table(path)
     try:
-        with storage.open_read(path) as stream:
-            raw = pa.BufferReader(stream.read())
-    except (OSError, BeamIOError) as error:
+        raw = pa.BufferReader(storage.read_bytes(path))
+    except OSError as error:
         raise UsageError(f"cannot read {path}: {cause(error)}") from None
     try:
         table = pq.read_table(raw) if path.endswith(".parquet") else _read_csv(raw, schema)

@@ -12,16 +12,18 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, func, select, update
 
 from hushcount.campaign import Campaign
 from hushcount.collection import FINGERPRINT_DIGITS, folder_name
+from hushcount.envelopes import ENVELOPES
 from hushcount.manifests import Manifest
 from hushcount.windows import Window, window_start
 from pipelines.batch_file import BATCH_NAME, BatchSegment
-from pipelines.state import BATCHES, MANIFESTS, SEGMENTS, WINDOWS
+from pipelines.state import BATCHES, HOPS, MANIFESTS, SEGMENT_STATES, SEGMENTS, WINDOWS
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,24 @@ def known_windows(connection: Connection, campaign: str) -> dict[str, Window]:
     return found
 
 
+def closed_windows(connection: Connection, campaign: str) -> set[str]:
+    """Return the names of the windows that were closed."""
+    return set(connection.execute(select(WINDOWS.c.window).where(WINDOWS.c.campaign == campaign)).scalars())
+
+
+def hops_done(connection: Connection, campaign: str) -> dict[str, set[str]]:
+    """Return which hops have run, by the name of the batch; batches of which none has are left out."""
+    done: dict[str, set[str]] = defaultdict(set)
+    for batch, hop in connection.execute(select(HOPS.c.batch, HOPS.c.hop).where(HOPS.c.campaign == campaign)):
+        done[batch].add(hop)
+    return done
+
+
+def shuffled_batches(connection: Connection, campaign: str) -> set[str]:
+    """Return the names of the batches that were shuffled here."""
+    return {batch for batch, hops in hops_done(connection, campaign).items() if "shuffle" in hops}
+
+
 def due_windows(
     connection: Connection, campaign: str, patience: timedelta, collectors: tuple[str, ...], now: datetime
 ) -> list[Window]:
@@ -113,7 +133,7 @@ def due_windows(
         collectors: names of all collectors; none: only time decides.
         now: the present.
     """
-    closed = set(connection.execute(select(WINDOWS.c.window).where(WINDOWS.c.campaign == campaign)).scalars())
+    closed = closed_windows(connection, campaign)
     reported: dict[str, set[str]] = defaultdict(set)
     for window, collector in connection.execute(
         select(MANIFESTS.c.window, MANIFESTS.c.collector).where(MANIFESTS.c.campaign == campaign)
@@ -182,7 +202,7 @@ def close(
 
 def give_up(connection: Connection, campaign: str, grace: timedelta, now: datetime) -> None:
     """Say that it is too late for segments that no window which is still open could take; `now` is the present."""
-    closed = set(connection.execute(select(WINDOWS.c.window).where(WINDOWS.c.campaign == campaign)).scalars())
+    closed = closed_windows(connection, campaign)
     ends = [window.end for name, window in known_windows(connection, campaign).items() if name not in closed]
     waiting = and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "waiting")
     _set_too_late(connection, waiting, campaign, min([now, *ends]) - grace, "grace ended, and no window closed")
@@ -246,12 +266,13 @@ def let_wait(connection: Connection, path: str) -> None:
 
 
 def records_by_state(connection: Connection, campaign: str) -> dict[tuple[str, str], int]:
-    """Return how many collected reports are in which state, by stream and state."""
+    """Return how many collected reports are in which state, by stream and state: all of them, none left out."""
     sums = select(SEGMENTS.c.stream, SEGMENTS.c.state, func.sum(SEGMENTS.c.records)).where(
         SEGMENTS.c.campaign == campaign
     )
     rows = connection.execute(sums.group_by(SEGMENTS.c.stream, SEGMENTS.c.state))
-    return {(stream, state): int(records) for stream, state, records in rows}
+    found = {(stream, state): int(records) for stream, state, records in rows}
+    return {place: found.get(place, 0) for place in product(ENVELOPES, SEGMENT_STATES)}
 
 
 def dissolve(connection: Connection, batch: Batch) -> None:

@@ -67,7 +67,7 @@ def named_checks(deployment: Deployment) -> dict[str, Callable[[], Iterator[Chec
         def authenticates() -> Iterator[Check]:
             from shuffler.collector.authentication import authentication
 
-            authentication(collector, deployment.path.absolute().parent)
+            authentication(collector, deployment.base)
             yield Check("authentication", "good", collector.authentication)
 
         checks["authentication"] = authenticates

@@ -15,6 +15,7 @@ from hushcount.mappings import read_mapping
 from hushcount.parts import Part, explain
 from hushcount.windows import duration
 from pipelines import storage
+from pipelines.beam_options import reach_with
 from shuffler.collector.settings import CollectorPart
 
 Party = Literal["shuffler", "aux-server", "analyzer"]
@@ -171,24 +172,31 @@ class Deployment:
         """Read a deployment file.
 
         Raises:
-            UsageError: unreadable or invalid; every error at once, each with its field.
+            UsageError: unreadable or invalid; every error at once, each with its field; or an option of the engine.
         """
         try:
             file = DeploymentFile.model_validate(read_mapping(path, "deployment file"))
         except ValidationError as error:
             raise UsageError(f"deployment file {path} is invalid: {explain(error)}") from None
+        # What looks at the store without running a job must find it too.
+        reach_with(file.engine.options)
         base = path.absolute().parent
         return cls(
             path=path,
             store=_resolve(base, file.store),
             state=file.state if "://" in file.state else str(base / file.state),
             campaigns=base / file.campaigns,
-            keys=file.keys if file.keys.startswith(_KEY_TEXTS) else base / file.keys,
+            keys=_key_source(base, file.keys),
             ledger=None if file.ledger is None else base / file.ledger,
             sign_with=None if file.sign_with is None else base / file.sign_with,
             shuffler_keys=None if file.shuffler_keys is None else base / file.shuffler_keys,
             file=file,
         )
+
+    @property
+    def base(self) -> Path:
+        """The directory that paths in the file are relative to."""
+        return self.path.absolute().parent
 
     @property
     def windows(self) -> WindowsPart:
@@ -201,8 +209,16 @@ class Deployment:
     def folder(self, name: str, *names: str) -> str:
         """Return the path of something in a folder of the store."""
         given = self.file.paths.get(name)
-        root = storage.join(self.store, name) if given is None else _resolve(self.path.absolute().parent, given)
+        root = storage.join(self.store, name) if given is None else _resolve(self.base, given)
         return storage.join(root, *names) if names else root
+
+    def key_source(self, text: str) -> Path | str:
+        """Return a key directory that the file names, or the text where it names something else."""
+        return _key_source(self.base, text)
+
+
+def _key_source(base: Path, text: str) -> Path | str:
+    return text if text.startswith(_KEY_TEXTS) else base / text
 
 
 def _resolve(base: Path, path: str) -> str:

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Literal
 
-from apache_beam.io.filesystem import BeamIOError
 from sqlalchemy import Connection, func, select
 
 from hushcount.campaign import Campaign
@@ -24,7 +23,7 @@ from pipelines.deployment import Deployment, Party
 from pipelines.epochs import Epochs, read_epochs
 from pipelines.reconcile import account_of
 from pipelines.state import MANIFESTS, SEGMENTS, opened, snapshot
-from pipelines.store_errors import cause
+from pipelines.store_errors import cause, told
 
 _SOON = timedelta(days=14)
 _SKEW = timedelta(minutes=1)
@@ -54,14 +53,14 @@ def examine(deployment: Deployment, now: datetime | None = None) -> list[Check]:
 def _tried(name: str, check: Callable[[], Iterator[Check]]) -> list[Check]:
     try:
         return list(check())
-    except (HushcountError, OSError, BeamIOError) as error:
-        return [Check(name, "bad", cause(error))]
+    except (HushcountError, OSError) as error:
+        return [Check(name, "bad", told(error))]
 
 
 def _campaigns(deployment: Deployment, now: datetime) -> Iterator[Check]:
-    campaigns, problems = read_epochs(deployment.campaigns)
-    for problem in problems:
-        yield Check(f"campaign {problem.partition(':')[0]}", "bad", problem)
+    campaigns, faults = read_epochs(deployment.campaigns)
+    for name, fault in faults.items():
+        yield Check(f"campaign {name}", "bad", fault)
     for epochs in campaigns:
         current = epochs.collection.current(now)
         if current is None:
@@ -132,14 +131,14 @@ def _store(deployment: Deployment) -> Iterator[Check]:
                 storage.write_whole(probe, [b"probe"])
                 storage.remove(probe)
                 yield Check(f"write to {name}", "good", folder)
-            except (OSError, BeamIOError, HushcountError) as error:
+            except (OSError, HushcountError) as error:
                 yield Check(f"write to {name}", "bad", f"{folder}: {cause(error)}: let this user write there")
 
 
 def _disk(deployment: Deployment) -> Iterator[Check]:
     places = {"store": deployment.store, "state": str(Path(deployment.state).parent)}
     if deployment.collector is not None:
-        places["journal"] = str(deployment.path.absolute().parent / deployment.collector.journal)
+        places["journal"] = str(deployment.base / deployment.collector.journal)
     with opened(deployment.state) as state, state.begin() as connection:
         usual = _usual_bytes(connection)
     for name, place in places.items():

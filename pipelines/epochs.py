@@ -32,8 +32,8 @@ class Epochs:
         return self.files[max(self.files)]
 
 
-def read_epochs(directory: Path) -> tuple[list[Epochs], list[str]]:
-    """Read the campaigns of a directory: return those that are valid, and a sentence for each that is not.
+def read_epochs(directory: Path) -> tuple[list[Epochs], dict[str, str]]:
+    """Read the campaigns of a directory: return those that are valid, and what is wrong with each other one.
 
     Raises:
         UsageError: there is none.
@@ -41,13 +41,13 @@ def read_epochs(directory: Path) -> tuple[list[Epochs], list[str]]:
     folders = sorted(path.parent for path in directory.glob(f"*/{COLLECTION_FILE}")) if directory.is_dir() else []
     if not folders:
         raise UsageError(f"{directory} holds no campaign: hushcount epoch publish makes one")
-    valid, problems = [], []
+    valid, faults = [], {}
     for folder in folders:
         try:
             valid.append(read_campaign(folder))
         except HushcountError as error:
-            problems.append(f"{folder.name}: {error}")
-    return valid, problems
+            faults[folder.name] = str(error)
+    return valid, faults
 
 
 def read_campaign(folder: Path) -> Epochs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from pipelines.batches import Batch
 from pipelines.deployment import Deployment, Party
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY, sweep
-from pipelines.state import DELETED, HOPS
+from pipelines.state import DELETED
 from pipelines.summary import Summary
 
 if TYPE_CHECKING:
@@ -28,14 +28,25 @@ Job = Callable[[], Summary | None]
 """Runs a hop, or takes up what it left when it was complete; None: its input is not there yet."""
 
 
+OUTPUTS: Mapping[str, tuple[Party, str]] = {
+    "shuffle": ("shuffler", "shuffled"),
+    "release": ("aux-server", "released"),
+    "discover": ("analyzer", "found"),
+    "analyze": ("analyzer", "results"),
+}
+"""The hops in their order: whose job each is, and the folder that it writes."""
+READERS: Mapping[Stream, str] = {"discovery": "release", "reports": "analyze"}
+"""Which hop reads what the shuffler handed on of a stream."""
+
+
 def hop_names(campaign: Campaign, parties: Container[Party]) -> list[str]:
     """Return the hops of a campaign's batches that these parties run, in their order."""
-    hops: list[tuple[Party, str]] = [("shuffler", "shuffle")]
+    wanted = {"shuffle"}
     if campaign.discovery is not None:
-        hops += [("aux-server", "release"), ("analyzer", "discover")]
+        wanted |= {"release", "discover"}
     if campaign.mechanism is not None:
-        hops.append(("analyzer", "analyze"))
-    return [hop for party, hop in hops if party in parties]
+        wanted.add("analyze")
+    return [hop for hop, (party, _) in OUTPUTS.items() if hop in wanted and party in parties]
 
 
 def hops_of(
@@ -51,10 +62,7 @@ def hops_of(
 
     A party's image holds its own packages only, so that what a job needs of others' is imported when that job runs.
     """
-    where = {
-        name: deployment.folder(name, batch.campaign, batch.name)
-        for name in ("shuffled", "released", "found", "results")
-    }
+    where = {name: deployment.folder(name, batch.campaign, batch.name) for _, name in OUTPUTS.values()}
     keys, ledger = deployment.keys, deployment.ledger
 
     def shuffled() -> Summary:
@@ -99,15 +107,15 @@ def hops_of(
         )
 
     needed = "found" if campaign.discovery is not None else "shuffled"
-    jobs: dict[str, tuple[str | None, str, Callable[[], Summary]]] = {
-        "shuffle": (None, "shuffled", shuffled),
-        "release": ("shuffled", "released", released),
-        "discover": ("released", "found", found),
-        "analyze": (needed, "results", analyzed),
+    jobs: dict[str, tuple[str | None, Callable[[], Summary]]] = {
+        "shuffle": (None, shuffled),
+        "release": ("shuffled", released),
+        "discover": ("released", found),
+        "analyze": (needed, analyzed),
     }
     for hop in hop_names(campaign, deployment.file.parties):
-        before, output, job = jobs[hop]
-        yield hop, _unless_done(where[output], None if before is None else where[before], job, engine)
+        before, job = jobs[hop]
+        yield hop, _unless_done(where[OUTPUTS[hop][1]], None if before is None else where[before], job, engine)
 
 
 def _unless_done(out: str, before: str | None, job: Callable[[], Summary], engine: Engine) -> Job:
@@ -192,10 +200,9 @@ def _earlier(state: Database, deployment: Deployment, batch: Batch) -> tuple[str
         made = batches.made_batches(connection, batch.campaign)
         windows = batches.known_windows(connection, batch.campaign)
         waited = [windows[part.window] for parts in batches.segments_of(connection, batch).values() for part in parts]
-        done = select(HOPS.c.batch).where(HOPS.c.campaign == batch.campaign, HOPS.c.hop == "shuffle")
         gone = select(DELETED.c.batch).where(DELETED.c.campaign == batch.campaign, DELETED.c.folder == "shuffled")
         # One that is lost is named too: what cannot be compared must not be forwarded.
-        there = set(connection.execute(done).scalars()) - set(connection.execute(gone).scalars())
+        there = batches.shuffled_batches(connection, batch.campaign) - set(connection.execute(gone).scalars())
     # What came late is compared as if it had come in time.
     start = min([window.start for window in waited], default=windows[batch.window].start)
     return tuple(

@@ -29,7 +29,7 @@ def new_manifests(
     root = deployment.folder("segments")
     found = storage.list_tree(storage.join(root, campaign), f"*/*/*{SUFFIX}")
     for path, _ in found:
-        relative = path[len(root.rstrip("/")) + 1 :]
+        relative = storage.relative(path, root)
         if relative not in known:
             try:
                 yield relative, _read(path, relative)

@@ -38,8 +38,7 @@ def fix_draw(ledger: Path, key: str, directory: str) -> None:
         raise HushcountError(f"a release has {len(drawn)} files, must have at most one: report this bug")
     own = b""
     for path, _ in drawn:
-        with storage.open_read(path) as stream:
-            own = stream.read()
+        own = storage.read_bytes(path)
     kept = draw_path(ledger, key)
     try:
         kept.parent.mkdir(mode=0o700, exist_ok=True)

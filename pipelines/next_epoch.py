@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from hushcount.campaign import Campaign
 from hushcount.collection import COLLECTION_FILE, EpochPart, folder_name, read_collection
@@ -29,17 +28,15 @@ from hushcount.planning import Objective
 from hushcount.signatures import signature_path
 from hushcount.systems import plan
 from keys.listing import PUBLIC_FILE
-from keys.records import is_text
 from keys.signing import sign
 from keys.store import KeyReference, PublicFile, active_key, read_public
 from pipelines import storage
-from pipelines.batches import made_batches
+from pipelines.batches import hops_done, made_batches
 from pipelines.create import create_campaign
 from pipelines.deployment import Deployment, NextEpochPart
 from pipelines.epochs import Epochs
 from pipelines.publish import publish_alone, publishing
 from pipelines.staging import SUMMARY
-from pipelines.state import HOPS
 from pipelines.tracked_items import (
     ITEMS_FILE,
     TrackedItems,
@@ -145,7 +142,7 @@ def _up_to_date(
 def _finished(connection: Connection, epochs: Epochs) -> Iterator[tuple[str, Campaign]]:
     """Yield the batches of which every hop of the analyzer has run, oldest first, each with its campaign file."""
     files = {folder_name(*key): campaign for key, (_, campaign) in epochs.files.items()}
-    for batch, hops in sorted(_hops(connection, epochs.campaign).items()):
+    for batch, hops in sorted(hops_done(connection, epochs.campaign).items()):
         campaign = files.get(batch.partition("-")[2])
         if campaign is None:
             continue
@@ -154,16 +151,9 @@ def _finished(connection: Connection, epochs: Epochs) -> Iterator[tuple[str, Cam
             yield batch, campaign
 
 
-def _hops(connection: Connection, campaign: str) -> dict[str, set[str]]:
-    hops: dict[str, set[str]] = defaultdict(set)
-    for batch, hop in connection.execute(select(HOPS.c.batch, HOPS.c.hop).where(HOPS.c.campaign == campaign)):
-        hops[batch].add(hop)
-    return hops
-
-
 def _windows(connection: Connection, deployment: Deployment, campaign: str, tracked: TrackedItems) -> tuple[str, ...]:
     """Return the windows that the items are up to date with, ascending: none of which a batch is still on its way."""
-    batches = {batch.name for batch in made_batches(connection, campaign)} | _hops(connection, campaign).keys()
+    batches = {batch.name for batch in made_batches(connection, campaign)} | hops_done(connection, campaign).keys()
     if "shuffler" not in deployment.file.parties:
         shuffled = storage.list_tree(deployment.folder("shuffled", campaign), f"*/{SUMMARY}")
         batches |= {path.split("/")[-2] for path, _ in shuffled}
@@ -248,8 +238,7 @@ def _signer(
                 f"sign_with under [next_epoch.{campaign.id}] to the operator's key directory"
             )
         return None
-    source = part.sign_with if is_text(part.sign_with) else deployment.path.absolute().parent / part.sign_with
-    return active_key(source, "operator", now)
+    return active_key(deployment.key_source(part.sign_with), "operator", now)
 
 
 def _keys(deployment: Deployment, campaign: Campaign, now: datetime) -> PublicFile:

@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from hushcount.campaign import Campaign
-from hushcount.collection import COLLECTION_FILE, CollectionFile, EpochPart, read_collection
+from hushcount.collection import COLLECTION_FILE, CollectionFile, EpochPart, read_collection, read_epoch
 from hushcount.errors import HushcountError, UsageError
 from hushcount.files import sync, write_over
 from hushcount.signatures import signature_path
@@ -102,7 +102,7 @@ def publish_alone(
     """Publish a campaign that was read from a file, as `publish` does, within `publishing` of its folder."""
     folder = deployment.campaigns / campaign.id
     earlier = read_collection(folder / COLLECTION_FILE).epochs if (folder / COLLECTION_FILE).exists() else ()
-    published = {part.epoch: (part, Campaign.read(folder / part.file)) for part in earlier}
+    published = {part.epoch: (part, read_epoch(folder, part)) for part in earlier}
     if campaign.epoch in published:
         part, there = published[campaign.epoch]
         if there.fingerprint == campaign.fingerprint:

@@ -10,15 +10,11 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from hushcount.campaign import Stream
 from pipelines.batches import made_batches
 from pipelines.deployment import Deployment
+from pipelines.hops import OUTPUTS, READERS
 from pipelines.state import HOPS, MANIFESTS, SEGMENTS
 from pipelines.store_check import Checked, manifest_differences, output_differences, segment_differences
-
-SEGMENT_STATES = ("batched", "waiting", "too_late", "quarantined")
-HOP_ORDER = ("shuffle", "release", "discover", "analyze")
-_READERS: dict[str, Stream] = {"release": "discovery", "analyze": "reports"}
 
 
 @dataclass(frozen=True)
@@ -132,7 +128,7 @@ def _add_refused(connection: Connection, account: Account) -> None:
 
 
 def _add_hops(account: Account, batch: str, hops: dict[str, dict[str, Any]]) -> None:
-    for hop in (name for name in HOP_ORDER if name in hops):
+    for hop in (name for name in OUTPUTS if name in hops):
         for stream, counts in hops[hop].items():
             made = HopCounts(batch, hop, stream, counts["received"], counts["accepted"], counts["rejected"])
             account.hops.append(made)
@@ -158,7 +154,7 @@ def _check_batch(account: Account, batch: str, hops: dict[str, dict[str, Any]], 
     """Check that each hop received what the one before forwarded."""
     for stream, counts in hops["shuffle"].items():
         _expect(account, batch, f"{stream} shuffled", counts["received"], "collected", collected.get(stream, 0))
-    for hop, stream in _READERS.items():
+    for stream, hop in READERS.items():
         if hop in hops:
             forwarded = hops["shuffle"][stream]["accepted"]
             _expect(account, batch, f"{stream} of {hop}", hops[hop][stream]["received"], "forwarded", forwarded)

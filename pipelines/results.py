@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from apache_beam.io.filesystem import BeamIOError
 
 from hushcount import tally as tally_files
 from hushcount.campaign import Campaign
@@ -31,6 +30,9 @@ from pipelines.store_errors import cause
 from pipelines.summary import Summary
 from pipelines.upstream import read_upstream
 
+FOUND = "found.csv"
+ESTIMATES = "estimates.csv"
+TALLY = "tally.npz"
 _SHOWN = 10
 COLUMNS = (
     "item", "count", "standard_error", "collision_error", "low", "high", "low_all", "high_all", "detected",
@@ -92,7 +94,7 @@ def write_results(
         estimate = mechanism.estimate(tally, wanted.items)
         table = estimate_table(wanted.names, estimate, levels)
         storage.write_whole(storage.join(directory, "estimates.parquet"), [parquet_bytes(table)])
-        storage.write_whole(storage.join(directory, "estimates.csv"), [csv_bytes(table)])
+        storage.write_whole(storage.join(directory, ESTIMATES), [csv_bytes(table)])
         summary["items"] = table.num_rows
         summary["confidence"] = levels.confidence
         summary["false_positive_rate"] = levels.false_positive_rate
@@ -113,7 +115,7 @@ def write_tally(directory: str, tally: Tally, campaign: Campaign) -> None:
     """Write tally.npz."""
     buffer = io.BytesIO()
     tally_files.save(tally, campaign.fingerprint, buffer)
-    storage.write_whole(storage.join(directory, "tally.npz"), [buffer.getbuffer()])
+    storage.write_whole(storage.join(directory, TALLY), [buffer.getbuffer()])
 
 
 def read_tally(path: str, campaign: Campaign) -> Tally:
@@ -124,8 +126,7 @@ def read_tally(path: str, campaign: Campaign) -> Tally:
     """
     if not storage.exists(path):
         raise UsageError(f"tally {path} does not exist")
-    with storage.open_read(path) as stream:
-        tally = tally_files.load(io.BytesIO(stream.read()), campaign.fingerprint)
+    tally = tally_files.load(io.BytesIO(storage.read_bytes(path)), campaign.fingerprint)
     shape = campaign.require_frequency().encoder.tally_shape(tally.items)
     if tally.counts.shape != shape or tally.counts.dtype != np.int64 or tally.reports < 1:
         raise FormatError(f"tally {path} has shape {tally.counts.shape}, must be {shape} of this campaign")
@@ -156,7 +157,7 @@ def write_found(directory: str, found: list[str]) -> None:
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["item"])
     writer.writerows([item] for item in sorted(found))
-    storage.write_whole(storage.join(directory, "found.csv"), [buffer.getvalue().encode()])
+    storage.write_whole(storage.join(directory, FOUND), [buffer.getvalue().encode()])
 
 
 def read_found(directory: Path | str, campaign: Campaign) -> Found:
@@ -166,7 +167,7 @@ def read_found(directory: Path | str, campaign: Campaign) -> Found:
         UsageError: there is none, or it is of another campaign.
     """
     summary = read_upstream(str(directory), "discover", campaign)
-    rows = read_csv_rows(storage.join(str(directory), "found.csv"))
+    rows = read_csv_rows(storage.join(str(directory), FOUND))
     return Found(tuple(row["item"] for row in rows), summary)
 
 
@@ -177,9 +178,8 @@ def read_csv_rows(path: str) -> list[dict[str, str]]:
         UsageError: it cannot be read.
     """
     try:
-        with storage.open_read(path) as stream:
-            return list(csv.DictReader(io.StringIO(stream.read().decode(), newline="")))
-    except (OSError, BeamIOError, UnicodeDecodeError, csv.Error) as error:
+        return list(csv.DictReader(io.StringIO(storage.read_bytes(path).decode(), newline="")))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"cannot read {path}: {cause(error)}") from None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
+from re import escape, fullmatch
 
 from sqlalchemy import Connection, and_, select, update
 from sqlalchemy import Engine as Database
@@ -17,16 +18,24 @@ from hushcount.envelopes import ENVELOPES
 from hushcount.manifests import SUFFIX
 from hushcount.windows import Window, window_start
 from pipelines import storage
-from pipelines.batches import Batch, known_manifests, known_windows, made_batches
+from pipelines.batches import (
+    Batch,
+    closed_windows,
+    known_manifests,
+    known_windows,
+    made_batches,
+    shuffled_batches,
+)
 from pipelines.dead_letters import FOLDER as DEAD_LETTERS
 from pipelines.deployment import Deployment, Party
-from pipelines.hops import batch_path
+from pipelines.hops import OUTPUTS, batch_path
 from pipelines.staging import SUMMARY
-from pipelines.state import DELETED, HOPS, SEGMENTS, WINDOWS
+from pipelines.state import DELETED, SEGMENTS
 
 _HANDED_ON: Mapping[str, Party] = {"shuffled": "shuffler", "released": "aux-server"}
-_WRITER: Mapping[str, Party] = {**_HANDED_ON, "found": "analyzer", "results": "analyzer"}
+_WRITER: Mapping[str, Party] = {folder: party for party, folder in OUTPUTS.values()}
 """Who deletes in a folder: who wrote it."""
+_SEGMENT_OR_MANIFEST = rf"[^/]+/[^/]+/[^/]+/([^/]+/[^/]+\.blocks|[^/]+{escape(SUFFIX)})"
 _NEVER = datetime.max.replace(tzinfo=timezone.utc)
 
 
@@ -39,7 +48,9 @@ def deleted_folders(connection: Connection, campaign: str) -> dict[tuple[str, st
 def delete_old(
     state: Database, deployment: Deployment, campaign: str, through: Sequence[Batch], now: datetime
 ) -> Iterator[str]:
-    """Delete what the deployment's retention does not keep; yield what is gone as CAMPAIGN/BATCH FOLDER.
+    """Delete what the deployment's retention does not keep; yield what is gone.
+
+    As CAMPAIGN/BATCH FOLDER, or CAMPAIGN/EPOCH-FINGERPRINT/WINDOW segments.
 
     Args:
         state: the database.
@@ -82,11 +93,8 @@ def _windows(connection: Connection, deployment: Deployment, campaign: str, name
 
 def _earliest_needed(connection: Connection, campaign: str) -> datetime:
     """Return the start of the earliest window of which something is still to be shuffled."""
-    closed = select(WINDOWS.c.window).where(WINDOWS.c.campaign == campaign)
-    open_windows = known_windows(connection, campaign).keys() - set(connection.execute(closed).scalars())
-    shuffled = set(
-        connection.execute(select(HOPS.c.batch).where(HOPS.c.campaign == campaign, HOPS.c.hop == "shuffle")).scalars()
-    )
+    open_windows = known_windows(connection, campaign).keys() - closed_windows(connection, campaign)
+    shuffled = shuffled_batches(connection, campaign)
     open_windows |= {batch.window for batch in made_batches(connection, campaign) if batch.name not in shuffled}
     waiting = select(SEGMENTS.c.window).where(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "waiting")
     open_windows |= set(connection.execute(waiting.distinct()).scalars())
@@ -118,9 +126,9 @@ def _delete_segments(
     """
     root = deployment.folder("segments")
     files: dict[str, list[str]] = defaultdict(list)
-    for pattern in ("*/*/*/*.blocks", f"*/*/*{SUFFIX}"):
-        for path, _ in storage.list_tree(storage.join(root, campaign), pattern):
-            relative = path[len(root.rstrip("/")) + 1 :]
+    for path in storage.list_objects(storage.join(root, campaign)):
+        relative = storage.relative(path, root)
+        if fullmatch(_SEGMENT_OR_MANIFEST, relative):
             files["/".join(relative.split("/")[:3])].append(relative)
     with state.begin() as connection:
         known = known_manifests(connection, campaign)
@@ -132,7 +140,8 @@ def _delete_segments(
         # What is not registered yet, or waits, keeps its folder.
         if folder.split("/")[2] not in ended or not known.issuperset(paths):
             continue
-        for path in paths:
+        # The deeper ones are segments.
+        for path in sorted(paths, key=lambda path: (-path.count("/"), path)):
             storage.remove(storage.join(root, *path.split("/")))
         for name in (*ENVELOPES, ""):
             storage.remove_empty(storage.join(root, *folder.split("/"), name))

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-from apache_beam.io.filesystem import BeamIOError
 from rich.console import Console
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 from sqlalchemy import Engine as Database
 
 from hushcount.errors import HushcountError, NotYet, RetiredKey
@@ -28,12 +26,12 @@ from pipelines.intake import close_due, register_new, take_back_restored
 from pipelines.retention import delete_old
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY
-from pipelines.state import HOPS, alone, opened
-from pipelines.store_errors import cause
+from pipelines.state import HOPS, alone, opened, snapshot
+from pipelines.store_errors import told
 from pipelines.summary import Summary, brief
 from pipelines.telemetry import Telemetry, telemetry
 
-FAILURES = (HushcountError, OSError, BeamIOError)
+FAILURES = (HushcountError, OSError)
 """What stops one batch, or one campaign, and not the rest."""
 Say = Callable[[str], None]
 
@@ -47,7 +45,8 @@ class Done:
         waiting: batches that were too small, as CAMPAIGN/BATCH: their segments wait for a later window.
         hops: jobs, as CAMPAIGN/BATCH HOP.
         published: epochs, as CAMPAIGN/EPOCH.
-        deleted: what retention does not keep any longer, as CAMPAIGN/BATCH FOLDER.
+        deleted: what retention does not keep any longer, as CAMPAIGN/BATCH FOLDER or CAMPAIGN/EPOCH-FINGERPRINT/WINDOW
+            segments.
         problems: sentences; with any of them the run has failed, though all else was done.
     """
 
@@ -99,15 +98,17 @@ def run(
     with opened(deployment.state) as state, alone(state, deployment.state, wait), telemetry() as metrics:
         engine = Engine(deployment.file.engine.runner, deployment.file.engine.options)
         work = _Work(deployment, state, moment, done, engine, console, say or _silent, metrics)
-        campaigns, problems = read_epochs(deployment.campaigns)
-        done.problems += problems
+        campaigns, faults = read_epochs(deployment.campaigns)
+        for campaign, fault in faults.items():
+            done.problems.append(f"{campaign}: {fault}")
+            metrics.add_problems(campaign, 1)
         for epochs in campaigns:
             before = len(done.problems)
             try:
                 _run_campaign(work, epochs)
             except FAILURES as error:
                 # The other campaigns go on.
-                done.problems.append(f"{epochs.campaign}: {_told(error)}")
+                done.problems.append(f"{epochs.campaign}: {told(error)}")
             metrics.add_problems(epochs.campaign, len(done.problems) - before)
     return done
 
@@ -133,26 +134,22 @@ def _run_campaign(work: _Work, epochs: Epochs) -> None:
 
 def _advance_all(work: _Work, epochs: Epochs, failed: set[str]) -> None:
     """Take every batch as far as it goes, but for those that failed before in this run."""
-    finished = _finished(work, epochs)
+    with work.state.begin() as connection:
+        finished = batches.hops_done(connection, epochs.campaign)
     for batch in _batches(work, epochs):
         if batch.name in failed:
             continue
         try:
-            _advance(work, epochs, batch, finished[batch.name])
+            _advance(work, epochs, batch, finished.get(batch.name, set()))
         except FAILURES as error:
             failed.add(batch.name)
-            work.done.problems.append(f"{batch.campaign}/{batch.name}: {_told(error)}")
+            work.done.problems.append(f"{batch.campaign}/{batch.name}: {told(error)}")
 
 
 def _aside(work: _Work, epochs: Epochs) -> dict[str, str]:
     """Return what is wrong with the segments that were put aside, by their path."""
     with work.state.begin() as connection:
         return {segment.path: reason for segment, reason in batches.quarantined(connection, epochs.campaign)}
-
-
-def _told(error: Exception) -> str:
-    name = getattr(error, "filename", None)
-    return cause(error) if name is None else f"{name}: {cause(error)}"
 
 
 def _silent(_line: str) -> None:
@@ -172,10 +169,11 @@ def _follow(work: _Work, epochs: Epochs) -> None:
         work.done.problems.append(f"{epochs.campaign}: no next epoch: {said}")
         return
     try:
-        with work.state.begin() as connection:
+        # It only looks, and may take long: planning, and waiting for who publishes by hand.
+        with snapshot(work.state) as connection:
             published = follow(connection, work.deployment, epochs, part, work.now)
     except FAILURES as error:
-        work.done.problems.append(f"{epochs.campaign}: no next epoch: {_told(error)}")
+        work.done.problems.append(f"{epochs.campaign}: no next epoch: {told(error)}")
         return
     if published is not None:
         work.done.published.append(f"{epochs.campaign}/{published.epoch}")
@@ -185,8 +183,10 @@ def _delete(work: _Work, epochs: Epochs) -> None:
     """Delete what the deployment's retention does not keep, of the batches that all hops here have passed over."""
     if work.deployment.file.retention == RetentionPart():
         return
+    with work.state.begin() as connection:
+        hops = batches.hops_done(connection, epochs.campaign)
     through = []
-    for name, finished in _finished(work, epochs).items():
+    for name, finished in hops.items():
         batch = Batch.named(epochs.campaign, name)
         if batch is not None and (batch.epoch, batch.fingerprint) in epochs.files:
             _, campaign = epochs.files[batch.epoch, batch.fingerprint]
@@ -196,7 +196,7 @@ def _delete(work: _Work, epochs: Epochs) -> None:
         for what in delete_old(work.state, work.deployment, epochs.campaign, through, work.now):
             work.done.deleted.append(what)
     except FAILURES as error:
-        work.done.problems.append(f"{epochs.campaign}: not all that is old was deleted: {_told(error)}")
+        work.done.problems.append(f"{epochs.campaign}: not all that is old was deleted: {told(error)}")
 
 
 def _batches(work: _Work, epochs: Epochs) -> list[Batch]:
@@ -207,17 +207,6 @@ def _batches(work: _Work, epochs: Epochs) -> list[Batch]:
     shuffled = storage.list_tree(work.deployment.folder("shuffled", epochs.campaign), f"*/{SUMMARY}")
     found = (Batch.named(epochs.campaign, path.split("/")[-2]) for path, _ in shuffled)
     return [batch for batch in found if batch is not None]
-
-
-def _finished(work: _Work, epochs: Epochs) -> dict[str, set[str]]:
-    """Return which hops of a campaign's batches have run, by the name of the batch."""
-    finished: dict[str, set[str]] = defaultdict(set)
-    with work.state.begin() as connection:
-        for batch, hop in connection.execute(
-            select(HOPS.c.batch, HOPS.c.hop).where(HOPS.c.campaign == epochs.campaign)
-        ):
-            finished[batch].add(hop)
-    return finished
 
 
 def _advance(work: _Work, epochs: Epochs, batch: Batch, finished: set[str]) -> None:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import apache_beam as beam
 import grpc  # type: ignore[import-untyped]
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import PipelineState
 
 from hushcount.errors import HushcountError, UsageError
 from pipelines import storage
+from pipelines.beam_options import reach_with, unknown_options
 from pipelines.job_server import ready, remedy
 from pipelines.store_errors import StorageError, silent_clients
 from pipelines.worker_processes import LOST
@@ -29,7 +28,6 @@ _KEPT_CHARACTERS = 800
 # What the embedded runner says of a worker process that was lost while it sent.
 _CHANNEL_CLOSED = "Channel closed prematurely."
 _JOB_NAME = re.compile(r"^Pipeline \S+ failed in state \w+: ")
-_BAD_VALUE = re.compile(r"argument (?P<option>\S+): (?P<fault>.*)")
 # What grpc's own thread says when a job server that never came up is given up.
 _CHANNEL_GONE = "Cannot monitor channel state"
 
@@ -47,10 +45,9 @@ class Engine:
     options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _require_values(self.options)
         # Jobs look at input and output before there is a pipeline, which would tell Beam's file systems only then where
         # a store is and as whom to reach it.
-        FileSystems.set_options(PipelineOptions(list(self.options)))
+        reach_with(self.options)
 
     @property
     def embedded(self) -> bool:
@@ -167,33 +164,3 @@ def root(error: BaseException) -> str:
     if chosen == _CHANNEL_CLOSED:
         return LOST
     return _JOB_NAME.sub("", chosen).split(" [while running")[0][:_KEPT_CHARACTERS]
-
-
-def unknown_options(options: Sequence[str]) -> list[str]:
-    """Return the options that Beam knows nothing of: a misspelt one must not be ignored in silence."""
-    _require_values(options)
-    parsed = PipelineOptions(list(options))
-    # It warns of what it discards, which is what is asked here.
-    logging.getLogger("apache_beam.options").setLevel(logging.ERROR)
-    return sorted(set(parsed.get_all_options(retain_unknown_options=True)) - set(parsed.get_all_options()))
-
-
-def _require_values(options: Sequence[str]) -> None:
-    """Refuse values that Beam's options do not take.
-
-    Raises:
-        UsageError: there is one; the option is named with what is wrong.
-    """
-    told = io.StringIO()
-    try:
-        # argparse writes of all options how they are used, and ends the process.
-        with redirect_stderr(told):
-            PipelineOptions(list(options)).get_all_options()
-    except SystemExit as ended:
-        if not ended.code:
-            raise
-        last = (told.getvalue().strip().splitlines() or [""])[-1]
-        fault = _BAD_VALUE.search(last)
-        raise UsageError(
-            f"option {fault['option']}: {fault['fault']}" if fault else f"Beam's options: {last}"
-        ) from None

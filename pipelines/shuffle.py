@@ -128,7 +128,9 @@ def _find_input(source: str, campaign: Campaign) -> tuple[Files, Files, Summary 
     """Return the files of every stream, those of what was forwarded before, and the summary of the hop before."""
     if is_batch(source):
         batch = read_batch(source, campaign)
-        released = {stream: _released(batch, stream, campaign) for stream in campaign.streams if batch.earlier}
+        folders = (storage.join(batch.shuffled_folder, name) for name in batch.earlier)
+        summaries = [read_upstream(folder, "shuffle", campaign) for folder in folders]
+        released = {stream: _released(batch, stream, summaries) for stream in campaign.streams if batch.earlier}
         return {stream: batch_files(batch, stream) for stream in campaign.streams}, released, collected(batch)
     _require_input(source)
     files = {stream: find_files(storage.join(source, stream), ENVELOPES[stream]) for stream in campaign.streams}
@@ -140,15 +142,13 @@ def _find_input(source: str, campaign: Campaign) -> tuple[Files, Files, Summary 
     return files, {}, upstream
 
 
-def _released(batch: BatchFile, stream: Stream, campaign: Campaign) -> list[BlockFile]:
+def _released(batch: BatchFile, stream: Stream, summaries: list[Summary]) -> list[BlockFile]:
     """Return the files of what earlier batches forwarded of a stream, which must be as much as their summaries say.
 
     Raises:
-        UsageError: a file or a summary is missing or damaged.
+        UsageError: a file is missing or damaged.
     """
     found = released_files(batch, stream)
-    folders = (storage.join(batch.shuffled_folder, name) for name in batch.earlier)
-    summaries = [read_upstream(folder, "shuffle", campaign) for folder in folders]
     forwarded = sum(summary["streams"].get(stream, {}).get("accepted", 0) for summary in summaries)
     held = total_records(found)
     if held != forwarded:

@@ -6,6 +6,7 @@ bytes. So a file that was lost, added, exchanged or altered on the way is named 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -57,15 +58,14 @@ def require_signed(directory: str, folder: str, keys: Sequence[VerifyKeyPart], *
     summary_path, signature_path = storage.join(directory, SUMMARY), storage.join(directory, SIGNATURE)
     if not storage.exists(signature_path):
         raise SignatureError(f"{summary_path} is not signed: whoever wrote it must give --sign-with KEYS")
-    with storage.open_read(summary_path) as stream:
-        payload = stream.read()
-    with storage.open_read(signature_path) as stream:
-        try:
-            signature = Signature.model_validate_json(stream.read())
-        except ValueError:
-            raise FormatError(f"{signature_path} is no signature: restore it") from None
+    payload = storage.read_bytes(summary_path)
+    try:
+        signature = Signature.model_validate_json(storage.read_bytes(signature_path))
+    except ValueError:
+        raise FormatError(f"{signature_path} is no signature: restore it") from None
     verify(keys, payload, "summary", signature)
-    files = storage.read_json(summary_path).get("files", {})
+    # Of the bytes that were verified: the file may be another by now.
+    files = json.loads(payload).get("files", {})
     if folder not in files:
         raise UsageError(f"{summary_path} lists no {folder} files")
     signed = {file["name"]: (file["bytes"], file["digest"]) for file in files[folder]}

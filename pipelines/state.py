@@ -73,7 +73,8 @@ SEGMENTS = Table(
     Column("batch", String),
     Column("reason", String),
 )
-"""One row for each segment; `state` is waiting, batched, too_late or quarantined."""
+"""One row for each segment; `state` is one of SEGMENT_STATES."""
+SEGMENT_STATES = ("batched", "waiting", "too_late", "quarantined")
 BATCHES = Table(
     "batches",
     _METADATA,
@@ -122,7 +123,7 @@ def opened(address: str) -> Iterator[Engine]:
         address: file of an SQLite database, or a postgresql:// URL; its password may come from PGPASSWORD or ~/.pgpass.
 
     Raises:
-        UsageError: it cannot be reached, or is none of ours, or was written by a newer version.
+        UsageError: it cannot be reached, or is none of ours, or is of another version.
     """
     engine = _engine(address)
     try:

@@ -86,6 +86,11 @@ def exists(path: str) -> bool:
         return bool(FileSystems.exists(path))
 
 
+def relative(path: str, directory: str) -> str:
+    """Return a path below a directory, as it was listed, without the directory."""
+    return path[len(directory.rstrip("/")) + 1 :]
+
+
 def list_files(directory: str, suffix: str) -> list[tuple[str, int]]:
     """Return path and size of a directory's files of that ending, sorted; none if there is no such directory."""
     return sorted((file.path, file.size_in_bytes) for file in _listed(directory, f"*{suffix}"))
@@ -202,7 +207,7 @@ def read_json(path: str) -> dict[str, Any]:
         data = json.loads(read_bytes(path))
     except HushcountError:
         raise
-    except (OSError, BeamIOError) as error:
+    except OSError as error:
         raise UsageError(f"cannot read {path}: {cause(error)}") from None
     except ValueError:
         raise UsageError(f"{path} is not JSON") from None

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from apache_beam.io.filesystem import BeamIOError
 from sqlalchemy import Connection, select
 
 from hushcount.campaign import Stream
@@ -18,23 +17,16 @@ from hushcount.manifests import Manifest
 from hushcount.public_keys import VerifyKeyPart
 from hushcount.windows import window_start
 from pipelines import storage
-from pipelines.batches import known_manifests, known_windows
+from pipelines.batches import closed_windows, known_manifests, known_windows, shuffled_batches
 from pipelines.block_io import find_files, total_records
-from pipelines.deployment import Deployment, Party
+from pipelines.deployment import Deployment
+from pipelines.hops import OUTPUTS, READERS
 from pipelines.intake import new_manifests
 from pipelines.retention import deleted_folders
 from pipelines.staging import SUMMARY
-from pipelines.state import HOPS, MANIFESTS, SEGMENTS, WINDOWS
-from pipelines.store_errors import cause
+from pipelines.state import MANIFESTS, SEGMENTS
+from pipelines.store_errors import cause, told
 from pipelines.streams import SEALED
-
-OUTPUTS: Mapping[str, tuple[Party, str]] = {
-    "shuffle": ("shuffler", "shuffled"),
-    "release": ("aux-server", "released"),
-    "discover": ("analyzer", "found"),
-    "analyze": ("analyzer", "results"),
-}
-"""Whose job each hop is, and the folder that it writes."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +58,8 @@ def segment_differences(work: Checked) -> Iterator[str]:
     root = work.deployment.folder("segments")
     there = dict(storage.list_tree(storage.join(root, work.campaign), "*/*/*/*.blocks"))
     known = known_windows(connection, work.campaign)
-    closed = set(connection.execute(select(WINDOWS.c.window).where(WINDOWS.c.campaign == work.campaign)).scalars())
-    shuffled = select(HOPS.c.batch).where(HOPS.c.campaign == work.campaign, HOPS.c.hop == "shuffle")
-    done = set(connection.execute(shuffled).scalars())
+    closed = closed_windows(connection, work.campaign)
+    done = shuffled_batches(connection, work.campaign)
     for row in connection.execute(
         select(SEGMENTS).where(SEGMENTS.c.campaign == work.campaign).order_by(SEGMENTS.c.path)
     ):
@@ -131,9 +122,8 @@ def output_differences(work: Checked, done: Mapping[str, Mapping[str, Any]]) -> 
             if name not in there[folder]:
                 yield f"{directory} is missing, though hushcount {hop} wrote it: restore it"
             elif hop == "shuffle":
-                readers = here & {"release", "analyze"}
-                unread = bool(readers) and not readers & hops.keys()
-                yield from _shuffled(directory, hops[hop], keys, work.digests or unread)
+                unread = {stream for stream, reader in READERS.items() if reader in here - hops.keys()}
+                yield from _shuffled(directory, hops[hop], keys, READERS.keys() if work.digests else unread)
 
 
 def _trusted(deployment: Deployment) -> tuple[VerifyKeyPart, ...]:
@@ -147,9 +137,9 @@ def _trusted(deployment: Deployment) -> tuple[VerifyKeyPart, ...]:
 
 
 def _shuffled(
-    directory: str, streams: Mapping[Stream, Any], keys: Sequence[VerifyKeyPart], digests: bool
+    directory: str, streams: Mapping[Stream, Any], keys: Sequence[VerifyKeyPart], read: Container[Stream]
 ) -> Iterator[str]:
-    """Yield what is wrong with what the shuffler handed on."""
+    """Yield what is wrong with what the shuffler handed on; the files of the streams in `read` are read."""
     for stream, counts in streams.items():
         folder = storage.join(directory, stream)
         try:
@@ -157,9 +147,9 @@ def _shuffled(
             if keys:
                 from pipelines.signed import require_signed
 
-                require_signed(directory, stream, keys, digests=digests)
-        except (HushcountError, OSError, BeamIOError) as error:
-            yield cause(error)
+                require_signed(directory, stream, keys, digests=stream in read)
+        except (HushcountError, OSError) as error:
+            yield told(error)
             continue
         if held != counts["accepted"]:
             yield f"{folder} holds {held:,} reports, the shuffler forwarded {counts['accepted']:,}"

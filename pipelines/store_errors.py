@@ -37,6 +37,12 @@ def cause(error: BaseException) -> str:
     return str(getattr(error, "strerror", None) or error)
 
 
+def told(error: BaseException) -> str:
+    """Return `cause`, after the file that it is about where the error knows that."""
+    name = getattr(error, "filename", None)
+    return cause(error) if name is None else f"{name}: {cause(error)}"
+
+
 def line(error: BaseException) -> str:
     """Return the last line of what an error says, or its kind where it says nothing."""
     if isinstance(error, AttributeError) and error.__context__ is not None:

@@ -12,13 +12,10 @@ from hushcount.errors import FormatError
 from hushcount.files import write_over
 from hushcount.parts import Part, explain
 from pipelines import storage
-from pipelines.results import read_csv_rows
+from pipelines.results import ESTIMATES, FOUND, TALLY, read_csv_rows
 from pipelines.staging import SUMMARY
 
 ITEMS_FILE = "items.json"
-FOUND = "found.csv"
-ESTIMATES = "estimates.csv"
-TALLY = "tally.npz"
 _FILE_MODE = 0o644
 
 

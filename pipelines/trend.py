@@ -39,9 +39,6 @@ SCHEMA = pa.schema(
 """Counts and errors in users; `backfilled`: before the item was first seen."""
 
 
-TALLY = "tally.npz"
-
-
 @dataclass(frozen=True)
 class Place:
     """One result of a campaign: its window, campaign file and directory."""
@@ -89,15 +86,20 @@ def trend(
 def _places(deployment: Deployment, epochs: Epochs) -> list[Place]:
     root = deployment.folder("results", epochs.campaign)
     found = []
-    for path, _ in storage.list_tree(root, f"*/{SUMMARY}"):
-        batch = Batch.named(epochs.campaign, path.split("/")[-2])
-        if batch is None or not storage.exists(storage.join(path.rpartition("/")[0], TALLY)):
-            # A folder of somebody else, or a batch of which no key is left: its reports are counted, and nothing more.
-            continue
-        if (batch.epoch, batch.fingerprint) in epochs.files:
+    complete = _folders(root, SUMMARY)
+    # A batch of which no key is left has no tally: its reports are counted, and nothing more.
+    for directory in sorted(complete & _folders(root, results.TALLY)):
+        # None: a folder of somebody else.
+        batch = Batch.named(epochs.campaign, directory.rpartition("/")[2])
+        if batch is not None and (batch.epoch, batch.fingerprint) in epochs.files:
             _, campaign = epochs.files[batch.epoch, batch.fingerprint]
-            found.append(Place(batch.window, campaign, path.rpartition("/")[0]))
+            found.append(Place(batch.window, campaign, directory))
     return found
+
+
+def _folders(root: str, name: str) -> set[str]:
+    """Return the folders of a directory that have a file of that name."""
+    return {path.rpartition("/")[0] for path, _ in storage.list_tree(root, f"*/{name}")}
 
 
 def _rows(
@@ -108,7 +110,7 @@ def _rows(
     names = wanted if dictionary is None else [item for item in wanted if item in dictionary]
     if not names:
         return []
-    tally = results.read_tally(storage.join(place.directory, TALLY), place.campaign)
+    tally = results.read_tally(storage.join(place.directory, results.TALLY), place.campaign)
     known = results.Wanted(tuple(names), known_items(mechanism, dictionary, names))
     if dictionary is None and mechanism.encoder.by_item:
         # Without a sketch, what was not asked for then cannot be asked for now.

@@ -51,7 +51,8 @@ def engine(context: typer.Context, runner: str) -> Engine:
         UsageError: an option is not one of Beam's.
     """
     # Beam takes a second to import: only when a job is to run.
-    from pipelines.runner import Engine, unknown_options
+    from pipelines.beam_options import unknown_options
+    from pipelines.runner import Engine
 
     stray = [argument for argument in context.args if not argument.startswith("-")]
     if context.args and context.args[0] in stray:

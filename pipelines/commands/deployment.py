@@ -131,7 +131,7 @@ def status(
     from pipelines.state import opened, snapshot
 
     deployment = Deployment.read(config)
-    campaigns, problems = read_epochs(deployment.campaigns)
+    campaigns, faults = read_epochs(deployment.campaigns)
     names = [epochs.campaign for epochs in campaigns]
     if campaign is not None and campaign not in names:
         raise UsageError(f"campaign is {campaign!r}, must be one of {', '.join(names) or 'none'}")
@@ -144,15 +144,16 @@ def status(
     else:
         for account in accounts:
             _show_account(account, last)
-    for problem in problems:
-        progress_console().print(f"error: {problem}", style="bold red", markup=False, soft_wrap=True)
-    differences = len(problems) + sum(len(account.differences) for account in accounts)
+    for name, fault in faults.items():
+        progress_console().print(f"error: {name}: {fault}", style="bold red", markup=False, soft_wrap=True)
+    differences = len(faults) + sum(len(account.differences) for account in accounts)
     if differences:
         raise HushcountError(f"{differences} difference{'s' if differences > 1 else ''}: see above")
 
 
 def _show_account(account: Account, last: int) -> None:
-    from pipelines.reconcile import SEGMENT_STATES, WindowCounts
+    from pipelines.reconcile import WindowCounts
+    from pipelines.state import SEGMENT_STATES
 
     console = out_console()
     windows = sorted({counts.window for counts in account.windows} | set(account.refused))[-last:]

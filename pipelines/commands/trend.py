@@ -39,11 +39,10 @@ def trend(
     from pipelines.trend_plot import write_plot
 
     deployment = Deployment.read(config)
-    campaigns, problems = read_epochs(deployment.campaigns)
+    campaigns, faults = read_epochs(deployment.campaigns)
     known = {epochs.campaign: epochs for epochs in campaigns}
     if campaign not in known:
-        unread = next((problem for problem in problems if problem.startswith(f"{campaign}: ")), None)
-        raise UsageError(unread or f"campaign is {campaign!r}, must be one of {', '.join(known)}")
+        raise UsageError(faults.get(campaign) or f"campaign is {campaign!r}, must be one of {', '.join(known)}")
     if out is not None:
         require_table(out)
         if storage.exists(out):

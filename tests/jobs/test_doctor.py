@@ -7,6 +7,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import PipelineOptions, S3Options
 
 from pipelines.checks import Check
 from pipelines.doctor import examine
@@ -153,6 +155,30 @@ def test_a_key_that_ends_soon_and_a_collector_that_fell_silent_are_warned_of(sit
     assert "set segments under [retention]" in found["age of segments of words"].says
     assert "age of segments of words" not in bad(site, 80.0)
     assert bad(site, 366.0 + timedelta(days=1).days)["analyzer key of epoch 1 of words"].verdict == "bad"
+
+
+def test_a_check_that_may_not_read_says_which_file(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the user is not root, who may read everything."""
+
+    def closed(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("pipelines.doctor.read_epochs", closed)
+    assert bad(site)["campaigns"].says == f"{site.root / 'campaigns'}: Permission denied"
+
+
+def test_a_store_is_looked_for_where_the_engines_options_say(tmp_path: Path) -> None:
+    before = FileSystems._pipeline_options
+    try:
+        options = '[engine]\noptions = ["--s3_endpoint_url=http://store.example:9000"]\n'
+        site = Site(tmp_path, tail=options)
+        FileSystems.set_options(PipelineOptions([]))
+        examine(site.deployment, at(1.2))
+        told = FileSystems._pipeline_options
+        assert isinstance(told, PipelineOptions)
+        assert told.view_as(S3Options).s3_endpoint_url == "http://store.example:9000"
+    finally:
+        FileSystems.set_options(before)
 
 
 def test_the_command_fails_if_anything_is_bad(site: Site) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
 from hushcount.campaign import Campaign
 from hushcount.envelopes import client_token
@@ -16,10 +17,11 @@ from pipelines import analyze as analyze_module
 from pipelines import hops as hops_module
 from pipelines import run as run_module
 from pipelines import shuffle as shuffle_module
+from pipelines.batches import made_batches
 from pipelines.doctor import examine
 from pipelines.reconcile import account_of
 from pipelines.run import Done
-from pipelines.state import alone, opened, snapshot
+from pipelines.state import HOPS, alone, opened, snapshot
 from tests.support.collecting import add_copies, collect, window_name
 from tests.support.jobs import cli, done, refused, summary
 from tests.support.postgres import postgresql
@@ -194,6 +196,14 @@ def test_what_was_too_little_after_an_outage_joins_the_next_window(site: Site) -
         {"seconds": 10**15},
         {"epoch": 2**40},
         {"segments": {"reports": [{"name": "one-000000.blocks", "records": 2**70, "bytes": 9, "digest": "0" * 64}]}},
+        {
+            "segments": {
+                "reports": [
+                    {"name": f"two-00000{part}.blocks", "records": 2**63 - 1, "bytes": 9, "digest": "0" * 64}
+                    for part in range(2)
+                ]
+            }
+        },
         {"collector": "two"},
     ],
 )
@@ -206,6 +216,40 @@ def test_no_manifest_stops_the_others(site: Site, changes: dict[str, object]) ->
         assert len(finished.problems) == 1
         assert "two.manifest.json" in finished.problems[0]
     assert site.result(0)["received"] == 100
+
+
+@pytest.mark.parametrize("window", ["00010101T000000Z", "99991231T000000Z"])
+def test_a_manifest_from_the_edge_of_the_calendar_stops_nothing(site: Site, window: str) -> None:
+    (segment,) = collect(site.store, site.campaign, values(100), day=0)
+    described = json.loads((segment.parents[1] / "one.manifest.json").read_text())
+    edge = segment.parents[2] / window
+    (edge / "reports").mkdir(parents=True)
+    (edge / "one.manifest.json").write_text(json.dumps({**described, "window": window}))
+    (edge / "reports" / "one-000000.blocks").write_bytes(b"")
+    for _ in range(2):
+        (problem,) = site.run(1.1).problems
+        assert f"{window}/one.manifest.json" in problem
+    assert site.result(0)["received"] == 100
+    assert any(f"{window} lies" in said or "lies in no window" in said for said in account_at(site, 1.2).differences)
+
+
+def test_a_next_epoch_that_takes_long_to_make_does_not_hold_up_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(tmp_path, tail="[next_epoch.words]\n")
+    collect(site.store, site.campaign, values(100), day=0)
+    looked = []
+
+    def slow(connection: Connection, *_: object) -> None:
+        """While it is at work, somebody else writes."""
+        looked.append(made_batches(connection, "words"))
+        with opened(site.deployment.state) as state, state.begin() as writer:
+            writer.execute(HOPS.insert().values(campaign="x", batch="x", hop="x", counts="{}", finished_at="x"))
+
+    monkeypatch.setattr("pipelines.next_epoch.follow", slow)
+    monkeypatch.setattr("pipelines.state._BUSY_SECONDS", 1)
+    assert site.run(1.1).problems == []
+    assert [batch.name for batch in looked[0]] == [site.batch(0)]
 
 
 def test_a_segment_put_aside_that_cannot_be_read_does_not_stop_its_campaign(site: Site) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from hushcount.signatures import SignatureError
 from keys.store import verify_keys
+from pipelines import storage
+from pipelines.signed import listed_files, require_signed
 from pipelines.state import HOPS, opened
 from tests.support.collecting import collect
 from tests.support.jobs import done, refused
@@ -147,6 +151,44 @@ def test_status_reads_what_is_new_and_with_digests_everything(handed_on: tuple[S
     with opened(site.deployment.state) as state, state.begin() as connection:
         connection.execute(HOPS.delete().where(HOPS.c.hop == "analyze"))
     assert "is not the file that was signed" in account_at(site, 1.2).differences[0]
+
+
+def test_what_one_party_has_read_is_still_new_to_another(tmp_path: Path) -> None:
+    site = Site(tmp_path, discovery=True, settings='sign_with = "shuffler"\nshuffler_keys = "shuffler/public.json"')
+    done("keys", "new", "--role", "shuffler", "--out", site.root / "shuffler")
+    collect(site.store, site.campaign, values(200), day=0)
+    assert site.run(1.1).problems == []
+    shuffled = site.store / "shuffled" / "words" / site.batch(0)
+    alter(shuffled, "reports")
+    assert account_at(site, 1.2).differences == []
+    # As if the auxiliary server alone had read its stream yet.
+    with opened(site.deployment.state) as state, state.begin() as connection:
+        connection.execute(HOPS.delete().where(HOPS.c.hop == "analyze"))
+    (difference,) = account_at(site, 1.2).differences
+    assert f"{shuffled}/reports" in difference
+    assert "is not the file that was signed" in difference
+
+
+def test_the_files_that_count_are_those_of_the_summary_that_was_verified(
+    signed: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever can write to the store exchanges the summary, and a file, between two looks at it."""
+    source = copied(signed, tmp_path)
+    good = storage.read_bytes
+
+    def exchanged_after(path: str) -> bytes:
+        data = good(path)
+        if path == str(source / "summary.json"):
+            alter(source, "reports")
+            forged = json.loads(data)
+            forged["files"] = listed_files(str(source), ["reports", "discovery"])
+            (source / "summary.json").write_text(json.dumps(forged))
+        return data
+
+    monkeypatch.setattr(storage, "read_bytes", exchanged_after)
+    keys = verify_keys(signed.root / "shuffler", "shuffler")
+    with pytest.raises(SignatureError, match="is not the file that was signed"):
+        require_signed(str(source), "reports", keys)
 
 
 def test_a_key_that_was_retired_since_still_tells_what_it_signed(handed_on: tuple[Site, Path]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 from tests.support.collecting import collect
-from tests.support.site import Site, values
+from tests.support.site import FLOOR, Site, values
 
 
 @pytest.fixture
@@ -62,9 +62,7 @@ def test_every_hop_of_a_run_is_reported_by_outcome(tmp_path: Path, received: lis
     }
     assert {dict(names)["hop"] for names in points(received, "hushcount.hop.duration")} == {"shuffle", "analyze"}
     assert set(points(received, "hushcount.problems").values()) == {0}
-    assert points(received, "hushcount.collected") == {
-        (("campaign", "words"), ("state", "batched"), ("stream", "reports")): 150
-    }
+    assert where(received) == {"batched": 150, "waiting": 0, "too_late": 0, "quarantined": 0}
     sent = b"".join(received)
     assert b"alpha" not in sent
     assert str(site.root).encode() not in sent
@@ -76,6 +74,32 @@ def test_what_a_run_could_not_do_is_counted(tmp_path: Path, received: list[bytes
     lost.unlink()
     site.run(1.1)
     assert set(points(received, "hushcount.problems").values()) == {1}
+
+
+def where(bodies: list[bytes]) -> dict[str, float]:
+    """Return how many reports are in which state, as it was said last."""
+    found = points(bodies, "hushcount.collected").items()
+    return {dict(names)["state"]: number for names, number in found if ("stream", "reports") in names}
+
+
+def test_a_state_that_no_report_is_in_any_more_is_said_to_be_empty(tmp_path: Path, received: list[bytes]) -> None:
+    site = Site(tmp_path)
+    collect(site.store, site.campaign, values(FLOOR - 1), day=0)
+    site.run(1.1)
+    assert where(received)["waiting"] == FLOOR - 1
+    collect(site.store, site.campaign, values(100), day=1)
+    site.run(2.1)
+    assert where(received) == {"batched": FLOOR + 99, "waiting": 0, "too_late": 0, "quarantined": 0}
+
+
+def test_a_campaign_that_cannot_be_read_is_counted_as_a_problem(tmp_path: Path, received: list[bytes]) -> None:
+    site = Site(tmp_path)
+    broken = site.root / "campaigns" / "broken" / "collection.json"
+    broken.parent.mkdir()
+    broken.write_text("{}")
+    site.run(1.1)
+    problems = points(received, "hushcount.problems")
+    assert {dict(names)["campaign"]: number for names, number in problems.items()} == {"broken": 1, "words": 0}
 
 
 def test_without_an_endpoint_nothing_is_sent(
