@@ -58,6 +58,7 @@ def renew_refused(root: Path, folder: Path, fingerprint: str, metrics: Metrics) 
     sync(aside)
     noted = Noted(fingerprint=fingerprint)
     write_noted(folder, noted)
+    sync(folder)
     metrics.damaged_counts.inc()
     window, campaign, _ = folder.relative_to(root).parts
     _LOG.error("counts of refusals damaged", extra={"window": window, "campaign": campaign})

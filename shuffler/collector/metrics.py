@@ -31,13 +31,13 @@ class Metrics:
             f"{prefix}commit_seconds", "Time to write and sync a group.", buckets=_SECONDS, registry=registry
         )
         self.journal_failures = Counter(
-            f"{prefix}journal_failures", "Groups that could not be written or synced.", registry=registry
+            f"{prefix}journal_failures", "Writes to journals that failed.", registry=registry
         )
         self.segments = Counter(f"{prefix}segments", "Segments in the store.", registry=registry)
         self.manifests = Counter(f"{prefix}manifests", "Manifests in the store.", registry=registry)
         self.unsealed = Gauge(f"{prefix}unsealed", "Journals and windows that wait for the store.", registry=registry)
         self.store_failures = Counter(
-            f"{prefix}store_failures", "Writes to the store that failed and are tried again.", registry=registry
+            f"{prefix}store_failures", "Writes to the store, and looks at it, that failed.", registry=registry
         )
         self.sealing_failures = Counter(
             f"{prefix}sealing_failures",

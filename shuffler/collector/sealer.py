@@ -48,6 +48,7 @@ class Sealer:
         self._pending: deque[Sealable] = deque()
         self._wake = asyncio.Event()
         self._loop = asyncio.get_running_loop()
+        metrics.unsealed.set_function(lambda: len(self._pending))
         self.failures: dict[str, Failure] = {}
         """What failed when it was last tried, by window."""
 
@@ -65,7 +66,6 @@ class Sealer:
         pause = _FIRST_PAUSE
         failed: set[str] = set()
         while True:
-            self._metrics.unsealed.set(len(self._pending))
             if not self._pending:
                 self._wake.clear()
                 await _wait(self._wake, _PROBE_SECONDS)

@@ -20,6 +20,7 @@ from shuffler.collector.allowance import Allowance
 from shuffler.collector.authentication import Authentication
 from shuffler.collector.bodies import Incoming
 from shuffler.collector.epochs import Campaigns, Target, accepted_targets, read_campaigns
+from shuffler.collector.failures import kind_of
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.problems import Refusals
 from shuffler.collector.sealer import Sealer
@@ -66,6 +67,7 @@ class Collector:
         self.allowance = Allowance(around.settings.most_reports_a_client)
         self.incoming = Incoming(around.settings.most_incoming_bytes)
         self.metrics.incoming.set_function(lambda: self.incoming.held)
+        self.metrics.ready.set_function(lambda: 0 if self.faults() else 1)
         self.campaigns: Campaigns = read_campaigns(around.campaigns, {})
         self.room = True
         """Whether the journal's disk has the least free space."""
@@ -168,7 +170,7 @@ class Collector:
                 # What was read before is collected meanwhile.
                 if self._fault is None:
                     _LOG.exception("campaigns cannot be read")
-                self._fault = f"the campaigns in {self.around.campaigns} cannot be read: {type(error).__name__}"
+                self._fault = f"the campaigns in {self.around.campaigns} cannot be read: {kind_of(error)}"
             try:
                 self._measure_room()
                 await self._turn()
@@ -179,8 +181,7 @@ class Collector:
                 # What is not foreseen is tried again: reports are taken meanwhile, and windows must end.
                 if self._housekeeping_failure is None:
                     _LOG.exception("housekeeping failed")
-                self._housekeeping_failure = type(error).__name__
-            self.metrics.ready.set(0 if self.faults() else 1)
+                self._housekeeping_failure = kind_of(error)
 
     async def _turn(self) -> None:
         targets = accepted_targets(self.campaigns, time.time())

@@ -173,11 +173,12 @@ def note_target(root: Path, window: str, target: Target) -> Path:
     if not (folder / REFUSED).exists():
         make_folder(folder, root)
         write_noted(folder, Noted(fingerprint=target.fingerprint.hex()))
+        sync(folder)
     return folder
 
 
 def add_refused(folder: Path, counts: Mapping[str, int]) -> None:
-    """Add to the numbers of refused requests of a campaign file in a window.
+    """Add to the numbers of refused requests of a campaign file in a window; they are on the disk once it is synced.
 
     Raises:
         FormatError: the numbers on the disk are damaged.
@@ -199,9 +200,8 @@ def read_noted(folder: Path) -> Noted:
 
 
 def write_noted(folder: Path, noted: Noted) -> None:
-    """Write what is noted in a folder, in the place of what was."""
+    """Write what is noted in a folder, in the place of what was; it is on the disk once the folder is synced."""
     write_over(folder / REFUSED, noted.model_dump_json(), 0o600)
-    sync(folder)
 
 
 def new_journal(root: Path, window: str, target: Target) -> Path:
@@ -290,8 +290,7 @@ def _remove_receipts(journal: JournalFile) -> None:
 
 
 def _receipt_path(journal: JournalFile, receipt: Receipt) -> Path:
-    what = f"{journal.path.stem}.{receipt.records}.{receipt.bytes}.{receipt.digest}"
-    return journal.path.with_name(f"{what}{_RECEIPT}")
+    return journal.path.with_suffix(f".{receipt.records}.{receipt.bytes}.{receipt.digest}{_RECEIPT}")
 
 
 def _files(folder: Path) -> Iterator[re.Match[str]]:

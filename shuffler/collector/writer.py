@@ -7,20 +7,22 @@ present window belong to that thread.
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from hushcount.errors import FormatError
+from hushcount.errors import FormatError, HushcountError
+from hushcount.files import sync
 from hushcount.windows import Window, window_at
 from shuffler.collector import damage, ended, window_files
 from shuffler.collector.clock import ClockAhead, WatchedClock
 from shuffler.collector.epochs import Target
+from shuffler.collector.failures import kind_of
 from shuffler.collector.groups import Group, Waiting, envelopes
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.open_journals import Ended, OpenJournals, Sealable, milliseconds
@@ -64,7 +66,10 @@ class Writer:
         self._filled = asyncio.Event()
         self._journals = OpenJournals(root, segment_bytes, hand_over)
         self._window: Window | None = None
+        # Whether it ended, and no other could be entered yet.
+        self._left = False
         self._key = b""
+        metrics.waiting.set_function(lambda: self._waiting)
         self.failure: str | None = None
         """What the disk answered of late when it could not be written to; None: it could."""
         self._failed = False
@@ -73,13 +78,17 @@ class Writer:
 
     @property
     def window(self) -> Window | None:
-        """The window of the reports that are written now; None before the first turn."""
+        """The window that was entered last, also while the next one cannot be; None before the start."""
         return self._window
 
     def has_room(self, reports: int) -> bool:
         """Return whether so many more reports may wait."""
-        waiting = self._in_flight + self._open.reports
-        return waiting == 0 or waiting + reports <= self._queue_reports
+        return self._waiting == 0 or self._waiting + reports <= self._queue_reports
+
+    @property
+    def _waiting(self) -> int:
+        """How many reports are not on the disk yet."""
+        return self._in_flight + self._open.reports
 
     async def keep(self, target: Target, body: bytes, reports: int, client: bytes | None) -> bool:
         """Return whether these reports are on the disk; wait until that is known.
@@ -113,14 +122,14 @@ class Writer:
         self._filled.clear()
         group, self._open = self._open, Group()
         self._in_flight = group.reports
-        self._metrics.waiting.set(group.reports)
         began = time.perf_counter()
         try:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, group)
         except Exception as error:
             # What is not foreseen costs this group, whose senders are told so; the next one is tried.
-            _LOG.exception("commit failed")
-            self._fail(type(error).__name__)
+            if self.failure is None:
+                _LOG.exception("commit failed")
+            self._fail(kind_of(error))
         finally:
             # Whoever waits is told the truth whatever happened: only what is in `kept` is kept.
             self._in_flight = 0
@@ -161,13 +170,12 @@ class Writer:
         now = self._clock.now()
         present = window_at(datetime.fromtimestamp(now, timezone.utc), self._length)
         ended.set_ended(self._root, [name for name in kept if name != present.name])
-        entered = ended.first_open(self._root, present, self._length)
+        entered = self._enter_window(now)
         for name in kept:
             for journal in window_files.journals(self._root, name):
                 self._hand_over(journal)
             if name != entered.name:
                 self._hand_over(Ended(name))
-        self._enter_window(now)
 
     def _turn(self, targets: list[Target], refused: dict[Target, Counter[str]]) -> None:
         try:
@@ -176,18 +184,21 @@ class Writer:
             return
         self._forget_failure()
         for target in list(refused):
-            self._add_refused(window, target, refused[target])
+            folder = self._add_refused(window, target, refused[target])
+            # What stands in the file is counted, whatever the disk answers now.
             del refused[target]
+            sync(folder)
         for target in targets:
             window_files.note_target(self._root, window.name, target)
 
-    def _add_refused(self, window: Window, target: Target, counts: Counter[str]) -> None:
+    def _add_refused(self, window: Window, target: Target, counts: Counter[str]) -> Path:
         folder = window_files.note_target(self._root, window.name, target)
         try:
             window_files.add_refused(folder, counts)
         except FormatError:
             damage.renew_refused(self._root, folder, target.fingerprint.hex(), self._metrics)
             window_files.add_refused(folder, counts)
+        return folder
 
     def _enter_window(self, now: float) -> Window:
         """Return the window of this moment; if another one was open, end that first.
@@ -195,20 +206,20 @@ class Writer:
         Raises:
             ClockAhead: the clock went too far ahead; the present window stays open, and nothing is written to it.
         """
-        if self._window is None or now >= self._window.end.timestamp():
+        if self._window is None or self._left or now >= self._window.end.timestamp():
             self._require_believable(now)
             present = window_at(datetime.fromtimestamp(now, timezone.utc), self._length)
-            if self._window is not None:
+            if self._window is not None and not self._left:
                 ended.set_ended(self._root, [self._window.name])
                 self._journals.close_all()
                 self._hand_over(Ended(self._window.name))
-                self._window = None
+                self._left = True
             window = ended.first_open(self._root, present, self._length)
             if window != present:
                 _LOG.warning("clock went back", extra={"window": window.name})
             window_files.set_seconds(self._root, window)
             self._key = window_files.window_key(self._root, window.name)
-            self._window = window
+            self._window, self._left = window, False
             self._clock.believe(now)
         elif now >= self._window.start.timestamp():
             # It may have been behind at the start, and was set since.
@@ -232,15 +243,18 @@ class Writer:
                 window = self._enter_window(self._clock.now())
                 rows = envelopes(target, waiting, self._key, milliseconds(window))
                 self._journals.append(target, window, rows)
+                group.kept.add(target)
+                self._journals.close_if_full(target)
             except ClockAhead:
                 # Nothing failed: its senders are told so by the clock's state.
                 continue
+            except HushcountError as error:
+                self._fail(str(error))
             except OSError as error:
-                self._fail(errno.errorcode.get(error.errno or 0, type(error).__name__))
-                self._journals.abandon(target)
-                continue
-            group.kept.add(target)
-            self._journals.close_if_full(target)
+                self._fail(kind_of(error))
+                # What was synced of it is handed over, whatever closing it answers.
+                with suppress(OSError):
+                    self._journals.abandon(target)
 
     def _fail(self, failure: str) -> None:
         self._metrics.journal_failures.inc()
