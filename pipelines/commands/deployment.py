@@ -31,7 +31,9 @@ def run(
     config: ConfigOption,
     watch: Annotated[bool, typer.Option("--watch", help="Go on until stopped, looking for what is due.")] = False,
     every: Annotated[str, typer.Option(help="With --watch: how often to look, as in 30s or 5m.")] = "30s",
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for another run on the same state to end.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for another run on the same state to end.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Close the windows that are due, and shuffle, discover and analyze their batches; what is done is not done again.
@@ -47,7 +49,8 @@ def run(
     stop = _on_signals() if watch else threading.Event()
     while True:
         try:
-            done = once(Deployment.read(config), wait=wait, console=console, say=_say(console))
+            # Who watches waits by looking again: a database's lock cannot be waited for and a signal be heard.
+            done = once(Deployment.read(config), wait=wait and not watch, console=console, say=_say(console))
         except (HushcountError, OSError) as error:
             # A database that is away, a campaign file that is being mended: the next look may find it well.
             if not watch:
