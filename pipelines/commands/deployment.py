@@ -31,9 +31,7 @@ def run(
     config: ConfigOption,
     watch: Annotated[bool, typer.Option("--watch", help="Go on until stopped, looking for what is due.")] = False,
     every: Annotated[str, typer.Option(help="With --watch: how often to look, as in 30s or 5m.")] = "30s",
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Wait for another run on the same state to end.")
-    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for another run on the same state to end.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Close the windows that are due, and shuffle, discover and analyze their batches; what is done is not done again.
