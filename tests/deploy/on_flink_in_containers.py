@@ -1,7 +1,7 @@
 """A Flink cluster of containers, each TaskManager with a pool of our workers: make test-images.
 
-Skipped, with the reason, where no Docker engine runs. Everything made here has the prefix `hushcount-test`, and is
-removed at the end.
+Skipped, with the reason, where no Docker engine runs. None has run it yet; what can be said of it without one is in
+tests/deploy/test_flink_containers.py. Everything made here has the prefix `hushcount-test`, and is removed at the end.
 """
 
 from __future__ import annotations
@@ -35,12 +35,24 @@ def _manifest() -> str:
 
 
 def properties() -> str:
-    """Return the cluster's settings: those of the Kubernetes manifests."""
-    text = _manifest()
-    opened = " ".join(re.findall(r"--add-opens=\S+|-Dorg\S+", text))
-    kept = re.findall(r"^ *((?:taskmanager|restart-strategy)\.[\w.-]+): \"?([^\"\n]+)\"?$", text, re.MULTILINE)
-    lines = [f"jobmanager.rpc.address: {NAME}-jm", f"env.java.opts.all: {opened}"]
-    return "\n".join([*lines, *(f"{name}: {value}" for name, value in kept)])
+    """Return the cluster's settings, those of the Kubernetes manifests, as Flink's image takes them: without spaces.
+
+    It removes them from each line, so that Java's options cannot be among these.
+    """
+    pattern = r"^ *((?:taskmanager|restart-strategy)\.[\w.-]+): \"?([^\"\n]+)\"?$"
+    kept = re.findall(pattern, _manifest(), re.MULTILINE)
+    lines = [("jobmanager.rpc.address", f"{NAME}-jm"), *kept]
+    return "\n".join(f"{name}: {value.replace(' ', '')}" for name, value in lines)
+
+
+def flink(name: str, role: str) -> tuple[str, ...]:
+    """Return the words after docker by which a JobManager or a TaskManager is started.
+
+    As the image's own user, who alone may write its settings, and with nothing of the party's mounted.
+    """
+    opened = " ".join(re.findall(r"--add-opens=\S+|-Dorg\S+", _manifest()))
+    settings = (f"--env=FLINK_PROPERTIES={properties()}", f"--env=FLINK_ENV_JAVA_OPTS={opened}")
+    return ("run", "--detach", *settings, f"--name={name}", f"--network={NAME}", flink_image(), role)
 
 
 @pytest.fixture(scope="module")
@@ -63,12 +75,12 @@ def cluster(images: dict[str, str], chain: Chain, tmp_path_factory: pytest.TempP
     work = tmp_path_factory.mktemp("work")
     owner = chain.campaign_path.stat()
     run = ("run", "--detach", f"--user={owner.st_uid}:{owner.st_gid}", f"--volume={work}:/work")
-    run += (f"--volume={chain.campaign_path.parent}:/in:ro", f"--env=FLINK_PROPERTIES={properties()}")
+    run += (f"--volume={chain.campaign_path.parent}:/in:ro",)
     docker("network", "create", NAME)
     try:
-        docker(*run, f"--name={NAME}-jm", f"--network={NAME}", flink_image(), "jobmanager")
+        docker(*flink(f"{NAME}-jm", "jobmanager"))
         for name in TASK_MANAGERS:
-            docker(*run, f"--name={name}", f"--network={NAME}", flink_image(), "taskmanager")
+            docker(*flink(name, "taskmanager"))
             # In the TaskManager's network: to it the pool is on localhost.
             docker(*run, f"--name={name}-pool", f"--network=container:{name}", images["worker"])
         docker(
