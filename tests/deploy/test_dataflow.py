@@ -14,8 +14,8 @@ import pytest
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, WorkerOptions
 
 from hushcount.errors import HushcountError, NotYet, UsageError
+from pipelines.beam_options import unknown_options
 from pipelines.deployment import Deployment
-from pipelines.runner import unknown_options
 from tests.deploy.conftest import DEPLOY, ROOT, script
 from tests.support.jobs import Chain, estimates, summary
 from tests.support.stub_store import StubStore
@@ -152,6 +152,16 @@ def test_no_two_parties_share_an_account_a_project_or_a_key() -> None:
     for index, one in enumerate(named):
         for other in named[index + 1 :]:
             assert not one & other
+
+
+def test_who_hands_on_has_the_means_in_its_image() -> None:
+    """deploy/README.md: `python -m hand_on`, from where PYTHONPATH points to."""
+    stages = (FOLDER / "Dockerfile").read_text().split("\nFROM ")
+    targets = {stage.split()[2]: stage for stage in stages if stage.startswith("party AS ")}
+    copied = {
+        target: "\nCOPY deploy/hand_on.py /opt/hushcount/hand_on.py\n" in stage for target, stage in targets.items()
+    }
+    assert copied == {"shuffler": True, "aux-server": True, "analyzer": False}
 
 
 def test_the_image_has_the_beam_of_the_lock_and_the_package_that_setup_py_names() -> None:
