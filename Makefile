@@ -76,7 +76,7 @@ check-deploy: $(VENV)/dev  ## images, compose file and manifests by their own to
 	$(BIN)/python -m pytest -q -o python_files='test_*.py on_index.py' tests/deploy
 
 test-images: $(VENV)/dev  ## build the images and run their jobs (needs a Docker engine)
-	$(BIN)/python -m pytest -q -o python_files='on_*.py' tests/deploy
+	$(BIN)/python -m pytest -q -o python_files='on_docker.py on_flink*.py' tests/deploy
 
 image-bases:  ## the digests that the base images' tags have today (needs docker buildx)
 	sh deploy/images/bases.sh
