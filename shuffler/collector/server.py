@@ -7,7 +7,7 @@ import logging
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import uvicorn
 import uvloop
@@ -52,8 +52,10 @@ async def _serve(around: Surroundings, listener: socket.socket) -> None:
         await server.serve([listener])
     finally:
         limits.cancel()
-        with suppress(asyncio.CancelledError):
-            await limits
+        # Whatever it ended with, the journals are to be sealed.
+        for ended in await asyncio.gather(limits, return_exceptions=True):
+            if isinstance(ended, Exception):
+                _LOG.error("limits had failed", exc_info=ended)
         await collector.stop()
         _LOG.info("stopped", extra={"collector": around.settings.name})
 

@@ -14,6 +14,7 @@ import uvicorn
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.protocol import LimitedConfig, enforce_limits
 from shuffler.collector.settings import CollectorPart
+from tests.collector.running import wait_for
 
 ANSWER = bytes(24 << 20)
 """Longer than what the operating system holds for a peer."""
@@ -71,6 +72,21 @@ def test_a_peer_that_reads_nothing_is_cut_off(server: uvicorn.Server, requests: 
         while open_connections(server):
             assert time.monotonic() < deadline, "the connection is held"
             time.sleep(0.05)
+
+
+def test_a_connection_that_cannot_be_looked_at_is_cut_off_and_the_others_are_looked_at(
+    server: uvicorn.Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    with connect(server) as broken:
+        connections = server.server_state.connections
+        wait_for(lambda: any(held._since is not None for held in connections))
+        (held,) = connections
+        held._since = "no moment"
+        with connect(server) as silent:
+            # Each of the two is closed: the one that broke the look at it, and one that says nothing.
+            assert silent.recv(1) == b""
+        assert broken.recv(1) == b""
+    assert caplog.messages.count("connection cannot be limited") == 1
 
 
 @pytest.mark.parametrize("last", [b"", b"Connection: close\r\n"], ids=["kept alive", "to be closed"])
