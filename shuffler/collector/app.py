@@ -16,7 +16,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from shuffler.collector.bodies import Gone, Receive, read_body, too_long
 from shuffler.collector.epochs import CollectedCampaign, Document, Target
 from shuffler.collector.openapi import openapi
-from shuffler.collector.problems import MEDIA_TYPE, REFUSED_OUTSIDE, RETRY, Headers, Refused
+from shuffler.collector.problems import MEDIA_TYPE, REFUSED_OUTSIDE, Headers, Refused, try_again
 from shuffler.collector.service import Collector
 
 Scope = MutableMapping[str, Any]
@@ -62,8 +62,11 @@ def application(collector: Collector) -> App:
             headers = ((b"content-type", MEDIA_TYPE), (b"cache-control", b"no-store"), *refused.headers)
             await _answer(send, refused.reason.status, headers, refused.body)
         except Gone:
-            if REFUSED_OUTSIDE not in scope.get("extensions", {}):
+            outside = scope.get("extensions", {}).get(REFUSED_OUTSIDE)
+            if outside is None:
                 collector.metrics.incomplete.inc()
+            elif place[0]:
+                collector.refusals.add(place[0], place[1], outside["reason"])
 
     return app
 
@@ -97,7 +100,7 @@ async def _take(
             collector.allowance.give_back(client, reports, window)
     if not kept:
         _require_clock(collector)
-        raise Refused("storage_failing", "Nothing of this request was kept: send the same bytes again.", RETRY)
+        raise try_again("storage_failing")
 
 
 def _campaign(collector: Collector, campaign: str) -> CollectedCampaign:
@@ -105,7 +108,7 @@ def _campaign(collector: Collector, campaign: str) -> CollectedCampaign:
     if collected is None:
         raise Refused("unknown_campaign", "Check the campaign's id in the path.")
     if not collected.epochs and collected.fault is not None:
-        raise Refused("campaign_unreadable", "Nothing was kept: send the same bytes again.", RETRY)
+        raise try_again("campaign_unreadable")
     return collected
 
 
@@ -159,16 +162,16 @@ def _check_headers(collector: Collector, headers: list[tuple[bytes, bytes]], tar
 
 def _require_clock(collector: Collector) -> None:
     if collector.writer.clock_ahead is not None:
-        raise Refused("clock_ahead", "Nothing of this request was kept: send the same bytes again.", RETRY)
+        raise try_again("clock_ahead")
 
 
 def _require_capacity(collector: Collector, reports: int) -> None:
     if collector.stopping:
-        raise Refused("stopping", "Nothing of this request was kept: send the same bytes again.", RETRY)
+        raise try_again("stopping")
     if not collector.room:
-        raise Refused("disk_full", "Nothing of this request was kept: send the same bytes again.", RETRY)
+        raise try_again("disk_full")
     if not collector.writer.has_room(reports):
-        raise Refused("queue_full", "Nothing of this request was kept: send the same bytes again.", RETRY)
+        raise try_again("queue_full")
 
 
 def _wrong_length(target: Target) -> Refused:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-from shuffler.collector.problems import RETRY, Refused
+from shuffler.collector.problems import Refused, try_again
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
@@ -52,7 +52,7 @@ async def read_body(receive: Receive, most: int, incoming: Incoming) -> bytes:
         while message.get("more_body"):
             _require_length(length, most)
             if incoming.held > incoming.most:
-                raise Refused("queue_full", "Nothing of this request was kept: send the same bytes again.", RETRY)
+                raise try_again("queue_full")
             message = await receive()
             if message["type"] != "http.request":
                 raise Gone

@@ -11,10 +11,10 @@ from typing import Any
 MEDIA_TYPE = b"application/problem+json"
 _TYPE = "urn:hushcount:problem:"
 REFUSED_OUTSIDE = "hushcount.refused"
-"""Among the extensions in the scope of a request that was refused, answered and counted outside of the application."""
+"""Among the extensions in the scope of a request that was refused and answered outside of the application; `reason`:
+the name of the reason. In `/metrics` it is counted there as well, in the campaign's counts by the application."""
 Headers = tuple[tuple[bytes, bytes], ...]
-RETRY: Headers = ((b"retry-after", b"5"),)
-"""With a refusal that a later try may not meet."""
+_RETRY: Headers = ((b"retry-after", b"5"),)
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,11 @@ class Refused(Exception):
         reason = self.reason
         problem = {"type": _TYPE + reason.name, "title": reason.title, "status": reason.status, "detail": self.detail}
         return json.dumps({**problem, **self.members}).encode()
+
+
+def try_again(reason: str) -> Refused:
+    """Return a refusal that a later try may not meet."""
+    return Refused(reason, "Nothing of this request was kept: send the same bytes again.", _RETRY)
 
 
 @dataclass

@@ -8,6 +8,7 @@ requests nothing.
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 from uvicorn.config import Config
@@ -15,9 +16,10 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.problems import MEDIA_TYPE, REFUSED_OUTSIDE, RETRY, Refused
+from shuffler.collector.problems import MEDIA_TYPE, REFUSED_OUTSIDE, Refused, try_again
 from shuffler.collector.settings import CollectorPart
 
+_LOG = logging.getLogger("hushcount.collector")
 _MOST_HEAD_BYTES = 1 << 14
 _SWEEP_SECONDS = 0.5
 
@@ -71,7 +73,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._since = self.loop.time()
         if len(self.connections) > self._settings.most_connections:
-            self._end(Refused("too_many_connections", "Nothing was kept: send the same bytes again.", RETRY))
+            self._end(try_again("too_many_connections"))
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
@@ -167,7 +169,7 @@ class LimitedProtocol(HttpToolsProtocol):
             lines = [STATUS_LINE[refused.reason.status], *(name + b": " + value + b"\r\n" for name, value in headers)]
             self.transport.write(b"".join([*lines, b"connection: close\r\n\r\n", body]))
         if pending:
-            cycle.scope.setdefault("extensions", {})[REFUSED_OUTSIDE] = {}
+            cycle.scope.setdefault("extensions", {})[REFUSED_OUTSIDE] = {"reason": refused.reason.name}
             cycle.disconnected = True
             cycle.message_event.set()
         self.transport.close()
@@ -181,4 +183,9 @@ async def enforce_limits(state: ServerState) -> None:
         now = loop.time()
         for connection in list(state.connections):
             if isinstance(connection, LimitedProtocol):
-                connection.enforce(now)
+                try:
+                    connection.enforce(now)
+                except Exception:
+                    # It would be held without a limit; the others are looked at all the same.
+                    _LOG.exception("connection cannot be limited")
+                    connection.transport.abort()

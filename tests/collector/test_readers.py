@@ -79,7 +79,7 @@ def test_a_connection_that_cannot_be_looked_at_is_cut_off_and_the_others_are_loo
 ) -> None:
     with connect(server) as broken:
         connections = server.server_state.connections
-        wait_for(lambda: any(held._since is not None for held in connections))
+        wait_for(lambda: any(held._since is not None for held in list(connections)))
         (held,) = connections
         held._since = "no moment"
         with connect(server) as silent:

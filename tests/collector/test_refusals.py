@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,22 @@ def test_a_window_whose_counts_are_damaged_still_gets_its_manifest(tmp_path: Pat
     assert manifest.fingerprint == site.campaign().fingerprint.hex()
     assert manifest.refused == {}
     assert len(list((site.journal / "damaged").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"), [(b"1\r\nx", "too_slow"), (b"no length\r\n", "malformed_request")], ids=["slow", "no HTTP"]
+)
+def test_a_refusal_while_the_body_comes_is_counted_for_its_campaign(tmp_path: Path, body: bytes, reason: str) -> None:
+    site = make_site(tmp_path / "site", window=LONG, collector={"body_seconds": 0.5})
+    with running(site) as collector:
+        with socket.create_connection(("127.0.0.1", collector.port), timeout=15) as connection:
+            lines = f"POST {collector.path()} HTTP/1.1\r\nHost: here\r\nContent-Type: application/octet-stream\r\n"
+            connection.sendall(lines.encode() + b"Transfer-Encoding: chunked\r\n\r\n" + body)
+            assert f"urn:hushcount:problem:{reason}".encode() in connection.recv(65536)
+        assert metric(collector, f'requests_refused_total{{reason="{reason}"}}') == 1
+        assert metric(collector, "requests_incomplete_total") == 0
+        assert collector.stop() == 0
+    assert counts(site) == {reason: 1}
 
 
 def test_a_part_that_failed_is_logged_at_the_end_and_the_others_keep_what_they_hold(
