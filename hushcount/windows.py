@@ -70,6 +70,14 @@ def named_window(name: str, length: timedelta) -> Window:
     return window
 
 
+def is_window(name: str) -> bool:
+    """Return whether a window of any length has this name."""
+    try:
+        return named_window(name, timedelta(seconds=1)).name == name
+    except ValueError:
+        return False
+
+
 def window_start(name: str) -> datetime:
     """Return when a window of that name begins, whatever its length.
 

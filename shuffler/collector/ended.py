@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from pathlib import Path
 
 from hushcount.errors import HushcountError
 from hushcount.files import sync, write_over
-from hushcount.windows import Window, named_window, window_at
+from hushcount.windows import Window, is_window, window_at, window_start
 
 _ENDED = "ended"
-_WINDOW = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 
 
 def set_ended(root: Path, windows: list[str]) -> None:
@@ -29,7 +27,7 @@ def first_open(root: Path, now: Window, length: timedelta) -> Window:
     if now.name > ended:
         return now
     # Any window of the present length that begins after the one that ended.
-    last = named_window(ended, timedelta(seconds=1)).start
+    last = window_start(ended)
     return window_at(last, length).next
 
 
@@ -41,6 +39,8 @@ def _ended(root: Path) -> str:
         ended = path.read_text(encoding="ascii", errors="replace").strip()
     except FileNotFoundError:
         return ""
-    if not _WINDOW.fullmatch(ended):
-        raise HushcountError(f"{path} is damaged: write the name of the newest window in the store into it")
+    if not is_window(ended):
+        raise HushcountError(
+            f"{path} is damaged: write the name of the newest window in the store into it, as 20261121T000000Z"
+        )
     return ended

@@ -36,11 +36,10 @@ from hushcount.campaign import Stream
 from hushcount.errors import FormatError, HushcountError, UsageError
 from hushcount.files import sync, write_over
 from hushcount.parts import Hex32, Part
-from hushcount.windows import Window
+from hushcount.windows import Window, is_window
 from shuffler.collector.epochs import Target
 
 KEY_BYTES = 32
-_WINDOW = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 _FILE = re.compile(
     r"(?P<stream>reports|discovery)-(?P<segment>(?P<serial>[0-9]{6})-[0-9a-f]{8})"
     r"\.(journal|(?P<records>[0-9]+)\.(?P<bytes>[0-9]+)\.(?P<digest>[0-9a-f]{64})\.receipt)"
@@ -276,7 +275,7 @@ def remove_gone(root: Path) -> None:
 
 def kept_windows(root: Path) -> list[str]:
     """Return the names of the windows of which something is on the disk, oldest first."""
-    return sorted(path.name for path in root.iterdir() if _WINDOW.fullmatch(path.name))
+    return sorted(path.name for path in root.iterdir() if is_window(path.name))
 
 
 def _stream(match: re.Match[str]) -> Stream:

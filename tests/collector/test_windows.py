@@ -171,6 +171,24 @@ def test_half_a_removed_window_is_not_taken_for_a_window(tmp_path: Path) -> None
     assert not gone.exists()
 
 
+@pytest.mark.parametrize("text", ["20261399T000000Z", "20261121T240000Z", "99991231T235959Z", "yesterday", ""])
+def test_what_is_no_name_of_a_window_in_the_place_of_the_newest_is_refused_in_a_sentence(site: Site, text: str) -> None:
+    site.journal.mkdir()
+    (site.journal / "ended").write_text(f"{text}\n")
+    with pytest.raises(HushcountError, match=f"{site.journal / 'ended'} is damaged: write the name of the newest"):
+        asyncio.run(collect_at(site, [NOON], b""))
+
+
+def test_a_folder_that_is_named_almost_as_a_window_is_none(site: Site) -> None:
+    site.journal.mkdir()
+    (site.journal / "20261399T000000Z").mkdir()
+    assert asyncio.run(collect_at(site, [NOON, NOON + 3600], b"", keep=False)) == [
+        "20261121T120000Z",
+        "20261121T130000Z",
+    ]
+    assert (site.journal / "ended").read_text() == "20261121T120000Z"
+
+
 def test_a_damaged_key_is_refused_not_replaced(tmp_path: Path) -> None:
     key = window_files.window_key(tmp_path, "20261121T120000Z")
     assert window_files.window_key(tmp_path, "20261121T120000Z") == key
