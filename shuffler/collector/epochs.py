@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -121,15 +121,15 @@ def read_campaigns(directory: Path, known: Campaigns) -> Campaigns:
     return {name: _read_campaign(directory / name, known.get(name)) for name in names}
 
 
+def collected_epochs(campaigns: Campaigns) -> Iterator[CollectedEpoch]:
+    """Yield the epochs of all campaigns."""
+    for campaign in campaigns.values():
+        yield from campaign.epochs.values()
+
+
 def accepted_targets(campaigns: Campaigns, now: float) -> list[Target]:
     """Return one target for each stream of each campaign file whose reports are accepted at a moment."""
-    return [
-        target
-        for campaign in campaigns.values()
-        for epoch in campaign.epochs.values()
-        if epoch.accepts(now)
-        for target in epoch.targets.values()
-    ]
+    return [target for epoch in collected_epochs(campaigns) if epoch.accepts(now) for target in epoch.targets.values()]
 
 
 def _read_campaign(directory: Path, known: CollectedCampaign | None) -> CollectedCampaign:

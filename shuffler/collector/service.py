@@ -19,7 +19,7 @@ from shuffler.collector import window_files
 from shuffler.collector.allowance import Allowance
 from shuffler.collector.authentication import Authentication
 from shuffler.collector.bodies import Incoming
-from shuffler.collector.epochs import Campaigns, Target, accepted_targets, read_campaigns
+from shuffler.collector.epochs import Campaigns, Target, accepted_targets, collected_epochs, read_campaigns
 from shuffler.collector.failures import kind_of
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.problems import Refusals
@@ -209,12 +209,7 @@ class Collector:
             )
 
     def _fingerprint_of(self, folder: str) -> str | None:
-        targets = (
-            target
-            for campaign in self.campaigns.values()
-            for epoch in campaign.epochs.values()
-            for target in epoch.targets.values()
-        )
+        targets = (target for epoch in collected_epochs(self.campaigns) for target in epoch.targets.values())
         return next((target.fingerprint.hex() for target in targets if target.folder == folder), None)
 
     def _measure_room(self) -> None:
