@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from tests.support.stub_store import StubStore
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 TOOLS = ROOT / "build" / "tools"
+RECIPES = [*sorted((DEPLOY / "images").glob("*.Dockerfile")), DEPLOY / "dataflow" / "Dockerfile"]
 
 
 @pytest.fixture(scope="package")
@@ -90,3 +92,22 @@ def compose_command() -> list[str]:
     if docker is None or subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:  # noqa: S603
         pytest.skip("docker compose is not installed: compose.yaml was NOT held against its own reader")
     return [docker, "compose"]
+
+
+def kubeconform_command() -> list[str]:
+    """Return how manifests are held against Kubernetes' own schemas; skip, with the reason, where these are missing.
+
+    A FlinkDeployment is not Kubernetes' own.
+    """
+    tool, schemas = shutil.which("kubeconform") or shutil.which("kubeconform", path=TOOLS), TOOLS / "kubernetes-schemas"
+    if tool is None or not schemas.is_dir():
+        pytest.skip("kubeconform or its schemas are not there: manifests were NOT held against them; make check-deploy")
+    location = f"{schemas}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json"
+    return [tool, "-strict", "-skip", "FlinkDeployment", "-schema-location", location]
+
+
+def images_python() -> str:
+    """Return the version of Python in the images, as 3.13."""
+    bases = (re.findall(r"^ARG BASE=python:(\d+\.\d+)\.", path.read_text(), re.MULTILINE) for path in RECIPES)
+    (version,) = {version for found in bases for version in found}
+    return str(version)

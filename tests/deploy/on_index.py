@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from packaging.markers import Marker
 
-from tests.deploy.conftest import DEPLOY, ROOT
+from tests.deploy.conftest import DEPLOY, ROOT, images_python
 
 LOCKS = (ROOT / "requirements.lock", DEPLOY / "images" / "gcp.lock")
 # Of Debian 12, on which the images stand: glibc 2.36.
@@ -27,17 +27,6 @@ def index() -> None:
     command = [sys.executable, "-m", "pip", "index", "versions", "google-apitools"]
     if subprocess.run(command, capture_output=True, check=False).returncode:  # noqa: S603  # asks, installs nothing
         pytest.skip("no package index answers: that every pin of the images has a wheel was NOT checked")
-
-
-def images_python() -> str:
-    """Return the version of Python in the images, as 3.13."""
-    found = {
-        version
-        for path in (*(DEPLOY / "images").glob("*.Dockerfile"), DEPLOY / "dataflow" / "Dockerfile")
-        for version in re.findall(r"^ARG BASE=python:(\d+\.\d+)\.", path.read_text(), re.MULTILINE)
-    }
-    (version,) = found
-    return version
 
 
 def pins(python: str) -> list[str]:

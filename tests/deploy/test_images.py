@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.conftest import DEPLOY, ROOT, TOOLS
+from tests.deploy.conftest import DEPLOY, RECIPES, ROOT, TOOLS, images_python
 from tests.support.jobs import Chain
 
 FOLDER = DEPLOY / "images"
@@ -22,7 +22,6 @@ PARTIES = {
     "aux-server": {"hushcount", "keys", "shuffler", "aux_server", "analyzer", "pipelines"},
     "analyzer": {"hushcount", "keys", "shuffler", "aux_server", "analyzer", "pipelines"},
 }
-RECIPES = [*sorted(FOLDER.glob("*.Dockerfile")), DEPLOY / "dataflow" / "Dockerfile"]
 MODULES = {"shuffler": "shuffler_command", "aux-server": "pipelines.cli", "analyzer": "pipelines.cli"}
 
 
@@ -72,12 +71,7 @@ def test_an_image_is_unprivileged_and_pinned(path: Path) -> None:
 
 def test_the_clouds_packages_are_locked_as_wheels_for_the_images_python() -> None:
     """The resolver refused what is a source only; tests/deploy/on_index.py asks the index of all that is locked."""
-    pythons = {
-        version
-        for path in RECIPES
-        for version in re.findall(r"^ARG BASE=python:(\d+\.\d+)\.", path.read_text(), re.MULTILINE)
-    }
-    (version,) = pythons
+    version = images_python()
     (made,) = re.findall(r"^# +uv pip compile (.*)$", (FOLDER / "gcp.lock").read_text(), re.MULTILINE)
     assert f"--python-version {version} " in made
     assert "--only-binary :all: " in made
@@ -178,7 +172,7 @@ def test_who_hands_on_has_the_means_in_its_image(image: tuple[str, Path], tmp_pa
 
 
 def test_every_party_publishes_epochs_by_its_image(image: tuple[str, Path], chain: Chain, tmp_path: Path) -> None:
-    """So do they get campaign files into a volume: deploy/kubernetes/campaigns.yaml."""
+    """So do they get campaign files into a volume: deploy/kubernetes/engine/publish.yaml."""
     (tmp_path / "deployment.toml").write_text('store = "store"\n[windows]\nlength = "1d"\ngrace = "2d"\n')
     ended = run(
         image, "epoch", "publish", "--config", "deployment.toml", "--campaign", chain.campaign_path, at=tmp_path

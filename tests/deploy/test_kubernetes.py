@@ -3,67 +3,16 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
+from pipelines.beam_options import unknown_options
 from pipelines.deployment import Deployment
-from pipelines.runner import unknown_options
-from tests.deploy.conftest import DEPLOY, TOOLS
+from tests.deploy.manifests import PARTIES, Resource, pods, rendered, resources, schema_faults
 
-FOLDER = DEPLOY / "kubernetes"
-PARTIES = ("shuffler", "aux-server", "analyzer")
 VOLUMES = ("emptyDir", "configMap", "persistentVolumeClaim")
 NAMESPACE = "kubernetes.io/metadata.name"
-Resource = dict[str, Any]
-
-
-@cache
-def rendered(party: str) -> str:
-    tool = shutil.which("kubectl")
-    if tool is None:
-        pytest.skip("kubectl is not installed: the Kubernetes manifests were NOT rendered or checked")
-    done = subprocess.run(  # noqa: S603  # renders files, asks no cluster
-        [tool, "kustomize", FOLDER / party], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def resources(party: str, *kinds: str) -> list[Resource]:
-    found = [one for one in yaml.safe_load_all(rendered(party)) if one]
-    return [one for one in found if not kinds or one["kind"] in kinds]
-
-
-def merged(below: Any, above: Any) -> Any:
-    """Return a pod template with a further one over it, as Flink's operator merges them: lists by name."""
-    if isinstance(below, dict) and isinstance(above, dict):
-        return {
-            key: merged(below[key], above[key]) if key in below and key in above else above.get(key, below.get(key))
-            for key in {**below, **above}
-        }
-    if isinstance(below, list) and isinstance(above, list):
-        return below + [one for one in above if one not in below]
-    return above
-
-
-def pods(party: str) -> Iterator[tuple[str, Resource]]:
-    """Yield name and template of every pod of a party."""
-    for one in resources(party):
-        spec = one.get("spec", {})
-        if one["kind"] in ("Deployment", "StatefulSet"):
-            yield one["metadata"]["name"], spec["template"]
-        elif one["kind"] == "CronJob":
-            yield one["metadata"]["name"], spec["jobTemplate"]["spec"]["template"]
-        elif one["kind"] == "FlinkDeployment":
-            yield "flink-jobmanager", spec["podTemplate"]
-            yield "flink-taskmanager", merged(spec["podTemplate"], spec["taskManager"]["podTemplate"])
 
 
 def labels(template: Resource) -> dict[str, str]:
@@ -95,9 +44,7 @@ def test_every_pod_is_restricted(party: str) -> None:
         assert spec.get("automountServiceAccountToken") is False, name
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, name
         assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec), name
-        assert all(
-            set(volume) <= {"name", "emptyDir", "configMap", "persistentVolumeClaim"} for volume in spec["volumes"]
-        )
+        assert all(set(volume) <= {"name", *VOLUMES} for volume in spec["volumes"])
         for container in [*spec["containers"], *spec.get("initContainers", ())]:
             own = {**spec["securityContext"], **container["securityContext"]}
             assert own["runAsNonRoot"] is True, name
@@ -269,19 +216,11 @@ def test_runs_never_overlap_and_a_killed_one_is_made_up_for(party: str) -> None:
 
 
 def test_kubernetes_own_schemas_take_every_resource(tmp_path: Path) -> None:
-    """By kubeconform, strictly; a FlinkDeployment is not Kubernetes' own, and the tests above look at its parts."""
-    tool, schemas = shutil.which("kubeconform") or shutil.which("kubeconform", path=TOOLS), TOOLS / "kubernetes-schemas"
-    if tool is None or not schemas.is_dir():
-        pytest.skip("kubeconform or its schemas are not there: manifests were NOT held against them; make check-deploy")
+    """By kubeconform, strictly; the tests above look at the parts of a FlinkDeployment."""
     for party in PARTIES:
-        (tmp_path / "all.yaml").write_text(rendered(party))
-        command = [tool, "-strict", "-skip", "FlinkDeployment", "-schema-location"]
-        command += [f"{schemas}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json", str(tmp_path / "all.yaml")]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # reads files
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert schema_faults(rendered(party), tmp_path) == ""
         # A field that no schema names is refused, also in a policy.
         worse = rendered(party).replace("podSelector: {}", "podSelectors: {}").replace("backoffLimit", "backOffLimit")
-        (tmp_path / "all.yaml").write_text(worse)
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # reads files
-        assert "podSelectors" in done.stdout
-        assert "backOffLimit" in done.stdout
+        told = schema_faults(worse, tmp_path)
+        assert "podSelectors" in told
+        assert "backOffLimit" in told

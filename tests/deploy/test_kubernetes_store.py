@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -15,14 +13,24 @@ import yaml
 from hushcount.errors import UsageError
 from pipelines.deployment import Deployment
 from pipelines.epochs import read_epochs
-from tests.deploy.conftest import DEPLOY, TOOLS
+from tests.deploy.conftest import DEPLOY
+from tests.deploy.manifests import (
+    FOLDER,
+    PARTIES,
+    Resource,
+    kustomized,
+    pods,
+    rendered,
+    resources,
+    resources_of,
+    schema_faults,
+    templates,
+)
 from tests.deploy.test_images import MODULES
-from tests.deploy.test_kubernetes import FOLDER, PARTIES, merged, pods, rendered, resources
 from tests.deploy.test_schedules import services
 
 README = (DEPLOY / "README.md").read_text(encoding="utf-8")
 CONFIG = "/etc/hushcount/"
-Resource = dict[str, Any]
 
 
 def pod(party: str, wanted: str) -> Resource:
@@ -163,41 +171,29 @@ def bucket(path: str) -> str:
     return path.split("/")[2]
 
 
-def with_component(party: str, component: str, directory: Path) -> list[Resource]:
+def with_component(party: str, component: str, directory: Path) -> str:
     """Render a party with a component added as its kustomization.yaml says."""
-    tool = shutil.which("kubectl")
-    if tool is None:
-        pytest.skip("kubectl is not installed: the Kubernetes manifests were NOT rendered or checked")
     copy = shutil.copytree(FOLDER, directory / "kubernetes")
     file = copy / party / "kustomization.yaml"
     text = file.read_text()
     assert f"../{component}" in text, "named where it is to be added"
     file.write_text(re.sub(r"^components: \[(.*)\]$", rf"components: [\1, ../{component}]", text, flags=re.MULTILINE))
     file.write_text(file.read_text().replace("[, ", "["))
-    done = subprocess.run([tool, "kustomize", copy / party], capture_output=True, text=True, check=False)  # noqa: S603
-    assert done.returncode == 0, done.stderr
-    check(done.stdout, directory)
-    return [one for one in yaml.safe_load_all(done.stdout) if one]
+    return kustomized(copy / party)
 
 
-def check(text: str, directory: Path) -> None:
-    """Hold manifests against Kubernetes' own schemas where these are."""
-    tool, schemas = shutil.which("kubeconform", path=TOOLS), TOOLS / "kubernetes-schemas"
-    if tool is not None and schemas.is_dir():
-        (directory / "all.yaml").write_text(text)
-        command = [tool, "-strict", "-skip", "FlinkDeployment", "-schema-location"]
-        command += [f"{schemas}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json", str(directory / "all.yaml")]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # reads files
-        assert done.returncode == 0, done.stdout + done.stderr
+@pytest.mark.parametrize("component", ["workload-identity", "store-credential"])
+@pytest.mark.parametrize("party", PARTIES)
+def test_kubernetes_own_schemas_take_a_component(party: str, component: str, tmp_path: Path) -> None:
+    assert schema_faults(with_component(party, component, tmp_path), tmp_path) == ""
 
 
 @pytest.mark.parametrize("party", PARTIES)
 def test_with_workload_identity_who_reads_the_store_and_nobody_else_reaches_the_metadata_server(
     party: str, tmp_path: Path
 ) -> None:
-    found = with_component(party, "workload-identity", tmp_path)
-    before = list(yaml.safe_load_all(rendered(party)))
-    (policy,) = [one for one in found if one not in before]
+    found = resources_of(with_component(party, "workload-identity", tmp_path))
+    (policy,) = [one for one in found if one not in resources(party)]
     assert (policy["kind"], policy["metadata"]["namespace"]) == ("NetworkPolicy", f"hushcount-{party}")
     assert policy["spec"]["podSelector"] == {"matchLabels": {"hushcount/reaches": "store"}}
     ways = {
@@ -213,7 +209,7 @@ def test_with_workload_identity_who_reads_the_store_and_nobody_else_reaches_the_
 
 @pytest.mark.parametrize("party", PARTIES)
 def test_with_a_credential_the_containers_that_use_the_store_and_no_others_have_it(party: str, tmp_path: Path) -> None:
-    found = with_component(party, "store-credential", tmp_path)
+    found = resources_of(with_component(party, "store-credential", tmp_path))
     (settings,) = [one for one in found if one["metadata"]["name"] == "store-credential"]
     (where,) = settings["data"].values()
     holders = set()
@@ -231,16 +227,3 @@ def test_with_a_credential_the_containers_that_use_the_store_and_no_others_have_
     # The party's own key is still there.
     kept = yaml.safe_dump_all(found).count("name: HUSHCOUNT_KEYS")
     assert kept == (0 if party == "shuffler" else 2)
-
-
-def templates(one: Resource) -> list[tuple[str, Resource]]:
-    """Return name and template of the pods of a resource."""
-    name, spec = one["metadata"]["name"], one.get("spec", {})
-    if one["kind"] in ("Deployment", "StatefulSet"):
-        return [(name, spec["template"])]
-    if one["kind"] == "CronJob":
-        return [(name, spec["jobTemplate"]["spec"]["template"])]
-    if one["kind"] == "FlinkDeployment":
-        manager = merged(spec["podTemplate"], spec["taskManager"]["podTemplate"])
-        return [("flink-jobmanager", spec["podTemplate"]), ("flink-taskmanager", manager)]
-    return []
