@@ -99,8 +99,13 @@ def hand_on(deployment: Deployment, hands: Sequence[Hand]) -> tuple[list[str], l
         them; the next call goes on with these, also where this one was killed.
 
     Raises:
-        UsageError: the outputs are not where this deployment has its store.
+        UsageError: the outputs are not where this deployment has its store, or two hands have one place.
     """
+    places = [hand.target.rstrip("/") for hand in hands]
+    for place in places:
+        if places.count(place) > 1:
+            # The summary of the one would mark the other's copy as complete.
+            raise UsageError(f"option --hand has {place} for {places.count(place)} folders: give each its own place")
     # Where the store is, and as whom to reach it.
     Engine(deployment.file.engine.runner, deployment.file.engine.options)
     done: list[str] = []

@@ -118,6 +118,14 @@ def test_a_source_that_holds_no_batch_at_all_deletes_nothing(
     assert hand_on.hand_on(shuffler, asked[:1]) == ([], [])
 
 
+def test_two_folders_cannot_be_handed_on_to_one_place(hand_on: ModuleType, tmp_path: Path) -> None:
+    """The second one would never come: a summary would be there already."""
+    (tmp_path / "own").mkdir()
+    asked = hands(hand_on, f"shuffled/reports={tmp_path / 'to'}", f"shuffled/discovery={tmp_path / 'to'}/")
+    with pytest.raises(UsageError, match="to for 2 folders: give each its own place"):
+        hand_on.hand_on(of_shuffler(tmp_path), asked)
+
+
 @pytest.mark.parametrize("text", ["shuffled/dead_letter=/x", "shuffled=/x", "results/reports=/x", "shuffled/reports="])
 def test_nothing_but_what_is_the_next_partys_can_be_handed_on(hand_on: ModuleType, text: str) -> None:
     with pytest.raises(UsageError, match="must be one of shuffled/reports=WHERE"):
