@@ -11,7 +11,7 @@ PORTABLE := -k 'not test_contract or golden or pack or pickled or sharding' \
 	tests/collector/test_journal.py tests/test_docs.py \
 	$(addprefix tests/core/test_,fields.py ranks.py affine.py decoding.py subsets.py systems.py randomness.py)
 
-.PHONY: help demo test lint unit package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults show-faults check-deploy test-images image-bases lock-images week
+.PHONY: help demo test lint unit coverage package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults show-faults check-deploy test-images image-bases lock-images week
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -38,7 +38,10 @@ lint: $(VENV)/dev  ## style, types, trust domains
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-unit: $(VENV)/dev  ## the tests, with coverage
+unit: $(VENV)/dev  ## the tests
+	$(BIN)/python -m pytest $(WORKERS)
+
+coverage: $(VENV)/dev  ## the tests, and which lines no test reaches: half as long again
 	$(BIN)/python -m pytest $(WORKERS) --cov --cov-report=term:skip-covered
 
 package: $(VENV)/dev  ## build sdist and wheel, and use the wheel in a fresh environment

@@ -69,11 +69,18 @@ class Dictionary:
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a text or gzip file without their ends, and without a byte order mark before the first."""
+    """Yield the lines of a text or gzip file without their ends, and without a byte order mark before the first.
+
+    Raises:
+        UsageError: the file is missing, unreadable or damaged.
+    """
     opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rb") as stream:
-        for number, line in enumerate(stream):
-            yield (line.removeprefix(codecs.BOM_UTF8) if number == 0 else line).rstrip(b"\r\n")
+    try:
+        with opener(path, "rb") as stream:
+            for number, line in enumerate(stream):
+                yield (line.removeprefix(codecs.BOM_UTF8) if number == 0 else line).rstrip(b"\r\n")
+    except (OSError, EOFError, zlib.error) as error:
+        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def read_items(path: Path) -> list[str]:
@@ -83,14 +90,11 @@ def read_items(path: Path) -> list[str]:
         UsageError: the file is missing, unreadable, damaged or not UTF-8.
     """
     items = []
-    try:
-        for number, line in enumerate(read_lines(path), start=1):
-            try:
-                items.append(line.decode())
-            except UnicodeDecodeError:
-                raise UsageError(f"line {number} of {path} is not UTF-8: convert the file") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            items.append(line.decode())
+        except UnicodeDecodeError:
+            raise UsageError(f"line {number} of {path} is not UTF-8: convert the file") from None
     return items
 
 

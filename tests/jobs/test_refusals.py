@@ -79,7 +79,8 @@ def test_an_empty_values_file(mine: Chain, tmp_path: Path) -> None:
 
 
 def test_a_damaged_gzip_file_of_values(mine: Chain, tmp_path: Path) -> None:
-    for name, content in (("a.gz", b"not gzip"), ("b.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03+I")):
+    head = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"
+    for name, content in (("a.gz", b"not gzip"), ("b.gz", head + b"+I"), ("c.gz", head + b"\xff\xff\xff")):
         (tmp_path / name).write_bytes(content)
         refused(
             "encode", "--campaign", mine.campaign_path, "--values", tmp_path / name, "--out", mine.path("new"),
