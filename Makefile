@@ -30,7 +30,7 @@ $(VENV)/dev: requirements-dev.lock $(VENV)/server
 demo: $(VENV)/server  ## run the whole system on real input, into demo-output/
 	$(BIN)/hushcount demo --out demo-output --overwrite
 
-test: lint unit package  ## everything that CI checks
+test: lint package unit  ## everything that CI checks
 
 lint: $(VENV)/dev  ## style, types, trust domains
 	$(BIN)/ruff check .

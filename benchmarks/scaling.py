@@ -30,12 +30,12 @@ EARLIER = 3
 
 They are those of windows of a day within two days of grace, as in all deployment files here.
 """
-COPIES = 13
-"""How many times its own records `MixShard` holds for a place at its peak, beside those of the earlier batches.
+COPIES = 8
+"""How many times its own records `MixShard` holds for a place at its peak, with those of the earlier batches.
 
-It is as measured where an engine holds the blocks that it gives: about as much again of each earlier batch as of its
-own, as blocks, joined, joined with one another. `CountOnce` of the auxiliary server holds less of a discovery report:
-704 bytes where no two pairs are equal.
+It is as measured where an engine holds the blocks that it gives: its own, those of each earlier batch, and its own once
+more joined, ordered and as bytes. `CountOnce` of the auxiliary server holds less of a discovery report: 704 bytes where
+no two pairs are equal.
 """
 
 BEGIN = "<!-- The table is written by python -m benchmarks.scaling, from benchmarks/results.json. -->"
@@ -78,7 +78,7 @@ class Way:
         return COPIES * reports * self.sealed_bytes / MOST_PLACES
 
     def core_hours(self, measured: dict[str, Figures], reports: int) -> float:
-        """CPU time of so many reports. One of an earlier batch counts as one of its own, of which it takes half."""
+        """CPU time of so many reports. One of an earlier batch counts as one of its own, and takes less."""
         shuffled = measured["shuffle"].cpu_us_per_report * (1 + EARLIER)
         return reports * (shuffled + measured[self.then].cpu_us_per_report) / 3.6e9
 

@@ -16,6 +16,13 @@ def first_words(records: np.ndarray[Any, Any]) -> UInt64Array:
     return np.ascontiguousarray(records.view(leading)["word"])
 
 
+def among(words: UInt64Array, ordered: UInt64Array) -> npt.NDArray[np.bool_]:
+    """Return bool[n]: which of n words are among others, which are sorted."""
+    if not len(ordered):
+        return np.zeros(len(words), dtype=np.bool_)
+    return ordered[np.minimum(np.searchsorted(ordered, words), len(ordered) - 1)] == words
+
+
 def run_starts(ordered: np.ndarray[Any, Any]) -> npt.NDArray[np.intp]:
     """Return where the runs of equal neighbours begin in an array of n, none where n is 0."""
     begins = np.ones(len(ordered), dtype=np.bool_)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import BoundedWindow
 
-from hushcount.equal import first_of_equal, first_words
+from hushcount.equal import among, first_of_equal, first_words
 from hushcount.randomness import SystemWords, UInt64Array, Words, permutation
 from hushcount.tags import TAG_BYTES, tags
 from shuffler.window_keys import tag_keys_of
@@ -52,21 +52,29 @@ class MixShard(beam.DoFn):
         refused = np.frombuffer(b"".join(met["refused"]), dtype=f"S{TAG_BYTES}")
         if len(refused):
             sealed = sealed[allowed(sealed, refused, tag_keys_of(self._keys, window))]
-        fresh = first_of_equal(sealed) if "released" not in met else first_unreleased(sealed, self._released(met))
+        fresh = first_unreleased(sealed, met["released"]) if "released" in met else first_of_equal(sealed)
         yield shard, sealed[permuted(fresh, SystemWords())].tobytes()
         yield TaggedOutput("counts", ("accepted", len(fresh)))
         if len(fresh) < len(sealed):
             yield TaggedOutput("counts", ("duplicate", len(sealed) - len(fresh)))
 
-    def _released(self, met: Mapping[str, Iterable[bytes]]) -> npt.NDArray[np.bytes_]:
-        return np.frombuffer(b"".join(met["released"]), dtype=f"S{self._sealed_bytes}")
 
+def first_unreleased(sealed: npt.NDArray[np.bytes_], released: Iterable[bytes]) -> npt.NDArray[np.intp]:
+    """Return the ascending indices of one report of every distinct ciphertext of S[n] that no block holds.
 
-def first_unreleased(sealed: npt.NDArray[np.bytes_], released: npt.NDArray[np.bytes_]) -> npt.NDArray[np.intp]:
-    """Return the indices of one report of every distinct ciphertext of S[n] that S[r] does not hold."""
+    Blocks are looked at one by one and not kept: all that was released in days is much more than what is sealed now.
+    """
+    first = first_of_equal(sealed)
+    words = first_words(sealed)[first]
+    ordered = np.sort(words)
+    blocks = (np.frombuffer(block, dtype=sealed.dtype) for block in released)
+    copies = np.concatenate([sealed[:0], *(block[among(first_words(block), ordered)] for block in blocks)])
+    stays = ~among(words, np.sort(first_words(copies)))
+    again = np.flatnonzero(~stays)
     # Of equal ones the first stays, and those that were released come first.
-    first = first_of_equal(np.concatenate([released, sealed]))
-    return first[first >= len(released)] - len(released)
+    fresh = first_of_equal(np.concatenate([copies, sealed[first[again]]]))
+    stays[again[fresh[fresh >= len(copies)] - len(copies)]] = True
+    return first[stays]
 
 
 def allowed(sealed: npt.NDArray[np.bytes_], refused: npt.NDArray[np.bytes_], keys: UInt64Array) -> npt.NDArray[np.intp]:

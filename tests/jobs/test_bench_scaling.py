@@ -53,7 +53,7 @@ def test_workers_and_hours_bytes_and_dollars_follow_from_the_figures() -> None:
         f"{1e9 * (40 + 148) / 2**30:,.0f}",
         f"{grouped:,.0f}",
         f"0.56 + {grouped * 0.011:.2f}",
-        f"{13 * 1e9 * 148 / 1024 / 2**20:,.0f}",
+        f"{8 * 1e9 * 148 / 1024 / 2**20:,.0f}",
     ]
     # 10 core-hours at 10^9: a tenth of that needs one worker, ten times as much 13 of four cores for two hours.
     assert "| 10^8 | frequency | 1.0 | 1 x 0.2 |" in made

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hushcount.equal import first_of_equal, first_words, recurring
 from hushcount.randomness import SystemWords
 from hushcount.tags import TAG_BYTES, tag_keys
-from shuffler.mix import MixShard, allowed, permuted
+from shuffler.mix import MixShard, allowed, first_unreleased, permuted
 from tests.parties.test_shuffler import CIPHERTEXTS, KEYS, SEALED, envelopes, numbers, outputs, plain_tag, totals
 from tests.support.listed import ListedWords
 from tests.support.statistics import FAILURE, chi_square_p, draws_to_tell_apart
@@ -192,6 +192,17 @@ def test_nothing_that_was_released_is_forwarded_again(values: list[int], before:
     fresh = set(stay) - set(before)
     assert sorted(numbers(main[0][1])) == sorted(fresh)
     assert totals(tagged["counts"]) == totals([("accepted", len(fresh)), ("duplicate", len(stay) - len(fresh))])
+
+
+@given(
+    values=st.lists(st.sampled_from(CIPHERTEXTS), max_size=40),
+    blocks=st.lists(st.lists(st.sampled_from(CIPHERTEXTS), max_size=9), max_size=4),
+)
+def test_of_what_no_released_block_holds_the_first_stays(values: list[int], blocks: list[list[int]]) -> None:
+    """Also where first words are equal and the rest is not, which only a forger makes."""
+    found = first_unreleased(sealed(values), (sealed(block).tobytes() for block in blocks)).tolist()
+    before = {value for block in blocks for value in block}
+    assert found == sorted(values.index(value) for value in set(values) - before)
 
 
 def test_records_of_the_length_of_a_real_report_keep_their_zero_bytes() -> None:
