@@ -35,7 +35,8 @@ from pipelines.state import DELETED, SEGMENTS
 _HANDED_ON: Mapping[str, Party] = {"shuffled": "shuffler", "released": "aux-server"}
 _WRITER: Mapping[str, Party] = {folder: party for party, folder in OUTPUTS.values()}
 """Who deletes in a folder: who wrote it."""
-_SEGMENT_OR_MANIFEST = rf"[^/]+/[^/]+/[^/]+/([^/]+/[^/]+\.blocks|[^/]+{escape(SUFFIX)})"
+_TEMPORARY = r"\.[^/]+\.tmp"
+_IN_WINDOW = rf"[^/]+/[^/]+/[^/]+/([^/]+/[^/]+\.blocks|[^/]+{escape(SUFFIX)}|([^/]+/)?{_TEMPORARY})"
 _NEVER = datetime.max.replace(tzinfo=timezone.utc)
 
 
@@ -122,13 +123,14 @@ def _delete_segments(
 ) -> Iterator[str]:
     """Delete all of the windows that ended long ago and wait for nothing; yield their folders.
 
-    Manifests go last: what a killed deletion left is found again by them, and needs no mark.
+    Manifests go last: what a killed deletion left is found again by them, and needs no mark. With the rest goes what a
+    collector that was killed had written half.
     """
     root = deployment.folder("segments")
     files: dict[str, list[str]] = defaultdict(list)
     for path in storage.list_objects(storage.join(root, campaign)):
         relative = storage.relative(path, root)
-        if fullmatch(_SEGMENT_OR_MANIFEST, relative):
+        if fullmatch(_IN_WINDOW, relative):
             files["/".join(relative.split("/")[:3])].append(relative)
     with state.begin() as connection:
         known = known_manifests(connection, campaign)
@@ -138,7 +140,8 @@ def _delete_segments(
         known |= {row.path for row in rows if row.state in ("too_late", "quarantined") or row.batch in through}
     for folder, paths in sorted(files.items()):
         # What is not registered yet, or waits, keeps its folder.
-        if folder.split("/")[2] not in ended or not known.issuperset(paths):
+        finished = {path for path in paths if not fullmatch(_TEMPORARY, path.rpartition("/")[2])}
+        if folder.split("/")[2] not in ended or not known.issuperset(finished):
             continue
         # The deeper ones are segments.
         for path in sorted(paths, key=lambda path: (-path.count("/"), path)):

@@ -60,6 +60,19 @@ def test_each_folder_is_kept_for_its_time_and_no_longer(tmp_path: Path) -> None:
     assert account["differences"] == []
 
 
+def test_what_a_killed_collector_had_written_half_goes_with_its_window(tmp_path: Path) -> None:
+    site = kept(tmp_path)
+    (segment,) = collect(site.store, site.campaign, values(200), day=0)
+    (later,) = collect(site.store, site.campaign, values(200), day=1)
+    halves = [path.with_name(f".{path.name}.0123.tmp") for path in (segment, segment.parents[1] / "one", later)]
+    for half in halves:
+        half.write_bytes(segment.read_bytes()[:100])
+    site.run(2.1)
+    assert site.run(7.001).deleted == [f"words/{segment.parents[2].name}/{window_name(0)} segments"]
+    assert [half.exists() for half in halves] == [False, False, True]
+    assert not segment.parents[1].exists()
+
+
 def test_nothing_goes_by_default(tmp_path: Path) -> None:
     site = Site(tmp_path)
     collect(site.store, site.campaign, values(100), day=0)
