@@ -19,15 +19,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from apache_beam.io.filesystem import BeamIOError
-
 from hushcount.blocks import Kind
 from hushcount.errors import HushcountError, UsageError
 from pipelines import storage
 from pipelines.batches import Batch
 from pipelines.block_io import SUFFIX, find_files, total_records
 from pipelines.deployment import Deployment
-from pipelines.runner import Engine
 from pipelines.staging import SUMMARY
 from pipelines.store_errors import cause, silent_clients
 from pipelines.streams import SEALED
@@ -36,7 +33,7 @@ FOLDERS = {"shuffled": ("reports", "discovery"), "released": ("bins",)}
 """What of an output is for the next party; all else stays."""
 _KINDS = {**SEALED, "bins": Kind.RELEASED}
 _SIGNATURE = f"{SUMMARY}.sig"
-_FAILURES = (HushcountError, OSError, BeamIOError)
+_FAILURES = (HushcountError, OSError)
 
 
 @dataclass(frozen=True)
@@ -106,8 +103,6 @@ def hand_on(deployment: Deployment, hands: Sequence[Hand]) -> tuple[list[str], l
         if places.count(place) > 1:
             # The summary of the one would mark the other's copy as complete.
             raise UsageError(f"option --hand has {place} for {places.count(place)} folders: give each its own place")
-    # Where the store is, and as whom to reach it.
-    Engine(deployment.file.engine.runner, deployment.file.engine.options)
     done: list[str] = []
     problems: list[str] = []
     for hand in hands:

@@ -35,7 +35,7 @@ from pipelines.state import DELETED, SEGMENTS
 _HANDED_ON: Mapping[str, Party] = {"shuffled": "shuffler", "released": "aux-server"}
 _WRITER: Mapping[str, Party] = {folder: party for party, folder in OUTPUTS.values()}
 """Who deletes in a folder: who wrote it."""
-_TEMPORARY = r"\.[^/]+\.tmp"
+_TEMPORARY = rf"\.[^/]+{escape(storage.TEMPORARY)}"
 _IN_WINDOW = rf"[^/]+/[^/]+/[^/]+/([^/]+/[^/]+\.blocks|[^/]+{escape(SUFFIX)}|([^/]+/)?{_TEMPORARY})"
 _NEVER = datetime.max.replace(tzinfo=timezone.utc)
 

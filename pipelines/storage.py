@@ -31,6 +31,8 @@ _EXTRAS = {"gs": "gcp", "s3": "aws"}
 _S3_CLIENT = "boto3"
 PARTIAL = ".partial"
 """How the name of a job's hidden directory ends."""
+TEMPORARY = ".tmp"
+"""How the name of a file ends that is being written; it begins with a dot."""
 
 
 def require_reachable(path: str) -> None:
@@ -151,7 +153,7 @@ def write_whole(path: str, parts: Iterable[bytes | memoryview]) -> None:
     """Write a file under a temporary name and rename it when it is complete; a full disk leaves no half file."""
     directory, name = posixpath.split(path)
     make_directory(directory)
-    temporary = join(directory, f".{name}.{uuid.uuid4().hex}.tmp")
+    temporary = join(directory, f".{name}.{uuid.uuid4().hex}{TEMPORARY}")
     try:
         with client(path, "write", WriteError):
             with FileSystems.create(temporary, "application/octet-stream", CompressionTypes.UNCOMPRESSED) as stream:

@@ -77,7 +77,7 @@ class Finisher(Engine):
         yield beam.Pipeline(runner="apache_beam.runners.portability.fn_api_runner.FnApiRunner")
         (staged,) = Path(self.beside).glob(f".*{storage.PARTIAL}")
         for path in storage.list_objects(self.written):
-            storage.copy(path, str(staged / path[len(self.written.rstrip("/")) + 1 :]))
+            storage.copy(path, str(staged / storage.relative(path, self.written)))
 
 
 def main(arguments: list[str]) -> None:

@@ -103,6 +103,13 @@ def make_site(base: Path, *, window: str = "1h", collector: dict[str, Any] | Non
     return site
 
 
+def make_started_site(base: Path) -> Site:
+    """Make what a collector has that was started before: its journal directory is there."""
+    site = make_site(base)
+    site.journal.mkdir()
+    return site
+
+
 def write_config(site: Site, window: str, collector: dict[str, Any]) -> None:
     """Write the deployment file."""
     table = {"name": "one", "port": 0, "journal": str(site.journal), "least_free_bytes": 0, **collector}

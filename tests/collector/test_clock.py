@@ -17,7 +17,7 @@ from shuffler.collector.metrics import Metrics
 from shuffler.collector.open_journals import Sealable
 from shuffler.collector.writer import Writer
 from tests.collector.in_process import collector_of
-from tests.collector.running import Site, make_site
+from tests.collector.running import Site, make_started_site
 from tests.collector.test_windows import HOUR, NOON, collect_at, target_of
 
 YEAR = 366 * 86400.0
@@ -41,9 +41,7 @@ class Time:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    made = make_site(tmp_path / "site")
-    made.journal.mkdir()
-    return made
+    return make_started_site(tmp_path / "site")
 
 
 def run_writer(site: Site, time: Time, steps: Callable[[Writer, Callable[[], Any]], Any]) -> list[Sealable]:

@@ -21,7 +21,7 @@ from shuffler.collector.sealer import Sealer
 from shuffler.collector.service import Collector
 from shuffler.collector.window_files import Receipt, journal_file
 from tests.collector.in_process import collector_of
-from tests.collector.running import Site, make_site
+from tests.collector.running import Site, make_started_site
 from tests.collector.test_windows import HOUR, NOON, collect_at, sealing_of, target_of
 
 YEAR = timedelta(days=365)
@@ -31,9 +31,7 @@ GONE = Target("gone", 1, bytes(32), "gone/000001-0000000000000000", "reports", 6
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    made = make_site(tmp_path / "site")
-    made.journal.mkdir()
-    return made
+    return make_started_site(tmp_path / "site")
 
 
 def unreadable_journal(site: Site, window: str) -> Path:

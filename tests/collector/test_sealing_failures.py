@@ -22,7 +22,7 @@ from shuffler.collector.open_journals import Ended
 from shuffler.collector.sealer import Sealer
 from shuffler.collector.sealing import Sealing
 from tests.collector.in_process import collector_of
-from tests.collector.running import Site, make_site
+from tests.collector.running import Site, make_started_site
 from tests.collector.test_sealing import GONE, YEAR, appended, sealed_windows, soon
 from tests.collector.test_windows import sealing_of, target_of
 
@@ -31,9 +31,7 @@ WINDOW = "20261121T120000Z"
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    made = make_site(tmp_path / "site")
-    made.journal.mkdir()
-    return made
+    return make_started_site(tmp_path / "site")
 
 
 def stopped(sealing: Sealing, *windows: str) -> Sealer:

@@ -23,7 +23,7 @@ from shuffler.collector.open_journals import Ended, Sealable
 from shuffler.collector.problems import Refused
 from shuffler.collector.writer import Writer
 from tests.collector.in_process import collector_of
-from tests.collector.running import Site, make_site
+from tests.collector.running import Site, make_started_site
 from tests.collector.test_windows import HOUR, NOON, Clock, target_of
 
 NEXT = "20261121T130000Z"
@@ -31,9 +31,7 @@ NEXT = "20261121T130000Z"
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    made = make_site(tmp_path / "site")
-    made.journal.mkdir()
-    return made
+    return make_started_site(tmp_path / "site")
 
 
 def run_writer(
