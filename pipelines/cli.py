@@ -32,6 +32,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    # Help is text: as markup it would lose what stands in brackets.
+    rich_markup_mode=None,
 )
 app.add_typer(keys_app, name="keys")
 app.add_typer(campaign_app, name="campaign")

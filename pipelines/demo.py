@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from hushcount.campaign import Campaign
 from hushcount.dictionary import read_items
@@ -22,6 +22,7 @@ from keys import store
 from pipelines import storage
 from pipelines.analyze import analyze
 from pipelines.commands.common import show_json, show_sentences
+from pipelines.commands.tables import show_table
 from pipelines.create import create_campaign
 from pipelines.discover import discover
 from pipelines.encode import encode
@@ -105,7 +106,7 @@ def _play(
 ) -> dict[str, Any]:
     """Run one scene; `shown` is where the files will be when the demo has ended."""
     began = time.monotonic()
-    console.rule(f"[bold]{scene.title}")
+    console.rule(Text(scene.title, "bold"))
     part = store.create(directory / "keys", days=30)
     campaign = create_campaign(
         scene.name,
@@ -138,7 +139,8 @@ def _play(
     show_sentences(console, analyzed)
     result["seconds"] = round(time.monotonic() - began, 1)
     result["page"] = str(shown / "results" / "report.html")
-    console.print(f"\n  [bold]The page:[/bold] {escape(result['page'])}   ({result['seconds']:g} s)\n", soft_wrap=True)
+    page = Text.assemble("\n  ", ("The page:", "bold"), f" {result['page']}   ({result['seconds']:g} s)\n")
+    console.print(page, soft_wrap=True)
     return result
 
 
@@ -146,8 +148,8 @@ def _tell(console: Console, party: str, did: str, saw: str, blind: str) -> None:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(justify="right", style="dim", no_wrap=True)
     for verb, text in (("did", did), ("saw", saw), ("could not see", blind)):
-        grid.add_row(verb, escape(text))
-    console.print(f"[bold]{party}[/bold]")
+        grid.add_row(verb, text)
+    console.print(party, style="bold")
     console.print(Padding(grid, (0, 0, 0, 2)))
 
 
@@ -194,12 +196,10 @@ def _tell_discovery(
     expected = sum(rule.keep_probability(count) for count in unknown.values())
     spread = math.sqrt(sum(_bernoulli_variance(rule.keep_probability(count)) for count in unknown.values()))
     words.sort(key=lambda word: -truth[word])
-    listed = ", ".join(f"{escape(word)} {truth[word]}" for word in words[:_SHOWN_FOUND])
+    listed = ", ".join(f"{word} {truth[word]}" for word in words[:_SHOWN_FOUND])
     more = ", ..." if len(words) > _SHOWN_FOUND else ""
-    text = (
-        f"[bold]{len(words)} words found[/bold] that no list held, {expected:.1f} \u00b1 {spread:.1f} expected; "
-        f"with how often each really came: {listed}{more}"
-    )
+    said = f" that no list held, {expected:.1f} ± {spread:.1f} expected; with how often each really came: "
+    text = Text.assemble((f"{len(words)} words found", "bold"), said, listed, more)
     console.print(Padding(text, (0, 0, 0, 2)))
     return {"found": len(words), "expected": expected, "expected_deviation": spread}
 
@@ -219,12 +219,11 @@ def _tell_analyzer(
         "who sent what, when, or in what order",
     )
     rows = sorted(_compare(directory / "estimates.csv", truth), key=lambda row: -row.truth)
-    table = Table("item", "truth", "estimate", "standard error", "z")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for row in rows[:_SHOWN]:
-        table.add_row(escape(row.item), f"{row.truth:,}", f"{row.count:,.0f}", f"{row.error:,.0f}", f"{row.z:+.2f}")
-    console.print(Padding(table, (0, 0, 0, 2)))
+    cells = [
+        (row.item, f"{row.truth:,}", f"{row.count:,.0f}", f"{row.error:,.0f}", f"{row.z:+.2f}") for row in rows[:_SHOWN]
+    ]
+    show_table(console, ("item", "truth", "estimate", "standard error", "z"), cells, words=("item", "standard error"))
+    console.print()
     within = sum(row.held for row in rows)
     worst = max(abs(row.z) for row in rows)
     percent = 100 * within / len(rows)

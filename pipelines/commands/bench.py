@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from hushcount.errors import HushcountError, UsageError
 from pipelines.commands.common import (
@@ -18,6 +17,7 @@ from pipelines.commands.common import (
     reported,
     show_json,
 )
+from pipelines.commands.tables import show_table
 
 if TYPE_CHECKING:
     from benchmarks.measure import Figures
@@ -118,10 +118,11 @@ def _facts(figures: Figures) -> dict[str, Any]:
 def _show(measured: dict[str, Figures]) -> None:
     from benchmarks.stages import STAGES
 
-    table = Table("stage", "reports", "reports/s", "CPU us", "limit/s", "ratio", "us beyond", "peak MiB", "to reach")
+    heads = ("stage", "reports", "reports/s", "CPU us", "limit/s", "ratio", "us beyond", "peak MiB", "to reach")
+    rows = []
     for name, figures in measured.items():
         limited = figures.limit_reports_per_second is not None
-        table.add_row(
+        row = (
             name,
             f"{figures.reports:,}",
             f"{figures.reports_per_second:,.0f}",
@@ -132,7 +133,8 @@ def _show(measured: dict[str, Figures]) -> None:
             f"{figures.peak_rss_mib:,.0f}",
             STAGES[name].target,
         )
-    out_console().print(table)
+        rows.append(row)
+    show_table(out_console(), heads, rows, words=("to reach",))
 
 
 def _keep(out: Path | None, record: Record) -> None:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Column, Table
 from rich.text import Text
 
 from hushcount.errors import HushcountError, UsageError
 from hushcount.windows import duration
+from pipelines.commands import tables
 from pipelines.summary import Summary
 
 if TYPE_CHECKING:
@@ -36,12 +36,17 @@ def out_console() -> Console:
     """Return the console for results; it respects NO_COLOR, plain pipes, and COLUMNS."""
     # In a pipe or a file nothing is as narrow as a terminal that nobody asked about.
     narrow = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(highlight=False, width=None if narrow else _PIPE_COLUMNS)
+    return _console(width=None if narrow else _PIPE_COLUMNS)
 
 
 def progress_console() -> Console:
     """Return the console for progress and messages: standard error."""
-    return Console(stderr=True, highlight=False)
+    return _console(stderr=True)
+
+
+def _console(**options: Any) -> Console:
+    # What is printed is what was said: no text in brackets is markup, none between colons an emoji.
+    return Console(highlight=False, markup=False, emoji=False, **options)
 
 
 def engine(context: typer.Context, runner: str) -> Engine:
@@ -96,10 +101,7 @@ def show_json(data: Any) -> None:
 
 def show_facts(title: str, facts: dict[str, Any]) -> None:
     """Print names and values for people, as a table of two columns."""
-    table = Table(Column(), Column(overflow="fold"), show_header=False, title=title)
-    for name, value in facts.items():
-        table.add_row(name.replace("_", " "), _text(value))
-    out_console().print(table)
+    tables.show_facts(out_console(), title, [(name.replace("_", " "), _text(value)) for name, value in facts.items()])
 
 
 def _text(value: Any) -> str:
@@ -122,13 +124,16 @@ def show_summary(summary: Summary, out: str, as_json: bool, result: str | None =
         show_json({**summary, "out": out})
         return
     console = out_console()
-    table = Table("stream", "received", "accepted", "rejected", title=f"{summary['hop']}: {summary['campaign']}")
-    for stream, counts in summary["streams"].items():
-        table.add_row(stream, f"{counts['received']:,}", f"{counts['accepted']:,}", _reasons(counts["rejected"]))
+    rows = [
+        (stream, f"{counts['received']:,}", f"{counts['accepted']:,}", _reasons(counts["rejected"]))
+        for stream, counts in summary["streams"].items()
+    ]
     if "bins" in summary:
         bins = summary["bins"]
-        table.add_row("kept bins", f"{bins['kept']:,}", f"{bins['found']:,}", _reasons(bins["rejected"]))
-    console.print(table)
+        rows.append(("kept bins", f"{bins['kept']:,}", f"{bins['found']:,}", _reasons(bins["rejected"])))
+    title = f"{summary['hop']}: {summary['campaign']}"
+    tables.show_table(console, ("stream", "received", "accepted", "rejected"), rows, title=title, words=("rejected",))
+    console.print()
     if state:
         show_sentences(console, summary)
     if result:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from pipelines.commands.common import JsonOption, OverwriteOption, out_console, reported, show_json, show_summary
+from pipelines.commands.tables import show_table
 
 dead_letters_app = typer.Typer(help="List and replay what a hop did not pass on.", no_args_is_help=True)
 InputOption = Annotated[str, typer.Option("--input", help="Output directory of shuffle, discover or analyze.")]
@@ -40,11 +40,12 @@ def list_(
     if as_json:
         show_json([asdict(letter) for letter in letters])
         return
-    table = Table("hop", "stream", "reason", "reports", "bytes each", "what it means", title="dead letters")
-    for letter in letters:
-        cure = CURES.get(letter.reason, "")
-        table.add_row(letter.hop, letter.stream, letter.reason, f"{letter.records:,}", f"{letter.record_bytes:,}", cure)
-    out_console().print(table)
+    heads = ("hop", "stream", "reason", "reports", "bytes each", "what it means")
+    rows = [
+        (one.hop, one.stream, one.reason, f"{one.records:,}", f"{one.record_bytes:,}", CURES.get(one.reason, ""))
+        for one in letters
+    ]
+    show_table(out_console(), heads, rows, title="dead letters", words=("what it means",))
 
 
 @dead_letters_app.command("replay")

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from hushcount.errors import HushcountError, UsageError
 from pipelines.commands.common import JsonOption, moment, out_console, progress_console, reported, show_json, span
+from pipelines.commands.tables import show_table, window_names
 
 if TYPE_CHECKING:
     from pipelines.reconcile import Account
@@ -154,49 +154,32 @@ def status(
 
 def _show_account(account: Account, last: int) -> None:
     from pipelines.reconcile import WindowCounts
-    from pipelines.state import SEGMENT_STATES
 
     console = out_console()
     windows = sorted({counts.window for counts in account.windows} | set(account.refused))[-last:]
-    table = Table(
-        "window", "stream", "received", *(state.replace("_", " ") for state in SEGMENT_STATES), "refused at the door",
-        title=f"{account.campaign}: collected",
-    )  # fmt: skip
+    short = window_names(windows)
+    heads = ("window", "stream", "received", "by now", "refused")
+    rows = []
     received = {counts.window for counts in account.windows if counts.stream == "reports"}
     # A window may have brought refusals and nothing else.
     empty = [WindowCounts(window, "reports", 0, {}) for window in account.refused if window not in received]
     for counts in sorted((*account.windows, *empty), key=lambda counts: (counts.window, counts.stream)):
         if counts.window in windows:
             refused = account.refused.get(counts.window, {}) if counts.stream == "reports" else {}
-            table.add_row(
-                counts.window,
-                counts.stream,
-                f"{counts.received:,}",
-                *(f"{counts.states.get(state, 0):,}" for state in SEGMENT_STATES),
-                _by_reason(refused),
-            )
-    console.print(table)
-    table = Table(
-        "batch", "hop", "stream", "received", "forwarded", "duplicates", "over the cap", "malformed", "by reason",
-        title=f"{account.campaign}: processed",
-    )  # fmt: skip
+            numbers = (f"{counts.received:,}", _by_reason(counts.states), _by_reason(refused))
+            rows.append((short[counts.window], counts.stream, *numbers))
+    title = f"{account.campaign}: collected, by windows that begin then, UTC"
+    show_table(console, heads, rows, title=title, words=("by now", "refused"))
+    console.print()
+    heads = ("batch", "hop", "received", "forwarded", "rejected")
+    rows = []
     for hop in account.hops:
         if hop.batch.partition("-")[0] in windows:
-            other = {
-                reason: number for reason, number in hop.rejected.items() if reason not in ("duplicate", "over_cap")
-            }
-            table.add_row(
-                hop.batch.rpartition("-")[0],
-                hop.hop,
-                hop.stream,
-                f"{hop.received:,}",
-                f"{hop.accepted:,}",
-                f"{hop.rejected.get('duplicate', 0):,}",
-                f"{hop.rejected.get('over_cap', 0):,}",
-                f"{sum(other.values()):,}",
-                _by_reason(other),
-            )
-    console.print(table)
+            window, epoch, _ = hop.batch.split("-")
+            numbers = (f"{hop.received:,}", f"{hop.accepted:,}", _by_reason(hop.rejected))
+            rows.append((f"{short[window]} epoch {int(epoch)}", f"{hop.hop} {hop.stream}", *numbers))
+    show_table(console, heads, rows, title=f"{account.campaign}: processed", words=("batch", "hop", "rejected"))
+    console.print()
     for difference in account.differences:
         console.print(f"DIFFERENCE {difference}", style="bold red", markup=False, soft_wrap=True)
     if not account.differences:
@@ -247,11 +230,9 @@ def doctor(config: ConfigOption, as_json: JsonOption = False) -> None:
     if as_json:
         show_json([asdict(check) for check in checks])
     else:
-        table = Table("", "what", "found")
         styles = {"good": "green", "warning": "yellow", "bad": "bold red"}
-        for check in checks:
-            table.add_row(Text(check.verdict, styles[check.verdict]), Text(check.name), Text(check.says))
-        out_console().print(table)
+        rows = [(Text(check.verdict, styles[check.verdict]), check.name, check.says) for check in checks]
+        show_table(out_console(), ("verdict", "what", "found"), rows, words=("what", "found"))
     bad = sum(check.verdict == "bad" for check in checks)
     if bad:
         raise HushcountError(f"{bad} of {len(checks)} checks are bad: see above")

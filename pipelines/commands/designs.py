@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from hushcount import designs
 from hushcount.balanced_design import Design
@@ -16,6 +15,7 @@ from hushcount.design_search import search_design
 from hushcount.errors import UsageError
 from hushcount.files import write_new
 from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json
+from pipelines.commands.tables import show_table
 
 design_app = typer.Typer(help="List and search the designs of the mechanism wss.", no_args_is_help=True)
 
@@ -41,14 +41,18 @@ def list_designs(as_json: JsonOption = False) -> None:
     if as_json:
         show_json(found)
         return
-    table = Table("width", "size", "rows", "imbalance", "digest", "from", title="designs")
-    for facts in found:
-        table.add_row(
+    rows = [
+        (
             *(f"{facts[name]:,}" for name in ("width", "size", "rows")),
             *(f"{facts['imbalance']:.1g}", facts["name"].rpartition("-")[2][:12], facts["from"]),
         )
+        for facts in found
+    ]
     console = out_console()
-    console.print(table)
+    show_table(
+        console, ("width", "size", "rows", "imbalance", "digest", "from"), rows, title="designs", words=("from",)
+    )
+    console.print()
     console.print(
         "  and without a file: every size of a prime width up to 1021, and sizes 1, 2 and width-1 of all",
         soft_wrap=True,

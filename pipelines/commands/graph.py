@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from hushcount.campaign import Campaign
 from hushcount.errors import UsageError
 from pipelines.commands.common import JsonOption, engine, out_console, reported, show_json
 from pipelines.commands.jobs import CampaignOption, PartyName
+from pipelines.commands.tables import show_table
 
 if TYPE_CHECKING:
     from keys.roles import OpeningRole
@@ -125,12 +125,11 @@ def _facts(
 
 
 def _show(facts: dict[str, Any]) -> None:
-    table = Table("step", "carries", "problems", title=f"graph of {facts['job']}, {facts['translated_by']}")
     shown = [step for step in facts["steps"] if step["problems"] or not all(map(_beams, step["carries"]))]
-    for step in shown:
-        table.add_row(step["step"], "\n".join(step["carries"]), "\n".join(step["problems"]) or "none")
-    console = out_console()
-    console.print(table)
+    rows = [(step["step"], "\n".join(step["carries"]), "\n".join(step["problems"]) or "none") for step in shown]
+    console, heads = out_console(), ("step", "carries", "problems")
+    show_table(console, heads, rows, title=f"graph of {facts['job']}, {facts['translated_by']}", words=heads)
+    console.print()
     keys = ", ".join(facts["keys_searched_for"]) or "none: this job has none"
     lines = (
         f"and {len(facts['steps']) - len(shown)} steps that carry functions of Beam's own, without a problem",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from pipelines.commands.common import JsonOption, out_console, reported, show_json
+from pipelines.commands.tables import show_table, stamp
 
 ledger_app = typer.Typer(help="Set, show, check and export what releases cost.", no_args_is_help=True)
 FileOption = Annotated[Path, typer.Option("--ledger", help="The ledger, a file.")]
@@ -58,15 +59,21 @@ def show(
         show_json(data)
         return
     _show_accounts(data["campaigns"])
-    table = Table("campaign", "epoch", "hop", "reports", "epsilon", "delta", "state", "when", "key", title="charges")
-    for charge in data["charges"]:
-        reports = "" if charge["reports"] is None else f"{charge['reports']:,}"
-        table.add_row(
-            charge["campaign"], str(charge["epoch"]), charge["hop"], reports, f"{charge['epsilon']:.4g}",
-            f"{charge['delta']:.4g}", "stale reservation" if charge["stale"] else charge["state"],
-            charge["committed_at"] or charge["reserved_at"], charge["key"][:12],
-        )  # fmt: skip
-    out_console().print(table)
+    heads = ("campaign", "hop", "reports", "epsilon", "delta", "state", "when", "key")
+    rows = [
+        (
+            f"{charge['campaign']} epoch {charge['epoch']}",
+            charge["hop"],
+            "" if charge["reports"] is None else f"{charge['reports']:,}",
+            f"{charge['epsilon']:.4g}",
+            f"{charge['delta']:.4g}",
+            "stale reservation" if charge["stale"] else charge["state"],
+            stamp(datetime.fromisoformat(charge["committed_at"] or charge["reserved_at"])),
+            charge["key"][:12],
+        )
+        for charge in data["charges"]
+    ]
+    show_table(out_console(), heads, rows, title="charges", words=("campaign", "state", "when"))
 
 
 @ledger_app.command("check")
@@ -111,14 +118,20 @@ def export(
 
 
 def _show_accounts(accounts: list[dict[str, Any]]) -> None:
-    table = Table("campaign", "limit", "spent", "by", "releases", "remaining", "renews", title="campaigns")
-    for account in accounts:
-        spent = account["spent"]
-        table.add_row(
-            account["campaign"], _pair(account["limit"]), _pair(spent), spent["composition"],
-            f"{spent['releases']:,}", _pair(account["remaining"]), (account["renews"] or "never")[:10],
-        )  # fmt: skip
-    out_console().print(table)
+    heads = ("campaign", "limit", "spent", "by", "releases", "remaining", "renews")
+    rows = [
+        (
+            account["campaign"],
+            _pair(account["limit"]),
+            _pair(account["spent"]),
+            account["spent"]["composition"],
+            f"{account['spent']['releases']:,}",
+            _pair(account["remaining"]),
+            (account["renews"] or "never")[:10],
+        )
+        for account in accounts
+    ]
+    show_table(out_console(), heads, rows, title="campaigns", words=("campaign", "by"))
 
 
 def _pair(guarantee: dict[str, Any] | None) -> str:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
+from rich.text import Text
 
 from hushcount.dictionary import read_dictionary
 from hushcount.errors import UsageError
@@ -17,6 +16,7 @@ from hushcount.planning import Objective
 from hushcount.systems import SYSTEMS, system
 from keys import store
 from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json
+from pipelines.commands.tables import show_table
 from pipelines.create import create_campaign
 
 
@@ -129,14 +129,14 @@ def _data(result: Plan) -> dict[str, Any]:
 def _show(result: Plan, domain: int | None) -> None:
     items = "an open domain" if domain is None else f"{domain:,} items"
     title = f"{result.reports:,} reports, epsilon {result.epsilon:g}, {items}"
-    table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("mechanism")
-    for name in ("error", "bias", "bits", "bytes", "sealed", "MiB", "s"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for candidate in result.candidates:
-        table.add_row(*_row(candidate), style="bold" if candidate is result.chosen else None)
+    heads = ("mechanism", "error", "bias", "bits", "bytes", "sealed", "MiB", "s")
+    rows = [
+        [Text(cell, "bold" if candidate is result.chosen else "") for cell in _row(candidate)]
+        for candidate in result.candidates
+    ]
     console = out_console()
-    console.print(table)
+    show_table(console, heads, rows, title=title, words=("mechanism",))
+    console.print()
     legend = "error: standard error in users; bias: the largest that collisions can make it; MiB: tally; s: decoding"
     console.print(f"  {legend}", markup=False, soft_wrap=True)
     console.print(f"  {result.reason}", markup=False, soft_wrap=True)

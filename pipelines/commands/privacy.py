@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from hushcount.campaign import Campaign
 from hushcount.errors import UsageError
@@ -23,6 +22,7 @@ from hushcount.probability import require_epsilon
 from hushcount.systems import ANY_SEED, build, plan
 from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json
 from pipelines.commands.settings import parse_settings
+from pipelines.commands.tables import show_facts, show_table
 
 
 @dataclass(frozen=True)
@@ -186,18 +186,15 @@ def _show(answer: Answer, as_json: bool) -> None:
     if as_json:
         show_json(answer)
         return
-    console, table = out_console(), Table(show_header=False)
-    kept = answer.get("keep_probability", {})
-    for name, value in answer.items():
-        if value is not kept:
-            table.add_row(name.replace("_", " "), _text(value))
-    console.print(table)
+    console, kept = out_console(), answer.get("keep_probability", {})
+    facts = [(name.replace("_", " "), _text(value)) for name, value in answer.items() if value is not kept]
+    show_facts(console, "", facts)
     if not kept:
         return
-    chances = Table("clients with the item", "it is found with probability")
-    for count, probability in kept.items():
-        chances.add_row(f"{count:,}", f"{probability:.3g}")
-    console.print(chances)
+    rows = [(f"{count:,}", f"{probability:.3g}") for count, probability in kept.items()]
+    console.print()
+    show_table(console, ("clients with the item", "it is found with probability"), rows, words=())
+    console.print()
     even, sure = answer["clients_for_even_chance"], answer["clients_for_95_percent"]
     sentence = f"  an item needs about {even:,} clients to be found with probability 50 %, {sure:,} with 95 %"
     console.print(sentence, soft_wrap=True)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from pipelines.commands.common import JsonOption, OverwriteOption, out_console, progress_console, reported, show_json
+from pipelines.commands.tables import show_table
 
 if TYPE_CHECKING:
     from experiments.run import Outcome, Track
@@ -76,14 +76,16 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
 
 def _show(outcomes: Sequence[Outcome], out: Path) -> None:
     console = out_console()
-    table = Table("figure", "reproduced", "as printed", "what came out", title="reproduced", show_lines=True)
+    rows = []
     for outcome in outcomes:
         if outcome.record is None:
-            table.add_row(outcome.figure, "not run: data missing", "", outcome.reason)
+            rows.append((outcome.figure, "not run: data missing", "", outcome.reason))
         else:
             answers = ["yes" if outcome.record[key] else "no" for key in ("reproduced", "as_printed")]
-            table.add_row(outcome.figure, *answers, outcome.record["sentence"])
-    console.print(table, markup=False)
+            rows.append((outcome.figure, *answers, outcome.record["sentence"]))
+    heads = ("figure", "reproduced", "as printed", "what came out")
+    show_table(console, heads, rows, title="reproduced", words=("reproduced", "what came out"))
+    console.print()
     console.print(f"  written to {out}", markup=False, soft_wrap=True)
 
 

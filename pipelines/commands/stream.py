@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from hushcount.places import MOST_PLACES
 from pipelines.commands.common import JsonOption, RunnerOption, engine, out_console, reported, show_json, span
+from pipelines.commands.tables import show_table, window_names
 
 
 @reported
@@ -68,13 +68,14 @@ def _show(records: list[dict[str, Any]], late: int, out: str, as_json: bool) -> 
     if as_json:
         show_json({"windows": records, "too_late": late, "out": out})
         return
-    table = Table("window", "status", "stream", "received", "accepted", "rejected", title="stream")
+    short, rows = window_names(record["window"] for record in records), []
     for record in records:
         for name, counts in record["streams"].items():
             rejected = ", ".join(f"{reason} {number:,}" for reason, number in counts["rejected"].items()) or "none"
-            table.add_row(
-                record["window"], record["status"], name, f"{counts['received']:,}", f"{counts['accepted']:,}", rejected
-            )
+            counted = (f"{counts['received']:,}", f"{counts['accepted']:,}", rejected)
+            rows.append((short[record["window"]], record["status"], name, *counted))
     console = out_console()
-    console.print(table)
+    heads = ("window", "status", "stream", "received", "accepted", "rejected")
+    show_table(console, heads, rows, title="stream", words=("status", "rejected"))
+    console.print()
     console.print(f"  {late:,} reports came too late\n  written to {out}", soft_wrap=True, markup=False)

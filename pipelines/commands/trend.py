@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from hushcount.errors import UsageError
 from pipelines.commands.common import JsonOption, out_console, reported, show_json
 from pipelines.commands.deployment import ConfigOption
+from pipelines.commands.tables import show_table, window_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,9 +70,10 @@ def _top(table: pa.Table, number: int) -> list[str]:
 def _show(campaign: str, table: pa.Table, shown: list[str]) -> None:
     places = sorted(set(zip(table["window"].to_pylist(), table["epoch"].to_pylist(), strict=True)))
     windows = sorted({window for window, _ in places})[-7:]
+    short = window_names(windows)
     # Where two epochs meet in a window, each has a column.
     names = {
-        (window, epoch): window if [other for other, _ in places].count(window) == 1 else f"{window} epoch {epoch}"
+        (window, epoch): short[window] + (f" epoch {epoch}" if [one for one, _ in places].count(window) > 1 else "")
         for window, epoch in places
         if window in windows
     }
@@ -81,10 +82,8 @@ def _show(campaign: str, table: pa.Table, shown: list[str]) -> None:
         mark = " *" if row["backfilled"] else ""
         column = names.get((row["window"], row["epoch"]), "")
         cells[row["item"], column] = f"{row['count']:,.0f} ± {row['standard_error']:,.0f}{mark}"
-    view = Table("item", *names.values(), title=f"{campaign}: users, with standard errors")
-    for item in shown:
-        view.add_row(item, *(cells.get((item, column), "") for column in names.values()))
-    console = out_console()
-    console.print(view, markup=False)
+    console, title = out_console(), f"{campaign}: users, with standard errors, by windows that begin then, UTC"
+    rows = [(item, *(cells.get((item, column), "") for column in names.values())) for item in shown]
+    show_table(console, ("item", *names.values()), rows, title=title, words=("item",))
     if any(table["backfilled"].to_pylist()):
         console.print("  * asked of a tally from before the item was discovered")

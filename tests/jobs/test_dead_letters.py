@@ -35,16 +35,22 @@ def mixed(tmp_path: Path) -> tuple[Path, Path, Path]:
     return results, campaigns[1], keys
 
 
-def test_they_are_listed_by_reason_without_what_is_in_them(mixed: tuple[Path, Path, Path]) -> None:
+def test_they_are_listed_by_reason_without_what_is_in_them(
+    mixed: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     results, other, _ = mixed
     (letter,) = done("dead-letters", "list", "--input", results, "--json").json
     assert (letter["hop"], letter["stream"], letter["reason"], letter["records"]) == (
         "analyze", "reports", "wrong_campaign", 500,
     )  # fmt: skip
     assert letter["record_bytes"] == Campaign.read(other).sealed_bytes("reports")
+    monkeypatch.setenv("COLUMNS", "60")
     shown = done("dead-letters", "list", "--input", results).out
     assert "wrong_campaign" in shown
+    assert "500" in shown
+    assert f"{letter['record_bytes']}" in shown
     assert "replay" in shown
+    assert "…" not in shown
     assert done("dead-letters", "list", "--input", results, "--reason", "malformed", "--json").json == []
 
 
