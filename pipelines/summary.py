@@ -73,7 +73,7 @@ def make_summary(
         "accepted": sum(counts.accepted for counts in streams.values()),
         "rejected": rejected,
         "streams": {name: counts.data() for name, counts in streams.items()},
-        "privacy": statement(campaign, reports),
+        "privacy": statement(campaign, reports, streams),
         "upstream": [] if upstream is None else [*upstream["upstream"], brief(upstream)],
     }
     if reports is not None and campaign.frequency is not None:

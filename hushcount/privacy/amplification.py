@@ -11,6 +11,7 @@ from typing import Literal
 from hushcount.mechanism import Mechanism
 from hushcount.privacy.blanket import BlanketLaw, blanket_law, general_law
 from hushcount.privacy.divergence import divergence
+from hushcount.privacy.odds import Point, of_group, points_about
 from hushcount.probability import LARGEST_EPSILON, LEAST_EPSILON
 
 Bound = Literal["general", "blanket"]
@@ -33,6 +34,7 @@ class Amplified:
         delta: in (0, 1).
         general: the epsilon that any mechanism has.
         blanket: that of the mechanism itself, None where it is not extremal or not known.
+        law: the mechanism's own, None where it has none.
 
     Privacy: against who sees the shuffled reports only, if they are of n different honest clients; the others may
     hold anything.
@@ -43,6 +45,7 @@ class Amplified:
     delta: float
     general: float
     blanket: float | None
+    law: BlanketLaw | None = None
 
     @property
     def bound(self) -> Bound | None:
@@ -58,6 +61,11 @@ class Amplified:
             return self.local
         return self.general if self.blanket is None else min(self.general, self.blanket)
 
+    def points(self, group: int = 1) -> tuple[Point, ...]:
+        """Return guarantees of so many reports of one client, those that say most about odds at the chance delta."""
+        law = self.law if self.bound == "blanket" else None
+        return shuffled_points(law or general_law(self.local), self.reports, self.delta, group)
+
 
 def amplify(mechanism: Mechanism, reports: int, delta: float) -> Amplified:
     """Return what shuffling n reports of a mechanism gains; well below a second for any n.
@@ -70,7 +78,8 @@ def amplify(mechanism: Mechanism, reports: int, delta: float) -> Amplified:
     """
     local, law = mechanism.epsilon, blanket_law(mechanism)
     general = shuffled_epsilon(general_law(local), reports, delta)
-    return Amplified(local, reports, delta, general, None if law is None else shuffled_epsilon(law, reports, delta))
+    own = None if law is None else shuffled_epsilon(law, reports, delta)
+    return Amplified(local, reports, delta, general, own, law)
 
 
 def amplify_any(epsilon: float, reports: int, delta: float) -> Amplified:
@@ -100,7 +109,7 @@ def shuffled_epsilon(law: BlanketLaw, reports: int, delta: float) -> float:
     _require_reports(reports)
     if delta < LEAST_DELTA:
         return law.epsilon
-    found = divergence(law, reports, _CUT * delta)
+    found = _divergence(law, reports, _CUT * delta)
     low, high = _FLOOR * law.epsilon, law.epsilon
     if found.delta(low) <= delta:
         return low
@@ -108,6 +117,23 @@ def shuffled_epsilon(law: BlanketLaw, reports: int, delta: float) -> float:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if found.delta(middle) <= delta else (middle, high)
     return high
+
+
+@lru_cache(maxsize=64)
+def shuffled_points(law: BlanketLaw, reports: int, delta: float, group: int) -> tuple[Point, ...]:
+    """Return guarantees of n shuffled reports, those that say most about odds at the chance delta (`odds`).
+
+    Args:
+        law, reports, delta: see `shuffled_epsilon`.
+        group: how many of the reports are of one client.
+    """
+    found = _divergence(law, reports, _CUT * delta)
+    start = group * shuffled_epsilon(law, reports, delta)
+    return points_about(of_group(found.delta, group), delta, start, group * law.epsilon)
+
+
+# The arrays of a mechanism's two laws are some ten megabytes each; those of the next mechanism take their place.
+_divergence = lru_cache(maxsize=2)(divergence)
 
 
 def shuffled_delta(law: BlanketLaw, reports: int, epsilon: float) -> float:

@@ -1,68 +1,79 @@
-"""The privacy statement in two sentences for people who decide about a product."""
+"""The privacy statement in a few sentences for people who decide about a product."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from hushcount.privacy.rounding import ceiling
+from hushcount.privacy.unit import Unit
 
-Guarantee = dict[str, Any]
+_ONE_VALUE = "sent one value rather than another"
+_ROLES = "as long as the parties keep to their roles"
 
 
-def plain_sentences(result: dict[str, Any]) -> tuple[str, str]:
-    """Return what the result tells about one person, and what would be left if the parties broke their promises.
+def plain_sentences(result: dict[str, Any], unit: Unit) -> Iterator[str]:
+    """Yield what the figures of a statement tell about one person; each sentence holds by itself.
 
     Args:
         result: the statement's figures: local, shuffled, discovery and total, as far as there are.
+        unit: whose reports they bound.
 
-    The odds between any two values that a person may have sent are what epsilon bounds: seeing the result multiplies
-    them by `exp(epsilon)` at most, but for a chance of delta. Figures are rounded up.
+    The same figures give the same sentences, so that two jobs say the same of the same clients, each of what it
+    released. The odds between any two values that a person may have sent are what `odds.Odds` bounds: seeing the
+    result changes them by `exp(epsilon)` at most, but for a chance. Figures are rounded up.
     """
-    if "local" not in result:
-        return _only_discovery(result["discovery"])
-    strongest = result.get("total") or result["shuffled"]
-    local = _odds(result["local"]["epsilon"])
-    if strongest is None:
-        return (
-            "What anybody learns of a person's report changes the odds that the person sent one value rather than "
-            f"another by {local} at most.",
-            "That holds against everyone, all parties together included, because each report is randomised on the "
-            "person's own device.",
+    counts, found, both = result.get("shuffled"), result.get("discovery"), result.get("total")
+    # Where there are two streams, each sentence names its own.
+    counted = " to be counted" if found else ""
+    if counts:
+        yield (
+            f"What the counts tell about {unit.person(counted)} changes the odds that the person "
+            f"{_ONE_VALUE} by {_within(counts)}, {_ROLES}."
         )
-    first = (
-        "What the results tell about any one person changes the odds that the person sent one value rather than "
-        f"another by {_odds(strongest['epsilon'])} at most, but for a chance of {_chance(strongest['delta'])}, as long "
-        "as the parties keep to their roles."
-    )
-    second = (
-        "If all of them broke their promises together, a person's counted report would still change these odds by "
-        f"{local} at most, because it is randomised on the person's own device"
-    )
-    if "discovery" in result:
-        return first, f"{second}; a value sent for discovery would be open to them."
-    return first, f"{second}."
+    if found:
+        relation = _ONE_VALUE if found["relation"] == "replace-one" else "took part"
+        yield (
+            "A value is shown only when enough people sent it, about "
+            f"{found['clients_for_even_chance']:,}: what the values found tell about {unit.person(' for discovery')} "
+            f"changes the odds that the person {relation} by {_within(found)}, {_ROLES}."
+        )
+    if both:
+        yield (
+            f"Counts and values found together, of {unit.person(' of each kind')}, change the odds that the person "
+            f"{_ONE_VALUE} by {_within(both)}, {_ROLES}."
+        )
+    if "local" in result:
+        yield (
+            f"Even if all parties broke their promises together, the reports of {unit.person(counted)} would change "
+            f"the odds that the person {_ONE_VALUE} by {_odds(result['local']['epsilon'])}, because each is "
+            "randomised on the person's own device."
+        )
+    if found:
+        yield (
+            "If the analyzer and the auxiliary server broke their promises together, the values sent for discovery "
+            "would be open to them, because they are sealed but not randomised."
+        )
 
 
-def _only_discovery(part: Guarantee) -> tuple[str, str]:
-    relation = "sent one value rather than another" if part["relation"] == "replace-one" else "took part"
-    return (
-        f"A value is shown only when enough people sent it, about {part['clients_for_even_chance']:,}, so that the "
-        f"results change the odds that any one person {relation} by {_odds(part['epsilon'])} at most, but for a chance "
-        f"of {_chance(part['delta'])}, as long as the parties keep to their roles.",
-        "If the analyzer and the auxiliary server broke their promises together, the values sent would be open to "
-        "them, because reports for discovery are sealed but not randomised.",
-    )
+def _within(part: dict[str, Any]) -> str:
+    odds = part["odds"]
+    but = f", but for a chance of {_chance(odds['chance'])}" if odds["chance"] else ""
+    return f"{_odds(odds['epsilon'])}{but}"
 
 
 def _odds(epsilon: float) -> str:
     """Return how much odds can change: per cent below a factor of two, else a factor; rounded up."""
     gain = math.expm1(epsilon) if epsilon < 700.0 else math.inf
     if gain < 1.0:
-        return f"{ceiling(100.0 * gain, 2):f} %"
-    return f"a factor of {ceiling(gain + 1.0, 3):f}" if math.isfinite(gain) else "any factor"
+        return f"{ceiling(100.0 * gain, 2):f} % at most"
+    return f"a factor of {ceiling(gain + 1.0, 3):f} at most" if math.isfinite(gain) else "any factor"
 
 
-def _chance(delta: float) -> str:
-    """Return delta as one in so many, not more than it is."""
-    return f"1 in {math.floor(1.0 / delta):,}" if delta < 1.0 else "1"
+def _chance(chance: float) -> str:
+    """Return a chance as one in so many, not less than it is."""
+    whole = math.floor(1.0 / chance)
+    # Two digits are enough, and 1 in 9,090,909 reads as if they were known.
+    scale = 10 ** max(0, len(str(whole)) - 2)
+    return f"1 in {whole // scale * scale:,}"

@@ -2,88 +2,102 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Collection
+from dataclasses import asdict
 from typing import Any
 
-from hushcount.campaign import Campaign
-from hushcount.privacy.amplification import amplify, closed_form_epsilon
+from hushcount.campaign import Campaign, Stream
+from hushcount.privacy.amplification import Amplified, amplify, closed_form_epsilon
+from hushcount.privacy.odds import odds_of_pair, odds_of_points, of_group
 from hushcount.privacy.plain import plain_sentences
 from hushcount.privacy.rounding import rounded_up
+from hushcount.privacy.unit import Unit, unit_of
 
 Guarantee = dict[str, Any]
 
 
-def statement(campaign: Campaign, reports: int | None) -> dict[str, Any]:
-    """Return the statement for a run, as JSON data: figures, two plain sentences, and exact ones for engineers.
+def statement(campaign: Campaign, reports: int | None, streams: Collection[Stream] | None = None) -> dict[str, Any]:
+    """Return the statement for a run, as JSON data: figures, plain sentences, and exact ones for engineers.
 
     Args:
         campaign: what clients were told.
         reports: frequency reports that were opened and accepted; None before that is known, and no amplification is
             stated: what was merely forwarded may be anything.
+        streams: what the run read, and the statement is about; all that the campaign carries if None.
 
     Privacy: epsilons compose by addition; a client with l reports by group privacy, `(l e, d (1 + exp(e) + ...))`. The
     shuffled epsilon of one report is the smaller of two certified bounds, on the reports that arrived: the general one,
     and the blanket bound of the mechanism, which all have but those of unary responses (`amplification.amplify`).
+    `odds` is what the plain sentences say: by how much odds change, but for a chance (`odds.Odds`).
     """
-    result: dict[str, Any] = {"unit": _unit(campaign), "relation": "replace-one", "sentences": []}
-    if campaign.frequency is not None:
-        result["local"] = _local(campaign)
-        result["shuffled"] = None if reports is None else _shuffled(campaign, reports)
-    if campaign.discovery is not None:
-        result["discovery"] = _discovery(campaign)
-    if campaign.frequency is not None and campaign.discovery is not None:
-        result["total"] = _total(result)
-    result["plain"] = list(plain_sentences(result))
-    result["sentences"] = _sentences(campaign, result, reports)
+    covered = campaign.streams if streams is None else streams
+    unit = unit_of(campaign)
+    result: dict[str, Any] = {"unit": unit.text, "relation": "replace-one", "sentences": []}
+    gained = None
+    if "reports" in covered:
+        gained = None if reports is None else _gained(campaign, unit, reports)
+        result["local"] = _local(campaign, unit)
+        result["shuffled"] = None if gained is None else _shuffled(unit, gained)
+    if "discovery" in covered:
+        result["discovery"] = _discovery(campaign, unit)
+    if "discovery" in covered and reports is not None:
+        result["total"] = _total(unit, result, gained)
+    result["plain"] = list(plain_sentences(result, unit))
+    result["sentences"] = _sentences(result, reports)
     return result
 
 
-def _unit(campaign: Campaign) -> str:
-    cap = campaign.shuffle.cap
-    return f"one client that sends at most {cap} {'report' if cap == 1 else 'reports'} a stream"
-
-
-def _local(campaign: Campaign) -> Guarantee:
+def _local(campaign: Campaign, unit: Unit) -> Guarantee:
     epsilon = campaign.require_frequency().epsilon
     return {
         "epsilon_per_report": epsilon,
-        "epsilon": campaign.shuffle.cap * epsilon,
+        "epsilon": unit.reports * epsilon,
         "delta": 0.0,
         "relation": "replace-one",
-        "unit": _unit(campaign),
+        "unit": unit.text,
         "against": "everyone, all parties together included",
     }
 
 
-def _shuffled(campaign: Campaign, reports: int) -> Guarantee | None:
-    """The amplified guarantee, or None where none can be claimed: batch floor missed, or less than 1 % to be gained."""
+def _gained(campaign: Campaign, unit: Unit, reports: int) -> Amplified | None:
+    """What shuffling gains, or None where nothing can be claimed.
+
+    That is below the minimum batch, where less than 1 % is gained, and where the delta of a client's reports is 1.
+    """
     if reports < campaign.shuffle.minimum_batch:
         return None
-    delta, cap = campaign.shuffle.delta, campaign.shuffle.cap
-    gained = amplify(campaign.require_frequency(), reports, delta)
-    if gained.bound is None:
-        return None
-    one = gained.epsilon
+    gained = amplify(campaign.require_frequency(), reports, campaign.shuffle.delta)
+    return None if gained.bound is None or _group_delta(unit, gained) >= 1.0 else gained
+
+
+def _group_delta(unit: Unit, gained: Amplified) -> float:
+    return of_group(lambda _: gained.delta, unit.reports)(unit.reports * gained.epsilon)
+
+
+def _shuffled(unit: Unit, gained: Amplified) -> Guarantee:
+    one, group = gained.epsilon, unit.reports
     return {
         "epsilon_per_report": one,
-        "epsilon": cap * one,
-        "delta": delta * sum(math.exp(step * one) for step in range(cap)),
+        "epsilon": group * one,
+        "delta": _group_delta(unit, gained),
+        "odds": asdict(odds_of_points(gained.points(group), gained.delta)),
         "relation": "replace-one",
-        "unit": _unit(campaign),
-        "reports": reports,
+        "unit": unit.text,
+        "reports": gained.reports,
         "bound": gained.bound,
-        "closed_form": closed_form_epsilon(gained.local, reports, delta),
+        "closed_form": closed_form_epsilon(gained.local, gained.reports, gained.delta),
         "against": "the analyzer, if the shuffler is honest and the counted reports are",
     }
 
 
-def _discovery(campaign: Campaign) -> Guarantee:
+def _discovery(campaign: Campaign, unit: Unit) -> Guarantee:
     rule = campaign.require_keep_rule()
     return {
         "epsilon": rule.epsilon,
         "delta": rule.delta,
+        "odds": asdict(odds_of_pair(rule.epsilon, rule.delta)),
         "relation": rule.relation,
-        "unit": _unit(campaign),
+        "unit": unit.text,
         "rule": rule.name,
         "clients_for_even_chance": rule.count_for(0.5),
         "clients_for_95_percent": rule.count_for(0.95),
@@ -91,23 +105,33 @@ def _discovery(campaign: Campaign) -> Guarantee:
     }
 
 
-def _total(result: dict[str, Any]) -> Guarantee:
-    """What the analyzer learns from both streams of one client, under replace-one."""
-    frequency = result["shuffled"] or result["local"]
-    discovery = result["discovery"]
-    sides = 1 if discovery["relation"] == "replace-one" else 2
+def _total(unit: Unit, result: dict[str, Any], gained: Amplified | None) -> Guarantee:
+    """What the analyzer learns from both streams of one client, under replace-one.
+
+    The odds are those of the sum of both curves: a frequency report and a discovery report of one client are drawn
+    independently, so a point of the one and a point of the other add up.
+    """
+    counts = result["shuffled"] or result["local"]
+    found = result["discovery"]
+    sides = 1 if found["relation"] == "replace-one" else 2
+    epsilon, delta = sides * found["epsilon"], sides * found["delta"]
+    odds = odds_of_pair(counts["epsilon"] + epsilon, delta)
+    if gained is not None:
+        both = [(point + epsilon, spent + delta) for point, spent in gained.points(unit.reports)]
+        odds = odds_of_points(both, gained.delta + odds.chance)
     return {
-        "epsilon": frequency["epsilon"] + sides * discovery["epsilon"],
-        "delta": frequency["delta"] + sides * discovery["delta"],
+        "epsilon": counts["epsilon"] + epsilon,
+        "delta": counts["delta"] + delta,
+        "odds": asdict(odds),
         "relation": "replace-one",
-        "unit": result["unit"],
+        "unit": unit.text,
         "against": "the analyzer, if the shuffler and the auxiliary server are honest",
     }
 
 
-def _sentences(campaign: Campaign, result: dict[str, Any], reports: int | None) -> list[str]:
+def _sentences(result: dict[str, Any], reports: int | None) -> list[str]:
     sentences = []
-    if campaign.frequency is not None:
+    if "local" in result:
         local, shuffled = result["local"], result["shuffled"]
         sentences.append(
             f"Every frequency report is randomised on the client: whoever sees it, even all parties together, can tell "
@@ -124,7 +148,7 @@ def _sentences(campaign: Campaign, result: dict[str, Any], reports: int | None) 
             sentences.append(
                 f"For {reports:,} reports no gain by shuffling is claimed: the local guarantee is the whole guarantee."
             )
-    if campaign.discovery is not None:
+    if "discovery" in result:
         part = result["discovery"]
         sentences.append(
             f"Discovery reports are not randomised: the auxiliary server reveals a value only when enough clients sent "
