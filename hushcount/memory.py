@@ -91,6 +91,9 @@ class FileMemory:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.path, (str, os.PathLike)) or not os.fspath(self.path):
+            raise UsageError(f"path is {self.path!r}, must name the file of the memory, as in FileMemory('memory.bin')")
+        object.__setattr__(self, "path", Path(self.path))
         _require_limit(self.limit)
 
     def get(self, key: bytes) -> bytes | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic_core import ErrorDetails
 
 Hex32 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 """32 bytes in lower-case hexadecimal digits."""
 _LONGEST_REPEATED = 60
+_MOST_TOLD = 10
 
 
 class Part(BaseModel):
@@ -18,15 +20,61 @@ class Part(BaseModel):
 
 
 def explain(error: ValidationError) -> str:
-    """Return every error of a validation, each with its field, in one sentence."""
-    parts = []
-    for item in error.errors():
-        field = ".".join(str(step) for step in item["loc"])
-        message = item["msg"].removeprefix("Value error, ")
-        given = repr(item["input"])
-        # What is missing or a whole section has no value worth repeating.
-        known = item["type"] not in ("missing", "value_error") and len(given) <= _LONGEST_REPEATED
-        parts.append(
-            f"{field} is {given}: {message}" if field and known else f"{field}: {message}" if field else message
-        )
-    return "; ".join(parts)
+    """Return the errors of a validation, each with its field, its value and what is allowed, in one sentence."""
+    found = error.errors(include_url=False)
+    more = [f"and {len(found) - _MOST_TOLD:,} more"] if len(found) > _MOST_TOLD else []
+    return "; ".join([*map(_sentence, found[:_MOST_TOLD]), *more])
+
+
+def _sentence(item: ErrorDetails) -> str:
+    field = ".".join(str(step) for step in item["loc"])[:_LONGEST_REPEATED]
+    if item["type"] in ("value_error", "assertion_error"):
+        # Said by a validator of ours, with the value.
+        said = item["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+        return f"{field}: {said}" if field else said
+    given = repr(item["input"])
+    # What is missing or a whole section has no value worth repeating.
+    known = item["type"] not in ("missing", "extra_forbidden") and len(given) <= _LONGEST_REPEATED
+    allowed = _ALLOWED.get(item["type"], "must have another form").format_map(item.get("ctx", {}))
+    name = field or "it"
+    return f"{name} is {given}: {allowed}" if known else f"{name}: {allowed}"
+
+
+_NUMBER, _WHOLE, _TEXT = "must be a number", "must be a whole number", "must be text"
+_LIST, _TABLE = "must be a list", "must be a table of names and values"
+_TIME = "must be a time with its zone, as in 2026-12-01T00:00:00Z"
+_ALLOWED = {
+    "missing": "is missing: it must be given",
+    "extra_forbidden": "is no field of this file: correct its name, or leave it out",
+    "greater_than": "must be above {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be below {lt}",
+    "less_than_equal": "must be at most {le}",
+    "multiple_of": "must be a multiple of {multiple_of}",
+    "finite_number": "must be a finite number",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float", "int_parsing_size"), _WHOLE),
+    **dict.fromkeys(("float_type", "float_parsing"), _NUMBER),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
+    **dict.fromkeys(("string_type", "string_unicode", "string_sub_type", "path_type"), _TEXT),
+    "string_too_short": "must have at least {min_length} characters",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_pattern_mismatch": "must match {pattern}",
+    "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
+    **dict.fromkeys(("tuple_type", "list_type", "set_type", "frozen_set_type"), _LIST),
+    **dict.fromkeys(("dict_type", "mapping_type", "model_type", "model_attributes_type", "dataclass_type"), _TABLE),
+    "too_short": "must hold at least {min_length}",
+    "too_long": "must hold at most {max_length}",
+    "invalid_key": "must have names that are text",
+    "none_required": "must not be given",
+    **dict.fromkeys(("time_delta_type", "time_delta_parsing"), "must be a duration, as in 15m or 1d"),
+    **dict.fromkeys(
+        (
+            *("datetime_type", "datetime_parsing", "datetime_from_date_parsing", "datetime_object_invalid"),
+            *("timezone_aware", "timezone_naive", "timezone_offset", "datetime_past", "datetime_future"),
+        ),
+        _TIME,
+    ),
+    **dict.fromkeys(("json_invalid", "json_type"), "must be JSON"),
+}
+"""What is allowed where pydantic finds an error of a type; its own words are for who wrote the model."""

@@ -1,27 +1,57 @@
-"""The entry point of the `hushcount` command: quiet imports, one sentence where the server part is missing."""
+"""The entry point of the `hushcount` command: quiet imports, output for any terminal, one way to be stopped."""
 
 from __future__ import annotations
 
-import logging
+import codecs
 import signal
 import sys
-import warnings
+from collections.abc import Callable
+from io import TextIOWrapper
+
+_PLAIN = {"±": "+-", "ε": "epsilon", "δ": "delta", "…": "...", "≥": ">=", "≤": "<="}
+_PLAINLY = "hushcount-plainly"
 
 
 def main() -> None:
     """Run the command line."""
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    # Beam warns at import about optional clouds that are not installed; their absence is no news to a user.
-    logging.getLogger().addFilter(_is_news)
-    warnings.filterwarnings("ignore", module="apache_beam")
-    try:
-        from pipelines.cli import app
-    except ModuleNotFoundError as error:
-        sys.exit(f"error: the hushcount command needs {error.name}: pip install 'hushcount[server]'")
+    # Until a command runs, nothing is half done: Ctrl-C ends the process at once, with no traceback of an import.
+    # A process that a shell started in its background ignores it, and goes on ignoring it.
+    heard = signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+    if heard:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors=_PLAINLY)
+    app = _app()
+    if heard:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # As Ctrl-C does: nothing half done is left, and an engine's job is cancelled.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     app()
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    return "apitools not found" not in record.getMessage()
+def _app() -> Callable[[], None]:
+    import logging
+    import warnings
+
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    # Beam warns at import about optional clouds that are not installed; their absence is no news to a user.
+    logging.getLogger().addFilter(lambda record: "apitools not found" not in record.getMessage())
+    warnings.filterwarnings("ignore", module="apache_beam")
+    try:
+        from pipelines.cli import app
+    except ModuleNotFoundError as error:
+        sys.exit(f"error: the hushcount command needs {error.name}: pip install 'hushcount[server]'")
+    return app
+
+
+def _plainly(error: UnicodeError) -> tuple[str, int]:
+    """Say what a terminal's encoding lacks in its own letters, or as an escape: never an error, never a lost value."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    shown = (_PLAIN.get(letter) or letter.encode("ascii", "backslashreplace").decode("ascii") for letter in lacking)
+    return "".join(shown), error.end
+
+
+codecs.register_error(_PLAINLY, _plainly)

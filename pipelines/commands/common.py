@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _PIPE_COLUMNS = 160
+_STOPPED = 130
+"""Exit status of a command that Ctrl-C ended, as shells report it."""
 BEAM_SETTINGS = {"allow_extra_args": True}
 
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace a result that is already there.")]
@@ -79,6 +82,11 @@ def reported(command: Command) -> Command:
             _fail(str(error), error.exit_status)
         except OSError as error:
             _fail(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""), 1)
+        except KeyboardInterrupt:
+            # Who presses Ctrl-C again while this ends means it.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            progress_console().print("stopped")
+            raise typer.Exit(_STOPPED) from None
 
     return run  # type: ignore[return-value]  # wraps keeps the signature, which typer reads
 
@@ -96,7 +104,8 @@ def _fail(message: str, status: int) -> None:
 
 def show_json(data: Any) -> None:
     """Print JSON for machines."""
-    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+    plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=plain) + "\n")
 
 
 def show_facts(title: str, facts: dict[str, Any]) -> None:

@@ -293,3 +293,11 @@ def test_an_answer_of_another_length_is_refused() -> None:
 
     with pytest.raises(UsageError, match="an answer of 5 bytes, the campaign's have"):
         client_of(Wrong()).report("item 1")
+
+
+def test_a_path_may_be_a_text_and_what_is_no_path_is_one_sentence(tmp_path: Path) -> None:
+    memory = FileMemory(str(tmp_path / "memory.bin"))  # type: ignore[arg-type]
+    assert memory.keep(bytes(32), b"answer") == FileMemory(tmp_path / "memory.bin").get(bytes(32)) == b"answer"
+    for wrong in (7, None, ""):
+        with pytest.raises(UsageError, match="must name the file of the memory"):
+            FileMemory(wrong)  # type: ignore[arg-type]
