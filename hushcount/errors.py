@@ -27,6 +27,20 @@ class NotYet(HushcountError):
     exit_status = 3
 
 
+class TooFewOpened(HushcountError):
+    """Fewer reports could be opened and accepted than the minimum batch: there is no result, and more cannot come.
+
+    Attributes:
+        summary: in which they are counted, where a job counted them; it is not written. Empty elsewhere.
+    """
+
+    exit_status = 3
+
+    def __init__(self, message: str, summary: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.summary = summary or {}
+
+
 class RetiredKey(HushcountError):
     """What is to be opened is sealed to a key that was destroyed: it can be counted, and no more.
 

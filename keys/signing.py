@@ -10,7 +10,7 @@ def sign(reference: KeyReference, payload: bytes, purpose: Purpose) -> Signature
     """Open a signing key, sign with it, and forget it.
 
     Args:
-        reference: of `keys.store.active_key(source, "operator")` or `"shuffler"`.
+        reference: of `keys.store.active_key(source, role)`.
         payload: the bytes to sign; whoever verifies needs the same.
         purpose: what they are.
 

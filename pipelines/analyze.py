@@ -39,11 +39,11 @@ from pipelines.ledger import charging
 from pipelines.progress import bar
 from pipelines.retired import account_retired
 from pipelines.runner import Engine
-from pipelines.signed import require_signed
 from pipelines.staging import SUMMARY, require_free, staged
 from pipelines.streams import SEALED, counts_of, label
 from pipelines.summary import Summary, make_summary
 from pipelines.upstream import check_complete, read_upstream
+from pipelines.withheld import enough, require_minimum
 
 _REPORTS = struct.Struct("<q")
 
@@ -74,21 +74,22 @@ def analyze(
             With an open domain those in `found`, or else only the tally is written, to be asked later.
         found: a result of hushcount discover, to be shown on the page.
         levels: confidence of the intervals and false-positive rate of detection; the defaults when not given.
-        signed_by: the shuffler's public keys; the input must be signed by one of them. none: it is not looked at.
+        signed_by: the shuffler's public keys; one must have signed the input. Empty: signatures are not checked.
         ledger: where the release is charged, once for an input; None: nowhere.
 
     Raises:
         UsageError: a file or key is missing or invalid, or `out` is taken.
         RetiredKey: the campaign's key was destroyed; `out` then holds a summary that counts all reports as retired_key.
         SignatureError: the input is not what one of `signed_by` signed.
-        HushcountError: no report was accepted, or the release does not fit into the campaign's limit.
+        TooFewOpened: fewer reports were accepted than the minimum batch; nothing is written or charged.
+        HushcountError: the release does not fit into the campaign's limit.
     """
     campaign = Campaign.read(campaign_path)
     mechanism = campaign.require_frequency()
     try:
         reference = campaign_key(keys, "analyzer", campaign.keys.analyzer)
     except RetiredKey as retired:
-        account_retired(retired, campaign, "analyze", input_directory, out, overwrite)
+        account_retired(retired, campaign, "analyze", input_directory, out, overwrite, signed_by)
     read: tuple[str | Path, ...] = (
         input_directory,
         keys,
@@ -103,9 +104,7 @@ def analyze(
         names = list(revealed.items)
     wanted = results.wanted_items(mechanism, dictionary, names)
     columns = tally_items(mechanism, None if wanted is None else wanted.items)
-    upstream = read_upstream(input_directory, "shuffle", campaign)
-    if signed_by:
-        require_signed(input_directory, "reports", signed_by)
+    upstream = read_upstream(input_directory, "shuffle", campaign, signed_by, "reports")
     reports = storage.join(input_directory, "reports")
     with charging(ledger, campaign, "analyze", upstream, reports) as charge:
         files = find_files(reports, SEALED["reports"])
@@ -119,13 +118,9 @@ def analyze(
             sums = take_counts(directory)
             counts = counts_of(sums, ("reports",))
             require_read_once("reports", counts["reports"].received, total_records(files))
+            require_minimum("analyze", campaign, "reports", counts["reports"], upstream)
             tally = gather_tally(mechanism, columns, storage.join(directory, ".tally"))
             accepted = counts["reports"].accepted
-            if not accepted:
-                raise HushcountError(
-                    f"none of {counts['reports'].received} reports was accepted ({counts['reports'].rejected}): "
-                    "nothing was written; check that the campaign file and the key are those the clients used"
-                )
             if tally.reports != accepted:
                 raise HushcountError(
                     f"the tally holds {tally.reports} reports, {accepted} were accepted: report this bug"
@@ -153,31 +148,32 @@ def _graph(
     opened = read["blocks"] | "open" >> beam.ParDo(
         OpenReports(key, mechanism, campaign.binding("reports"), length)
     ).with_outputs("counts", "dead", main="reports")
+    counts = (read["counts"], opened.counts) | "all counts" >> beam.Flatten() | "label" >> beam.Map(label, "reports")
+    counts | "counts" >> WriteCounts(directory)
+    # A local directory is shown by its renaming; in a store every object is to be seen as soon as it is written.
+    allowed = enough(counts, "reports", campaign) if storage.is_remote(directory) else None
     (
         opened.reports
         | "tally" >> TallyReports(mechanism, columns)
-        | "write tally" >> beam.ParDo(WriteTallyPart(storage.join(directory, ".tally")))
-    )
-    (
-        (read["counts"], opened.counts)
-        | "all counts" >> beam.Flatten()
-        | "label" >> beam.Map(label, "reports")
-        | "counts" >> WriteCounts(directory)
+        | "write tally"
+        >> beam.ParDo(WriteTallyPart(storage.join(directory, ".tally")), True if allowed is None else allowed)
     )
     dead = (
         read["dead"] | "stream of dead" >> beam.Map(of_stream, "reports"),
         opened.dead | "length of dead" >> beam.Map(of_stream_and_length, "reports", length),
     )
-    dead | "all dead" >> beam.Flatten() | "dead letter" >> WriteDeadLetter(directory, campaign)
+    dead | "all dead" >> beam.Flatten() | "dead letter" >> WriteDeadLetter(directory, campaign, allowed)
 
 
 class WriteTallyPart(beam.DoFn):
-    """(block of rows, Sums) to one file, whole or not at all."""
+    """(block of rows, Sums) to one file, whole or not at all; none unless the side input `allowed` is true."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
 
-    def process(self, element: tuple[int, Sums]) -> None:
+    def process(self, element: tuple[int, Sums], allowed: bool = True) -> None:
+        if not allowed:
+            return
         block, sums = element
         path = storage.join(self._directory, f"{block:06d}.part")
         storage.write_whole(path, [_REPORTS.pack(sums.reports), npy_bytes(narrowed(sums.counts))])

@@ -56,6 +56,11 @@ def is_batch(path: str) -> bool:
     return path.endswith(SUFFIX)
 
 
+def named_batch(path: str) -> str:
+    """Return the name of the batch that a batch's file is of."""
+    return path.rpartition("/")[2].removesuffix(SUFFIX)
+
+
 def read_batch(path: str, campaign: Campaign) -> BatchFile:
     """Read a batch's file.
 

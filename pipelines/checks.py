@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import select
 
 from pipelines.deployment import Deployment
+from pipelines.epochs import read_epochs
 from pipelines.state import MANIFESTS, opened
+
+if TYPE_CHECKING:
+    from keys.roles import SigningRole
 
 Verdict = Literal["good", "warning", "bad"]
 
@@ -33,24 +39,24 @@ def named_checks(deployment: Deployment) -> dict[str, Callable[[], Iterator[Chec
     """Return a check of each key, file and collector that the deployment file names beside the campaigns' keys."""
     checks: dict[str, Callable[[], Iterator[Check]]] = {}
     shuffles = "shuffler" in deployment.file.parties
+    signers = signing_roles(deployment)
     # Packages of other parties are not everywhere, so that they are imported when they are needed.
-    if shuffles and (directory := deployment.sign_with) is not None:
+    if signers and (directory := deployment.sign_with) is not None:
 
         def signs() -> Iterator[Check]:
             from keys.store import active_key
 
-            yield Check("sign_with", "good", f"key {active_key(directory, 'shuffler').id} signs")
+            ids = ", ".join(f"{active_key(directory, role).id} of the {role}" for role in signers)
+            yield Check("sign_with", "good", f"key {ids} signs")
 
         checks["sign_with"] = signs
-    if (file := deployment.shuffler_keys) is not None:
-
-        def trusts() -> Iterator[Check]:
-            from keys.store import verify_keys
-
-            trusted = ", ".join(key.id for key in verify_keys(file, "shuffler"))
-            yield Check("shuffler_keys", "good", f"{trusted} may sign")
-
-        checks["shuffler_keys"] = trusts
+    given: dict[str, tuple[SigningRole, Path | None]] = {
+        "shuffler_keys": ("shuffler", deployment.shuffler_keys),
+        "aux_server_keys": ("aux_signer", deployment.aux_server_keys),
+    }
+    for name, (role, file) in given.items():
+        if file is not None:
+            checks[name] = partial(_trusts, name, role, file)
     if (ledger := deployment.ledger) is not None:
 
         def charges() -> Iterator[Check]:
@@ -74,6 +80,23 @@ def named_checks(deployment: Deployment) -> dict[str, Callable[[], Iterator[Chec
     if shuffles and deployment.file.collectors:
         checks["collectors"] = lambda: _report(deployment)
     return checks
+
+
+def signing_roles(deployment: Deployment) -> list[SigningRole]:
+    """Return the roles whose keys sign what the parties that run here hand on, of the campaigns that there are."""
+    roles: list[SigningRole] = ["shuffler"] if "shuffler" in deployment.file.parties else []
+    if "aux-server" in deployment.file.parties:
+        campaigns, _ = read_epochs(deployment.campaigns)
+        if any(campaign.discovery is not None for epochs in campaigns for _, campaign in epochs.files.values()):
+            roles.append("aux_signer")
+    return roles
+
+
+def _trusts(name: str, role: SigningRole, file: Path) -> Iterator[Check]:
+    from keys.store import verify_keys
+
+    trusted = ", ".join(key.id for key in verify_keys(file, role))
+    yield Check(name, "good", f"{trusted} may sign")
 
 
 def _report(deployment: Deployment) -> Iterator[Check]:

@@ -104,10 +104,16 @@ class DeploymentFile(Part):
     )
     ledger: str | None = Field(default=None, description="where releases are charged; nowhere if not given")
     sign_with: str | None = Field(
-        default=None, description="the shuffler's key directory: what it hands on is signed; unsigned if not given"
+        default=None,
+        description="key directory of the shuffler, or of the auxiliary server's signing key (aux-signer), or of both: "
+        "what the parties that run here hand on is signed; unsigned if not given",
     )
     shuffler_keys: str | None = Field(
         default=None, description="the shuffler's public.json: what it hands on must be signed by one of its keys"
+    )
+    aux_server_keys: str | None = Field(
+        default=None,
+        description="public.json with the auxiliary server's aux-signer keys: what it hands on must be signed by one",
     )
     parties: tuple[Party, ...] = Field(default=PARTIES, min_length=1, description="whose jobs run here")
     collectors: tuple[str, ...] = Field(
@@ -152,8 +158,9 @@ class Deployment:
         campaigns: directory of campaigns.
         keys: key directory, or env:NAME.
         ledger: file, or None.
-        sign_with: directory of the shuffler's signing key, or None.
+        sign_with: directory of the signing keys of the parties that run here, or env:NAME, or None.
         shuffler_keys: file, or None.
+        aux_server_keys: file, or None.
         file: the rest, as it is written.
     """
 
@@ -163,8 +170,9 @@ class Deployment:
     campaigns: Path
     keys: Path | str
     ledger: Path | None
-    sign_with: Path | None
+    sign_with: Path | str | None
     shuffler_keys: Path | None
+    aux_server_keys: Path | None
     file: DeploymentFile
 
     @classmethod
@@ -188,8 +196,9 @@ class Deployment:
             campaigns=base / file.campaigns,
             keys=_key_source(base, file.keys),
             ledger=None if file.ledger is None else base / file.ledger,
-            sign_with=None if file.sign_with is None else base / file.sign_with,
+            sign_with=None if file.sign_with is None else _key_source(base, file.sign_with),
             shuffler_keys=None if file.shuffler_keys is None else base / file.shuffler_keys,
+            aux_server_keys=None if file.aux_server_keys is None else base / file.aux_server_keys,
             file=file,
         )
 

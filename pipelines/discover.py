@@ -34,16 +34,17 @@ from pipelines.block_io import (
     total_records,
 )
 from pipelines.counting import WriteCounts, require_read_once, take_counts
+from pipelines.handover import hand_on
 from pipelines.ledger import Charging, charging
 from pipelines.meet import THROUGH_ENGINE_RECORDS, Meet
 from pipelines.progress import bar
 from pipelines.retired import account_retired
 from pipelines.runner import Engine
-from pipelines.signed import require_signed
-from pipelines.staging import SUMMARY, require_free, staged
+from pipelines.staging import require_free, staged
 from pipelines.streams import SEALED, counts_of, label
 from pipelines.summary import StreamCounts, Summary, make_summary
 from pipelines.upstream import check_complete, read_upstream
+from pipelines.withheld import enough, pass_on_withheld, require_minimum
 
 Party = Literal["both", "aux-server", "analyzer"]
 _PLACE_RECORDS = 1 << 17
@@ -59,6 +60,7 @@ def discover(
     party: Party = "both",
     ledger: Path | None = None,
     signed_by: Sequence[VerifyKeyPart] = (),
+    signer: KeyReference | None = None,
     overwrite: bool = False,
     engine: Engine | None = None,
     console: Console | None = None,
@@ -72,13 +74,16 @@ def discover(
         out: output directory.
         party: "aux-server" writes `bins/` for the analyzer, "analyzer" reads it; "both" does one after the other,
             for a machine that holds both keys, and then `bins/` does not stay.
-        signed_by: the shuffler's public keys; what it handed on must be signed by one. none: it is not looked at.
+        signed_by: public keys of the party before, the auxiliary server for the analyzer alone, else the shuffler; one
+            must have signed the input. Empty: signatures are not checked.
+        signer: the auxiliary server's signing key, where it runs alone; None: unsigned.
         ledger: where the release is charged, once for an input, and beside which its draw is kept; None: nowhere.
 
     Raises:
         UsageError: a file or key is missing or invalid, or `out` is taken.
         RetiredKey: a key that is needed was destroyed; `out` then holds a summary that counts all as retired_key.
         SignatureError: the input is not what one of `signed_by` signed.
+        TooFewOpened: fewer reports were accepted than the minimum batch; nothing is written or charged.
         HushcountError: the release does not fit into the campaign's limit.
     """
     campaign = Campaign.read(campaign_path)
@@ -91,14 +96,23 @@ def discover(
         analyzer = None if party == "aux-server" else campaign_key(keys, "analyzer", campaign.keys.analyzer)
     except RetiredKey as retired:
         hop = "release" if party == "aux-server" else "discover"
-        account_retired(retired, campaign, hop, input_directory, out, overwrite, released=party == "analyzer")
+        account_retired(
+            retired, campaign, hop, input_directory, out, overwrite, signed_by, signer, released=party == "analyzer"
+        )
+    if signer is not None:
+        if party != "aux-server":
+            raise UsageError(
+                f"party is {party}, but only what the auxiliary server hands on is signed: leave the key out"
+            )
+        signer.read_signing()
     read: tuple[str | Path, ...] = (input_directory, keys, campaign_path, *([] if ledger is None else [ledger]))
     require_free(out, overwrite, ("release", "discover"), read)
-    upstream = read_upstream(input_directory, "release" if party == "analyzer" else "shuffle", campaign)
-    if signed_by and party != "analyzer":
-        require_signed(input_directory, "discovery", signed_by)
+    hop, read_folder = ("release", _BINS) if party == "analyzer" else ("shuffle", "discovery")
+    upstream = read_upstream(input_directory, hop, campaign, signed_by, read_folder)
+    if party == "analyzer":
+        pass_on_withheld(campaign, upstream)
     engine = engine or Engine()
-    folder = storage.join(input_directory, _BINS if party == "analyzer" else "discovery")
+    folder = storage.join(input_directory, read_folder)
     with (
         charging(ledger, campaign, "discover", upstream, folder, drawn=party != "analyzer") as charge,
         staged(out, overwrite) as directory,
@@ -112,7 +126,7 @@ def discover(
         if party == "both":
             storage.remove_directory(storage.join(directory, _BINS))
         charge.commit(summary)
-        storage.write_json(storage.join(directory, SUMMARY), summary)
+        hand_on(directory, out, (_BINS,), summary, signer)
     return summary
 
 
@@ -138,6 +152,7 @@ def _release(
         _release_graph(pipeline, campaign, key, files, directory, spill, progress)
     counts = _counts(directory)
     require_read_once("discovery", counts.received, total)
+    require_minimum("release", campaign, "discovery", counts, upstream)
     storage.make_directory(storage.join(directory, _BINS))
     charge.fix_draw(storage.join(directory, _BINS))
     summary = make_summary("release", campaign, {"discovery": counts}, None, upstream)
@@ -163,6 +178,13 @@ def _release_graph(
         OpenPairs(key, form, places, tag_keys(form.sealed_bytes, SystemWords()))
     ).with_outputs("counts", "dead", main="pairs")
     counted = opened.pairs | "count bins" >> CountBins(form.pair_bytes, places, Meet(spill))
+    counts = (
+        (read["counts"], opened.counts, counted["counts"])
+        | "all counts" >> beam.Flatten()
+        | "label" >> beam.Map(label, "discovery")
+    )
+    counts | "counts" >> WriteCounts(directory)
+    allowed = enough(counts, "discovery", campaign) if storage.is_remote(directory) else None
     (
         counted["bins"]
         | "keep" >> beam.ParDo(Keep(rule))
@@ -171,19 +193,14 @@ def _release_graph(
         | "one place" >> beam.Map(_one_place)
         | "released records meet" >> beam.GroupByKey()
         | "in random order" >> beam.Map(_in_random_order)
-        | "write released" >> WriteShards(storage.join(directory, _BINS), Kind.RELEASED, campaign, form.pair_bytes, 1)
-    )
-    (
-        (read["counts"], opened.counts, counted["counts"])
-        | "all counts" >> beam.Flatten()
-        | "label" >> beam.Map(label, "discovery")
-        | "counts" >> WriteCounts(directory)
+        | "write released"
+        >> WriteShards(storage.join(directory, _BINS), Kind.RELEASED, campaign, form.pair_bytes, 1, allowed)
     )
     dead = (
         read["dead"] | "stream of dead" >> beam.Map(of_stream, "discovery"),
         opened.dead | "length of dead" >> beam.Map(of_stream_and_length, "discovery", form.sealed_bytes),
     )
-    dead | "all dead" >> beam.Flatten() | "dead letter" >> WriteDeadLetter(directory, campaign)
+    dead | "all dead" >> beam.Flatten() | "dead letter" >> WriteDeadLetter(directory, campaign, allowed)
 
 
 def _one_place(record: bytes) -> tuple[int, bytes]:

@@ -11,17 +11,20 @@ from sqlalchemy import Engine as Database
 from sqlalchemy import select
 
 from hushcount.campaign import Campaign, Stream
+from hushcount.errors import TooFewOpened
 from hushcount.public_keys import VerifyKeyPart
 from pipelines import batches, storage
 from pipelines.batch_file import SUFFIX, BatchFile, BatchSegment, fault_of
 from pipelines.batches import Batch
 from pipelines.deployment import Deployment, Party
+from pipelines.handover import hand_on
 from pipelines.runner import Engine
-from pipelines.staging import SUMMARY, sweep
+from pipelines.staging import SUMMARY, staged, sweep
 from pipelines.state import DELETED
 from pipelines.summary import Summary
 
 if TYPE_CHECKING:
+    from keys.roles import SigningRole
     from keys.store import KeyReference
 
 Job = Callable[[], Summary | None]
@@ -69,7 +72,8 @@ def hops_of(
         from pipelines.shuffle import shuffle
 
         source = _write_batch(state, deployment, campaign, batch)
-        return shuffle(path, source, where["shuffled"], signer=_signer(deployment), engine=engine, console=console)
+        signer = signer_of(deployment, "shuffler")
+        return shuffle(path, source, where["shuffled"], signer=signer, engine=engine, console=console)
 
     def released() -> Summary:
         from pipelines.discover import discover
@@ -80,7 +84,8 @@ def hops_of(
             keys,
             where["released"],
             party="aux-server",
-            signed_by=_trusted(deployment),
+            signed_by=trusted(deployment, "shuffler"),
+            signer=signer_of(deployment, "aux_signer"),
             ledger=ledger,
             engine=engine,
             console=console,
@@ -89,18 +94,29 @@ def hops_of(
     def found() -> Summary:
         from pipelines.discover import discover
 
-        return discover(path, where["released"], keys, where["found"], party="analyzer", ledger=ledger, engine=engine)
+        return discover(
+            path,
+            where["released"],
+            keys,
+            where["found"],
+            party="analyzer",
+            signed_by=trusted(deployment, "aux_signer"),
+            ledger=ledger,
+            engine=engine,
+        )
 
     def analyzed() -> Summary:
         from pipelines.analyze import analyze
+        from pipelines.results import FOUND
 
         return analyze(
             path,
             where["shuffled"],
             keys,
             where["results"],
-            found=where["found"] if campaign.discovery is not None else None,
-            signed_by=_trusted(deployment),
+            # A discovery of too few reports has a summary and no values.
+            found=where["found"] if storage.exists(storage.join(where["found"], FOUND)) else None,
+            signed_by=trusted(deployment, "shuffler"),
             ledger=ledger,
             engine=engine,
             console=console,
@@ -115,10 +131,13 @@ def hops_of(
     }
     for hop in hop_names(campaign, deployment.file.parties):
         before, job = jobs[hop]
-        yield hop, _unless_done(where[OUTPUTS[hop][1]], None if before is None else where[before], job, engine)
+        out = where[OUTPUTS[hop][1]]
+        yield hop, _unless_done(deployment, hop, out, None if before is None else where[before], job, engine)
 
 
-def _unless_done(out: str, before: str | None, job: Callable[[], Summary], engine: Engine) -> Job:
+def _unless_done(
+    deployment: Deployment, hop: str, out: str, before: str | None, job: Callable[[], Summary], engine: Engine
+) -> Job:
     def step() -> Summary | None:
         mark = storage.join(out, SUMMARY)
         if storage.exists(mark):
@@ -130,27 +149,34 @@ def _unless_done(out: str, before: str | None, job: Callable[[], Summary], engin
         # with a job whose run was killed: what it writes to a store is not cleared away under it.
         if engine.embedded or not storage.is_remote(out):
             sweep(out)
-        return job()
+        try:
+            return job()
+        except TooFewOpened as few:
+            with staged(out, overwrite=False) as directory:
+                signer = signer_of(deployment, "aux_signer") if hop == "release" else None
+                hand_on(directory, out, ("bins",), few.summary, signer)
+            return few.summary
 
     return step
 
 
-def _signer(deployment: Deployment) -> KeyReference | None:
-    """Return the key that the shuffler signs with, if it is to sign."""
+def signer_of(deployment: Deployment, role: SigningRole) -> KeyReference | None:
+    """Return the key that a party signs with what it hands on, if it is to sign."""
     if deployment.sign_with is None:
         return None
     from keys.store import active_key
 
-    return active_key(deployment.sign_with, "shuffler")
+    return active_key(deployment.sign_with, role)
 
 
-def _trusted(deployment: Deployment) -> tuple[VerifyKeyPart, ...]:
-    """Return the shuffler's public keys, by one of which its output must be signed; none: it is not looked at."""
-    if deployment.shuffler_keys is None:
+def trusted(deployment: Deployment, role: SigningRole) -> tuple[VerifyKeyPart, ...]:
+    """Return a party's public keys, one of which must have signed what it handed on; empty: this is not checked."""
+    source = deployment.shuffler_keys if role == "shuffler" else deployment.aux_server_keys
+    if source is None:
         return ()
     from keys.store import verify_keys
 
-    return verify_keys(deployment.shuffler_keys, "shuffler")
+    return verify_keys(source, role)
 
 
 def batch_path(deployment: Deployment, batch: Batch) -> str:

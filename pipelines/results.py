@@ -18,7 +18,7 @@ from hushcount import tally as tally_files
 from hushcount.campaign import Campaign
 from hushcount.dictionary import Dictionary, read_items
 from hushcount.domain import known_items, other_item
-from hushcount.errors import FormatError, UsageError
+from hushcount.errors import FormatError, TooFewOpened, UsageError
 from hushcount.estimates import Estimate, Levels
 from hushcount.files import write_new, write_over
 from hushcount.mechanism import Mechanism
@@ -123,6 +123,7 @@ def read_tally(path: str, campaign: Campaign) -> Tally:
 
     Raises:
         UsageError: missing, damaged or of another campaign.
+        TooFewOpened: it is of fewer reports than the minimum batch.
     """
     if not storage.exists(path):
         raise UsageError(f"tally {path} does not exist")
@@ -130,6 +131,11 @@ def read_tally(path: str, campaign: Campaign) -> Tally:
     shape = campaign.require_frequency().encoder.tally_shape(tally.items)
     if tally.counts.shape != shape or tally.counts.dtype != np.int64 or tally.reports < 1:
         raise FormatError(f"tally {path} has shape {tally.counts.shape}, must be {shape} of this campaign")
+    if tally.reports < campaign.shuffle.minimum_batch:
+        raise TooFewOpened(
+            f"tally {path} is of {tally.reports} reports, fewer than the minimum batch, "
+            f"{campaign.shuffle.minimum_batch}: nothing is estimated from it"
+        )
     return tally
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from hushcount.blocks import Kind
 from hushcount.campaign import Campaign, Stream
 from hushcount.errors import RetiredKey, UsageError
+from hushcount.public_keys import VerifyKeyPart
+from keys.store import KeyReference
 from pipelines import storage
 from pipelines.block_io import find_files, total_records
+from pipelines.handover import hand_on
 from pipelines.staging import SUMMARY, require_free, staged
 from pipelines.streams import SEALED
 from pipelines.summary import StreamCounts, Summary, make_summary
@@ -25,6 +29,8 @@ def account_retired(
     input_directory: str,
     out: str,
     overwrite: bool,
+    signed_by: Sequence[VerifyKeyPart] = (),
+    signer: KeyReference | None = None,
     released: bool = False,
 ) -> NoReturn:
     """Write a summary.json that counts every report of a batch as retired_key, and nothing beside it; then raise.
@@ -38,14 +44,18 @@ def account_retired(
         input_directory: the batch; its files are counted.
         out: output directory.
         overwrite: whether a result there may be replaced.
+        signed_by: public keys of the party before; empty: signatures are not checked.
+        signer: of the auxiliary server, for its release; None: unsigned.
         released: whether the input is what the auxiliary server released, to be opened by the analyzer.
 
     Raises:
         RetiredKey: always, with the number of reports and where they are counted.
         UsageError: the input is not complete, or `out` is taken.
+        SignatureError: the input is not what one of `signed_by` signed.
     """
     require_free(out, overwrite, (hop,), (input_directory,))
-    upstream = read_upstream(input_directory, "release" if released else "shuffle", campaign)
+    folder = "bins" if released else "reports" if hop == "analyze" else "discovery"
+    upstream = read_upstream(input_directory, "release" if released else "shuffle", campaign, signed_by, folder)
     summary = (
         _of_bins(campaign, upstream, input_directory)
         if released
@@ -53,7 +63,7 @@ def account_retired(
     )
     number = summary["bins"]["rejected"][REASON] if released else summary["rejected"][REASON]
     with staged(out, overwrite) as directory:
-        storage.write_json(storage.join(directory, SUMMARY), summary)
+        hand_on(directory, out, ("bins",), summary, signer)
     where = storage.join(out, SUMMARY) if storage.is_remote(out) else str(Path(out) / SUMMARY)
     what = "released records" if released else "reports"
     raise RetiredKey(f"{retired}: {number} {what} are counted as {REASON} in {where}", retired.id, number, summary)

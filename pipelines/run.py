@@ -16,6 +16,7 @@ from rich.console import Console
 from sqlalchemy import Connection
 from sqlalchemy import Engine as Database
 
+from hushcount.campaign import Campaign
 from hushcount.errors import HushcountError, NotYet, RetiredKey
 from pipelines import batches, storage
 from pipelines.batches import Batch
@@ -30,6 +31,7 @@ from pipelines.state import HOPS, alone, opened, snapshot
 from pipelines.store_errors import told
 from pipelines.summary import Summary, brief
 from pipelines.telemetry import Telemetry, telemetry
+from pipelines.withheld import is_withheld, sentence
 
 FAILURES = (HushcountError, OSError)
 """What stops one batch, or one campaign, and not the rest."""
@@ -235,10 +237,17 @@ def _advance(work: _Work, epochs: Epochs, batch: Batch, finished: set[str]) -> N
             summary = retired.summary
         if summary is None:
             return
+        _say_withheld(work, campaign, batch, hop, summary)
         with work.state.begin() as connection:
             _record(connection, batch, hop, summary)
         work.metrics.hop(batch.campaign, summary, time.monotonic() - began)
         work.done.hops.append(f"{batch.campaign}/{batch.name} {hop}")
+
+
+def _say_withheld(work: _Work, campaign: Campaign, batch: Batch, hop: str, summary: Summary) -> None:
+    """Say of a hop that it accepted too few reports; not again of the one that reads what it handed on."""
+    if is_withheld(summary) and not (hop == "discover" and "aux-server" in work.deployment.file.parties):
+        work.done.problems.append(f"{batch.campaign}/{batch.name}: {sentence(campaign, summary)}")
 
 
 def _record(connection: Connection, batch: Batch, hop: str, summary: Summary) -> None:

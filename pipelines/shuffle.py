@@ -15,7 +15,15 @@ from hushcount.envelopes import ENVELOPES, envelope_dtype, sealed_offset
 from hushcount.errors import HushcountError, NotYet, UsageError
 from hushcount.places import MOST_PLACES
 from pipelines import storage
-from pipelines.batch_file import BatchFile, batch_files, collected, is_batch, read_batch, released_files
+from pipelines.batch_file import (
+    BatchFile,
+    batch_files,
+    collected,
+    is_batch,
+    named_batch,
+    read_batch,
+    released_files,
+)
 from pipelines.block_io import (
     BlockFile,
     ReadBlocks,
@@ -26,6 +34,7 @@ from pipelines.block_io import (
     total_records,
 )
 from pipelines.counting import WriteCounts, require_read_once, take_counts
+from pipelines.handover import hand_on, require_own_folder
 from pipelines.meet import THROUGH_ENGINE_RECORDS, Meet
 from pipelines.progress import bar
 from pipelines.runner import Engine
@@ -70,6 +79,11 @@ def shuffle(
     campaign = Campaign.read(campaign_path)
     require_free(out, overwrite, ("shuffle",), (input_directory, campaign_path))
     files, released, upstream = _find_input(input_directory, campaign)
+    batch = named_batch(input_directory) if is_batch(input_directory) else ""
+    if signer is not None:
+        # Both before any work: a key that cannot be used, and a place where nobody would take it.
+        signer.read_signing()
+        require_own_folder(out, batch)
     engine = engine or Engine()
     total = sum(total_records(found) for found in files.values())
     with staged(out, overwrite) as directory:
@@ -97,12 +111,7 @@ def shuffle(
                 # An engine that lost what it grouped, or ran a step on other input the second time.
                 raise HushcountError(f"{stream}: {written} of {counted.accepted} reports were written; run again")
         summary = make_summary("shuffle", campaign, counts, None, upstream)
-        if signer is not None:
-            # The rest of the job runs where no key is.
-            from pipelines.signed import write_signed
-
-            write_signed(directory, campaign.streams, summary, signer)
-        storage.write_json(storage.join(directory, SUMMARY), summary)
+        hand_on(directory, out, campaign.streams, summary, signer, batch)
     return summary
 
 

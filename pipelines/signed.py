@@ -1,7 +1,8 @@
-"""Signed outputs: what one party handed on is what the next one reads, file by file.
+"""Signed outputs: what one party handed on is what the next one reads, file by file, of the very batch.
 
-`summary.json` lists the files with their digests, `summary.json.sig` beside it is the party's signature of exactly its
-bytes. So a file that was lost, added, exchanged or altered on the way is named before any of it is read.
+`summary.json` names hop, campaign, epoch, fingerprint, batch and window, and lists the files with their digests;
+`summary.json.sig` beside it is the party's signature of exactly its bytes. So a file that was lost, added, exchanged or
+altered on the way, and a whole output that was put in the place of another, is named before any of it is read.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from keys.signing import sign
 from keys.store import KeyReference
 from pipelines import storage
 from pipelines.batch_file import digest_of
-from pipelines.block_io import SUFFIX
 from pipelines.staging import SUMMARY
 from pipelines.summary import Summary
 
@@ -25,11 +25,11 @@ SIGNATURE = f"{SUMMARY}.sig"
 
 
 def listed_files(directory: str, folders: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return name, bytes and digest of every block file of a job's output, by its folder."""
+    """Return name, bytes and digest of every file of a job's output, by its folder."""
     listed: dict[str, list[dict[str, Any]]] = {}
     for folder in folders:
         listed[folder] = []
-        for path, _ in storage.list_files(storage.join(directory, folder), SUFFIX):
+        for path, _ in _files(storage.join(directory, folder)):
             size, digest = digest_of(path)
             listed[folder].append({"name": path.rpartition("/")[2], "bytes": size, "digest": digest})
     return listed
@@ -42,38 +42,58 @@ def write_signed(directory: str, folders: Iterable[str], summary: Summary, refer
     storage.write_whole(storage.join(directory, SIGNATURE), [signature.model_dump_json().encode() + b"\n"])
 
 
-def require_signed(directory: str, folder: str, keys: Sequence[VerifyKeyPart], *, digests: bool = True) -> None:
-    """Check that a directory holds, in this folder, exactly what one of these keys signed.
+def read_signed(directory: str, keys: Sequence[VerifyKeyPart]) -> Summary:
+    """Return the summary of an output that one of these keys signed: of the bytes that were verified.
 
     Args:
         directory: what the party before handed on.
-        folder: of the stream that is to be read; the others may have been given to somebody else.
         keys: those of that party, from elsewhere than the directory.
-        digests: whether to read the files; without, only their names and lengths are compared.
 
     Raises:
-        SignatureError: nobody signed it, or somebody else did, or a file is not what was signed; it is named.
-        UsageError: the summary or its signature is missing.
+        SignatureError: nobody signed it, or somebody else did.
+        UsageError: the summary is missing, or is none.
     """
-    summary_path, signature_path = storage.join(directory, SUMMARY), storage.join(directory, SIGNATURE)
+    path, signature_path = storage.join(directory, SUMMARY), storage.join(directory, SIGNATURE)
     if not storage.exists(signature_path):
-        raise SignatureError(f"{summary_path} is not signed: whoever wrote it must give --sign-with KEYS")
-    payload = storage.read_bytes(summary_path)
+        raise SignatureError(f"{path} is not signed: whoever wrote it must give --sign-with KEYS")
+    payload = storage.read_bytes(path)
     try:
         signature = Signature.model_validate_json(storage.read_bytes(signature_path))
     except ValueError:
         raise FormatError(f"{signature_path} is no signature: restore it") from None
     verify(keys, payload, "summary", signature)
-    # Of the bytes that were verified: the file may be another by now.
-    files = json.loads(payload).get("files", {})
+    summary: Summary = json.loads(payload)
+    return summary
+
+
+def require_files(directory: str, folder: str, summary: Summary, *, digests: bool = True) -> None:
+    """Check that a folder of an output holds exactly the files that its signed summary lists.
+
+    Args:
+        directory: what the party before handed on.
+        folder: of the stream that is to be read; the others may have been given to somebody else.
+        summary: of `read_signed`.
+        digests: whether to read the files; without, only their names and lengths are compared.
+
+    Raises:
+        SignatureError: a file is missing, was added, or is not what was signed; it is named.
+        UsageError: the summary lists no such folder.
+    """
+    files = summary.get("files", {})
     if folder not in files:
-        raise UsageError(f"{summary_path} lists no {folder} files")
+        raise UsageError(f"{storage.join(directory, SUMMARY)} lists no {folder} files")
     signed = {file["name"]: (file["bytes"], file["digest"]) for file in files[folder]}
     where = storage.join(directory, folder)
-    there = {path.rpartition("/")[2]: (path, size) for path, size in storage.list_files(where, SUFFIX)}
+    there = {path.rpartition("/")[2]: (path, size) for path, size in _files(where)}
     for name in sorted(signed.keys() ^ there.keys()):
         what = "is missing" if name in signed else "was not signed"
         raise SignatureError(f"{storage.join(where, name)} {what}")
     for name, (path, size) in there.items():
         if size != signed[name][0] or (digests and digest_of(path) != signed[name]):
             raise SignatureError(f"{path} is not the file that was signed: restore it")
+
+
+def _files(directory: str) -> list[tuple[str, int]]:
+    """Return path and size of all files of a directory, whatever their names are."""
+    # A store may have an object in a directory's place.
+    return [(path, size) for path, size in storage.list_files(directory, "") if not path.endswith("/")]

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, select
 
@@ -20,6 +20,7 @@ from pipelines import storage
 from pipelines.batches import closed_windows, known_manifests, known_windows, shuffled_batches
 from pipelines.block_io import find_files, total_records
 from pipelines.deployment import Deployment
+from pipelines.handover import batch_name
 from pipelines.hops import OUTPUTS, READERS
 from pipelines.intake import new_manifests
 from pipelines.retention import deleted_folders
@@ -27,6 +28,12 @@ from pipelines.staging import SUMMARY
 from pipelines.state import MANIFESTS, SEGMENTS
 from pipelines.store_errors import cause, told
 from pipelines.streams import SEALED
+
+if TYPE_CHECKING:
+    from keys.roles import SigningRole
+
+_SIGNERS: Mapping[str, SigningRole] = {"shuffle": "shuffler", "release": "aux_signer"}
+"""Who signs what a hop hands on."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +119,7 @@ def output_differences(work: Checked, done: Mapping[str, Mapping[str, Any]]) -> 
         found = storage.list_tree(work.deployment.folder(folder, work.campaign), f"*/{SUMMARY}")
         there[folder] = {path.split("/")[-2] for path, _ in found}
     here = {hop for hop, (party, _) in OUTPUTS.items() if party in work.deployment.file.parties}
-    keys = _trusted(work.deployment)
+    keys: dict[str, Sequence[VerifyKeyPart]] = {}
     for name, hops in sorted(done.items()):
         for hop in sorted(here & hops.keys()):
             folder = OUTPUTS[hop][1]
@@ -121,35 +128,48 @@ def output_differences(work: Checked, done: Mapping[str, Mapping[str, Any]]) -> 
             directory = work.deployment.folder(folder, work.campaign, name)
             if name not in there[folder]:
                 yield f"{directory} is missing, though hushcount {hop} wrote it: restore it"
-            elif hop == "shuffle":
-                unread = {stream for stream, reader in READERS.items() if reader in here - hops.keys()}
-                yield from _shuffled(directory, hops[hop], keys, READERS.keys() if work.digests else unread)
+            elif hop in _SIGNERS:
+                if hop not in keys:
+                    keys[hop] = _keys(work.deployment, _SIGNERS[hop])
+                readers: Mapping[Any, str] = {"bins": "discover"} if hop == "release" else READERS
+                unread = {folder for folder, reader in readers.items() if reader in here - hops.keys()}
+                yield from _handed_on(directory, hop, hops[hop], keys[hop], None if work.digests else unread)
 
 
-def _trusted(deployment: Deployment) -> tuple[VerifyKeyPart, ...]:
-    """Return the shuffler's public keys, retired ones too: what they signed once is still theirs; none: unsigned."""
-    source: Path | None = deployment.shuffler_keys or deployment.sign_with
-    if source is None:
+def _keys(deployment: Deployment, role: SigningRole) -> tuple[VerifyKeyPart, ...]:
+    """Return a party's public keys, retired ones too: what they signed once is still theirs; empty: unsigned."""
+    given = deployment.shuffler_keys if role == "shuffler" else deployment.aux_server_keys
+    source = given or deployment.sign_with
+    if not isinstance(source, Path):
         return ()
     from keys.store import verify_keys
 
-    return verify_keys(source, "shuffler", retired=True)
+    return verify_keys(source, role, retired=True)
 
 
-def _shuffled(
-    directory: str, streams: Mapping[Stream, Any], keys: Sequence[VerifyKeyPart], read: Container[Stream]
+def _handed_on(
+    directory: str,
+    hop: str,
+    streams: Mapping[Stream, Any],
+    keys: Sequence[VerifyKeyPart],
+    read: Container[str] | None,
 ) -> Iterator[str]:
-    """Yield what is wrong with what the shuffler handed on; the files of the streams in `read` are read."""
-    for stream, counts in streams.items():
-        folder = storage.join(directory, stream)
+    """Yield what is wrong with what was handed on; the files of the folders in `read` are read, or of all."""
+    for name, counts in streams.items():
+        folder = "bins" if hop == "release" else name
         try:
-            held = total_records(find_files(folder, SEALED[stream]))
+            files = [] if hop == "release" else find_files(storage.join(directory, folder), SEALED[name])
             if keys:
-                from pipelines.signed import require_signed
+                from pipelines.signed import read_signed, require_files
 
-                require_signed(directory, stream, keys, digests=stream in read)
+                summary = read_signed(directory, keys)
+                if summary.get("batch") != batch_name(directory):
+                    yield f"{directory} holds what was signed for another batch: it lies in the wrong place; restore it"
+                    return
+                require_files(directory, folder, summary, digests=read is None or folder in read)
         except (HushcountError, OSError) as error:
             yield told(error)
             continue
-        if held != counts["accepted"]:
-            yield f"{folder} holds {held:,} reports, the shuffler forwarded {counts['accepted']:,}"
+        held, forwarded = total_records(files), counts["accepted"]
+        if hop != "release" and held != forwarded:
+            yield f"{storage.join(directory, folder)} holds {held:,} reports, the shuffler forwarded {forwarded:,}"

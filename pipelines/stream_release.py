@@ -25,6 +25,7 @@ from pipelines.staging import SUMMARY
 from pipelines.stream_windows import RECORD, StreamFolders
 from pipelines.streams import SEALED, counts_of
 from pipelines.summary import Summary, make_summary
+from pipelines.withheld import withheld_summary
 
 Fact = tuple[str, str, int]
 """What a step says of a window: kind, name and number."""
@@ -110,7 +111,7 @@ class Release(beam.DoFn):
 class WindowResults(beam.DoFn):
     """All facts of the analysis of a window in; `results/` appears beside what was released.
 
-    Where no report was accepted it holds a summary that says so, and no estimates.
+    Where fewer reports than the minimum batch were accepted it holds a summary that counts them, and nothing else.
 
     Args:
         folders: where the files are.
@@ -143,9 +144,17 @@ class WindowResults(beam.DoFn):
                 f"window {window.name}: the tally holds {tally.reports} reports, {accepted} were accepted: "
                 "report this bug"
             )
-        summary: Summary = make_summary("analyze", campaign, counts, accepted, storage.read_json(upstream))
+        released = storage.read_json(upstream)
+        enough = accepted >= campaign.shuffle.minimum_batch
+        summary: Summary = (
+            make_summary("analyze", campaign, counts, accepted, released)
+            if enough
+            else withheld_summary("analyze", campaign, "reports", counts["reports"], released)
+        )
         summary["ledger"] = None
-        if accepted:
+        if not enough:
+            storage.remove_directory(work)
+        else:
             results.write_tally(work, tally, campaign)
             results.write_results(work, campaign, tally, self._wanted, Levels(), summary, None)
         put(work, done, SUMMARY, summary)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hushcount.campaign import Campaign, Stream
 from hushcount.envelopes import envelope_dtype
 from hushcount.errors import UsageError
+from hushcount.public_keys import VerifyKeyPart
 from pipelines import storage
 from pipelines.block_io import BlockFile, total_records
+from pipelines.handover import require_place
 from pipelines.staging import SUMMARY
 from pipelines.summary import Summary
 
@@ -14,11 +18,22 @@ COMMANDS = {"release": "discover --party aux-server"}
 """The command of a hop that is not named after it."""
 
 
-def read_upstream(directory: str, hop: str, campaign: Campaign) -> Summary:
+def read_upstream(
+    directory: str, hop: str, campaign: Campaign, signed_by: Sequence[VerifyKeyPart] = (), folder: str = ""
+) -> Summary:
     """Read the summary of the hop before.
 
+    Args:
+        directory: what it handed on.
+        hop: which.
+        campaign: whose.
+        signed_by: public keys of its party, from elsewhere; one of them must have signed the output. Empty: signatures
+            are not checked.
+        folder: of the output that is to be read, whose files are checked if signatures are.
+
     Raises:
-        UsageError: the directory is no complete output of that hop for this campaign.
+        UsageError: the directory is no complete output of that hop for this campaign, or of another batch.
+        SignatureError: it is not what one of `signed_by` signed.
     """
     path = storage.join(directory, SUMMARY)
     command = COMMANDS.get(hop, hop)
@@ -26,7 +41,13 @@ def read_upstream(directory: str, hop: str, campaign: Campaign) -> Summary:
         raise UsageError(
             f"input directory {directory} is no complete output of hushcount {command}: it has no {SUMMARY}"
         )
-    summary = storage.read_json(path)
+    if signed_by:
+        # The shuffler checks none, and has no keys.
+        from pipelines.signed import read_signed, require_files
+
+        summary = read_signed(directory, signed_by)
+    else:
+        summary = storage.read_json(path)
     given = str(summary.get("hop"))
     if given != hop:
         raise UsageError(
@@ -40,6 +61,9 @@ def read_upstream(directory: str, hop: str, campaign: Campaign) -> Summary:
             f"{summary.get('fingerprint')}, the campaign file has {campaign.fingerprint.hex()}: give the file it "
             "was made with"
         )
+    require_place(directory, summary, campaign, bool(signed_by))
+    if signed_by and folder:
+        require_files(directory, folder, summary)
     return summary
 
 

@@ -107,6 +107,8 @@ def parsed(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--keys")
     parser.add_argument("--dictionary")
+    parser.add_argument("--sign-with", help="the party's signing key, as --keys: what finish hands on is signed")
+    parser.add_argument("--signed-by", help="public.json of the party that wrote the input")
     return parser.parse_known_args(arguments)
 
 
@@ -136,7 +138,8 @@ def finish(asked: argparse.Namespace, options: tuple[str, ...]) -> None:
             f"output directory {out} holds no counts: the job that writes there has not ended; try again later"
         )
     with tempfile.TemporaryDirectory(prefix="hushcount-finish-") as scratch:
-        result = Path(scratch) / "out" / "result"
+        # Of the same name: by it the next party knows of which batch it is.
+        result = Path(scratch) / "out" / out.rpartition("/")[2]
         engine = Finisher(options=options, written=out, beside=str(result.parent))
         run_job(asked, str(result), scratch, engine)
         made = {f"{out}/{path.relative_to(result)}": path for path in sorted(result.rglob("*")) if path.is_file()}
@@ -159,16 +162,51 @@ def run_job(asked: argparse.Namespace, out: str, scratch: str, engine: Engine) -
     if asked.job == "shuffle":
         from pipelines.shuffle import shuffle
 
-        shuffle(campaign, asked.input, out, engine=engine)
+        shuffle(campaign, asked.input, out, signer=_signer(asked, "shuffler"), engine=engine)
     elif asked.job == "analyze":
         from pipelines.analyze import analyze
 
-        analyze(campaign, asked.input, asked.keys, out, engine=engine)
+        signed_by = _trusted(asked, "shuffler", scratch)
+        analyze(campaign, asked.input, asked.keys, out, signed_by=signed_by, engine=engine)
+    elif asked.job == "release":
+        from pipelines.discover import discover
+
+        signed_by, signer = _trusted(asked, "shuffler", scratch), _signer(asked, "aux_signer")
+        discover(
+            campaign,
+            asked.input,
+            asked.keys,
+            out,
+            party="aux-server",
+            signed_by=signed_by,
+            signer=signer,
+            engine=engine,
+        )
     else:
         from pipelines.discover import discover
 
-        party = "aux-server" if asked.job == "release" else "analyzer"
-        discover(campaign, asked.input, asked.keys, out, party=party, engine=engine)  # type: ignore[arg-type]
+        signed_by = _trusted(asked, "aux_signer", scratch)
+        discover(campaign, asked.input, asked.keys, out, party="analyzer", signed_by=signed_by, engine=engine)
+
+
+def _signer(asked: argparse.Namespace, role: str) -> Any:
+    """Return the key that signs what is handed on, or None."""
+    if not asked.sign_with:
+        return None
+    from keys.store import active_key
+
+    return active_key(asked.sign_with, role)  # type: ignore[arg-type]
+
+
+def _trusted(asked: argparse.Namespace, role: str, scratch: str) -> tuple[Any, ...]:
+    """Return the keys by one of which the input must be signed; empty: signatures are not checked."""
+    if not asked.signed_by:
+        return ()
+    from keys.store import verify_keys
+
+    copy = Path(scratch) / "signed-by" / "public.json"
+    storage.copy(asked.signed_by, str(copy))
+    return verify_keys(copy, role)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -20,11 +20,8 @@ from pipelines.commands.common import (
     show_json,
     show_summary,
 )
+from pipelines.commands.signing import SignedByOption, SignWithOption, signer_of, verified_by
 from pipelines.summary import Summary
-
-if TYPE_CHECKING:
-    from hushcount.public_keys import VerifyKeyPart
-    from keys.store import KeyReference
 
 CampaignOption = Annotated[Path, typer.Option("--campaign", help="Campaign file.")]
 OutOption = Annotated[str, typer.Option("--out", help="Output directory, local or of any file system that Beam knows.")]
@@ -41,10 +38,6 @@ ConfidenceOption = Annotated[
 FalsePositivesOption = Annotated[
     float,
     typer.Option("--false-positives", metavar="RATE", help="Of items that nobody holds, how many count as detected."),
-]
-ShufflerKeysOption = Annotated[
-    Path | None,
-    typer.Option("--shuffler-keys", help="The shuffler's public.json: the input must be signed by one of its keys."),
 ]
 LedgerOption = Annotated[
     Path | None,
@@ -98,9 +91,7 @@ def shuffle(
     campaign: CampaignOption,
     input: Annotated[str, typer.Option(help="Directory of envelopes, or a batch of hushcount run.")],
     out: OutOption,
-    sign_with: Annotated[
-        Path | None, typer.Option(help="Key directory of the shuffler: sign what is handed on.")
-    ] = None,
+    sign_with: SignWithOption = None,
     overwrite: OverwriteOption = False,
     runner: RunnerOption = "FnApiRunner",
     as_json: JsonOption = False,
@@ -112,25 +103,9 @@ def shuffle(
     from pipelines.shuffle import shuffle as job
 
     chosen = engine(context, runner)
-    signer = _signer(sign_with)
+    signer = signer_of(sign_with, "shuffler")
     summary = job(campaign, input, out, signer=signer, overwrite=overwrite, engine=chosen, console=progress_console())
     show_summary(summary, out, as_json, state=False)
-
-
-def _signer(keys: Path | None) -> KeyReference | None:
-    if keys is None:
-        return None
-    from keys.store import active_key
-
-    return active_key(keys, "shuffler")
-
-
-def _verified(keys: Path | None) -> tuple[VerifyKeyPart, ...]:
-    if keys is None:
-        return ()
-    from keys.store import verify_keys
-
-    return verify_keys(keys, "shuffler")
 
 
 @reported
@@ -144,7 +119,7 @@ def analyze(
     found: Annotated[Path | None, typer.Option(help="Result of hushcount discover to show.")] = None,
     confidence: ConfidenceOption = 0.95,
     false_positives: FalsePositivesOption = 0.001,
-    shuffler_keys: ShufflerKeysOption = None,
+    signed_by: SignedByOption = None,
     ledger: LedgerOption = None,
     overwrite: OverwriteOption = False,
     runner: RunnerOption = "FnApiRunner",
@@ -165,7 +140,7 @@ def analyze(
         items=items,
         found=found,
         levels=levels,
-        signed_by=_verified(shuffler_keys),
+        signed_by=verified_by(signed_by, "shuffler"),
         ledger=ledger,
         overwrite=overwrite,
         engine=engine(context, runner),
@@ -238,7 +213,8 @@ def discover(
     keys: KeysOption,
     out: OutOption,
     party: Annotated[PartyName, typer.Option(help="Which party runs here.")] = PartyName.both,
-    shuffler_keys: ShufflerKeysOption = None,
+    signed_by: SignedByOption = None,
+    sign_with: SignWithOption = None,
     ledger: LedgerOption = None,
     overwrite: OverwriteOption = False,
     runner: RunnerOption = "FnApiRunner",
@@ -256,7 +232,8 @@ def discover(
         keys,
         out,
         party=party.value,
-        signed_by=_verified(shuffler_keys),
+        signed_by=verified_by(signed_by, "aux_signer" if party is PartyName.analyzer else "shuffler"),
+        signer=signer_of(sign_with, "aux_signer"),
         ledger=ledger,
         overwrite=overwrite,
         engine=engine(context, runner),

@@ -28,13 +28,15 @@ WrapOption = Annotated[
 
 
 class RoleName(str, Enum):
-    """Whose keys to make; both are those that open."""
+    """Whose keys to make; both are those that open, handing-on those of the parties that sign what they hand on."""
 
     both = "both"
     analyzer = "analyzer"
     aux_server = "aux-server"
     operator = "operator"
     shuffler = "shuffler"
+    aux_signer = "aux-signer"
+    handing_on = "handing-on"
 
 
 @keys_app.command("new")
@@ -43,7 +45,11 @@ def new_keys(
     out: Annotated[Path, typer.Option(help="Directory for the key files.")],
     days: DaysOption = 365,
     role: Annotated[
-        RoleName, typer.Option(help="Whose: a party makes its own alone; operator and shuffler sign, the others open.")
+        RoleName,
+        typer.Option(
+            help="Whose: a party makes its own alone. Operator, shuffler and aux-signer, the auxiliary server, sign; "
+            "handing-on is the last two; the others open."
+        ),
     ] = RoleName.both,
     wrap: WrapOption = None,
     as_json: JsonOption = False,
@@ -150,6 +156,8 @@ def _roles(name: RoleName) -> tuple[Role, ...] | None:
         RoleName.aux_server: ("aux_server",),
         RoleName.operator: ("operator",),
         RoleName.shuffler: ("shuffler",),
+        RoleName.aux_signer: ("aux_signer",),
+        RoleName.handing_on: ("shuffler", "aux_signer"),
     }
     return roles.get(name)
 
