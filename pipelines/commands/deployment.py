@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from dataclasses import asdict
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +16,7 @@ from rich.text import Text
 
 from hushcount.errors import HushcountError, UsageError
 from pipelines.commands.common import JsonOption, moment, out_console, progress_console, reported, show_json, span
-from pipelines.commands.tables import show_table, window_names
+from pipelines.commands.tables import show_table, stamp, window_names
 
 if TYPE_CHECKING:
     from pipelines.reconcile import Account
@@ -29,7 +29,9 @@ ConfigOption = Annotated[Path, typer.Option("--config", help="Deployment file, .
 @reported
 def run(
     config: ConfigOption,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on until stopped, looking for what is due.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on until stopped; say what was due, and nothing else.")
+    ] = False,
     every: Annotated[str, typer.Option(help="With --watch: how often to look, as in 30s or 5m.")] = "30s",
     wait: Annotated[bool, typer.Option("--wait", help="Wait for another run on the same state to end.")] = False,
     as_json: JsonOption = False,
@@ -39,6 +41,7 @@ def run(
     Example: hushcount run --config deployment.toml
     """
     from pipelines.deployment import Deployment
+    from pipelines.run import Done
     from pipelines.run import run as once
 
     pause = span("--every", every)
@@ -53,9 +56,10 @@ def run(
             # A database that is away, a campaign file that is being mended: the next look may find it well.
             if not watch:
                 raise
-            console.print(f"error: {error}", style="bold red", markup=False, soft_wrap=True)
+            _line(console, f"error: {error}", "bold red")
         else:
-            _show_done(done, as_json)
+            if not watch or done != Done():
+                _show_done(done, as_json)
             if not watch:
                 if done.problems:
                     raise typer.Exit(1)
@@ -66,9 +70,14 @@ def run(
 
 def _say(console: Console) -> Any:
     def say(line: str) -> None:
-        console.print(line, style="dim", markup=False, soft_wrap=True)
+        _line(console, line, "dim")
 
     return say
+
+
+def _line(console: Console, line: str, style: str = "") -> None:
+    """Print a line of a run with the time: what it does may take hours, and it may go on for years."""
+    console.print(f"{stamp(datetime.now(timezone.utc))} {line}", style=style, soft_wrap=True)
 
 
 def _on_signals() -> threading.Event:
@@ -105,11 +114,11 @@ def _show_done(done: Done, as_json: bool) -> None:
         ("deleted", done.deleted),
     ):
         for name in names:
-            console.print(f"{what}: {name}", markup=False, soft_wrap=True)
+            _line(console, f"{what}: {name}")
     if done == Done():
-        console.print("nothing is due")
+        _line(console, "nothing is due")
     for problem in done.problems:
-        progress_console().print(f"error: {problem}", style="bold red", markup=False, soft_wrap=True)
+        _line(progress_console(), f"error: {problem}", "bold red")
 
 
 @reported
@@ -126,6 +135,8 @@ def status(
 
     Example: hushcount status --config deployment.toml
     """
+    from pipelines.collecting import collecting
+    from pipelines.commands.collecting import facts_of, show_collecting
     from pipelines.deployment import Deployment
     from pipelines.epochs import read_epochs
     from pipelines.reconcile import account_of
@@ -140,10 +151,13 @@ def status(
         accounts = [
             account_of(connection, deployment, name, digests=digests) for name in names if campaign in (None, name)
         ]
+    now = datetime.now(timezone.utc)
+    open_now = {account.campaign: collecting(deployment, account.campaign, now) for account in accounts}
     if as_json:
-        show_json([asdict(account) for account in accounts])
+        show_json([{**asdict(account), "collecting": facts_of(open_now[account.campaign])} for account in accounts])
     else:
         for account in accounts:
+            show_collecting(account.campaign, open_now[account.campaign])
             _show_account(account, last)
     for name, fault in faults.items():
         progress_console().print(f"error: {name}: {fault}", style="bold red", markup=False, soft_wrap=True)

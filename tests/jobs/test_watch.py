@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
@@ -56,6 +58,12 @@ def test_a_watching_run_closes_a_window_when_it_comes_and_ends_on_sigterm(tmp_pa
         wait_for(lambda: "error: " in log.read_text(), WAIT)
         collection.write_text(good)
         wait_for(lambda: "analyze" in log.read_text() and "done: words/" in log.read_text(), WAIT)
+        wait_for(lambda: "done: words/" in log.read_text().splitlines()[-1], WAIT)
+        said = log.read_text()
+        # Some more looks, at which nothing is due.
+        time.sleep(2.5)
+        assert log.read_text() == said
+        assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ ", line) for line in said.splitlines())
         assert process.poll() is None
         process.send_signal(signal.SIGTERM)
         assert process.wait(WAIT) == 0
