@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,13 +9,10 @@ import apache_beam as beam
 from apache_beam.pvalue import TaggedOutput
 
 from hushcount.discovery import HASH_BYTES, DiscoveryFormat
+from hushcount.items import may_be_item
 from hushcount.sealing import Sealer
 from keys.private import PrivateKey
 from keys.store import KeyReference
-
-_UNFIT = ("Cc", "Zl", "Zp")
-_TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""Controls of the direction of text: what is shown would not be what is there."""
 
 
 class Reveal(beam.DoFn):
@@ -26,7 +22,7 @@ class Reveal(beam.DoFn):
     and is the pair that an honest client makes of it: a forged pair is a bin of its own and reveals nothing.
 
     Counted in "counts": accepted; unverified, a pair that no honest client makes; nothing, a bin of a report with no
-    value; control_character, a value that would break the lines of a table.
+    value; no_item, a value that may be no item: it would break the lines of a table, or be lost in them.
 
     Args:
         key: reference to the analyzer's private key, opened in `setup`.
@@ -63,6 +59,6 @@ def reveal(key: PrivateKey, form: DiscoveryFormat, record: bytes) -> tuple[str, 
     honest = Sealer(key.public_key).seal_alike(plain, form.hash_key)
     if form.hash(value) != bin_hash or honest != sealed:
         return "unverified", None
-    if any(unicodedata.category(letter) in _UNFIT or letter in _TURNS for letter in value):
-        return "control_character", None
+    if not may_be_item(value):
+        return "no_item", None
     return "accepted", value

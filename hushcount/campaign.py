@@ -8,18 +8,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, PrivateAttr, StringConstraints, ValidationError, model_validator
+from pydantic import Field, PrivateAttr, StringConstraints, model_validator
 
 from hushcount.dictionary import Dictionary, read_dictionary
 from hushcount.discovery import MAX_VALUE_BYTES, DiscoveryFormat
 from hushcount.errors import UsageError
 from hushcount.files import write_new
-from hushcount.mappings import read_mapping
 from hushcount.mechanism import Mechanism
-from hushcount.parts import Hex32, Part, explain
+from hushcount.parts import Hex32, Part
 from hushcount.privacy.keep_rules import KeepRule, Relation, RuleName
 from hushcount.probability import LARGEST_EPSILON, LEAST_EPSILON
 from hushcount.public_keys import KeysPart
+from hushcount.reading import read_mapping, validated
 from hushcount.sealing import SEAL_BYTES
 from hushcount.systems import build
 
@@ -268,10 +268,7 @@ class Campaign(Part):
             UsageError: unreadable or invalid; every error at once, each with its field.
         """
         path = Path(path)
-        try:
-            campaign = cls.model_validate(read_mapping(path))
-        except ValidationError as error:
-            raise UsageError(f"campaign file {path} is invalid: {explain(error)}") from None
+        campaign = validated(cls, read_mapping(path), f"campaign file {path}")
         campaign._directory = path.parent
         return campaign
 

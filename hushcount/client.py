@@ -14,6 +14,7 @@ from hushcount.dictionary import Dictionary
 from hushcount.discovery import HASH_BYTES, DiscoveryFormat
 from hushcount.domain import items_of
 from hushcount.errors import UsageError
+from hushcount.items import fault_of_text
 from hushcount.memory import KEY_BYTES, Memory
 from hushcount.public_keys import valid_key
 from hushcount.randomness import SystemWords, UInt64Array
@@ -59,7 +60,10 @@ class Client:
             raise UsageError(f"the dictionary has digest {self.dictionary.digest}, the campaign has {wanted}")
 
     def report(self, value: str) -> bytes:
-        """Return one sealed frequency report; a value outside the dictionary is reported as "other"."""
+        """Return one sealed frequency report, whatever the value.
+
+        One outside the dictionary is reported as "other", and so is one that may be no item (`items.may_be_item`).
+        """
         return self.reports([value]).tobytes()
 
     def reports(self, values: Sequence[str], threads: int = 1) -> Octets:
@@ -81,12 +85,13 @@ class Client:
     def discovery_reports(self, values: Sequence[str | None], threads: int = 1) -> Octets:
         """Return uint8[n, L]: one sealed discovery report for each value, all of the same length.
 
-        With a dictionary, a value that it lists is nothing to discover. Such a report carries a random hash and no
-        value, so that every client sends one and to send says nothing.
+        With a dictionary, a value that it lists is nothing to discover; nor is one that may be no item, such as the
+        empty string or one with a control character (`items.fault_of_text`): it would never be revealed. Such a report
+        carries a random hash and no value, so that every client sends one and to send says nothing.
         """
         _require_text([value for value in values if value is not None])
         form, recipient = self.campaign.discovery_format, self._analyzer
-        wanted, rows = _each_once([None if self._lists(value) else value for value in values])
+        wanted, rows = _each_once([value if self._is_new(value) else None for value in values])
 
         def pairs(chunk: list[str | None]) -> bytes:
             return b"".join(_pair(form, recipient, value) for value in chunk)
@@ -115,8 +120,11 @@ class Client:
             row[:] = np.frombuffer(answer, dtype=np.uint8)
         return answers[place.reshape(-1)]
 
-    def _lists(self, value: str | None) -> bool:
-        return value is not None and self.dictionary is not None and value in self.dictionary
+    def _is_new(self, value: str | None) -> bool:
+        """Return whether there is something to discover; a value that is too long is, and is refused."""
+        if value is None or (self.dictionary is not None and value in self.dictionary):
+            return False
+        return fault_of_text(value) is None
 
     @property
     def _analyzer(self) -> Sealer:
@@ -162,9 +170,7 @@ def _each_once(values: Sequence[str | None]) -> tuple[list[str | None], npt.NDAr
 
 
 def _require_text(values: Sequence[str]) -> None:
-    """Refuse what is no Unicode text, without repeating it: Python's own error carries the whole value."""
+    """Refuse what is no text at all: a fault of the app, whatever the value."""
     for value in values:
         if not isinstance(value, str):
             raise UsageError(f"a value is a {type(value).__name__}, must be a str")
-        if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise UsageError("a value holds a lone surrogate, must be Unicode text")

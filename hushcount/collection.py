@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from hushcount.campaign import GREATEST_EPOCH, Campaign
 from hushcount.errors import UsageError
-from hushcount.mappings import read_mapping
-from hushcount.parts import Part, explain
+from hushcount.parts import Part
+from hushcount.reading import read_mapping, validated
 
 COLLECTION_FILE = "collection.json"
 FINGERPRINT_DIGITS = 16
@@ -81,11 +81,7 @@ def read_collection(path: Path) -> CollectionFile:
     Raises:
         UsageError: unreadable or invalid; every error at once, each with its field.
     """
-    data = read_mapping(path, "collection file")
-    try:
-        return CollectionFile.model_validate(data)
-    except ValidationError as error:
-        raise UsageError(f"collection file {path} is invalid: {explain(error)}") from None
+    return validated(CollectionFile, read_mapping(path, "collection file"), f"collection file {path}")
 
 
 def read_epoch(directory: Path, part: EpochPart) -> Campaign:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from hushcount.balanced_design import (
     LARGEST_WIDTH,
@@ -25,20 +25,22 @@ from hushcount.balanced_design import (
 from hushcount.design_search import search_seconds
 from hushcount.errors import FormatError, UsageError
 from hushcount.files import write_new
-from hushcount.parts import Hex32, Part, explain
+from hushcount.parts import Hex32, Part
 from hushcount.planning import Objective
 from hushcount.primes import is_prime, prime_at_least
 from hushcount.probability import spending_probability
+from hushcount.reading import parse_model, read_file
 from hushcount.variance import supporting
 
 _NAME = re.compile(r"([1-9][0-9]{0,3})-([1-9][0-9]{0,3})-([0-9a-f]{64})", re.ASCII)
+_FILE_BYTES = 1 << 26
 _L2 = Objective()
 
 
 class DesignPart(Part):
     """One design in a file."""
 
-    width: int
+    width: int = Field(ge=2, le=LARGEST_WIDTH)
     size: int
     turns: int
     digest: Hex32
@@ -84,10 +86,8 @@ def read_designs(path: Path) -> list[Design]:
         FormatError: it is not a file of designs, or one of them is not balanced or not what its digest says.
     """
     try:
-        return _parse(path.read_text(encoding="utf-8"))
-    except ValidationError as error:
-        raise FormatError(f"{path} is not a file of designs: {explain(error)}") from None
-    except (OSError, ValueError) as error:
+        return _parse(read_file(path, "designs", _FILE_BYTES), str(path))
+    except UsageError as error:
         raise FormatError(f"cannot use the designs in {path}: {error}") from None
 
 
@@ -208,7 +208,7 @@ def shipped_widths() -> list[int]:
 def shipped_designs(width: int) -> tuple[Design, ...]:
     """Return the package's designs of this width, verified."""
     file = resources.files("hushcount.design_files") / f"{width}.json"
-    return tuple(_parse(file.read_text(encoding="utf-8"))) if file.is_file() else ()
+    return tuple(_parse(file.read_bytes(), file.name)) if file.is_file() else ()
 
 
 def cached_designs() -> list[Design]:
@@ -252,5 +252,5 @@ def _part(design: Design) -> dict[str, int | str | list[int] | list[str]]:
     }
 
 
-def _parse(text: str) -> list[Design]:
-    return [part.design() for part in DesignFile.model_validate_json(text).designs]
+def _parse(raw: bytes, name: str) -> list[Design]:
+    return [part.design() for part in parse_model(DesignFile, raw, name, "is not a file of designs").designs]

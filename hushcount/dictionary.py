@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import gzip
 import hashlib
-import unicodedata
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,15 +15,16 @@ import numpy as np
 
 from hushcount.errors import UsageError
 from hushcount.fingerprints import OTHER, fingerprints
+from hushcount.items import fault_of_item
 from hushcount.randomness import UInt64Array
 
 
 @dataclass(frozen=True)
 class Dictionary:
-    """A list of distinct, non-empty strings, taken literally: no case folding, no Unicode normalisation.
+    """A list of distinct items, taken literally: no case folding, no Unicode normalisation.
 
     Raises:
-        UsageError: an item stands twice, is empty, or there is none.
+        UsageError: an item stands twice, is none (`items.fault_of_item`), or there is none; its line is named.
     """
 
     items: tuple[str, ...]
@@ -33,16 +33,12 @@ class Dictionary:
         if not self.items:
             raise UsageError("the list of items is empty, must hold at least 1 item")
         if len(self._index) != len(self.items):
-            seen: set[str] = set()
-            for line, item in enumerate(self.items, start=1):
-                if item in seen:
-                    raise UsageError(f"item {item!r} stands a second time in line {line}: remove one")
-                seen.add(item)
+            # Of two alike the index holds the last.
+            line, other = next((line, at) for line, item in enumerate(self.items) if (at := self._index[item]) != line)
+            raise UsageError(f"lines {line + 1} and {other + 1} of the list of items are alike: remove one")
         for line, item in enumerate(self.items, start=1):
-            if not item.isprintable() and any(unicodedata.category(letter) == "Cc" for letter in item):
-                raise UsageError(f"line {line} of the list of items holds a control character: remove it")
-        if "" in self._index:
-            raise UsageError(f"line {self.items.index('') + 1} of the list of items is empty: remove it")
+            if (fault := fault_of_item(item)) is not None:
+                raise UsageError(f"line {line} of the list of items {fault}: remove it")
 
     @property
     def digest(self) -> str:
@@ -61,7 +57,9 @@ class Dictionary:
     def fingerprints(self, values: Sequence[str]) -> UInt64Array:
         """Return uint64[n]: the fingerprint of each value, or the reserved one of "other"."""
         known = np.fromiter((value in self._index for value in values), dtype=np.bool_, count=len(values))
-        return np.where(known, fingerprints(values), np.uint64(OTHER))
+        # Others may be no text at all.
+        named = fingerprints(value if listed else "" for value, listed in zip(values, known, strict=True))
+        return np.where(known, named, np.uint64(OTHER))
 
     @cached_property
     def _index(self) -> dict[str, int]:

@@ -14,12 +14,13 @@ import struct
 from dataclasses import dataclass
 
 from hushcount.errors import UsageError
+from hushcount.items import MOST_ITEM_BYTES
 from hushcount.sealing import SEAL_BYTES
 
 HASH_BYTES = 32
 _LENGTH = struct.Struct("<H")
 _NOTHING = 0xFFFF
-MAX_VALUE_BYTES = 4096
+MAX_VALUE_BYTES = MOST_ITEM_BYTES
 
 
 @dataclass(frozen=True)

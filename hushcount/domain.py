@@ -9,6 +9,7 @@ import numpy as np
 from hushcount.dictionary import Dictionary
 from hushcount.errors import UsageError
 from hushcount.fingerprints import OTHER, fingerprints
+from hushcount.items import may_be_item
 from hushcount.mechanism import Mechanism
 from hushcount.randomness import UInt64Array
 
@@ -16,10 +17,14 @@ from hushcount.randomness import UInt64Array
 def items_of(mechanism: Mechanism, dictionary: Dictionary | None, values: Sequence[str]) -> UInt64Array:
     """Return uint64[n]: the item of each value; one outside the dictionary is the reserved item "other".
 
-    A dictionary of None is the open domain, where every string is an item of its own.
+    A dictionary of None is the open domain, where every string that may be an item is one of its own.
     """
     if dictionary is None:
-        return fingerprints(values)
+        fit = np.fromiter((may_be_item(value) for value in values), dtype=np.bool_, count=len(values))
+        if fit.all():
+            return fingerprints(values)
+        named = fingerprints(value if may_be_item(value) else "" for value in values)
+        return np.where(fit, named, np.uint64(OTHER))
     if mechanism.encoder.domain is None:
         return dictionary.fingerprints(values)
     return dictionary.positions(values)

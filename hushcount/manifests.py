@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, ValidationError, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from hushcount.campaign import GREATEST_EPOCH, Identifier, Stream
-from hushcount.errors import FormatError
-from hushcount.parts import Hex32, Part, explain
+from hushcount.parts import Hex32, Part
+from hushcount.reading import parse_model
 from hushcount.windows import window_start
 
 CollectorName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
@@ -63,7 +63,4 @@ def read_manifest(data: bytes, name: str) -> Manifest:
     Raises:
         FormatError: it is none, or of another version.
     """
-    try:
-        return Manifest.model_validate_json(data)
-    except ValidationError as error:
-        raise FormatError(f"{name} is no manifest of a collector: {explain(error)}") from None
+    return parse_model(Manifest, data, name, "is no manifest of a collector")

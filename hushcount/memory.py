@@ -21,6 +21,7 @@ from typing import Protocol
 from hushcount.errors import FormatError, HushcountError, UsageError
 from hushcount.files import write_over
 from hushcount.randomness import SystemWords
+from hushcount.reading import TABLE_BYTES, open_regular, parse_object, take
 
 KEY_BYTES = 32
 _FORMAT = 1
@@ -146,9 +147,9 @@ class _Held:
 def _read(path: Path) -> _Held | None:
     """Return what the file holds, or None where there is no file."""
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
-            raw = stream.read()
+            raw = take(stream, TABLE_BYTES, f"memory file {path}")
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -156,7 +157,7 @@ def _read(path: Path) -> _Held | None:
     if os.name == "posix" and mode & 0o077:
         raise UsageError(f"memory file {path} has mode {mode:04o}, must be 0600: chmod 600 {path}")
     try:
-        data = json.loads(raw)
+        data = parse_object(raw, f"memory file {path}")
         answers = {str(name): bytes.fromhex(answer) for name, answer in data["answers"].items()}
         held = _Held(bytes.fromhex(data["key"]), answers)
         whole = data["format"] == _FORMAT and len(held.secret) == KEY_BYTES and data["digest"] == held.digest()

@@ -27,17 +27,31 @@ def explain(error: ValidationError) -> str:
 
 
 def _sentence(item: ErrorDetails) -> str:
-    field = ".".join(str(step) for step in item["loc"])[:_LONGEST_REPEATED]
+    field = _name(item["loc"])
     if item["type"] in ("value_error", "assertion_error"):
         # Said by a validator of ours, with the value.
         said = item["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
         return f"{field}: {said}" if field else said
-    given = repr(item["input"])
     # What is missing or a whole section has no value worth repeating.
-    known = item["type"] not in ("missing", "extra_forbidden") and len(given) <= _LONGEST_REPEATED
+    given = None if item["type"] in ("missing", "extra_forbidden") else _short(item["input"])
     allowed = _ALLOWED.get(item["type"], "must have another form").format_map(item.get("ctx", {}))
     name = field or "it"
-    return f"{name} is {given}: {allowed}" if known else f"{name}: {allowed}"
+    return f"{name} is {given}: {allowed}" if given is not None else f"{name}: {allowed}"
+
+
+def _name(steps: tuple[int | str, ...]) -> str:
+    """Return the path of a field, whose names may be whatever stands in the file."""
+    field = ".".join(str(step)[:_LONGEST_REPEATED] for step in steps)[:_LONGEST_REPEATED]
+    return field if field.isprintable() else ascii(field)
+
+
+def _short(value: object) -> str | None:
+    """Return a plain value as it would be written, or None where it is too long or no plain one."""
+    if isinstance(value, str):
+        return repr(value) if len(value) <= _LONGEST_REPEATED else None
+    if isinstance(value, int):
+        return repr(value) if abs(value) < 1 << 64 else None
+    return repr(value) if value is None or isinstance(value, float) else None
 
 
 _NUMBER, _WHOLE, _TEXT = "must be a number", "must be a whole number", "must be text"

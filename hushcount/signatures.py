@@ -8,17 +8,19 @@ from typing import Annotated, Literal, get_args
 
 from nacl.bindings import crypto_sign_open
 from nacl.exceptions import BadSignatureError
-from pydantic import StringConstraints, ValidationError
+from pydantic import StringConstraints
 
 from hushcount.campaign import Campaign
-from hushcount.errors import FormatError, HushcountError, UsageError
-from hushcount.parts import Part, explain
+from hushcount.errors import HushcountError
+from hushcount.parts import Part
 from hushcount.public_keys import KeyId, VerifyKeyPart
+from hushcount.reading import parse_model, read_file
 
 Purpose = Literal["campaign", "batch", "manifest", "summary"]
 """What a signature is for; one that was made for another purpose is refused, whatever the bytes are."""
 
-_LONGEST_FILE = 4096
+SIGNATURE_BYTES = 4096
+"""Longest signature file."""
 
 
 class SignatureError(HushcountError):
@@ -97,10 +99,13 @@ def read_signature(path: Path) -> Signature:
         UsageError: missing or unreadable.
         FormatError: not a signature file.
     """
-    try:
-        with path.open("rb") as stream:
-            return Signature.model_validate_json(stream.read(_LONGEST_FILE))
-    except OSError as error:
-        raise UsageError(f"cannot read signature {path}: {error.strerror}") from None
-    except ValidationError as error:
-        raise FormatError(f"signature {path} is invalid: {explain(error)}") from None
+    return parse_signature(read_file(path, "signature", SIGNATURE_BYTES), f"signature {path}")
+
+
+def parse_signature(raw: bytes, name: str) -> Signature:
+    """Return the signature in a file's bytes; `name` is the file's, for the error.
+
+    Raises:
+        FormatError: it is none.
+    """
+    return parse_model(Signature, raw, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ from hushcount.responders.base import Counts
 
 _VERSION = 1
 _CELLS_AT_ONCE = 1 << 20
+_LONGEST_HEADER = 512
+MOST_CELLS = 1 << 28
+"""Most counts of a tally where nothing says how many it must have: 2 GiB."""
 _DAMAGE = (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 """What numpy and zipfile raise on a damaged archive; NotImplementedError is a RuntimeError."""
 
@@ -73,19 +77,44 @@ def _narrowest(counts: Counts) -> np.dtype[np.signedinteger[Any]]:
     return next(fits, np.dtype("<i8"))
 
 
-def load(stream: IO[bytes], fingerprint: bytes) -> Tally:
-    """Read a tally of this campaign.
+def read_array(stream: IO[bytes], kind: str, most: int) -> npt.NDArray[Any]:
+    """Read an array of integers from the .npy form: what it says of its size is believed only up to a bound.
+
+    Args:
+        stream: at its beginning.
+        kind: "i" for signed, "u" for unsigned.
+        most: how many integers it may have.
+
+    Raises:
+        ValueError: it is of another kind, says that it has more, or has fewer than it says.
+    """
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("not of version 1")
+    shape, by_column, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=_LONGEST_HEADER)
+    size = math.prod(shape)
+    if dtype.kind != kind or by_column or len(shape) > 2 or not 0 <= size <= most:
+        raise ValueError(f"must be at most {most} integers of kind {kind}")
+    raw = stream.read(size * dtype.itemsize)
+    return np.frombuffer(raw, dtype=dtype, count=size).reshape(shape)
+
+
+def load(stream: IO[bytes], fingerprint: bytes, most: int = MOST_CELLS) -> Tally:
+    """Read a tally of this campaign that has at most so many cells, and so many items.
 
     Raises:
         FormatError: not a tally, of another version, or of another campaign.
     """
     try:
-        with np.load(stream, allow_pickle=False) as stored:
-            version, campaign = int(stored["version"]), stored["campaign"].tobytes()
-            counts = stored["counts"]
-            if counts.dtype.kind != "i":
-                raise ValueError("the counts are no signed integers")
-            tally = Tally(counts.astype(np.int64, copy=False), int(stored["reports"]), stored["items"])
+        with zipfile.ZipFile(stream) as archive:
+
+            def stored(name: str, kind: str, most: int) -> npt.NDArray[Any]:
+                with archive.open(f"{name}.npy") as member:
+                    return read_array(member, kind, most)
+
+            version, campaign = int(stored("version", "i", 1)), stored("campaign", "u", 32).tobytes()
+            items = stored("items", "u", most).astype(np.uint64, copy=False)
+            counts = stored("counts", "i", most).astype(np.int64, copy=False)
+            tally = Tally(counts, int(stored("reports", "i", 1)), items)
     except _DAMAGE as error:
         raise FormatError("the tally file is damaged or is not a tally that hushcount analyze wrote") from error
     if version != _VERSION:

@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from hushcount.errors import UsageError
-from hushcount.parts import Hex32, Part, explain
+from hushcount.parts import Hex32, Part
 from hushcount.public_keys import KeyId, PublicKeyPart, VerifyKeyPart
+from hushcount.reading import parse_model, read_file
 from keys.roles import SIGNING_ROLES, Role
 
 PUBLIC_FILE = "public.json"
@@ -102,9 +102,4 @@ def read_listing(directory: Path) -> KeyListing:
         UsageError: missing or invalid.
     """
     path = directory / PUBLIC_FILE
-    try:
-        return KeyListing.model_validate_json(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    except ValidationError as error:
-        raise UsageError(f"{path} is invalid: {explain(error)}") from None
+    return parse_model(KeyListing, read_file(path, "key listing"), str(path))

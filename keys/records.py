@@ -15,7 +15,8 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from hushcount.errors import UsageError
+from hushcount.errors import FormatError, UsageError
+from hushcount.reading import open_regular, parse_object, take
 from keys.gcp_secrets import SCHEME, read_secret, secret_name
 from keys.roles import Role
 from keys.wrapping import unwrap, wrap
@@ -101,9 +102,9 @@ def read_text(source: str, role: Role) -> list[tuple[str | None, bytes]]:
 
 def _read_records(path: Path) -> list[dict[str, Any]]:
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
-            raw = stream.read(_LONGEST)
+            raw = take(stream, _LONGEST, f"key file {path}")
     except OSError as error:
         raise UsageError(f"cannot read key file {path}: {error.strerror}") from None
     if mode & 0o077:
@@ -113,12 +114,10 @@ def _read_records(path: Path) -> list[dict[str, Any]]:
 
 def _fields(raw: str | bytes, where: str) -> dict[str, Any]:
     try:
-        fields = json.loads(raw)
-    except (ValueError, RecursionError):
-        fields = None
-    if not isinstance(fields, dict):
+        return parse_object(raw.encode() if isinstance(raw, str) else raw, where)
+    except (FormatError, UnicodeEncodeError):
+        # Not even a position of what is in a key file is repeated.
         raise _no_key(where) from None
-    return fields
 
 
 def _secret(fields: dict[str, Any], where: str) -> bytes:

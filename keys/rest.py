@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import http.client
 import ipaddress
-import json
 import re
 import time
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from hushcount.errors import HushcountError, UsageError
+from hushcount.errors import FormatError, HushcountError, UsageError
+from hushcount.reading import parse_object
 
 _TIMEOUT = 10.0
 _PAUSES = (0.2, 1.0)
@@ -74,10 +74,10 @@ def call(service: str, address: SplitResult, path: str, headers: dict[str, str],
                 break
         time.sleep(pause)
     try:
-        data = json.loads(answer)
-    except (ValueError, RecursionError):
+        data = parse_object(answer, service)
+    except FormatError:
         data = None
-    if status != 200 or not isinstance(data, dict):
+    if status != 200 or data is None:
         raise HushcountError(f"{service} at {address.netloc} answered {status}{_code(data)}")
     return data
 

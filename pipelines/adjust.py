@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from hushcount.errors import UsageError
 from hushcount.estimates import FloatArray
 from hushcount.postprocess import non_negative, norm_sub, sum_to
+from hushcount.reading import TABLE_BYTES
 from pipelines import storage
 from pipelines.results import COLUMNS, put_table, require_table
 from pipelines.staging import SUMMARY
@@ -27,6 +28,7 @@ BIAS: Mapping[str, str] = {
     "norm-sub": "biased upward for rare items and downward for frequent ones",
 }
 """What each method does to the counts."""
+_MOST_ROWS = 1 << 26
 _SCHEMA = pa.schema(
     [("item", pa.string()), *((name, pa.float64()) for name in COLUMNS[1:-1]), (COLUMNS[-1], pa.bool_())]
 )
@@ -101,19 +103,29 @@ def _read(path: str, schema: pa.Schema) -> pa.Table:
     """
     require_table(path)
     try:
-        raw = pa.BufferReader(storage.read_bytes(path))
+        raw = pa.BufferReader(storage.read_bytes(path, TABLE_BYTES))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {cause(error)}") from None
     try:
-        table = pq.read_table(raw) if path.endswith(".parquet") else _read_csv(raw, schema)
+        table = _read_parquet(raw) if path.endswith(".parquet") else _read_csv(raw, schema)
         if table.column_names != schema.names:
             raise UsageError(f"{path} has columns {', '.join(table.column_names)}, must have {', '.join(schema.names)}")
         table = table.cast(schema)
+        # Strings of a Parquet file may be no text.
+        table.validate(full=True)
     except (pa.ArrowException, OSError) as error:
         raise UsageError(f"{path} is no table of estimates: {str(error).splitlines()[0]}") from None
     if any(column.null_count for column in table.columns):
         raise UsageError(f"{path} has empty cells: restore it")
     return table
+
+
+def _read_parquet(raw: pa.BufferReader) -> pa.Table:
+    file = pq.ParquetFile(raw)
+    # A few bytes may say that a value stands a million times.
+    if file.metadata.num_rows > _MOST_ROWS:
+        raise pa.ArrowInvalid(f"{file.metadata.num_rows:,} rows, at most {_MOST_ROWS:,} are read")
+    return file.read()
 
 
 def _read_csv(raw: pa.BufferReader, schema: pa.Schema) -> pa.Table:

@@ -22,7 +22,7 @@ from hushcount.estimates import Levels
 from hushcount.mechanism import Mechanism
 from hushcount.public_keys import VerifyKeyPart
 from hushcount.randomness import UInt64Array
-from hushcount.tally import Tally, narrowed
+from hushcount.tally import Tally, narrowed, read_array
 from keys.store import KeyReference, campaign_key
 from pipelines import results, storage
 from pipelines.block_io import (
@@ -193,7 +193,7 @@ def gather_tally(mechanism: Mechanism, items: UInt64Array, directory: str) -> Ta
     for path, _ in storage.list_files(directory, ".part"):
         with storage.open_read(path) as stream:
             reports += _REPORTS.unpack(stream.read(_REPORTS.size))[0]
-            part = np.lib.format.read_array(io.BytesIO(stream.read()), allow_pickle=False)
+            part = read_array(stream, "i", rows * counts.shape[1])
         first = int(path.rpartition("/")[2].partition(".")[0]) * rows
         last = min(first + rows, len(counts))
         counts[first:last] += part[: last - first]

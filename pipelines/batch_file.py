@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import Field, StringConstraints
 
 from hushcount.blocks import read_header
 from hushcount.campaign import Campaign, Identifier, Stream
 from hushcount.envelopes import ENVELOPES
 from hushcount.errors import FormatError, UsageError
-from hushcount.parts import Hex32, Part, explain
+from hushcount.parts import Hex32, Part
+from hushcount.reading import validated
 from pipelines import storage
 from pipelines.block_io import BlockFile, find_files
 from pipelines.store_errors import cause
@@ -68,11 +69,7 @@ def read_batch(path: str, campaign: Campaign) -> BatchFile:
         UsageError: it cannot be read, or is of another campaign file.
         FormatError: it is none.
     """
-    data = storage.read_json(path)
-    try:
-        batch = BatchFile.model_validate(data)
-    except ValidationError as error:
-        raise FormatError(f"{path} is no batch that hushcount run wrote: {explain(error)}") from None
+    batch = validated(BatchFile, storage.read_json(path), path, "is no batch that hushcount run wrote")
     if batch.fingerprint != campaign.fingerprint.hex():
         raise UsageError(
             f"{path} is of campaign {batch.campaign} with fingerprint {batch.fingerprint}, the campaign file has "

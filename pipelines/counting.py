@@ -40,7 +40,7 @@ class _WriteCounts(beam.DoFn):
 def take_counts(directory: str) -> dict[str, int]:
     """Return the sums that a job wrote to its directory, and remove their file."""
     path = storage.join(directory, _FILE)
-    sums = storage.read_json(path)
+    sums: dict[str, int] = storage.read_json(path)
     storage.remove(path)
     return sums
 

@@ -7,12 +7,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from hushcount.campaign import Identifier
-from hushcount.errors import UsageError
-from hushcount.mappings import read_mapping
-from hushcount.parts import Part, explain
+from hushcount.parts import Part
+from hushcount.reading import read_mapping, validated
 from hushcount.windows import duration
 from pipelines import storage
 from pipelines.beam_options import reach_with
@@ -182,10 +181,7 @@ class Deployment:
         Raises:
             UsageError: unreadable or invalid; every error at once, each with its field; or an option of the engine.
         """
-        try:
-            file = DeploymentFile.model_validate(read_mapping(path, "deployment file"))
-        except ValidationError as error:
-            raise UsageError(f"deployment file {path} is invalid: {explain(error)}") from None
+        file = validated(DeploymentFile, read_mapping(path, "deployment file"), f"deployment file {path}")
         # What looks at the store without running a job must find it too.
         reach_with(file.engine.options)
         base = path.absolute().parent

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from hushcount.campaign import Campaign
 from hushcount.collection import COLLECTION_FILE, FINGERPRINT_DIGITS, CollectionFile, read_collection, read_epoch
-from hushcount.errors import HushcountError, UsageError
+from hushcount.errors import UsageError
+from pipelines.store_errors import told
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ def read_epochs(directory: Path) -> tuple[list[Epochs], dict[str, str]]:
     for folder in folders:
         try:
             valid.append(read_campaign(folder))
-        except HushcountError as error:
-            faults[folder.name] = str(error)
+        except Exception as error:
+            faults[folder.name] = told(error)
     return valid, faults
 
 

@@ -23,6 +23,7 @@ from apache_beam.portability.api import beam_runner_api_pb2
 
 from hushcount.campaign import Campaign
 from hushcount.errors import HushcountError, UsageError
+from hushcount.reading import parse_object
 from keys.private import PrivateKey, SigningKey
 from keys.roles import OpeningRole
 from keys.store import campaign_key, private_keys
@@ -240,5 +241,4 @@ def _load(home: Path, pickles: list[bytes]) -> dict[str, Any]:
         raise HushcountError(
             f"the graph could not be looked into: {done.stderr.strip().splitlines()[-1:] or 'no word'}"
         )
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+    return parse_object(done.stdout.encode(), "the answer of the reader of pickles")

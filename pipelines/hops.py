@@ -22,6 +22,7 @@ from pipelines.runner import Engine
 from pipelines.staging import SUMMARY, staged, sweep
 from pipelines.state import DELETED
 from pipelines.summary import Summary
+from pipelines.summary_file import read_summary
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
@@ -142,7 +143,7 @@ def _unless_done(
         mark = storage.join(out, SUMMARY)
         if storage.exists(mark):
             # It was finished, and the run killed before it could say so.
-            return storage.read_json(mark)
+            return read_summary(mark)
         if before is not None and not storage.exists(storage.join(before, SUMMARY)):
             return None
         # One run works on a state at a time, and the embedded engine ends with its process. Another engine may go on

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterator
 from datetime import datetime
 
 from sqlalchemy import Engine as Database
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DataError, IntegrityError
 
 from hushcount.collection import folder_name
 from hushcount.errors import FormatError, HushcountError
@@ -15,12 +15,12 @@ from pipelines import batches, storage
 from pipelines.batch_file import fault_of
 from pipelines.deployment import Deployment
 from pipelines.epochs import Epochs
-from pipelines.store_errors import cause
+from pipelines.store_errors import told
 
 
 def new_manifests(
     deployment: Deployment, campaign: str, known: Container[str]
-) -> Iterator[tuple[str, Manifest | HushcountError | OSError]]:
+) -> Iterator[tuple[str, Manifest | Exception]]:
     """Yield the manifests that are not known, by their path in the folder of segments; or what is wrong with one.
 
     Raises:
@@ -33,7 +33,7 @@ def new_manifests(
         if relative not in known:
             try:
                 yield relative, _read(path, relative)
-            except (HushcountError, OSError) as error:
+            except Exception as error:
                 yield relative, error
 
 
@@ -53,13 +53,15 @@ def register_new(state: Database, deployment: Deployment, campaign: str) -> list
         known = batches.known_manifests(connection, campaign)
     for relative, manifest in new_manifests(deployment, campaign, known):
         if not isinstance(manifest, Manifest):
-            problems.append(f"{relative}: {cause(manifest)}")
+            problems.append(f"{relative}: {told(manifest)}")
             continue
         try:
             with state.begin() as connection:
                 batches.register(connection, relative, manifest)
         except IntegrityError:
             problems.append(f"{relative}: names a segment that another manifest has named")
+        except DataError:
+            problems.append(f"{relative}: holds what the state cannot")
     return problems
 
 
@@ -79,8 +81,8 @@ def take_back_restored(state: Database, deployment: Deployment, campaign: str, n
             continue
         try:
             fault = fault_of(path, segment.bytes, segment.digest)
-        except HushcountError as error:
-            problems.append(str(error))
+        except (HushcountError, OSError) as error:
+            problems.append(told(error))
             continue
         if fault is None:
             with state.begin() as connection:

@@ -14,6 +14,8 @@ from pipelines import storage
 from pipelines.block_io import SUFFIX
 from pipelines.ledger_file import LedgerError
 
+_LONGEST = 1 << 36
+
 
 def draw_path(ledger: Path, key: str) -> Path:
     """Return where the draw of a key is kept: beside the ledger, not in it, for a draw holds sealed values."""
@@ -38,7 +40,7 @@ def fix_draw(ledger: Path, key: str, directory: str) -> None:
         raise HushcountError(f"a release has {len(drawn)} files, must have at most one: report this bug")
     own = b""
     for path, _ in drawn:
-        own = storage.read_bytes(path)
+        own = storage.read_bytes(path, _LONGEST)
     kept = draw_path(ledger, key)
     try:
         kept.parent.mkdir(mode=0o700, exist_ok=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -10,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
+from hushcount.reading import parse_object
 from pipelines.batches import made_batches
 from pipelines.deployment import Deployment
 from pipelines.hops import OUTPUTS, READERS
@@ -89,7 +89,7 @@ def account_of(
     rows = connection.execute(select(HOPS.c.batch, HOPS.c.hop, HOPS.c.counts).where(HOPS.c.campaign == campaign))
     counted: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
     for row in rows:
-        counted[row.batch][row.hop] = json.loads(row.counts)["streams"]
+        counted[row.batch][row.hop] = parse_object(row.counts.encode(), "state")["streams"]
     made = {batch.name for batch in made_batches(connection, campaign)}
     collected = _collected(connection, campaign)
     # A party that has no state of segments knows the hops alone.
@@ -122,7 +122,7 @@ def _add_refused(connection: Connection, account: Account) -> None:
         select(MANIFESTS.c.window, MANIFESTS.c.refused).where(MANIFESTS.c.campaign == account.campaign)
     )
     for window, refused in rows:
-        for reason, number in json.loads(refused).items():
+        for reason, number in parse_object(refused.encode(), "state").items():
             sums = account.refused.setdefault(window, {})
             sums[reason] = sums.get(reason, 0) + number
 

@@ -21,8 +21,10 @@ from hushcount.domain import known_items, other_item
 from hushcount.errors import FormatError, TooFewOpened, UsageError
 from hushcount.estimates import Estimate, Levels
 from hushcount.files import write_new, write_over
+from hushcount.items import may_be_item
 from hushcount.mechanism import Mechanism
 from hushcount.randomness import UInt64Array
+from hushcount.reading import TABLE_BYTES, read_file
 from hushcount.tally import Tally
 from pipelines import storage
 from pipelines.page import Found, Page, render
@@ -33,6 +35,7 @@ from pipelines.upstream import read_upstream
 FOUND = "found.csv"
 ESTIMATES = "estimates.csv"
 TALLY = "tally.npz"
+_TALLY_BYTES = 1 << 32
 _SHOWN = 10
 COLUMNS = (
     "item", "count", "standard_error", "collision_error", "low", "high", "low_all", "high_all", "detected",
@@ -69,13 +72,7 @@ def read_names(path: Path) -> list[str]:
     """
     if path.suffix != ".csv":
         return read_items(path)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            return [row["item"] for row in csv.DictReader(stream)]
-    except KeyError:
-        raise UsageError(f"{path} has no column 'item'") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"cannot read {path}: {cause(error)}") from None
+    return [row["item"] for row in csv_rows(read_file(path, "items", TABLE_BYTES), str(path), ("item",))]
 
 
 def write_results(
@@ -127,8 +124,14 @@ def read_tally(path: str, campaign: Campaign) -> Tally:
     """
     if not storage.exists(path):
         raise UsageError(f"tally {path} does not exist")
-    tally = tally_files.load(io.BytesIO(storage.read_bytes(path)), campaign.fingerprint)
-    shape = campaign.require_frequency().encoder.tally_shape(tally.items)
+    encoder = campaign.require_frequency().encoder
+    # Its size is known, but for an open domain without a sketch, which has a count for each item that was asked for.
+    listed = np.arange(encoder.domain or 0, dtype=np.uint64)
+    asked = encoder.domain is None and encoder.by_item
+    most = tally_files.MOST_CELLS if asked else math.prod(encoder.tally_shape(listed))
+    stored = storage.read_bytes(path, _TALLY_BYTES)
+    tally = tally_files.load(io.BytesIO(stored), campaign.fingerprint, max(most, len(listed)))
+    shape = encoder.tally_shape(tally.items)
     if tally.counts.shape != shape or tally.counts.dtype != np.int64 or tally.reports < 1:
         raise FormatError(f"tally {path} has shape {tally.counts.shape}, must be {shape} of this campaign")
     if tally.reports < campaign.shuffle.minimum_batch:
@@ -162,7 +165,7 @@ def write_found(directory: str, found: list[str]) -> None:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["item"])
-    writer.writerows([item] for item in sorted(found))
+    writer.writerows([item] for item in sorted(set(found)))
     storage.write_whole(storage.join(directory, FOUND), [buffer.getvalue().encode()])
 
 
@@ -173,20 +176,52 @@ def read_found(directory: Path | str, campaign: Campaign) -> Found:
         UsageError: there is none, or it is of another campaign.
     """
     summary = read_upstream(str(directory), "discover", campaign)
-    rows = read_csv_rows(storage.join(str(directory), FOUND))
-    return Found(tuple(row["item"] for row in rows), summary)
+    return Found(tuple(read_found_items(storage.join(str(directory), FOUND))), summary)
 
 
-def read_csv_rows(path: str) -> list[dict[str, str]]:
-    """Return the rows of a CSV file that one of our jobs wrote, in any file system.
+def read_found_items(path: str) -> list[str]:
+    """Return the items of a found.csv.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: it cannot be read, or holds what no analyzer reveals: what may be no item, or an item twice.
+    """
+    items = [row["item"] for row in read_csv_rows(path, ("item",))]
+    if len(set(items)) < len(items) or not all(map(may_be_item, items)):
+        raise FormatError(f"{path} is not what hushcount discover wrote: restore it")
+    return items
+
+
+def read_csv_rows(path: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
+    """Return the rows of a CSV file that one of our jobs wrote, in any file system, each with these columns.
+
+    Raises:
+        UsageError: it cannot be read, or a column is missing.
     """
     try:
-        return list(csv.DictReader(io.StringIO(storage.read_bytes(path).decode(), newline="")))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raw = storage.read_bytes(path, TABLE_BYTES)
+    except OSError as error:
         raise UsageError(f"cannot read {path}: {cause(error)}") from None
+    return csv_rows(raw, path, columns)
+
+
+def csv_rows(raw: bytes, name: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
+    """Return the rows of CSV, each with these columns at least; `name` is the file's, for the errors.
+
+    Raises:
+        FormatError: no UTF-8, no CSV, or a column is missing, in the first line or in another.
+    """
+    try:
+        rows = csv.DictReader(io.StringIO(raw.decode("utf-8-sig"), newline=""))
+        missing = [column for column in columns if column not in (rows.fieldnames or ())]
+        if missing:
+            raise FormatError(f"{name} has no column {missing[0]!r}")
+        found = list(rows)
+    except (UnicodeDecodeError, csv.Error) as error:
+        fault = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"is no CSV: {error}"
+        raise FormatError(f"{name} {fault}") from None
+    if any(row[column] is None for row in found for column in columns):
+        raise FormatError(f"{name} has a line with too few columns")
+    return found
 
 
 def parquet_bytes(table: pa.Table) -> bytes:

@@ -73,7 +73,7 @@ def _of_reports(campaign: Campaign, upstream: Summary, hop: str, input_directory
     stream: Stream = "reports" if hop == "analyze" else "discovery"
     files = find_files(storage.join(input_directory, stream), SEALED[stream])
     check_complete(upstream, campaign, stream, files, exact=True)
-    number = int(upstream["streams"][stream]["accepted"])
+    number = upstream["streams"].get(stream, {}).get("accepted", 0)
     summary = make_summary(hop, campaign, {stream: StreamCounts(number, 0, {REASON: number})}, None, upstream)
     if hop == "release":
         # The analyzer's hop takes it as a release of nothing, so that the chain of a batch goes on.

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from rich.console import Console
 from sqlalchemy import Connection
 from sqlalchemy import Engine as Database
+from sqlalchemy.exc import OperationalError
 
 from hushcount.campaign import Campaign
 from hushcount.errors import HushcountError, NotYet, RetiredKey
@@ -33,8 +35,6 @@ from pipelines.summary import Summary, brief
 from pipelines.telemetry import Telemetry, telemetry
 from pipelines.withheld import is_withheld, sentence
 
-FAILURES = (HushcountError, OSError)
-"""What stops one batch, or one campaign, and not the rest."""
 Say = Callable[[str], None]
 
 
@@ -106,13 +106,21 @@ def run(
             metrics.add_problems(campaign, 1)
         for epochs in campaigns:
             before = len(done.problems)
-            try:
+            with _contained(work, epochs.campaign):
                 _run_campaign(work, epochs)
-            except FAILURES as error:
-                # The other campaigns go on.
-                done.problems.append(f"{epochs.campaign}: {told(error)}")
             metrics.add_problems(epochs.campaign, len(done.problems) - before)
     return done
+
+
+@contextmanager
+def _contained(work: _Work, where: str) -> Iterator[None]:
+    """Make a problem of whatever a block raises, and go on; but for a database that is away, which ends the run."""
+    try:
+        yield
+    except OperationalError:
+        raise
+    except Exception as error:
+        work.done.problems.append(f"{where}: {told(error)}")
 
 
 def _run_campaign(work: _Work, epochs: Epochs) -> None:
@@ -141,11 +149,10 @@ def _advance_all(work: _Work, epochs: Epochs, failed: set[str]) -> None:
     for batch in _batches(work, epochs):
         if batch.name in failed:
             continue
-        try:
+        failed.add(batch.name)
+        with _contained(work, f"{batch.campaign}/{batch.name}"):
             _advance(work, epochs, batch, finished.get(batch.name, set()))
-        except FAILURES as error:
-            failed.add(batch.name)
-            work.done.problems.append(f"{batch.campaign}/{batch.name}: {told(error)}")
+            failed.remove(batch.name)
 
 
 def _aside(work: _Work, epochs: Epochs) -> dict[str, str]:
@@ -170,15 +177,11 @@ def _follow(work: _Work, epochs: Epochs) -> None:
         said = f"package {error.name} is not here: set next_epoch where the analyzer runs"
         work.done.problems.append(f"{epochs.campaign}: no next epoch: {said}")
         return
-    try:
-        # It only looks, and may take long: planning, and waiting for who publishes by hand.
-        with snapshot(work.state) as connection:
-            published = follow(connection, work.deployment, epochs, part, work.now)
-    except FAILURES as error:
-        work.done.problems.append(f"{epochs.campaign}: no next epoch: {told(error)}")
-        return
-    if published is not None:
-        work.done.published.append(f"{epochs.campaign}/{published.epoch}")
+    # It only looks, and may take long: planning, and waiting for who publishes by hand.
+    with _contained(work, f"{epochs.campaign}: no next epoch"), snapshot(work.state) as connection:
+        published = follow(connection, work.deployment, epochs, part, work.now)
+        if published is not None:
+            work.done.published.append(f"{epochs.campaign}/{published.epoch}")
 
 
 def _delete(work: _Work, epochs: Epochs) -> None:
@@ -194,11 +197,9 @@ def _delete(work: _Work, epochs: Epochs) -> None:
             _, campaign = epochs.files[batch.epoch, batch.fingerprint]
             if finished.issuperset(hop_names(campaign, work.deployment.file.parties)):
                 through.append(batch)
-    try:
+    with _contained(work, f"{epochs.campaign}: not all that is old was deleted"):
         for what in delete_old(work.state, work.deployment, epochs.campaign, through, work.now):
             work.done.deleted.append(what)
-    except FAILURES as error:
-        work.done.problems.append(f"{epochs.campaign}: not all that is old was deleted: {told(error)}")
 
 
 def _batches(work: _Work, epochs: Epochs) -> list[Batch]:

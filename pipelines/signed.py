@@ -7,21 +7,37 @@ altered on the way, and a whole output that was put in the place of another, is 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hushcount.errors import FormatError, UsageError
+from pydantic import BaseModel
+
+from hushcount.errors import UsageError
+from hushcount.parts import Hex32, Part
 from hushcount.public_keys import VerifyKeyPart
-from hushcount.signatures import Signature, SignatureError, verify
+from hushcount.reading import validated
+from hushcount.signatures import SIGNATURE_BYTES, SignatureError, parse_signature, verify
 from keys.signing import sign
 from keys.store import KeyReference
 from pipelines import storage
 from pipelines.batch_file import digest_of
 from pipelines.staging import SUMMARY
 from pipelines.summary import Summary
+from pipelines.summary_file import parse_summary
 
 SIGNATURE = f"{SUMMARY}.sig"
+
+
+class _SignedFile(Part):
+    name: str
+    bytes: int
+    digest: Hex32
+
+
+class _Signed(BaseModel):
+    """Of a summary, the files that it lists; the rest is read as any summary."""
+
+    files: dict[str, tuple[_SignedFile, ...]] = {}
 
 
 def listed_files(directory: str, folders: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
@@ -57,13 +73,10 @@ def read_signed(directory: str, keys: Sequence[VerifyKeyPart]) -> Summary:
     if not storage.exists(signature_path):
         raise SignatureError(f"{path} is not signed: whoever wrote it must give --sign-with KEYS")
     payload = storage.read_bytes(path)
-    try:
-        signature = Signature.model_validate_json(storage.read_bytes(signature_path))
-    except ValueError:
-        raise FormatError(f"{signature_path} is no signature: restore it") from None
+    signature = parse_signature(storage.read_bytes(signature_path, SIGNATURE_BYTES), signature_path)
     verify(keys, payload, "summary", signature)
-    summary: Summary = json.loads(payload)
-    return summary
+    # Of the bytes that were verified: the file may be another by now.
+    return parse_summary(payload, path)
 
 
 def require_files(directory: str, folder: str, summary: Summary, *, digests: bool = True) -> None:
@@ -79,10 +92,10 @@ def require_files(directory: str, folder: str, summary: Summary, *, digests: boo
         SignatureError: a file is missing, was added, or is not what was signed; it is named.
         UsageError: the summary lists no such folder.
     """
-    files = summary.get("files", {})
+    files = validated(_Signed, summary, storage.join(directory, SUMMARY)).files
     if folder not in files:
         raise UsageError(f"{storage.join(directory, SUMMARY)} lists no {folder} files")
-    signed = {file["name"]: (file["bytes"], file["digest"]) for file in files[folder]}
+    signed = {file.name: (file.bytes, file.digest) for file in files[folder]}
     where = storage.join(directory, folder)
     there = {path.rpartition("/")[2]: (path, size) for path, size in _files(where)}
     for name in sorted(signed.keys() ^ there.keys()):

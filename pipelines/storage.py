@@ -18,6 +18,7 @@ from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadat
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from hushcount import reading
 from hushcount.errors import HushcountError, UsageError
 from pipelines.store_errors import StorageError, WriteError, cause, client, line, silent_clients
 
@@ -123,20 +124,22 @@ def open_read(path: str) -> IO[bytes]:
     """Open a file as it is, without decompressing by its name.
 
     Raises:
-        OSError: it is missing or may not be read.
+        OSError: it is missing, may not be read, or is a local one and no regular file.
         StorageError: a store's client failed, in a way that has no kind.
         UsageError: it is in no store that can be reached.
     """
     require_reachable(path)
+    if not is_remote(path):
+        return reading.open_regular(Path(path))
     with client(path):
         stream: IO[bytes] = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
     return stream
 
 
-def read_bytes(path: str) -> bytes:
-    """Return what is in a file; raises as `open_read`."""
+def read_bytes(path: str, most: int = reading.RECORD_BYTES) -> bytes:
+    """Return what is in a file; raises as `open_read`, and FormatError where it is longer than so many bytes."""
     with open_read(path) as stream, client(path):
-        return stream.read()
+        return reading.take(stream, most, path)
 
 
 def digest_of(path: str) -> tuple[int, str]:
@@ -200,22 +203,16 @@ def make_directory(path: str) -> None:
 
 
 def read_json(path: str) -> dict[str, Any]:
-    """Read a JSON object that one of our jobs wrote.
+    """Read a JSON object that one of our jobs wrote, or another party put in its place.
 
     Raises:
         UsageError: missing, or not a JSON object.
     """
     try:
-        data = json.loads(read_bytes(path))
-    except HushcountError:
-        raise
+        raw = read_bytes(path)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {cause(error)}") from None
-    except ValueError:
-        raise UsageError(f"{path} is not JSON") from None
-    if not isinstance(data, dict):
-        raise UsageError(f"{path} must hold a JSON object")
-    return data
+    return reading.parse_object(raw, path)
 
 
 def write_json(path: str, data: dict[str, Any]) -> None:

@@ -6,8 +6,13 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
+from traceback import extract_tb
 
 from hushcount.errors import HushcountError
+
+_HOME = Path(__file__).parents[1]
+_MOST_PLACES = 4
 
 
 class StorageError(HushcountError):
@@ -37,8 +42,15 @@ def cause(error: BaseException) -> str:
     return str(getattr(error, "strerror", None) or error)
 
 
-def told(error: BaseException) -> str:
-    """Return `cause`, after the file that it is about where the error knows that."""
+def told(error: Exception) -> str:
+    """Return `cause`, after the file that it is about where the error knows that; of any other error where it arose.
+
+    What an error that is not ours says may hold a value, so that it is not repeated.
+    """
+    if not isinstance(error, HushcountError | OSError):
+        frames = [frame for frame in extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_HOME)]
+        places = [f"{Path(frame.filename).relative_to(_HOME)}:{frame.lineno}" for frame in frames[-_MOST_PLACES:]]
+        return f"{type(error).__name__} at {' > '.join(places)}: report this bug"
     name = getattr(error, "filename", None)
     return cause(error) if name is None else f"{name}: {cause(error)}"
 

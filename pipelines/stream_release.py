@@ -25,6 +25,7 @@ from pipelines.staging import SUMMARY
 from pipelines.stream_windows import RECORD, StreamFolders
 from pipelines.streams import SEALED, counts_of
 from pipelines.summary import Summary, make_summary
+from pipelines.summary_file import read_summary
 from pipelines.withheld import withheld_summary
 
 Fact = tuple[str, str, int]
@@ -144,7 +145,7 @@ class WindowResults(beam.DoFn):
                 f"window {window.name}: the tally holds {tally.reports} reports, {accepted} were accepted: "
                 "report this bug"
             )
-        released = storage.read_json(upstream)
+        released = read_summary(upstream)
         enough = accepted >= campaign.shuffle.minimum_batch
         summary: Summary = (
             make_summary("analyze", campaign, counts, accepted, released)

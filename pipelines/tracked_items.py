@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Set
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field
 
 from hushcount.errors import FormatError
 from hushcount.files import write_over
-from hushcount.parts import Part, explain
+from hushcount.items import fault_of_item
+from hushcount.parts import Part
+from hushcount.reading import TABLE_BYTES, parse_model, read_file
 from pipelines import storage
-from pipelines.results import ESTIMATES, FOUND, TALLY, read_csv_rows
+from pipelines.results import ESTIMATES, FOUND, TALLY, read_csv_rows, read_found_items
 from pipelines.staging import SUMMARY
+from pipelines.summary_file import read_summary
 
 ITEMS_FILE = "items.json"
 _FILE_MODE = 0o644
 
 
+def _item(value: str) -> str:
+    if (fault := fault_of_item(value)) is not None:
+        raise ValueError(fault)
+    return value
+
+
 class TrackedItem(Part):
     """One item. Windows are named by their start; `last_seen` is the last one in which it was found or detected."""
 
-    item: str = Field(min_length=1)
+    item: Annotated[str, AfterValidator(_item)]
     source: Literal["given", "discovered"]
     first_seen: str | None = None
     last_seen: str | None = None
@@ -80,10 +90,7 @@ def read_tracked(path: Path, given: tuple[str, ...]) -> TrackedItems:
     """
     if not path.exists():
         return TrackedItems(items=tuple(TrackedItem(item=item, source="given") for item in given))
-    try:
-        return TrackedItems.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        raise FormatError(f"{path} is invalid: {explain(error)}") from None
+    return parse_model(TrackedItems, read_file(path, "tracked items", TABLE_BYTES), str(path))
 
 
 def write_tracked(path: Path, tracked: TrackedItems) -> None:
@@ -141,7 +148,7 @@ def has_results(found: str | None, results: str | None) -> bool:
 
 def found_items(directory: str) -> list[str]:
     """Return what hushcount discover revealed into a directory."""
-    return [row["item"] for row in read_csv_rows(storage.join(directory, FOUND))]
+    return read_found_items(storage.join(directory, FOUND))
 
 
 def estimated_items(directory: str) -> tuple[list[tuple[str, float, bool]], int]:
@@ -150,6 +157,11 @@ def estimated_items(directory: str) -> tuple[list[tuple[str, float, bool]], int]
     There is no item where it wrote a tally only.
     """
     path = storage.join(directory, ESTIMATES)
-    rows = read_csv_rows(path) if storage.exists(path) else []
-    items = [(row["item"], float(row["count"]), row["detected"] == "true") for row in rows]
-    return items, int(storage.read_json(storage.join(directory, SUMMARY))["accepted"])
+    rows = read_csv_rows(path, ("item", "count", "detected")) if storage.exists(path) else []
+    try:
+        items = [(row["item"], float(row["count"]), row["detected"] == "true") for row in rows]
+    except ValueError:
+        raise FormatError(f"{path} has a count that is no number: restore it") from None
+    if not all(math.isfinite(count) for _, count, _ in items):
+        raise FormatError(f"{path} has a count that is no number: restore it")
+    return items, read_summary(storage.join(directory, SUMMARY))["accepted"]

@@ -13,6 +13,7 @@ from pipelines.block_io import BlockFile, total_records
 from pipelines.handover import require_place
 from pipelines.staging import SUMMARY
 from pipelines.summary import Summary
+from pipelines.summary_file import read_summary
 
 COMMANDS = {"release": "discover --party aux-server"}
 """The command of a hop that is not named after it."""
@@ -47,36 +48,22 @@ def read_upstream(
 
         summary = read_signed(directory, signed_by)
     else:
-        summary = storage.read_json(path)
-    given = str(summary.get("hop"))
+        summary = read_summary(path)
+    given = summary["hop"]
     if given != hop:
         raise UsageError(
             f"input directory {directory} was written by hushcount {COMMANDS.get(given, given)}, must be of {command}"
         )
-    if not _is_summary(summary):
-        raise UsageError(f"{path} is no summary that hushcount {command} wrote: restore it")
-    if summary.get("fingerprint") != campaign.fingerprint.hex():
+    if summary["fingerprint"] != campaign.fingerprint.hex():
         raise UsageError(
-            f"input directory {directory} is of campaign {summary.get('campaign')} with fingerprint "
-            f"{summary.get('fingerprint')}, the campaign file has {campaign.fingerprint.hex()}: give the file it "
+            f"input directory {directory} is of campaign {summary['campaign']} with fingerprint "
+            f"{summary['fingerprint']}, the campaign file has {campaign.fingerprint.hex()}: give the file it "
             "was made with"
         )
     require_place(directory, summary, campaign, bool(signed_by))
     if signed_by and folder:
         require_files(directory, folder, summary)
     return summary
-
-
-def _is_summary(data: Summary) -> bool:
-    """Return whether a summary has the counts that the next hop relies on."""
-    streams, upstream = data.get("streams"), data.get("upstream")
-    if not isinstance(streams, dict) or not isinstance(upstream, list):
-        return False
-    if data["hop"] == "release" and not isinstance(data.get("released"), int):
-        return False
-    counts = [*streams.values(), *(hop.get("streams") for hop in upstream if isinstance(hop, dict))]
-    numbers = (part.get("accepted") if isinstance(part, dict) else None for part in streams.values())
-    return None not in counts and all(isinstance(number, int) for number in numbers)
 
 
 def check_complete(upstream: Summary, campaign: Campaign, stream: Stream, files: list[BlockFile], exact: bool) -> None:

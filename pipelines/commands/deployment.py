@@ -52,11 +52,13 @@ def run(
         try:
             # Who watches waits by looking again: a database's lock cannot be waited for and a signal be heard.
             done = once(Deployment.read(config), wait=wait and not watch, console=console, say=_say(console))
-        except (HushcountError, OSError) as error:
+        except Exception as error:
             # A database that is away, a campaign file that is being mended: the next look may find it well.
             if not watch:
                 raise
-            _line(console, f"error: {error}", "bold red")
+            from pipelines.store_errors import told
+
+            _line(console, f"error: {told(error)}", "bold red")
         else:
             if not watch or done != Done():
                 _show_done(done, as_json)

@@ -30,12 +30,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from hushcount.campaign import Stream
-from hushcount.errors import FormatError, HushcountError, UsageError
+from hushcount.errors import HushcountError, UsageError
 from hushcount.files import sync, write_over
 from hushcount.parts import Hex32, Part
+from hushcount.reading import parse_model
 from hushcount.windows import Window, is_window
 from shuffler.collector.epochs import Target
 
@@ -192,10 +193,7 @@ def read_noted(folder: Path) -> Noted:
     Raises:
         FormatError: it is damaged.
     """
-    try:
-        return Noted.model_validate_json((folder / REFUSED).read_bytes())
-    except ValidationError:
-        raise FormatError(f"{folder / REFUSED} is damaged") from None
+    return parse_model(Noted, (folder / REFUSED).read_bytes(), str(folder / REFUSED), "is damaged")
 
 
 def write_noted(folder: Path, noted: Noted) -> None:

@@ -23,7 +23,7 @@ from pipelines.publish import publish
 from pipelines.state import opened
 from pipelines.tracked_items import TrackedItem, TrackedItems, write_tracked
 from tests.support.collecting import DAY, START, collect, window_name
-from tests.support.jobs import done, new_campaign, write_lines
+from tests.support.jobs import done, new_campaign, summary, write_lines
 from tests.support.next_epoch import NEW, collection, follow_with, items, newest, sent, tracked
 from tests.support.site import Site, at
 
@@ -54,6 +54,20 @@ def test_parameters_are_planned_for_the_share_that_the_last_results_show_and_tha
     assert site.run(2.1).published == []
     (folder / "items.json").unlink()
     assert site.run(2.2).published == []
+
+
+def test_a_value_of_no_characters_that_many_post_makes_neither_an_item_nor_a_fault(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as forged:
+        # As clients of an attacker make it.
+        forged.setattr("hushcount.client.fault_of_text", lambda _: None)
+        collect(site.store, site.campaign, [""] * 100 + sent(0, 100), day=0)
+    finished = site.run(1.1)
+    assert finished.problems == []
+    found = summary(site.store / "found" / "words" / site.batch(0))
+    assert found["bins"] == {"kept": 1, "found": 0, "rejected": {"no_item": 1}}
+    assert [one.item for one in tracked(site).items] == ["alpha", "beta", "gamma"]
 
 
 KILLED = """

@@ -389,7 +389,9 @@ def test_keys_are_never_overwritten(mine: Chain) -> None:
 def test_items_that_the_campaign_cannot_hold(mine: Chain, tmp_path: Path) -> None:
     arguments = mine.analyze_arguments(out="new")
     refused(*arguments, "--items", write_lines(tmp_path / "i.txt", ["alpha", "zeta"]), says=["'zeta' (line 2)"])
-    refused(*arguments, "--items", write_lines(tmp_path / "i.txt", ["alpha", "alpha"]), says=["second time in line 2"])
+    refused(
+        *arguments, "--items", write_lines(tmp_path / "i.txt", ["alpha", "alpha"]), says=["lines 1 and 2", "are alike"]
+    )
     refused(*arguments, "--items", write_lines(tmp_path / "i.txt", []), says=["empty"])
     refused(*arguments, "--items", write_lines(tmp_path / "i.txt", [b"\xff"]), says=["line 1", "not UTF-8"])
     refused(*arguments, "--items", tmp_path / "none.txt", says=["cannot read"])

@@ -17,7 +17,7 @@ from pipelines import analyze as analyze_module
 from pipelines import hops as hops_module
 from pipelines import run as run_module
 from pipelines import shuffle as shuffle_module
-from pipelines.batches import made_batches
+from pipelines.batches import Batch, made_batches
 from pipelines.commands.tables import window_names
 from pipelines.doctor import examine
 from pipelines.reconcile import account_of
@@ -217,6 +217,57 @@ def test_no_manifest_stops_the_others(site: Site, changes: dict[str, object]) ->
         assert len(finished.problems) == 1
         assert "two.manifest.json" in finished.problems[0]
     assert site.result(0)["received"] == 100
+
+
+@pytest.mark.parametrize("content", [b"[" * 200_000, b"{}", b'{"hop": 7, "streams": {"reports": []}}'])
+def test_no_summary_that_another_wrote_stops_the_others(site: Site, content: bytes) -> None:
+    collect(site.store, site.campaign, values(100), day=0)
+    collect(site.store, site.campaign, values(100), day=4)
+    planted = site.store / "shuffled" / "words" / site.batch(0) / "summary.json"
+    planted.parent.mkdir(parents=True)
+    planted.write_bytes(content)
+    finished = site.run(5.1)
+    (problem,) = finished.problems
+    assert problem.startswith(f"words/{site.batch(0)}: {planted} is no")
+    assert site.result(4)["received"] == 100
+
+
+def test_an_error_of_one_batch_that_nobody_thought_of_stops_no_other_and_repeats_no_value(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collect(site.store, site.campaign, values(100), day=0)
+    collect(site.store, site.campaign, values(100), day=4)
+    real, first = hops_module._write_batch, site.batch(0)
+
+    def stumbling(state: object, deployment: object, campaign: object, batch: Batch) -> str:
+        if batch.name == first:
+            raise TypeError("cannot count alpha")
+        return real(state, deployment, campaign, batch)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(hops_module, "_write_batch", stumbling)
+    finished = site.run(5.1)
+    (problem,) = finished.problems
+    assert problem.startswith(f"words/{first}: TypeError at pipelines/run.py:")
+    assert "report this bug" in problem
+    assert "alpha" not in problem
+    assert site.result(4)["received"] == 100
+
+
+def test_an_error_that_nobody_thought_of_does_not_end_a_watch(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+
+    def stumbling(*_: object, **__: object) -> Done:
+        looks.append(1)
+        if len(looks) == 1:
+            raise TypeError("cannot count alpha")
+        return Done()
+
+    monkeypatch.setattr(run_module, "run", stumbling)
+    monkeypatch.setattr("pipelines.commands.deployment._stopped_within", lambda *_: len(looks) == 2)
+    watched = done("run", "--config", site.config, "--watch")
+    assert len(looks) == 2
+    assert "TypeError at" in watched.err
+    assert "alpha" not in watched.err
 
 
 @pytest.mark.parametrize("window", ["00010101T000000Z", "99991231T000000Z"])

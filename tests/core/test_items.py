@@ -1,0 +1,91 @@
+"""What may be an item comes back from every file as it was written; what may not is refused without being repeated."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from hushcount.dictionary import Dictionary, read_dictionary
+from hushcount.discovery import MAX_VALUE_BYTES
+from hushcount.errors import UsageError
+from hushcount.items import MOST_ITEM_BYTES, fault_of_item, may_be_item
+from pipelines import results
+from pipelines.tracked_items import TrackedItem, TrackedItems, read_tracked, write_tracked
+
+AWKWARD = "\ufeff\u2028\u2029\x85\x1c\0\r\n\t\"',;= \\\u202e\u200b\u200f\ud800\U0001f600aé"
+strings = st.text(st.characters() | st.sampled_from(AWKWARD), max_size=12) | st.text(AWKWARD, max_size=12)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("items")
+
+
+@given(values=st.lists(strings, min_size=1, max_size=5, unique=True))
+@example(values=["\ufeffx", '"', " ", "a,b", "\u200b", "=1+1", "x" * MOST_ITEM_BYTES])
+@settings(deadline=None, max_examples=150)
+def test_what_may_be_an_item_comes_back_from_every_file(folder: Path, values: list[str]) -> None:
+    items = [value for value in values if may_be_item(value)]
+    if not items:
+        return
+    for name, opener in (("words.txt", open), ("words.txt.gz", gzip.open)):
+        with opener(folder / name, "wb") as stream:
+            stream.write("".join(f"{item}\n" for item in items).encode())
+        assert read_dictionary(folder / name).items == tuple(items)
+    results.write_found(str(folder), items)
+    assert results.read_found_items(str(folder / "found.csv")) == sorted(items)
+    assert results.read_names(folder / "found.csv") == sorted(items)
+    table = pa.table({"item": items, "count": [1.0] * len(items)})
+    assert pq.read_table(io.BytesIO(results.parquet_bytes(table)))["item"].to_pylist() == items
+    rows = results.csv_rows(results.csv_bytes(table), "x", ("item", "count"))
+    assert [row["item"] for row in rows] == items
+    tracked = TrackedItems(items=tuple(TrackedItem(item=item, source="given") for item in items))
+    write_tracked(folder / "items.json", tracked)
+    assert read_tracked(folder / "items.json", ()) == tracked
+
+
+@given(value=strings)
+def test_what_may_be_no_item_is_refused_everywhere_and_not_repeated(value: str) -> None:
+    fault = fault_of_item(value)
+    if fault is None:
+        assert Dictionary((value,)).items == (value,)
+        return
+    with pytest.raises(UsageError) as caught:
+        Dictionary(("first", value))
+    assert str(caught.value) == f"line 2 of the list of items {fault}: remove it"
+    with pytest.raises(ValueError, match=fault):
+        TrackedItem(item=value, source="given")
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("", "is empty"),
+        ("a\nb", "a control character"),
+        ("a\u2028", "a separator of lines"),
+        ("\u202egpj", "a control of direction"),
+        ("\ud800", "a lone surrogate"),
+        ("\ufeffa", "a byte order mark"),
+        ("x" * (MOST_ITEM_BYTES + 1), "more than 4,096 bytes"),
+        ("é" * (MOST_ITEM_BYTES // 2 + 1), "more than 4,096 bytes"),
+    ],
+)
+def test_why_a_string_may_be_no_item(value: str, says: str) -> None:
+    assert says in str(fault_of_item(value))
+
+
+def test_every_value_that_can_be_discovered_is_short_enough_for_an_item() -> None:
+    assert MAX_VALUE_BYTES <= MOST_ITEM_BYTES
+    assert may_be_item("x" * MAX_VALUE_BYTES)
+
+
+def test_two_items_alike_are_named_by_their_lines_alone() -> None:
+    with pytest.raises(UsageError, match=r"^lines 2 and 4 of the list of items are alike: remove one$"):
+        Dictionary(("a", "b", "c", "b"))
