@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +12,16 @@ import numpy.typing as npt
 from hushcount import fields as wire
 from hushcount.encoders.base import BlockEncoder, Encoder, PoolEncoder
 from hushcount.estimates import Estimate, FloatArray
+from hushcount.evidence import SharedCells, Signs, Supports
 from hushcount.fields import Field, Reports
+from hushcount.random_cells import cell_sum
 from hushcount.randomness import UInt64Array, Words
 from hushcount.responders.base import Counts, Responder
 from hushcount.tally import Tally
 from hushcount.variance import Numbers, SupportLaw, opposing, supporting
+
+_FREQUENT = 50.0
+"""An item that is this part of the variance of what others collide with has a law of its own."""
 
 
 @dataclass(frozen=True)
@@ -133,10 +139,14 @@ class Mechanism:
         Raises:
             ValueError: the tally is empty, or an item is outside what it was made for.
         """
-        n = tally.reports
-        if n < 1:
-            raise ValueError(f"reports is {n}, must be at least 1 to estimate anything")
-        scores = self.encoder.scores(tally.counts, tally.items, items)
+        return self._counts(self._scores(tally, items), tally.reports)
+
+    def _scores(self, tally: Tally, items: UInt64Array) -> Counts:
+        if tally.reports < 1:
+            raise ValueError(f"reports is {tally.reports}, must be at least 1 to estimate anything")
+        return self.encoder.scores(tally.counts, tally.items, items)
+
+    def _counts(self, scores: Counts, n: int) -> FloatArray:
         law = self.law
         return np.asarray((scores - n * float(law.other)) / float(law.gain), dtype=np.float64)
 
@@ -151,16 +161,35 @@ class Mechanism:
             ValueError: the tally is empty, or an item is outside what it was made for.
         """
         n = tally.reports
-        count = self.counts(tally, items)
+        scores = self._scores(tally, items)
+        count = self._counts(scores, n)
         held = np.clip(count, 0.0, n)
+        encoder = self.encoder
         near = self._near(tally, items, held / n)
         noise = np.sqrt(self.variance(n, held / n, near))
-        null = np.sqrt(self.variance(n, 0.0, None if near is None else near + held / n)) * np.ones(len(items))
-        if not isinstance(self.encoder, PoolEncoder):
-            return Estimate(count, noise, np.zeros(len(items)), null)
+        none = np.zeros(len(items))
+        if isinstance(encoder, BlockEncoder) and encoder.blocks > 1:
+            named = encoder.block_reports(tally.counts, items)
+            return Estimate(count, noise, none, Signs(scores, named, count, noise))
+        if not isinstance(encoder, PoolEncoder):
+            law = Supports(scores, n, self.p_star, self.q_star, count, noise)
+            return Estimate(count, noise, none, law)
         # Others hold at least one report each, so their squares add up to no less than their number.
         others = np.maximum(self.sum_of_squares(tally) - held**2, n - held)
-        return Estimate(count, noise, np.sqrt(self.collision_variance(others)), null)
+        shared = self._shared_cells(tally, items, scores, count)
+        return Estimate(count, noise, np.sqrt(self.collision_variance(others)), shared)
+
+    def _shared_cells(self, tally: Tally, items: UInt64Array, scores: Counts, count: FloatArray) -> SharedCells:
+        """Return what a pool's scores say, by the cells of others in this very tally."""
+        encoder = self.encoder
+        assert isinstance(encoder, PoolEncoder)  # noqa: S101  # for the type checker: the caller has asked
+        matrix, m, gain = encoder.cell_scores(tally.counts), encoder.pool_cells, float(self.law.gain)
+        law = cell_sum(matrix)
+        # What an item adds to the cells is no collision of its own; fifty at most can be worth a fiftieth of the law.
+        part = self.law.clash * np.maximum(count, 0.0) ** 2 * gain**2
+        places = np.flatnonzero(part > law.variance / _FREQUENT)
+        frequent = {int(place): cell_sum(matrix, encoder.cells_of(int(items[place]))) for place in places}
+        return SharedCells(scores, law, frequent, count, gain, self.p_star, math.sqrt(m / (m - 1.0)))
 
     def variance(self, n: int, share: Numbers, near: Numbers | None = None) -> FloatArray:
         """Return the variance of an estimated count by randomisation, in users squared, exact: `SupportLaw.noise`.

@@ -90,7 +90,7 @@ def _legend(table: pa.Table, summary: Summary) -> str:
         f"for all {table.num_rows:,} together. The largest of many noisy estimates tend to be too large: read the thin "
         f"lines for items picked by their size. The darker bars, &ldquo;yes&rdquo; in the table, mark the "
         f"{summary['detected']:,} items detected: each item that nobody holds is marked with a probability of "
-        f"{100 * rate:g} %, {_expected(rate * table.num_rows)} if nobody held any.</p>"
+        f"{100 * rate:g} % at most, {_expected(rate * table.num_rows)} if nobody held any.</p>"
     )
 
 

@@ -286,7 +286,7 @@ def estimate_table(names: tuple[str, ...], estimate: Estimate, levels: Levels) -
         estimate.standard_error,
         estimate.collision_error,
         *estimate.interval(levels.confidence),
-        *estimate.simultaneous_interval(levels.confidence),
+        *estimate.interval(levels.confidence, len(names)),
         estimate.detected(levels.false_positive_rate),
     )
     return pa.table(dict(zip(COLUMNS, columns, strict=True)))

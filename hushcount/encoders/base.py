@@ -87,6 +87,14 @@ class PoolEncoder(Encoder, Protocol):
         """m, over how many cells the fixed functions spread the items."""
         ...
 
+    def cell_scores(self, tally: Counts) -> Counts:
+        """Return int64[k, m]: what each cell adds to the score of the items in it; `scores` is the sum over rows."""
+        ...
+
+    def cells_of(self, item: int) -> UInt64Array:
+        """Return uint64[k]: the item's cell under every function."""
+        ...
+
     def cell_squares(self, tally: Counts, reports: int, responder: Responder) -> float:
         """Estimate `sum over rows and cells of N^2`, N the clients of the row whose own cell it is; unbiased."""
         ...

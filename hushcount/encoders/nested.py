@@ -80,7 +80,16 @@ class Nested:
         responder.count_cells(tally.reshape(-1, self.cells), reports, rows)
 
     def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
-        return (self.outer.sum_of_cells(self._signed(tally), wanted) + int(tally.sum())) // 2
+        return self.outer.sum_of_cells(self.cell_scores(tally), wanted)
+
+    def cell_scores(self, tally: Counts) -> Counts:
+        """Supporting plus opposing reports are all of the row."""
+        signed = self._signed(tally)[:, : self.outer.cells]
+        scores: Counts = (signed + tally.sum(axis=1, keepdims=True)) // 2
+        return scores
+
+    def cells_of(self, item: int) -> UInt64Array:
+        return self.outer.cells_of(item)
 
     def cell_squares(self, tally: Counts, reports: int, responder: Responder) -> float:
         """A row's signed count of a cell has mean `(p-q) N`, variance `n_j - (p-q)^2 N`: each report adds 1 or -1."""

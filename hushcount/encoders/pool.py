@@ -92,6 +92,12 @@ class Pool:
     def pool_cells(self) -> int:
         return self.cells
 
+    def cell_scores(self, tally: Counts) -> Counts:
+        return tally
+
+    def cells_of(self, item: int) -> UInt64Array:
+        return self._hash(coefficients(self.rows, self.seed), np.full(self.rows, item, dtype=np.uint64))
+
     def cell_squares(self, tally: Counts, reports: int, responder: Responder) -> float:
         """In row j with n_j reports, `sum_c (M_jc - q n_j)^2` has mean `n_j v + (p-q)^2 sum_c N_jc^2`.
 

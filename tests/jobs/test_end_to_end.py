@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushcount.campaign import Campaign
+from hushcount.domain import known_items
 from hushcount.encoders.base import BlockEncoder, PoolEncoder
 from hushcount.mechanism import Mechanism
 from hushcount.tally import load
@@ -150,23 +151,7 @@ def test_csv_and_parquet_hold_the_same(collected: Collected, name: str) -> None:
     for stored, text in zip(table.to_pylist(), rows, strict=True):
         numbers = {column: f"{stored[column]:.3f}" for column in COLUMNS[1:-1]}
         assert text == {"item": stored["item"], **numbers, "detected": str(stored["detected"]).lower()}
-        half = math.hypot(stored["standard_error"], stored["collision_error"]) * 1.959963984540054
-        assert stored["low"] == pytest.approx(stored["count"] - half, abs=1e-6)
-        assert stored["high"] == pytest.approx(stored["count"] + half, abs=1e-6)
-        # All twelve rows together at 95 %: the normal quantile at 1 - 0.05/24.
-        half *= 2.8652602385321333 / 1.959963984540054
-        assert stored["low_all"] == pytest.approx(stored["count"] - half, rel=1e-6)
-        assert stored["high_all"] == pytest.approx(stored["count"] + half, rel=1e-6)
-
-
-def null_errors(chain: Chain) -> list[float]:
-    """Return the noise of each listed item if nobody held it; with blocks it depends on how many are in its block."""
-    mechanism = chain.campaign.require_frequency()
-    if not isinstance(mechanism.encoder, BlockEncoder):
-        return [float(np.sqrt(mechanism.variance(TOTAL, 0.0)))] * len(LISTED)
-    with (chain.path("results") / "tally.npz").open("rb") as stream:
-        tally = load(stream, chain.campaign.fingerprint)
-    return mechanism.estimate(tally, np.arange(len(LISTED), dtype=np.uint64)).null_error.tolist()
+        assert stored["low_all"] < stored["low"] < stored["count"] < stored["high"] < stored["high_all"]
 
 
 @pytest.mark.parametrize("name", WITH_DICTIONARY)
@@ -175,18 +160,24 @@ def test_detected_items_are_in_the_table_the_summary_and_the_page(collected: Col
     results, bold = chain.path("results"), chain.path("bold")
     asked = ("--tally", results / "tally.npz", "--items", results / "estimates.csv")
     done("estimate", "--campaign", chain.campaign_path, *asked, "--out", bold, "--false-positives", 0.4)
-    null = dict(zip(LISTED, null_errors(chain), strict=True))
-    # Normal quantiles at one minus the rate.
-    for directory, rate, z in ((results, 0.001, 3.090232306167813), (bold, 0.4, 0.2533471031357998)):
+    with (results / "tally.npz").open("rb") as stream:
+        tally = load(stream, chain.campaign.fingerprint)
+    mechanism, items = chain.campaign.require_frequency(), list(LISTED)
+    estimate = mechanism.estimate(tally, known_items(mechanism, chain.campaign.read_dictionary(), items))
+    for directory, rate in ((results, 0.001), (bold, 0.4)):
         rows, data = estimates(directory), summary(directory)
-        for item, row in rows.items():
-            assert row["detected"] == (row["count"] > z * math.hypot(null[item], row["collision_error"]))
+        low, high = estimate.interval(0.95)
+        low_all, high_all = estimate.interval(0.95, len(items))
+        for place, row in enumerate(rows.values()):
+            assert row["detected"] == (estimate.evidence.p_values()[place] <= rate)
+            told = [row[name] for name in ("low", "high", "low_all", "high_all")]
+            assert told == pytest.approx([each[place] for each in (low, high, low_all, high_all)], abs=1e-3)
         number = sum(row["detected"] for row in rows.values())
         assert rows["alpha"]["detected"]
         assert (data["false_positive_rate"], data["detected"], data["items"]) == (rate, number, len(LISTED))
         page = (directory / "report.html").read_text(encoding="utf-8")
         assert f"mark the {number} items detected" in page
-        assert f"a probability of {100 * rate:g} %" in page
+        assert f"a probability of {100 * rate:g} % at most" in page
         assert page.count("<td>yes</td>") == number
         assert "<th>low all</th><th>high all</th><th>detected</th>" in page
     assert summary(bold)["detected"] >= summary(results)["detected"]

@@ -1,0 +1,125 @@
+"""The law of a pool's score of an item that nobody holds: the sum over all rows of the tally at a random cell of each.
+
+The functions treat an item that nobody holds no differently from a fresh draw of cells: what its cells hold, noise and
+collisions together, was written by others. So the tally that is there says the exact law of its score, whoever holds
+what, without any assumption on the other items.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_STEP = 0.1
+"""Of a row's mean standard deviation, at most: rounding to steps adds 0.25 % at most to the variance."""
+_FAR = 35.0
+"""Bernstein: sums outside the window have a probability below 2 exp(-35)."""
+_ROUNDING = 1e-13
+"""Added to every tail, for the rounding errors of the transform."""
+_BLOCK = 256
+_NEGLIGIBLE = 1e-18
+_SHORT = 1 << 12
+"""A grid of so many sums needs no rounding and no window."""
+_CHUNK = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class CellSum:
+    """The law of the sum of one random cell of each row.
+
+    Attributes:
+        mean, variance: of the sum.
+        start, step: the sums that are tabulated are `start + i step`.
+        tail: float64[g], descending: an upper bound on the probability of `start + i step` or more.
+        head: float64[g], ascending: the same of `start + i step` or less.
+    """
+
+    mean: float
+    variance: float
+    start: float
+    step: float
+    tail: FloatArray
+    head: FloatArray
+
+    def at_least(self, sums: FloatArray | IntArray) -> FloatArray:
+        """Return the probability of each sum or more, 1e-13 at least."""
+        places = np.floor((np.asarray(sums, dtype=np.float64) - self.start) / self.step + 1e-9)
+        inside = np.clip(places, 0, len(self.tail) - 1).astype(np.int64)
+        return np.where(places < 0, 1.0, np.where(places >= len(self.tail), _ROUNDING, self.tail[inside]))
+
+    def deviations(self, tail: float) -> tuple[float, float]:
+        """Return how far below and above its mean the sum is with probability `tail` at most, each; both 0 or more."""
+        above = self.start + self.step * int(np.searchsorted(-self.tail, -tail)) - self.mean
+        below = self.mean - (self.start + self.step * (int(np.searchsorted(self.head, tail, side="right")) - 1))
+        return max(0.0, below), max(0.0, above)
+
+
+def cell_sum(matrix: IntArray, without: npt.NDArray[np.uint64] | None = None) -> CellSum:
+    """Return the law of the sum over the rows of `matrix`, int64[k, m], of a uniform cell of each, independently.
+
+    The product of the rows' characteristic functions, turned back by Fourier: exact where the counts need no rounding,
+    else rounded to a grid that keeps every row's mean.
+
+    Args:
+        matrix: of at least two cells a row.
+        without: uint64[k], a cell of each row to leave out; none if not given.
+    """
+    if without is not None and matrix.shape[1] > 2:
+        kept = np.arange(matrix.shape[1])[None, :] != without[:, None]
+        matrix = matrix[kept].reshape(len(matrix), -1)
+    lowest = matrix.min(axis=1)
+    means = matrix.mean(axis=1)
+    variance = float(matrix.var(axis=1).sum())
+    deviation = math.sqrt(variance)
+    spans = matrix.max(axis=1) - lowest
+    step = 1 if spans.sum() < _SHORT else max(1, int(_STEP * deviation / math.sqrt(len(matrix))))
+    spans = -(-spans // step)
+    mean, total = float((means - lowest).sum()), int(spans.sum())
+    farthest = max(float((matrix.max(axis=1) - means).max()), float((means - lowest).max()))
+    slope = farthest * _FAR / 3.0
+    reach = slope + math.sqrt(slope**2 + 2.0 * _FAR * deviation**2)
+    size = 1 << max(1, min(total, int(2.0 * reach / step) + 4)).bit_length()
+    first = 0 if total < size else int(mean / step) - size // 2
+    transform = _transform(matrix, lowest, step, int(spans.max()) + 1, size)
+    weights = np.roll(np.maximum(np.fft.irfft(transform, size), 0.0), -(first % size))
+    offset = float(lowest.sum())
+    tail, head = (np.minimum(1.0, sums + _ROUNDING) for sums in (np.cumsum(weights[::-1])[::-1], np.cumsum(weights)))
+    return CellSum(offset + mean, variance, offset + first * step, float(step), tail, head)
+
+
+def _transform(matrix: IntArray, lowest: IntArray, step: int, width: int, size: int) -> npt.NDArray[np.complex128]:
+    """Return the characteristic function of the sum at the frequencies 0..size/2, up to where it vanishes."""
+    found = np.zeros(size // 2 + 1, dtype=np.complex128)
+    rows = max(1, _CHUNK // max(width, _BLOCK))
+    values = np.arange(width)
+    for start in range(0, len(found), _BLOCK):
+        places = np.arange(start, min(start + _BLOCK, len(found)))
+        angles = (-2.0 * np.pi / size) * ((values[:, None] * places[None, :]) % size)
+        waves = np.exp(1j * angles)
+        product = np.ones(len(places), dtype=np.complex128)
+        for row in range(0, len(matrix), rows):
+            laws = _row_laws(matrix[row : row + rows] - lowest[row : row + rows, None], step, width)
+            product *= (laws @ waves).prod(axis=0)
+        found[places] = product
+        if size > _SHORT and np.abs(product).max() < _NEGLIGIBLE:
+            break
+    return found
+
+
+def _row_laws(offsets: IntArray, step: int, width: int) -> FloatArray:
+    """Return float64[rows, width]: the law of a uniform cell of each row in steps, means kept."""
+    cells = offsets.shape[1]
+    places, rest = np.divmod(offsets, step)
+    index = places + width * np.arange(len(offsets))[:, None]
+    shape = len(offsets) * width
+    laws = np.bincount(index.ravel(), (1.0 - rest / step).ravel() / cells, shape)
+    if step > 1:
+        upper = np.minimum(places + 1, width - 1) + width * np.arange(len(offsets))[:, None]
+        laws += np.bincount(upper.ravel(), (rest / step).ravel() / cells, shape)
+    return np.asarray(laws, dtype=np.float64).reshape(-1, width)
