@@ -131,7 +131,8 @@ def hand_on(deployment: Deployment, hands: Sequence[Hand]) -> tuple[list[str], l
                     if batch not in made:
                         _delete(target)
                         done.append(f"deleted: {name}")
-                    elif _copy(storage.join(source, *batch), hand.folder, target):
+                    else:
+                        _copy(storage.join(source, *batch), hand.folder, target)
                         done.append(f"handed on: {name}")
             except _FAILURES as error:
                 # The others go on.
@@ -155,24 +156,23 @@ def _emptied(source: str, there: set[tuple[str, str]]) -> bool:
     return not storage.is_remote(source) and any((Path(source) / campaign).is_dir() for campaign, _ in there)
 
 
-def _copy(source: str, folder: str, target: str) -> bool:
-    """Copy a folder and then the summary, which marks the copy as complete; False if the batch has no such stream.
+def _copy(source: str, folder: str, target: str) -> None:
+    """Copy a folder and then the summary, which marks the copy as complete.
 
+    A batch that does not have the stream is handed on as its summary alone: it says that there is nothing to wait for.
     What an earlier try left is deleted first: it may have had other files.
     """
     summary = storage.join(source, SUMMARY)
     records = _records(summary, folder)
-    if records is None:
-        return False
-    _require_whole(storage.join(source, folder), folder, records)
     storage.remove_directory(storage.join(target, folder))
-    for path, _ in storage.list_files(storage.join(source, folder), SUFFIX):
-        storage.copy(path, storage.join(target, folder, path.rpartition("/")[2]))
-    _require_whole(storage.join(target, folder), folder, records)
+    if records is not None:
+        _require_whole(storage.join(source, folder), folder, records)
+        for path, _ in storage.list_files(storage.join(source, folder), SUFFIX):
+            storage.copy(path, storage.join(target, folder, path.rpartition("/")[2]))
+        _require_whole(storage.join(target, folder), folder, records)
     if storage.exists(storage.join(source, _SIGNATURE)):
         storage.copy(storage.join(source, _SIGNATURE), storage.join(target, _SIGNATURE))
     storage.copy(summary, storage.join(target, SUMMARY))
-    return True
 
 
 def _records(path: str, folder: str) -> int | None:

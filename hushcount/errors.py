@@ -22,9 +22,17 @@ class FormatError(UsageError):
 
 
 class NotYet(HushcountError):
-    """Nothing is wrong, but the minimum batch is not reached: run again when more reports have arrived."""
+    """Nothing is wrong, but the minimum batch is not reached: run again when more reports have arrived.
+
+    Attributes:
+        streams: those that do not reach it.
+    """
 
     exit_status = 3
+
+    def __init__(self, message: str, streams: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.streams = streams
 
 
 class TooFewOpened(HushcountError):

@@ -1,7 +1,8 @@
 """Batches: which segments are shuffled together. Decided in the state database, each segment in one batch at most.
 
 A segment joins the batch of the window in which it came, or of a later one within the grace period where it was late or
-where too few reports had come; after that it is `too_late`. docs/adr/0014.
+where too few reports of its stream had come; after that it is `too_late`. A stream does not wait for another: the batch
+of a window holds those that reach the minimum. docs/adr/0014.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import product
@@ -28,7 +29,7 @@ from pipelines.state import BATCHES, HOPS, MANIFESTS, SEGMENT_STATES, SEGMENTS, 
 
 @dataclass(frozen=True)
 class Batch:
-    """Segments of one campaign file that are shuffled together.
+    """Segments of one campaign file that are shuffled together, of one stream or of several.
 
     Attributes:
         campaign: id.
@@ -116,6 +117,14 @@ def hops_done(connection: Connection, campaign: str) -> dict[str, set[str]]:
     return done
 
 
+def streams_done(connection: Connection, campaign: str) -> dict[str, set[str]]:
+    """Return of which streams the hops that have run counted reports, by the name of the batch."""
+    done: dict[str, set[str]] = defaultdict(set)
+    for batch, counts in connection.execute(select(HOPS.c.batch, HOPS.c.counts).where(HOPS.c.campaign == campaign)):
+        done[batch] |= json.loads(counts)["streams"].keys()
+    return done
+
+
 def shuffled_batches(connection: Connection, campaign: str) -> set[str]:
     """Return the names of the batches that were shuffled here."""
     return {batch for batch, hops in hops_done(connection, campaign).items() if "shuffle" in hops}
@@ -159,7 +168,7 @@ def close(
     grace: timedelta,
     now: datetime,
 ) -> None:
-    """Close a window: make a batch of each campaign file of which enough reports wait, and say of which it is too late.
+    """Close a window: make a batch of the streams of which enough reports wait, and say of which it is too late.
 
     Args:
         connection: to the state, in one transaction with what the caller concludes from it.
@@ -175,16 +184,15 @@ def close(
     connection.execute(WINDOWS.insert().values(campaign=campaign, window=window.name, closed_at=now.isoformat()))
     waiting = and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "waiting", SEGMENTS.c.window <= window.name)
     _set_too_late(connection, waiting, campaign, window.end - grace, f"grace ended before {window.name} closed")
-    counts: dict[tuple[int, str], dict[str, int]] = defaultdict(dict)
+    enough: dict[tuple[int, str], list[str]] = defaultdict(list)
     totals = select(SEGMENTS.c.epoch, SEGMENTS.c.fingerprint, SEGMENTS.c.stream, func.sum(SEGMENTS.c.records))
     for epoch, fingerprint, stream, records in connection.execute(
         totals.where(waiting).group_by(SEGMENTS.c.epoch, SEGMENTS.c.fingerprint, SEGMENTS.c.stream)
     ):
-        counts[epoch, fingerprint][stream] = int(records)
-    for (epoch, fingerprint), records in sorted(counts.items()):
         file = files.get((epoch, fingerprint))
-        if file is None or any(records.get(name, 0) < file.shuffle.minimum_batch for name in file.streams):
-            continue
+        if file is not None and stream in file.streams and records >= file.shuffle.minimum_batch:
+            enough[epoch, fingerprint].append(stream)
+    for (epoch, fingerprint), streams in sorted(enough.items()):
         batch = Batch(campaign, window.name, epoch, fingerprint)
         connection.execute(
             BATCHES.insert().values(
@@ -196,8 +204,8 @@ def close(
                 state="made",
             )
         )
-        mine = and_(waiting, SEGMENTS.c.epoch == epoch, SEGMENTS.c.fingerprint == fingerprint)
-        connection.execute(update(SEGMENTS).where(mine).values(state="batched", batch=batch.name))
+        mine = and_(SEGMENTS.c.epoch == epoch, SEGMENTS.c.fingerprint == fingerprint, SEGMENTS.c.stream.in_(streams))
+        connection.execute(update(SEGMENTS).where(waiting, mine).values(state="batched", batch=batch.name))
 
 
 def give_up(connection: Connection, campaign: str, grace: timedelta, now: datetime) -> None:
@@ -275,9 +283,23 @@ def records_by_state(connection: Connection, campaign: str) -> dict[tuple[str, s
     return {place: found.get(place, 0) for place in product(ENVELOPES, SEGMENT_STATES)}
 
 
-def dissolve(connection: Connection, batch: Batch) -> None:
-    """Let the segments of a batch wait again: too few reports of it can be forwarded."""
+def dropped(connection: Connection, campaign: str) -> dict[str, tuple[int, str]]:
+    """Return how many reports of each segment are too late, and why, by its path."""
+    mine = and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "too_late")
+    return {row.path: (row.records, row.reason) for row in connection.execute(select(SEGMENTS).where(mine))}
+
+
+def take_out(connection: Connection, batch: Batch, streams: Collection[str]) -> bool:
+    """Let the segments of streams of a batch wait again, because too few of their reports can be forwarded.
+
+    Returns:
+        Whether other streams stay in the batch; else it is dissolved.
+    """
     mine = and_(SEGMENTS.c.campaign == batch.campaign, SEGMENTS.c.batch == batch.name)
-    connection.execute(update(SEGMENTS).where(mine).values(state="waiting", batch=None))
+    short = and_(mine, SEGMENTS.c.stream.in_(streams))
+    connection.execute(update(SEGMENTS).where(short).values(state="waiting", batch=None))
+    if connection.execute(select(SEGMENTS.c.path).where(mine)).first() is not None:
+        return True
     here = and_(BATCHES.c.campaign == batch.campaign, BATCHES.c.name == batch.name)
     connection.execute(update(BATCHES).where(here).values(state="dissolved"))
+    return False

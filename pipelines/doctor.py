@@ -19,11 +19,12 @@ from hushcount.windows import window_at
 from pipelines import storage
 from pipelines.batches import known_windows
 from pipelines.checks import Check, Verdict, named_checks
-from pipelines.deployment import Deployment, Party
+from pipelines.deployment import Deployment, Party, WindowsPart
 from pipelines.epochs import Epochs, read_epochs
 from pipelines.reconcile import account_of
 from pipelines.state import MANIFESTS, SEGMENTS, opened, snapshot
 from pipelines.store_errors import cause, told
+from pipelines.waiting import waiting_of
 
 _SOON = timedelta(days=14)
 _SKEW = timedelta(minutes=1)
@@ -165,7 +166,8 @@ def _usual_bytes(connection: Connection) -> float:
 def _state(deployment: Deployment, now: datetime) -> Iterator[Check]:
     with opened(deployment.state) as state, snapshot(state) as connection:
         for epochs in read_epochs(deployment.campaigns)[0]:
-            yield from _volume(connection, epochs)
+            yield from _volume(connection, epochs, deployment.windows)
+            yield from _waiting(connection, epochs, deployment.windows, now)
             yield from _clocks(connection, epochs, deployment, now)
             yield from _drift(deployment, epochs)
             yield from _retention(connection, deployment, epochs, now)
@@ -174,22 +176,31 @@ def _state(deployment: Deployment, now: datetime) -> Iterator[Check]:
             yield Check(f"numbers of {epochs.campaign}", "bad" if differences else "good", said)
 
 
-def _volume(connection: Connection, epochs: Epochs) -> Iterator[Check]:
-    """Whether a window usually brings a batch."""
+def _waiting(connection: Connection, epochs: Epochs, windows: WindowsPart, now: datetime) -> Iterator[Check]:
+    """Whether acknowledged reports wait, and will be dropped."""
+    found = waiting_of(connection, epochs.campaign, epochs.campaigns, windows, now)
+    for one in found:
+        yield Check(f"waiting {one.stream} of epoch {one.epoch} of {epochs.campaign}", one.verdict, one.says)
+    if not found:
+        yield Check(f"waiting of {epochs.campaign}", "good", "nothing waits for a later window")
+
+
+def _volume(connection: Connection, epochs: Epochs, windows: WindowsPart) -> Iterator[Check]:
+    """Whether a window usually brings a batch of each stream, or else the windows of a grace period do."""
     campaign = epochs.newest[1]
-    for stream in campaign.streams:
-        sums = select(SEGMENTS.c.window, func.sum(SEGMENTS.c.records)).where(
-            SEGMENTS.c.campaign == epochs.campaign, SEGMENTS.c.stream == stream
-        )
-        windows = sorted(
-            (window, int(number)) for window, number in connection.execute(sums.group_by(SEGMENTS.c.window))
-        )
-        latest = sorted(number for _, number in windows[-_WINDOWS:])
-        if not latest:
-            continue
-        median, floor = latest[len(latest) // 2], campaign.shuffle.minimum_batch
-        verdict: Verdict = "good" if median >= 2 * floor else "warning" if median >= floor else "bad"
-        cure = "" if verdict == "good" else ": results will wait for several windows; lengthen the window"
+    sums = select(SEGMENTS.c.window, SEGMENTS.c.stream, func.sum(SEGMENTS.c.records))
+    rows = connection.execute(
+        sums.where(SEGMENTS.c.campaign == epochs.campaign).group_by(SEGMENTS.c.window, SEGMENTS.c.stream)
+    )
+    numbers = {(window, stream): int(number) for window, stream, number in rows}
+    latest = sorted({window for window, _ in numbers})[-_WINDOWS:]
+    for stream in campaign.streams if latest else ():
+        median = sorted(numbers.get((window, stream), 0) for window in latest)[len(latest) // 2]
+        floor, within = campaign.shuffle.minimum_batch, 1 + windows.grace // windows.length
+        verdict: Verdict = "good" if median >= 2 * floor else "warning" if median * within >= floor else "bad"
+        cure = "" if verdict == "good" else ": results may wait for several windows; lengthen the window"
+        if verdict == "bad":
+            cure = f": {within} windows bring no batch, and reports are dropped; lengthen the window, or its grace"
         yield Check(
             f"volume of {epochs.campaign} {stream}",
             verdict,

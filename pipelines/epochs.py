@@ -28,6 +28,11 @@ class Epochs:
     files: dict[tuple[int, str], tuple[Path, Campaign]]
 
     @property
+    def campaigns(self) -> dict[tuple[int, str], Campaign]:
+        """The campaign of each epoch, by its number and the first digits of its fingerprint."""
+        return {key: campaign for key, (_, campaign) in self.files.items()}
+
+    @property
     def newest(self) -> tuple[Path, Campaign]:
         """The campaign file of the last epoch, and its path."""
         return self.files[max(self.files)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from pipelines.staging import SUMMARY, staged, sweep
 from pipelines.state import DELETED
 from pipelines.summary import Summary
 from pipelines.summary_file import read_summary
+from pipelines.upstream import read_upstream
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
@@ -41,6 +42,8 @@ OUTPUTS: Mapping[str, tuple[Party, str]] = {
 """The hops in their order: whose job each is, and the folder that it writes."""
 READERS: Mapping[Stream, str] = {"discovery": "release", "reports": "analyze"}
 """Which hop reads what the shuffler handed on of a stream."""
+_STREAM_OF: Mapping[str, Stream] = {"release": "discovery", "discover": "discovery", "analyze": "reports"}
+"""Of which stream a batch must be for a hop to have anything to do."""
 
 
 def hop_names(campaign: Campaign, parties: Container[Party]) -> list[str]:
@@ -61,8 +64,13 @@ def hops_of(
     batch: Batch,
     engine: Engine,
     console: Console | None,
-) -> Iterator[tuple[str, Job]]:
-    """Yield the hops that run here in their order, each with its job.
+    *,
+    finished: Container[str] = (),
+) -> Iterator[tuple[str, Job | None]]:
+    """Yield the hops that run here and are not finished in their order, each with its job.
+
+    A hop whose stream the batch does not have has no job: it is passed over. So each is yielded when the one before has
+    run, because what the shuffler handed on says which streams there are.
 
     A party's image holds its own packages only, so that what a job needs of others' is imported when that job runs.
     """
@@ -123,17 +131,32 @@ def hops_of(
             console=console,
         )
 
-    needed = "found" if campaign.discovery is not None else "shuffled"
-    jobs: dict[str, tuple[str | None, Callable[[], Summary]]] = {
-        "shuffle": (None, shuffled),
-        "release": ("shuffled", released),
-        "discover": ("released", found),
-        "analyze": (needed, analyzed),
-    }
+    jobs = {"shuffle": shuffled, "release": released, "discover": found, "analyze": analyzed}
     for hop in hop_names(campaign, deployment.file.parties):
-        before, job = jobs[hop]
-        out = where[OUTPUTS[hop][1]]
-        yield hop, _unless_done(deployment, hop, out, None if before is None else where[before], job, engine)
+        if hop in finished:
+            continue
+        # None: the shuffler has not handed on anything yet.
+        streams = None if hop == "shuffle" else streams_in(deployment, campaign, where["shuffled"])
+        if streams is not None and _STREAM_OF[hop] not in streams:
+            yield hop, None
+            continue
+        before = {"shuffle": None, "discover": where["released"]}.get(hop, where["shuffled"])
+        if hop == "analyze" and "discovery" in (streams or ()):
+            before = where["found"]
+        yield hop, _unless_done(deployment, hop, where[OUTPUTS[hop][1]], before, jobs[hop], engine)
+
+
+def streams_in(deployment: Deployment, campaign: Campaign, shuffled: str) -> Collection[str] | None:
+    """Return the streams that the shuffler handed on of a batch; None: it is not there yet.
+
+    Raises:
+        UsageError: its summary is of something else.
+        SignatureError: the shuffler did not sign it, though its keys are known.
+    """
+    if not storage.exists(storage.join(shuffled, SUMMARY)):
+        return None
+    streams: dict[str, object] = read_upstream(shuffled, "shuffle", campaign, trusted(deployment, "shuffler"))["streams"]
+    return streams
 
 
 def _unless_done(
@@ -191,7 +214,7 @@ def _write_batch(state: Database, deployment: Deployment, campaign: Campaign, ba
     with state.begin() as connection:
         found = batches.segments_of(connection, batch)
     good: dict[Stream, tuple[BatchSegment, ...]] = {}
-    for stream in campaign.streams:
+    for stream in (stream for stream in campaign.streams if stream in found):
         kept = []
         for segment in found[stream]:
             fault = fault_of(storage.join(root, *segment.path.split("/")), segment.bytes, segment.digest)

@@ -95,13 +95,12 @@ def close_due(
 ) -> Iterator[str]:
     """Close the windows that are due, oldest first; yield the name of each when it is closed, and go on."""
     windows = deployment.windows
-    files = {key: campaign for key, (_, campaign) in epochs.files.items()}
     with state.begin() as connection:
         due = batches.due_windows(connection, epochs.campaign, windows.patience, deployment.file.collectors, now)
     for window in due:
         say(f"{epochs.campaign}: closing {window.name}")
         with state.begin() as connection:
-            batches.close(connection, epochs.campaign, window, files, windows.grace, now)
+            batches.close(connection, epochs.campaign, window, epochs.campaigns, windows.grace, now)
         yield window.name
     with state.begin() as connection:
         batches.give_up(connection, epochs.campaign, windows.grace, now)

@@ -31,7 +31,7 @@ from keys.listing import PUBLIC_FILE
 from keys.signing import sign
 from keys.store import KeyReference, PublicFile, active_key, read_public
 from pipelines import storage
-from pipelines.batches import hops_done, made_batches
+from pipelines.batches import hops_done, made_batches, streams_done
 from pipelines.create import create_campaign
 from pipelines.deployment import Deployment, NextEpochPart
 from pipelines.epochs import Epochs
@@ -122,11 +122,12 @@ def _up_to_date(
     connection: Connection, deployment: Deployment, epochs: Epochs, part: NextEpochPart, tracked: TrackedItems
 ) -> TrackedItems:
     """Return the items after all batches that the analyzer was done with, and the share that the newest one shows."""
-    for batch, campaign in _finished(connection, epochs):
+    streams = streams_done(connection, epochs.campaign)
+    for batch in _finished(connection, epochs):
         if batch in tracked.batches:
             continue
-        found = deployment.folder("found", epochs.campaign, batch) if campaign.discovery is not None else None
-        results = deployment.folder("results", epochs.campaign, batch) if campaign.mechanism is not None else None
+        found = deployment.folder("found", epochs.campaign, batch) if "discovery" in streams[batch] else None
+        results = deployment.folder("results", epochs.campaign, batch) if "reports" in streams[batch] else None
         if not has_results(found, results):
             continue
         newest = batch > max(tracked.batches, default="")
@@ -139,8 +140,8 @@ def _up_to_date(
     return tracked
 
 
-def _finished(connection: Connection, epochs: Epochs) -> Iterator[tuple[str, Campaign]]:
-    """Yield the batches of which every hop of the analyzer has run, oldest first, each with its campaign file."""
+def _finished(connection: Connection, epochs: Epochs) -> Iterator[str]:
+    """Yield the batches of which every hop of the analyzer has run, or was passed over, oldest first."""
     files = {folder_name(*key): campaign for key, (_, campaign) in epochs.files.items()}
     for batch, hops in sorted(hops_done(connection, epochs.campaign).items()):
         campaign = files.get(batch.partition("-")[2])
@@ -148,17 +149,20 @@ def _finished(connection: Connection, epochs: Epochs) -> Iterator[tuple[str, Cam
             continue
         needed = {"discover"} if campaign.discovery is not None else set()
         if needed | ({"analyze"} if campaign.mechanism is not None else set()) <= hops:
-            yield batch, campaign
+            yield batch
 
 
 def _windows(connection: Connection, deployment: Deployment, campaign: str, tracked: TrackedItems) -> tuple[str, ...]:
-    """Return the windows that the items are up to date with, ascending: none of which a batch is still on its way."""
+    """Return the windows of whose reports the items are up to date with, ascending: of none is a batch on its way."""
     batches = {batch.name for batch in made_batches(connection, campaign)} | hops_done(connection, campaign).keys()
     if "shuffler" not in deployment.file.parties:
         shuffled = storage.list_tree(deployment.folder("shuffled", campaign), f"*/{SUMMARY}")
         batches |= {path.split("/")[-2] for path, _ in shuffled}
     unfinished = {_window(batch) for batch in batches - set(tracked.batches)}
-    return tuple(sorted({_window(batch) for batch in tracked.batches} - unfinished))
+    # Without estimates a batch does not show that an item is unseen.
+    streams = streams_done(connection, campaign)
+    estimated = {batch for batch in tracked.batches if "reports" in streams.get(batch, {"reports"})}
+    return tuple(sorted({_window(batch) for batch in estimated} - unfinished))
 
 
 def _window(batch: str) -> str:

@@ -12,9 +12,11 @@ from sqlalchemy import Connection, func, select
 from hushcount.reading import parse_object
 from pipelines.batches import made_batches
 from pipelines.deployment import Deployment
+from pipelines.epochs import read_campaign
 from pipelines.hops import OUTPUTS, READERS
 from pipelines.state import HOPS, MANIFESTS, SEGMENTS
 from pipelines.store_check import Checked, manifest_differences, output_differences, segment_differences
+from pipelines.waiting import Waiting, waiting_of
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Account:
         windows: what was collected.
         hops: what the jobs counted.
         refused: what collectors refused at the door, by window and reason.
+        waiting: what no batch has taken yet though its window has closed, and when it is dropped.
         differences: a sentence for each place where the numbers, or the files, do not agree; it names the file.
     """
 
@@ -62,6 +65,7 @@ class Account:
     windows: list[WindowCounts] = field(default_factory=list)
     hops: list[HopCounts] = field(default_factory=list)
     refused: dict[str, dict[str, int]] = field(default_factory=dict)
+    waiting: list[Waiting] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
 
 
@@ -83,7 +87,8 @@ def account_of(
         digests: whether all that was handed on is read and compared with what was signed, not only what is new.
     """
     account = Account(campaign)
-    work = Checked(connection, deployment, campaign, now or datetime.now(timezone.utc), digests)
+    moment = now or datetime.now(timezone.utc)
+    work = Checked(connection, deployment, campaign, moment, digests)
     _add_windows(connection, account)
     _add_refused(connection, account)
     rows = connection.execute(select(HOPS.c.batch, HOPS.c.hop, HOPS.c.counts).where(HOPS.c.campaign == campaign))
@@ -98,6 +103,8 @@ def account_of(
         if name in made and "shuffle" in hops:
             _check_batch(account, name, hops, collected[name])
     if "shuffler" in deployment.file.parties:
+        files = read_campaign(deployment.campaigns / campaign).campaigns
+        account.waiting += waiting_of(connection, campaign, files, deployment.windows, moment)
         account.differences += manifest_differences(work)
         account.differences += segment_differences(work)
     account.differences += output_differences(work, counted)
@@ -152,10 +159,11 @@ def _collected(connection: Connection, campaign: str) -> dict[str, dict[str, int
 
 def _check_batch(account: Account, batch: str, hops: dict[str, dict[str, Any]], collected: dict[str, int]) -> None:
     """Check that each hop received what the one before forwarded."""
-    for stream, counts in hops["shuffle"].items():
-        _expect(account, batch, f"{stream} shuffled", counts["received"], "collected", collected.get(stream, 0))
+    for stream in sorted(hops["shuffle"].keys() | collected.keys()):
+        received = hops["shuffle"].get(stream, {"received": 0})["received"]
+        _expect(account, batch, f"{stream} shuffled", received, "collected", collected.get(stream, 0))
     for stream, hop in READERS.items():
-        if hop in hops:
+        if stream in hops.get(hop, {}) and stream in hops["shuffle"]:
             forwarded = hops["shuffle"][stream]["accepted"]
             _expect(account, batch, f"{stream} of {hop}", hops[hop][stream]["received"], "forwarded", forwarded)
 

@@ -24,7 +24,7 @@ from pipelines import batches, storage
 from pipelines.batches import Batch
 from pipelines.deployment import Deployment, RetentionPart
 from pipelines.epochs import Epochs, read_epochs
-from pipelines.hops import batch_path, hop_names, hops_of
+from pipelines.hops import Job, batch_path, hop_names, hops_of
 from pipelines.intake import close_due, register_new, take_back_restored
 from pipelines.retention import delete_old
 from pipelines.runner import Engine
@@ -33,6 +33,7 @@ from pipelines.state import HOPS, alone, opened, snapshot
 from pipelines.store_errors import told
 from pipelines.summary import Summary, brief
 from pipelines.telemetry import Telemetry, telemetry
+from pipelines.waiting import waiting_of
 from pipelines.withheld import is_withheld, sentence
 
 Say = Callable[[str], None]
@@ -44,11 +45,13 @@ class Done:
 
     Attributes:
         closed: windows, as CAMPAIGN/WINDOW.
-        waiting: batches that were too small, as CAMPAIGN/BATCH: their segments wait for a later window.
+        waiting: what no batch has taken yet though its window has closed: a sentence for each stream, with what would
+            prevent its loss.
         hops: jobs, as CAMPAIGN/BATCH HOP.
         published: epochs, as CAMPAIGN/EPOCH.
         deleted: what retention does not keep any longer, as CAMPAIGN/BATCH FOLDER or CAMPAIGN/EPOCH-FINGERPRINT/WINDOW
             segments.
+        dropped: a sentence for each segment that is too late from now on.
         problems: sentences; with any of them the run has failed, though all else was done.
     """
 
@@ -57,6 +60,7 @@ class Done:
     hops: list[str] = field(default_factory=list)
     published: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -124,7 +128,7 @@ def _contained(work: _Work, where: str) -> Iterator[None]:
 
 
 def _run_campaign(work: _Work, epochs: Epochs) -> None:
-    aside = _aside(work, epochs)
+    aside, gone = _aside(work, epochs), _dropped(work, epochs)
     failed: set[str] = set()
     if "shuffler" in work.deployment.file.parties:
         work.done.problems += register_new(work.state, work.deployment, epochs.campaign)
@@ -138,7 +142,11 @@ def _run_campaign(work: _Work, epochs: Epochs) -> None:
         work.done.problems.append(f"{path} {reason}: it was put aside, the rest went on; restore it")
     _follow(work, epochs)
     _delete(work, epochs)
+    for path, (number, reason) in sorted(_dropped(work, epochs).items() - gone.items()):
+        work.done.dropped.append(f"{path}: {number:,} reports are too late, and in no result: {reason}")
     with work.state.begin() as connection:
+        waiting = waiting_of(connection, epochs.campaign, epochs.campaigns, work.deployment.windows, work.now)
+        work.done.waiting += [one.says for one in waiting]
         work.metrics.collected(epochs.campaign, batches.records_by_state(connection, epochs.campaign))
 
 
@@ -159,6 +167,12 @@ def _aside(work: _Work, epochs: Epochs) -> dict[str, str]:
     """Return what is wrong with the segments that were put aside, by their path."""
     with work.state.begin() as connection:
         return {segment.path: reason for segment, reason in batches.quarantined(connection, epochs.campaign)}
+
+
+def _dropped(work: _Work, epochs: Epochs) -> dict[str, tuple[int, str]]:
+    """Return how many reports of each segment are too late, and why, by its path."""
+    with work.state.begin() as connection:
+        return batches.dropped(connection, epochs.campaign)
 
 
 def _silent(_line: str) -> None:
@@ -219,19 +233,21 @@ def _advance(work: _Work, epochs: Epochs, batch: Batch, finished: set[str]) -> N
     path, campaign = epochs.files[batch.epoch, batch.fingerprint]
     if finished.issuperset(hop_names(campaign, work.deployment.file.parties)):
         return
-    for hop, job in hops_of(work.state, work.deployment, campaign, path, batch, work.engine, work.console):
-        if hop in finished:
+    todo = hops_of(
+        work.state, work.deployment, campaign, path, batch, work.engine, work.console, finished=frozenset(finished)
+    )
+    for hop, job in todo:
+        if job is None:
+            # As one that counted nothing: so every reader knows that the batch was through here.
+            with work.state.begin() as connection:
+                _record(
+                    connection, batch, hop, {"hop": hop, "received": 0, "accepted": 0, "rejected": {}, "streams": {}}
+                )
             continue
         work.say(f"{batch.campaign}/{batch.name}: {hop}")
         began = time.monotonic()
         try:
-            summary = job()
-        except NotYet:
-            with work.state.begin() as connection:
-                batches.dissolve(connection, batch)
-            storage.remove(batch_path(work.deployment, batch))
-            work.done.waiting.append(f"{batch.campaign}/{batch.name}")
-            return
+            summary = _of_what_stays(work, batch, job)
         except RetiredKey as retired:
             # Counted to the last report, and not tried again.
             work.done.problems.append(f"{batch.campaign}/{batch.name}: {retired}")
@@ -249,6 +265,19 @@ def _say_withheld(work: _Work, campaign: Campaign, batch: Batch, hop: str, summa
     """Say of a hop that it accepted too few reports; not again of the one that reads what it handed on."""
     if is_withheld(summary) and not (hop == "discover" and "aux-server" in work.deployment.file.parties):
         work.done.problems.append(f"{batch.campaign}/{batch.name}: {sentence(campaign, summary)}")
+
+
+def _of_what_stays(work: _Work, batch: Batch, job: Job) -> Summary | None:
+    """Return what a job says; where streams are too few to be forwarded, of the batch without them, if any is left."""
+    while True:
+        try:
+            return job()
+        except NotYet as few:
+            with work.state.begin() as connection:
+                if batches.take_out(connection, batch, few.streams):
+                    continue
+            storage.remove(batch_path(work.deployment, batch))
+            return None
 
 
 def _record(connection: Connection, batch: Batch, hop: str, summary: Summary) -> None:

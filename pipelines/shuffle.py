@@ -63,12 +63,13 @@ def shuffle(
     engine: Engine | None = None,
     console: Console | None = None,
 ) -> Summary:
-    """Shuffle every stream of the campaign; write `reports/` and `discovery/` of sealed reports and summary.json.
+    """Shuffle every stream of the input; write `reports/` and `discovery/` of sealed reports and summary.json.
 
     Args:
         campaign_path: the campaign file.
         input_directory: `reports/` and `discovery/` of envelopes. Where hushcount encode wrote it, its summary must be
-            met; a collector's directory of one window has none. Or the file of a batch that hushcount run made.
+            met; a collector's directory of one window has none. Or the file of a batch that hushcount run made, which
+            may have some of the campaign's streams.
         out: output directory.
         signer: the shuffler's signing key, by which whoever reads the output can tell that it is this; None: unsigned.
 
@@ -94,16 +95,18 @@ def shuffle(
             pipeline = stack.enter_context(engine.pipeline("shuffle"))
             _graph(pipeline, campaign, files, released, directory, spill, progress)
         sums = take_counts(directory)
-        counts = counts_of(sums, campaign.streams)
+        counts = counts_of(sums, tuple(files))
         for stream, counted in counts.items():
             require_read_once(stream, counted.received, total_records(files[stream]))
         _require_released(sums, released)
         floor = campaign.shuffle.minimum_batch
-        if any(counted.accepted < floor for counted in counts.values()):
+        short = tuple(stream for stream, counted in counts.items() if counted.accepted < floor)
+        if short:
             have = ", ".join(f"{stream} {counted.accepted:,}" for stream, counted in counts.items())
             raise NotYet(
                 f"reports that can be forwarded: {have}; the minimum batch is {floor:,} of every stream: nothing was "
-                "released and the input stays; run again when more have arrived"
+                "released and the input stays; run again when more have arrived",
+                short,
             )
         for stream, counted in counts.items():
             written = total_records(find_files(storage.join(directory, stream), SEALED[stream]))
@@ -111,7 +114,7 @@ def shuffle(
                 # An engine that lost what it grouped, or ran a step on other input the second time.
                 raise HushcountError(f"{stream}: {written} of {counted.accepted} reports were written; run again")
         summary = make_summary("shuffle", campaign, counts, None, upstream)
-        hand_on(directory, out, campaign.streams, summary, signer, batch)
+        hand_on(directory, out, tuple(files), summary, signer, batch)
     return summary
 
 
@@ -139,8 +142,11 @@ def _find_input(source: str, campaign: Campaign) -> tuple[Files, Files, Summary 
         batch = read_batch(source, campaign)
         folders = (storage.join(batch.shuffled_folder, name) for name in batch.earlier)
         summaries = [read_upstream(folder, "shuffle", campaign) for folder in folders]
-        released = {stream: _released(batch, stream, summaries) for stream in campaign.streams if batch.earlier}
-        return {stream: batch_files(batch, stream) for stream in campaign.streams}, released, collected(batch)
+        streams = tuple(stream for stream in campaign.streams if stream in batch.segments)
+        if not streams:
+            raise NotYet(f"{source} has no segment: nothing was released", campaign.streams)
+        released = {stream: _released(batch, stream, summaries) for stream in streams if batch.earlier}
+        return {stream: batch_files(batch, stream) for stream in streams}, released, collected(batch)
     _require_input(source)
     files = {stream: find_files(storage.join(source, stream), ENVELOPES[stream]) for stream in campaign.streams}
     if not storage.exists(storage.join(source, SUMMARY)):

@@ -123,7 +123,8 @@ def output_differences(work: Checked, done: Mapping[str, Mapping[str, Any]]) -> 
     for name, hops in sorted(done.items()):
         for hop in sorted(here & hops.keys()):
             folder = OUTPUTS[hop][1]
-            if (folder, name) in deleted:
+            # Nothing is written by a hop that has none of the batch's streams to read.
+            if (folder, name) in deleted or not hops[hop]:
                 continue
             directory = work.deployment.folder(folder, work.campaign, name)
             if name not in there[folder]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Iterable, Iterator
@@ -33,6 +34,7 @@ Fact = tuple[str, str, int]
 UNREADABLE = -1
 """Instead of the number of records of a segment whose header is damaged."""
 _SKEW_SECONDS = 60
+logger = logging.getLogger(__name__)
 
 
 def fact(named: tuple[str, int], kind: str) -> tuple[int, Fact]:
@@ -73,7 +75,7 @@ class Release(beam.DoFn):
         if not storage.exists(record):
             self._settle(window, list(element[1]), work)
         storage.remove_directory(work)
-        if storage.read_json(record)["status"] == "released":
+        if "reports" in storage.read_json(record)["released"]:
             yield from find_files(storage.join(self._folders.settled(window), "shuffled", "reports"), SEALED["reports"])
 
     def _settle(self, window: Window, facts: list[Fact], work: str) -> None:
@@ -88,16 +90,23 @@ class Release(beam.DoFn):
                     f"window {window.name}: of {there} {stream} {counted.received} were read, {counted.accepted} "
                     f"accepted and {written.get(stream, 0)} written: nothing of it was released, report this bug"
                 )
-        enough = all(counted.accepted >= floor for counted in counts.values())
+        # No stream waits for another: what is too little is of no use to one that is enough.
+        enough = {stream: counted for stream, counted in counts.items() if counted.accepted >= floor}
         shuffled = storage.join(work, "shuffled")
+        for stream in counts.keys() - enough.keys():
+            storage.remove_directory(storage.join(shuffled, stream))
+            logger.warning(
+                "window %s: %d %s are below the minimum batch, %d, and in no result",
+                window.name, counts[stream].accepted, stream, floor,
+            )  # fmt: skip
         if enough:
-            storage.write_json(storage.join(shuffled, SUMMARY), make_summary("shuffle", self._campaign, counts, None))
+            storage.write_json(storage.join(shuffled, SUMMARY), make_summary("shuffle", self._campaign, enough, None))
         else:
             storage.remove_directory(shuffled)
         record = {
             "window": window.name,
             "ends": window.end.isoformat(),
-            "status": "released" if enough else "not yet",
+            "released": sorted(enough),
             "campaign": self._campaign.id,
             "epoch": self._campaign.epoch,
             "fingerprint": self._campaign.fingerprint.hex(),

@@ -53,7 +53,7 @@ class Judge(beam.DoFn):
         if settled:
             record = storage.read_json(self._folders.record(window))
             known = segment in record["segments"] or segment in record["unreadable"]
-            unfinished = self._analyzed and record["status"] == "released" and not self._has_results(window)
+            unfinished = self._analyzed and "reports" in record["released"] and not self._has_results(window)
         if in_time and (not settled or (known and unfinished)):
             yield TimestampedValue((segment, None), windows.event_time(window))
         elif not known:

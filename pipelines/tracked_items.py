@@ -135,8 +135,8 @@ def has_results(found: str | None, results: str | None) -> bool:
     """Return whether the analyzer opened a batch; one whose key was retired has summaries and nothing beside them.
 
     Args:
-        found: directory of what discovery revealed; None: the campaign has none.
-        results: directory of the estimates; None: the campaign has no mechanism.
+        found: directory of what discovery revealed; None: nothing was sent for discovery.
+        results: directory of the estimates; None: the batch has no reports to estimate from.
     """
     wanted = ((found, FOUND), (results, TALLY))
     return all(

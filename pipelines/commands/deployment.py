@@ -46,6 +46,7 @@ def run(
 
     pause = span("--every", every)
     console = progress_console()
+    waited: list[str] = []
     # A run that does not watch is ended by a signal at once: the next one goes on where it was.
     stop = _on_signals() if watch else threading.Event()
     while True:
@@ -60,8 +61,11 @@ def run(
 
             _line(console, f"error: {told(error)}", "bold red")
         else:
-            if not watch or done != Done():
-                _show_done(done, as_json)
+            # Who watches hears of what waits once, not with every look.
+            news = [line for line in done.waiting if line not in waited]
+            if not watch or news or done != Done(waiting=done.waiting):
+                _show_done(done, as_json, news)
+            waited = done.waiting
             if not watch:
                 if done.problems:
                     raise typer.Exit(1)
@@ -101,7 +105,7 @@ def _stopped_within(stop: threading.Event, pause: timedelta) -> bool:
         return True
 
 
-def _show_done(done: Done, as_json: bool) -> None:
+def _show_done(done: Done, as_json: bool, waiting: list[str]) -> None:
     from pipelines.run import Done
 
     if as_json:
@@ -111,14 +115,16 @@ def _show_done(done: Done, as_json: bool) -> None:
     for what, names in (
         ("closed", done.closed),
         ("done", done.hops),
-        ("waits for more reports", done.waiting),
         ("published", done.published),
         ("deleted", done.deleted),
     ):
         for name in names:
             _line(console, f"{what}: {name}")
-    if done == Done():
+    if done == Done(waiting=done.waiting):
         _line(console, "nothing is due")
+    for name, lines, style in (("waits", waiting, "yellow"), ("dropped", done.dropped, "bold red")):
+        for line in lines:
+            _line(progress_console(), f"{name}: {line}", style)
     for problem in done.problems:
         _line(progress_console(), f"error: {problem}", "bold red")
 
@@ -198,6 +204,9 @@ def _show_account(account: Account, last: int) -> None:
     console.print()
     for difference in account.differences:
         console.print(f"DIFFERENCE {difference}", style="bold red", markup=False, soft_wrap=True)
+    for one in account.waiting:
+        style = "yellow" if one.verdict == "warning" else "bold red"
+        console.print(f"WAITS {one.says}", style=style, markup=False, soft_wrap=True)
     if not account.differences:
         console.print(f"{account.campaign}: all numbers agree", style="green", markup=False)
 

@@ -10,7 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from hushcount.places import MOST_PLACES
-from pipelines.commands.common import JsonOption, RunnerOption, engine, out_console, reported, show_json, span
+from pipelines.commands.common import (
+    JsonOption,
+    RunnerOption,
+    engine,
+    out_console,
+    progress_console,
+    reported,
+    show_json,
+    span,
+)
 from pipelines.commands.tables import show_table, window_names
 
 
@@ -68,14 +77,21 @@ def _show(records: list[dict[str, Any]], late: int, out: str, as_json: bool) -> 
     if as_json:
         show_json({"windows": records, "too_late": late, "out": out})
         return
-    short, rows = window_names(record["window"] for record in records), []
+    short, rows, lost = window_names(record["window"] for record in records), [], 0
     for record in records:
         for name, counts in record["streams"].items():
             rejected = ", ".join(f"{reason} {number:,}" for reason, number in counts["rejected"].items()) or "none"
+            released = name in record["released"]
+            lost += 0 if released else counts["accepted"]
+            status = "released" if released else f"below {record['minimum_batch']:,}"
             counted = (f"{counts['received']:,}", f"{counts['accepted']:,}", rejected)
-            rows.append((short[record["window"]], record["status"], name, *counted))
+            rows.append((short[record["window"]], status, name, *counted))
     console = out_console()
     heads = ("window", "status", "stream", "received", "accepted", "rejected")
     show_table(console, heads, rows, title="stream", words=("status", "rejected"))
     console.print()
     console.print(f"  {late:,} reports came too late\n  written to {out}", soft_wrap=True, markup=False)
+    if lost:
+        said = f"{lost:,} reports are in no result: too few of their kind came in their window, and are not carried on"
+        cure = "hushcount run carries them on; or give the collector longer windows"
+        progress_console().print(f"  {said}: {cure}", style="bold red", soft_wrap=True, markup=False)

@@ -18,7 +18,7 @@ from hushcount.windows import window_at
 from pipelines.stream import too_late
 from pipelines.stream_segments import Judge, NoteTooLate
 from shuffler.window_keys import key_of, tag_keys_of
-from tests.support.jobs import done, files_under, refused
+from tests.support.jobs import done, files_under, refused, summary
 from tests.support.streams import (
     FIRST,
     FLOOR,
@@ -71,9 +71,9 @@ def test_a_restarted_stream_leaves_settled_windows_and_settles_the_others(collec
     now = window_at(datetime.now(timezone.utc), HOUR.length)
     collected.segment(now, "still-open", 0, 100)
     done(*collected.arguments(out, *ONCE))
-    assert record(out, FIRST)["status"] == "released"
+    assert record(out, FIRST)["released"] == ["discovery", "reports"]
     not_yet = record(out, FIRST.next)
-    assert not_yet["status"] == "not yet"
+    assert not_yet["released"] == []
     assert not_yet["streams"]["reports"] == {"received": FLOOR - 1, "accepted": FLOOR - 1, "rejected": {}}
     assert [path.name for path in (out / FIRST.next.name).iterdir()] == ["window.json"]
     assert not (out / now.name).exists()
@@ -89,6 +89,22 @@ def test_a_restarted_stream_leaves_settled_windows_and_settles_the_others(collec
     assert record(out, another)["unreadable"] == [f"{another.name}/reports/torn.blocks"]
     require_added_up(out, FIRST, [*first, *late[:2]], collected)
     require_added_up(out, FIRST.next, [*few, *late[2:]], collected)
+
+
+def test_a_stream_below_its_minimum_holds_up_no_other_and_is_said(collected: Collected, tmp_path: Path) -> None:
+    for window, few in ((FIRST, "discovery"), (FIRST.next, "reports")):
+        collected.segment(window, "one-1", 0, 100)
+        (collected.store / window.name / few / "one-1.blocks").unlink()
+        short = collected.segment(window, "one-2", 100, 10)
+        (collected.store / next(name for name in short if few not in name)).unlink()
+    run = done(*collected.arguments(tmp_path / "out", *ONCE[:-1]))
+    assert "20 reports are in no result" in run.err
+    for window, enough in ((FIRST, "reports"), (FIRST.next, "discovery")):
+        assert record(tmp_path / "out", window)["released"] == [enough]
+        settled = tmp_path / "out" / window.name
+        assert list(summary(settled / "shuffled")["streams"]) == [enough]
+        assert [path.name for path in (settled / "shuffled").iterdir() if path.is_dir()] == [enough]
+        assert (settled / "results").exists() == (enough == "reports")
 
 
 def test_a_segment_that_a_dead_job_found_too_late_and_the_next_in_time_is_counted_once(

@@ -47,6 +47,7 @@ def collect(
     *,
     clients: bool = False,
     seconds: int = 86_400,
+    streams: Sequence[str] = ("reports", "discovery"),
 ) -> list[Path]:
     """Leave what a collector that received these values' reports on a day would; return its segments."""
     campaign = Campaign.read(campaign_path)
@@ -59,7 +60,7 @@ def collect(
     home = store / "segments" / campaign.id / epoch_folder(campaign) / window_name(day)
     segments: dict[str, tuple[SegmentPart, ...]] = {}
     made = []
-    for stream in campaign.streams:
+    for stream in (stream for stream in campaign.streams if stream in streams):
         (home / stream).mkdir(parents=True, exist_ok=True)
         parts = []
         for number, path in enumerate(sorted((scratch / stream).glob("*.blocks"))):
