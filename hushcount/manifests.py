@@ -1,7 +1,12 @@
-"""Manifests: what a collector closed of one window of one campaign file (docs/adr/0014)."""
+"""Manifests: what a collector closed of one window of one campaign file (docs/adr/0014).
+
+A manifest is named COLLECTOR-ID.manifest.json. The id is drawn for a window of a journal, so that two collectors that
+were given one name, or one that lost its disk, never write over what the other wrote.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
@@ -13,6 +18,8 @@ from hushcount.windows import window_start
 
 CollectorName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 SUFFIX = ".manifest.json"
+ID = re.compile(r"[0-9a-f]{16}")
+_NAME = re.compile(rf"(?P<collector>.+?)(-{ID.pattern})?{re.escape(SUFFIX)}")
 # What a database holds: a manifest comes from another machine.
 _MOST_DAMAGED = (1 << 31) - 1
 # More than any segment has, and so little that a database can add up those of millions of them.
@@ -55,6 +62,17 @@ class Manifest(Part):
             if len(set(names)) < len(names):
                 raise ValueError(f"segments.{stream} names a segment twice")
         return self
+
+
+def manifest_name(collector: str, id: str) -> str:
+    """Return the name of the file of a manifest; `id` is of the journal's window."""
+    return f"{collector}-{id}{SUFFIX}"
+
+
+def collector_of(name: str) -> str | None:
+    """Return whose manifest a file of that name is; None: it is named as none."""
+    match = _NAME.fullmatch(name)
+    return None if match is None else match["collector"]
 
 
 def read_manifest(data: bytes, name: str) -> Manifest:

@@ -283,12 +283,6 @@ def records_by_state(connection: Connection, campaign: str) -> dict[tuple[str, s
     return {place: found.get(place, 0) for place in product(ENVELOPES, SEGMENT_STATES)}
 
 
-def dropped(connection: Connection, campaign: str) -> dict[str, tuple[int, str]]:
-    """Return how many reports of each segment are too late, and why, by its path."""
-    mine = and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "too_late")
-    return {row.path: (row.records, row.reason) for row in connection.execute(select(SEGMENTS).where(mine))}
-
-
 def take_out(connection: Connection, batch: Batch, streams: Collection[str]) -> bool:
     """Let the segments of streams of a batch wait again, because too few of their reports can be forwarded.
 

@@ -20,6 +20,7 @@ from pipelines.commands.ledger import ledger_app
 from pipelines.commands.plan import plan
 from pipelines.commands.privacy import privacy
 from pipelines.commands.reproduce import reproduce
+from pipelines.commands.segments import segments_app
 from pipelines.commands.setup import campaign_app
 from pipelines.commands.simulate import simulate
 from pipelines.commands.stream import stream
@@ -41,6 +42,7 @@ app.add_typer(design_app, name="design")
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(epoch_app, name="epoch")
 app.add_typer(dead_letters_app, name="dead-letters")
+app.add_typer(segments_app, name="segments")
 app.command("encode", context_settings=BEAM_SETTINGS)(jobs.encode)
 app.command("shuffle", context_settings=BEAM_SETTINGS)(jobs.shuffle)
 app.command("analyze", context_settings=BEAM_SETTINGS)(jobs.analyze)

@@ -21,6 +21,7 @@ from pipelines.batches import known_windows
 from pipelines.checks import Check, Verdict, named_checks
 from pipelines.deployment import Deployment, Party, WindowsPart
 from pipelines.epochs import Epochs, read_epochs
+from pipelines.orphans import orphans
 from pipelines.reconcile import account_of
 from pipelines.state import MANIFESTS, SEGMENTS, opened, snapshot
 from pipelines.store_errors import cause, told
@@ -169,6 +170,7 @@ def _state(deployment: Deployment, now: datetime) -> Iterator[Check]:
             yield from _volume(connection, epochs, deployment.windows)
             yield from _waiting(connection, epochs, deployment.windows, now)
             yield from _clocks(connection, epochs, deployment, now)
+            yield from _listed(connection, epochs, deployment, now)
             yield from _drift(deployment, epochs)
             yield from _retention(connection, deployment, epochs, now)
             differences = account_of(connection, deployment, epochs.campaign, now).differences
@@ -225,6 +227,21 @@ def _clocks(connection: Connection, epochs: Epochs, deployment: Deployment, now:
             yield Check(f"manifests of {collector}", "warning", f"the last is of {name}: see whether it still runs")
         else:
             yield Check(f"clock of {collector}", "good", f"last closed {name}")
+
+
+def _listed(connection: Connection, epochs: Epochs, deployment: Deployment, now: datetime) -> Iterator[Check]:
+    """Whether every segment is in a manifest, and every collector has a name of its own."""
+    if "shuffler" not in deployment.file.parties:
+        return
+    found = orphans(connection, deployment, epochs.campaign, now)
+    cure = f"{len(found)} of {sum(found.values()):,} bytes are in no manifest: hushcount segments relist"
+    yield Check(f"segments of {epochs.campaign}", "bad" if found else "good", cure if found else "all are listed")
+    names = select(MANIFESTS.c.collector, MANIFESTS.c.window, MANIFESTS.c.epoch, MANIFESTS.c.fingerprint)
+    several = names.where(MANIFESTS.c.campaign == epochs.campaign).group_by(*names.selected_columns)
+    twice = {row.collector: row.window for row in connection.execute(several.having(func.count() > 1))}
+    for name, window in sorted(twice.items()):
+        cure = "if two collectors have it, give each its own: a client's cap is counted by each"
+        yield Check(f"name of {name}", "warning", f"two journals of that name closed {window}: {cure}")
 
 
 def _drift(deployment: Deployment, epochs: Epochs) -> Iterator[Check]:

@@ -155,7 +155,8 @@ def streams_in(deployment: Deployment, campaign: Campaign, shuffled: str) -> Col
     """
     if not storage.exists(storage.join(shuffled, SUMMARY)):
         return None
-    streams: dict[str, object] = read_upstream(shuffled, "shuffle", campaign, trusted(deployment, "shuffler"))["streams"]
+    summary = read_upstream(shuffled, "shuffle", campaign, trusted(deployment, "shuffler"))
+    streams: dict[str, object] = summary["streams"]
     return streams
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.exc import DataError, IntegrityError
 
 from hushcount.collection import folder_name
 from hushcount.errors import FormatError, HushcountError
-from hushcount.manifests import SUFFIX, Manifest, read_manifest
+from hushcount.manifests import SUFFIX, Manifest, collector_of, read_manifest
 from pipelines import batches, storage
 from pipelines.batch_file import fault_of
 from pipelines.deployment import Deployment
@@ -39,9 +39,10 @@ def new_manifests(
 
 def _read(path: str, relative: str) -> Manifest:
     manifest = read_manifest(storage.read_bytes(path), path)
-    # CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/COLLECTOR.manifest.json
+    # CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/COLLECTOR-ID.manifest.json
     where = f"{manifest.campaign}/{folder_name(manifest.epoch, manifest.fingerprint)}/{manifest.window}"
-    if relative != f"{where}/{manifest.collector}{SUFFIX}":
+    folder, _, name = relative.rpartition("/")
+    if (folder, collector_of(name)) != (where, manifest.collector):
         raise FormatError(f"{path} is the manifest of {where} by {manifest.collector}: it lies in the wrong place")
     return manifest
 
@@ -59,7 +60,10 @@ def register_new(state: Database, deployment: Deployment, campaign: str) -> list
             with state.begin() as connection:
                 batches.register(connection, relative, manifest)
         except IntegrityError:
-            problems.append(f"{relative}: names a segment that another manifest has named")
+            problems.append(
+                f"{relative}: names a segment that another manifest has named: see which is right and remove the "
+                "other, then hushcount segments relist lists what is in none"
+            )
         except DataError:
             problems.append(f"{relative}: holds what the state cannot")
     return problems

@@ -33,7 +33,7 @@ from pipelines.state import HOPS, alone, opened, snapshot
 from pipelines.store_errors import told
 from pipelines.summary import Summary, brief
 from pipelines.telemetry import Telemetry, telemetry
-from pipelines.waiting import waiting_of
+from pipelines.waiting import dropped, waiting_of
 from pipelines.withheld import is_withheld, sentence
 
 Say = Callable[[str], None]
@@ -172,7 +172,7 @@ def _aside(work: _Work, epochs: Epochs) -> dict[str, str]:
 def _dropped(work: _Work, epochs: Epochs) -> dict[str, tuple[int, str]]:
     """Return how many reports of each segment are too late, and why, by its path."""
     with work.state.begin() as connection:
-        return batches.dropped(connection, epochs.campaign)
+        return dropped(connection, epochs.campaign)
 
 
 def _silent(_line: str) -> None:

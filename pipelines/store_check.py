@@ -15,7 +15,6 @@ from hushcount.campaign import Stream
 from hushcount.errors import HushcountError
 from hushcount.manifests import Manifest
 from hushcount.public_keys import VerifyKeyPart
-from hushcount.windows import window_start
 from pipelines import storage
 from pipelines.batches import closed_windows, known_manifests, known_windows, shuffled_batches
 from pipelines.block_io import find_files, total_records
@@ -23,6 +22,7 @@ from pipelines.deployment import Deployment
 from pipelines.handover import batch_name
 from pipelines.hops import OUTPUTS, READERS
 from pipelines.intake import new_manifests
+from pipelines.orphans import is_over
 from pipelines.retention import deleted_folders
 from pipelines.staging import SUMMARY
 from pipelines.state import MANIFESTS, SEGMENTS
@@ -81,14 +81,14 @@ def segment_differences(work: Checked) -> Iterator[str]:
             elif size != row.bytes:
                 yield f"{path} has {size} bytes, was written with {row.bytes}: restore it"
     for path in sorted(there):
-        name = path.split("/")[-3]
         try:
-            ended = name in closed or window_start(name) + windows.length + windows.patience < work.now
+            over = is_over(path.split("/")[-3], closed, windows, work.now)
         except ValueError:
             yield f"{path} lies in no window: remove it"
             continue
-        if ended:
-            yield f"{path} is in no manifest, though its window is over: see whether its collector runs"
+        if over:
+            cure = "see whether its collector runs; if it does not come back, hushcount segments relist"
+            yield f"{path} is in no manifest, though its window is over: {cure}"
 
 
 def manifest_differences(work: Checked) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Literal
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, and_, func, select
 
 from hushcount.campaign import Campaign
 from hushcount.collection import folder_name
@@ -105,3 +105,9 @@ def waiting_of(
             )
         )  # fmt: skip
     return found
+
+
+def dropped(connection: Connection, campaign: str) -> dict[str, tuple[int, str]]:
+    """Return how many reports of each segment are too late, and why, by its path."""
+    mine = and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "too_late")
+    return {row.path: (row.records, row.reason) for row in connection.execute(select(SEGMENTS).where(mine))}

@@ -35,6 +35,7 @@ COMMANDS = (
     ("epoch", "publish"),
     ("dead-letters", "list"),
     ("dead-letters", "replay"),
+    ("segments", "relist"),
     ("collect",),
     ("run",),
     ("status",),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import secrets
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -16,7 +17,8 @@ from pathlib import Path
 from hushcount.blocks import Header, encode_blocks
 from hushcount.campaign import Stream
 from hushcount.errors import FormatError
-from hushcount.manifests import SUFFIX, Manifest, SegmentPart
+from hushcount.files import sync, write_over
+from hushcount.manifests import ID, Manifest, SegmentPart, manifest_name
 from shuffler.collector import damage, window_files
 from shuffler.collector.journal import JournalHeader
 from shuffler.collector.metrics import Metrics
@@ -24,6 +26,7 @@ from shuffler.collector.recovery import recover
 from shuffler.collector.window_files import JournalFile, Noted, Receipt
 
 _LOG = logging.getLogger("hushcount.collector")
+_ID = "id"
 WriteWhole = Callable[[str, Iterable[bytes]], None]
 """Writes a file of the store; it is whole and durable when this returns."""
 
@@ -127,9 +130,10 @@ class Sealing:
             # None is left by what was handed over; removing one would lose reports.
             self.seal(journal)
         blocked: Exception | None = None
+        name = manifest_name(self.collector, manifest_id(self.root, window))
         for folder in window_files.folders(self.root, window):
             campaign = folder.parent.name
-            path = f"{self.segments}/{campaign}/{folder.name}/{window}/{self.collector}{SUFFIX}"
+            path = f"{self.segments}/{campaign}/{folder.name}/{window}/{name}"
             try:
                 manifest = self._manifest(window, folder)
             except Exception as error:
@@ -186,6 +190,20 @@ class Sealing:
             if fingerprint is None:
                 raise
             return damage.renew_refused(self.root, folder, fingerprint, self.metrics)
+
+
+def manifest_id(root: Path, window: str) -> str:
+    """Return the id of a window's manifests: the one on the disk, or a new one, which is there when this returns.
+
+    Whatever another journal is called, it has another: nobody writes over a manifest but who wrote it.
+    """
+    path = root / window / _ID
+    found = path.read_text(encoding="ascii", errors="replace") if path.exists() else ""
+    if ID.fullmatch(found) is None:
+        found = secrets.token_hex(8)
+        write_over(path, found, 0o600)
+        sync(path.parent)
+    return found
 
 
 def segment_name(collector: str, segment: str) -> str:

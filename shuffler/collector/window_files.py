@@ -5,6 +5,7 @@
             damaged/                                    journals with damaged frames, or that are none
             WINDOW/key                                  of the hash of client tokens
                    seconds                              length of the window
+                   id                                   of its manifests' names
                    CAMPAIGN/EPOCH-FINGERPRINT/refused.json
                                               STREAM-SERIAL-NUMBER.journal
                                               STREAM-SERIAL-NUMBER.RECORDS.BYTES.DIGEST.receipt

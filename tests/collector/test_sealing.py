@@ -101,7 +101,7 @@ def test_damaged_counts_of_a_campaign_that_is_not_collected_any_more_hold_up_no_
     window_files.note_target(site.journal, "20261121T120000Z", GONE)
     asyncio.run(collect_at(site, [NOON + 10800], report))
     assert not noted.exists()
-    assert len(list(site.segments.glob("gone/*/20261121T120000Z/one.manifest.json"))) == 1
+    assert len(list(site.segments.glob("gone/*/20261121T120000Z/one-*.manifest.json"))) == 1
 
 
 @pytest.mark.parametrize("seconds", [None, b"\0\0\0\0", b"\xff", b"", b"0", b"99999999999"])

@@ -143,7 +143,7 @@ def test_a_copy_is_found_though_its_batch_was_shuffled_first(site: Site) -> None
     assert site.result(1)["received"] == 300
     aside.rename(first)
     # All of the first day are copies now: nothing is left that reaches the minimum batch.
-    assert "100 reports wait" in site.run(2.2).waiting[0]
+    assert "200 reports wait" in site.run(2.2).waiting[0]
     collect(site.store, site.campaign, values(60), day=2)
     site.run(3.1)
     assert site.result(2)["received"] == 60
