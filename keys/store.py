@@ -137,9 +137,14 @@ def active_key(source: Path | str, role: SigningRole, at: datetime | None = None
         if len(held) != 1:
             raise UsageError(f"{records.name_of(str(source))} holds {len(held)} keys of the {role}, must hold one")
         return _reference(source, role, SigningKey(held[0][1]).id)
-    found = read_listing(Path(source)).active(role, at or datetime.now(timezone.utc))
+    if not (Path(source) / PUBLIC_FILE).exists():
+        raise UsageError(f"{source} is no key directory: hushcount keys new --role {role} --out {source} makes one")
+    listing = read_listing(Path(source))
+    found = listing.active(role, at or datetime.now(timezone.utc))
     if found is None:
-        raise UsageError(f"key directory {source} has no active key of the {role}: hushcount keys rotate makes one")
+        verb = "rotate" if any(key.role == role for key in listing.keys) else "new"
+        where = f"--keys {source} --overlap 7d" if verb == "rotate" else f"--role {role} --out ANOTHER, and name that"
+        raise UsageError(f"key directory {source} has no active key of the {role}: hushcount keys {verb} {where}")
     return _reference(source, role, found.id)
 
 

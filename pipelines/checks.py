@@ -46,7 +46,8 @@ def named_checks(deployment: Deployment) -> dict[str, Callable[[], Iterator[Chec
         def signs() -> Iterator[Check]:
             from keys.store import active_key
 
-            ids = ", ".join(f"{active_key(directory, role).id} of the {role}" for role in signers)
+            # Opened, as the party will: a listing may outlive its key.
+            ids = ", ".join(f"{active_key(directory, role).read_signing().id} of the {role}" for role in signers)
             yield Check("sign_with", "good", f"key {ids} signs")
 
         checks["sign_with"] = signs

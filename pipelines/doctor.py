@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, and_, func, select
 
 from hushcount.campaign import Campaign
 from hushcount.collection import EpochPart, epoch_folder
@@ -21,9 +23,10 @@ from pipelines.batches import known_windows
 from pipelines.checks import Check, Verdict, named_checks
 from pipelines.deployment import Deployment, Party, WindowsPart
 from pipelines.epochs import Epochs, read_epochs
+from pipelines.foresight import budget, next_epoch
 from pipelines.orphans import orphans
 from pipelines.reconcile import account_of
-from pipelines.state import MANIFESTS, SEGMENTS, opened, snapshot
+from pipelines.state import HOPS, MANIFESTS, SEGMENTS, opened, snapshot
 from pipelines.store_errors import cause, told
 from pipelines.waiting import waiting_of
 
@@ -75,17 +78,14 @@ def _campaigns(deployment: Deployment, now: datetime) -> Iterator[Check]:
             yield Check(f"epoch of {epochs.campaign}", "good", f"{current.epoch} since {current.begins.isoformat()}")
         for (_, campaign), part in _accepted(epochs, now):
             yield from _keys(deployment, campaign, part, part == current, now)
-        yield from _signatures(deployment, epochs)
+        yield from _signatures(epochs)
+        yield from _tried(f"next epoch of {epochs.campaign}", partial(next_epoch, deployment, epochs, now))
 
 
-def _signatures(deployment: Deployment, epochs: Epochs) -> Iterator[Check]:
-    """Whether clients that verify campaign files can take the newest, and the one that `hushcount run` makes next."""
+def _signatures(epochs: Epochs) -> Iterator[Check]:
+    """Whether clients that verify campaign files can take the newest."""
     parts = epochs.collection.epochs
     signed = [signature_path(epochs.directory / part.file).exists() for part in parts]
-    following = deployment.file.next_epoch.get(epochs.campaign)
-    if following is not None and following.sign_with is None and signed[-1]:
-        cure = f"set sign_with under [next_epoch.{epochs.campaign}] to the operator's key directory"
-        yield Check(f"next epoch of {epochs.campaign}", "bad", f"the newest is signed: {cure}")
     if len(signed) > 1 and signed[-2] and not signed[-1]:
         cure = "hushcount campaign sign it, and replace collection.json by a copy of itself, so that collectors read it"
         said = f"epoch {parts[-1].epoch} has none, the one before has: {cure}"
@@ -157,6 +157,14 @@ def _disk(deployment: Deployment) -> Iterator[Check]:
         yield Check(f"disk of {name}", verdict, f"{free / 1e9:,.1f} GB free{cure}")
 
 
+def _usual_reports(connection: Connection, campaign: str) -> int:
+    """Return how many frequency reports the analyzer accepted of the last batch; 0: none yet."""
+    mine = and_(HOPS.c.campaign == campaign, HOPS.c.hop == "analyze")
+    rows = connection.execute(select(HOPS.c.counts).where(mine).order_by(HOPS.c.batch.desc()))
+    counts = (json.loads(row.counts)["streams"].get("reports") for row in rows)
+    return next((int(counted["accepted"]) for counted in counts if counted), 0)
+
+
 def _usual_bytes(connection: Connection) -> float:
     """Return the bytes that the largest of the last windows brought."""
     sums = select(SEGMENTS.c.window, func.sum(SEGMENTS.c.bytes)).group_by(SEGMENTS.c.window)
@@ -169,6 +177,8 @@ def _state(deployment: Deployment, now: datetime) -> Iterator[Check]:
         for epochs in read_epochs(deployment.campaigns)[0]:
             yield from _volume(connection, epochs, deployment.windows)
             yield from _waiting(connection, epochs, deployment.windows, now)
+            usual = partial(budget, deployment, epochs, _usual_reports(connection, epochs.campaign), now)
+            yield from _tried(f"budget of {epochs.campaign}", usual)
             yield from _clocks(connection, epochs, deployment, now)
             yield from _listed(connection, epochs, deployment, now)
             yield from _drift(deployment, epochs)

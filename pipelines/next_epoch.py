@@ -106,6 +106,24 @@ def follow(
         return publish_alone(deployment, following, made, now=max(now, datetime.now(timezone.utc)))
 
 
+def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: datetime) -> str:
+    """Plan and sign the next epoch of a campaign as it is now, throw it away, and say what it would be.
+
+    Raises:
+        UsageError, HushcountError: what `follow` would raise when something has changed.
+    """
+    path, campaign = epochs.newest
+    dictionary = campaign.read_dictionary()
+    listed = () if dictionary is None else dictionary.items
+    tracked = read_tracked(epochs.directory / ITEMS_FILE, listed)
+    share = None if part.target_rank is None else tracked.target_share
+    signer = _signer(deployment, path, campaign, part, now)
+    with _made(campaign, _keys(deployment, campaign, now), listed, part, share, signer) as (following, _):
+        return f"epoch {following.epoch} can be planned, " + (
+            "unsigned" if signer is None else f"signed by {signer.id}"
+        )
+
+
 def _listed_before(epochs: Epochs, known: tuple[str, ...]) -> set[str]:
     """Return what all epochs before the newest list, from the last one on that the items have been taken over from.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -130,6 +131,39 @@ def test_campaign_files_that_clients_who_verify_would_refuse_are_bad(tmp_path: P
     assert "set sign_with" in bad(site)["next epoch of words"].says
     site.publish(2)
     assert "epoch 2 has none" in bad(site)["signature of words"].says
+
+
+def test_the_next_epoch_is_planned_and_signed_before_run_does_it(tmp_path: Path) -> None:
+    """The key that sign_with names is made by nothing, is another party's, or is lost; then it is the operator's."""
+    site = Site(tmp_path, tail='[next_epoch.words]\nsign_with = "operator-keys"\n')
+    name, operator = "next epoch of words", tmp_path / "operator-keys"
+    said = bad(site)[name].says
+    assert f"{operator} is no key directory: hushcount keys new --role operator --out {operator} makes one" in said
+    shutil.copytree(site.keys, operator)
+    assert "no active key of the operator: hushcount keys new --role operator --out ANOTHER" in bad(site)[name].says
+    shutil.rmtree(operator)
+    done("keys", "new", "--role", "operator", "--out", operator)
+    (good,) = (check for check in examine(site.deployment, at(0.5)) if check.name == name)
+    assert (good.verdict, good.says.partition(" by ")[0]) == ("good", "epoch 2 can be planned, signed")
+    next(operator.glob("operator-*.key")).unlink()
+    assert bad(site)[name].verdict == "bad"
+
+
+def test_how_many_windows_the_budget_allows_is_said(tmp_path: Path) -> None:
+    site = Site(tmp_path, discovery=True)
+
+    def limit(epsilon: float, *options: object) -> Check:
+        terms = ("--campaign", "words", "--epsilon", epsilon, "--delta", "1e-6", *options)
+        done("ledger", "set", "--ledger", site.root / "ledger.db", *terms)
+        (check,) = (check for check in examine(site.deployment, at(0.5)) if check.name == "budget of words")
+        return check
+
+    # Discovery costs 1, and of 50 reports an analysis its local 2 at most.
+    assert limit(0.5).verdict == "bad"
+    three = limit(9.0)
+    assert (three.verdict, three.says.partition(",")[0]) == ("warning", "the ledger allows 3 windows")
+    assert limit(9.0, "--renew-days", 3).verdict == "good"
+    assert limit(100.0).verdict == "good"
 
 
 def test_a_ledger_that_is_damaged_is_bad(tmp_path: Path) -> None:

@@ -1,0 +1,106 @@
+"""What `hushcount run` will do next, tried before it does: the next epoch, and how many windows the budget allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from hushcount.campaign import Campaign
+from hushcount.privacy.composition import Loss
+from hushcount.privacy.statement import statement
+from pipelines.checks import Check, Verdict
+from pipelines.deployment import Deployment
+from pipelines.epochs import Epochs
+from pipelines.ledger import cost_of
+from pipelines.ledger_balance import OverLimit, require_room
+from pipelines.ledger_file import opened
+from pipelines.ledger_records import Charge, Hop, read_charges, read_limit, stamp
+
+_ENOUGH = 30
+"""Windows ahead that a budget without renewal should allow."""
+
+
+def next_epoch(deployment: Deployment, epochs: Epochs, now: datetime) -> Iterator[Check]:
+    """Whether the next epoch can be planned and signed, with the key that is named."""
+    part = deployment.file.next_epoch.get(epochs.campaign)
+    if part is None:
+        return
+    name = f"next epoch of {epochs.campaign}"
+    try:
+        # It plans mechanisms and reads keys, which a party that only runs jobs may not have.
+        from pipelines.next_epoch import rehearse
+    except ModuleNotFoundError as error:
+        yield Check(name, "bad", f"package {error.name} is not here: set next_epoch where the analyzer runs")
+        return
+    yield Check(name, "good", rehearse(deployment, epochs, part, now))
+
+
+def budget(deployment: Deployment, epochs: Epochs, reports: int, now: datetime) -> Iterator[Check]:
+    """Whether the ledger has room for the windows to come.
+
+    Args:
+        deployment: whose.
+        epochs: of the campaign.
+        reports: frequency reports that a window brings.
+        now: decides the period.
+    """
+    if deployment.ledger is None:
+        return
+    name, campaign = f"budget of {epochs.campaign}", epochs.newest[1]
+    costs = _costs(deployment, campaign, reports)
+    if not costs:
+        return
+    left, renews = _room(deployment.ledger, campaign, costs, now)
+    if left is None:
+        yield Check(name, "good", "no limit is set, and nothing is refused: hushcount ledger set")
+        return
+    until = None if renews is None else -(-(renews - now) // deployment.windows.length)
+    needed = _ENOUGH if until is None else min(_ENOUGH, until)
+    verdict: Verdict = "bad" if left == 0 else "warning" if left < needed else "good"
+    then = "and it does not renew" if until is None else f"{until:,} begin until it renews"
+    cure = "" if verdict == "good" else ": hushcount ledger set a larger limit, or windows.length a longer window"
+    more = f"{left:,} or more" if left == _ENOUGH else f"{left:,}"
+    yield Check(name, verdict, f"the ledger allows {more} windows, {then}{cure}")
+
+
+def _costs(deployment: Deployment, campaign: Campaign, reports: int) -> list[tuple[Hop, Loss]]:
+    """Return what the releases of one window cost that are charged here."""
+    stated = statement(campaign, max(reports, campaign.shuffle.minimum_batch))
+    parties = deployment.file.parties
+    discovers = campaign.discovery is not None and {"aux-server", "analyzer"} & set(parties)
+    hops: list[Hop] = ["discover"] if discovers else []
+    if campaign.mechanism is not None and "analyzer" in parties:
+        hops.append("analyze")
+    return [(hop, cost_of(stated, hop)) for hop in hops]
+
+
+def _room(
+    ledger: Path, campaign: Campaign, costs: list[tuple[Hop, Loss]], now: datetime
+) -> tuple[int | None, datetime | None]:
+    """Return how many windows fit into the limit, of _ENOUGH at most, and when it renews; None: no limit."""
+    if not ledger.exists():
+        return None, None
+    with opened(ledger) as connection:
+        limit, charges = read_limit(connection, campaign.id), read_charges(connection, campaign.id)
+    if limit is None:
+        return None, None
+    fits, most = 0, _ENOUGH
+    while fits < most:
+        tried = (fits + most + 1) // 2
+        *others, last = [_charge(campaign, hop, loss, now) for hop, loss in costs * tried]
+        try:
+            require_room(limit, [*charges, *others], last.loss, last.loss, now)
+            fits = tried
+        except OverLimit:
+            most = tried - 1
+    return fits, limit.period(now)[1]
+
+
+def _charge(campaign: Campaign, hop: Hop, loss: Loss, now: datetime) -> Charge:
+    """Return what a release to come will stand in the ledger as."""
+    return Charge(
+        key="", campaign=campaign.id, fingerprint=campaign.fingerprint.hex(), epoch=campaign.epoch, hop=hop,
+        manifest="", outline="", state="committed", epsilon=loss.epsilon, delta=loss.delta, reports=None,
+        reserved_at=stamp(now), committed_at=stamp(now), host="", pid=0, run="",
+    )  # fmt: skip
