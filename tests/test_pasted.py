@@ -1,0 +1,211 @@
+"""Every command and file of the documents is run as it would be pasted, in order, in one directory for each page."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.collecting import collect
+from tests.support.jobs import cli, done, files_under, write_lines
+
+ROOT = Path(__file__).parents[1]
+PAGES = [
+    ROOT / "README.md",
+    *sorted(
+        path
+        for top in ("deploy", "docs", "experiments", "benchmarks", "examples")
+        for path in (ROOT / top).rglob("*.md")
+    ),
+]
+ELSEWHERE: Mapping[str, str] = {
+    "make demo": "tests/test_demo.py runs it on a cut of its data",
+    "make test": "runs this test",
+    "pip install '.[server]'": "tests/package/check.py installs what was built",
+    "hushcount stream --campaign c.json": "needs Flink: tests/engines; tests/jobs/test_stream.py without",
+    "hushcount shuffle --campaign redacted.json --input encoded --out shuffled --runner": "needs Flink: tests/engines",
+    "python deploy/flink/": "needs mvn, go and Java: tests/deploy/test_flink_containers.py",
+    "java -jar": "needs Java and Flink: tests/engines",
+    "python -m apache_beam.runners.worker": "needs Flink: tests/engines",
+    "python -m build": "tests/package/check.py builds the wheel",
+    "hushcount graph": "needs the wheel: tests/deploy/test_graph.py",
+    "python deploy/hand_on.py": "tests/deploy/test_documented.py, tests/deploy/test_hand_on.py",
+    "cat > whole.toml": "tests/deploy/test_documented.py runs the block",
+    "sed 's/": "tests/deploy/test_documented.py runs the block",
+    "hushcount epoch publish --config whole.toml": "tests/deploy/test_documented.py runs the block",
+    "hushcount epoch publish --config redacted.toml": "tests/deploy/test_documented.py runs the block",
+    "hushcount keys rehearse --campaign next.json": "needs a next campaign file: tests/keys/test_rehearsal.py",
+    "CAMPAIGNS=": "needs Docker: tests/deploy/test_documented.py checks what it mounts",
+    "docker ": "needs Docker: tests/deploy/on_docker.py; tests/deploy/test_images.py without",
+    "kubectl ": "needs a cluster: tests/deploy/test_kubernetes.py checks the manifests",
+    "tar -cf - ": "needs a cluster: tests/deploy/test_kubernetes.py checks the manifests",
+    "gcloud ": "needs a project at Google Cloud: tests/deploy/test_dataflow.py checks the templates",
+}
+"""What is not run here, by how it begins, and why, or where it is."""
+KINDS = {"sh", "python", "toml", "dockerfile", ""}
+"""Kinds of blocks: commands, an app, a file, a recipe that tests/deploy/test_documented.py runs, and a picture."""
+VALUES = [f"item-{number % 40}" for number in range(1100)] + ["dark-mode"] * 300
+
+
+@dataclass(frozen=True)
+class Block:
+    """What stands in a page between two rows of backticks, or a command within a sentence."""
+
+    page: Path
+    kind: str
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return the blocks of a page, and commands of two options and more in its sentences, in their order."""
+    text = page.read_text(encoding="utf-8")
+    found = re.finditer(r"^```(\w*)\n(.*?)^```|`((?:hushcount|python)\s[^`]*)`", text, re.DOTALL | re.MULTILINE)
+    made = []
+    for match in found:
+        if match[3] is None:
+            made.append(Block(page, match[1], match[2]))
+        elif len(re.findall(r"\s--[a-z]", match[3])) > 1:
+            made.append(Block(page, "sh", " ".join(match[3].split())))
+    return made
+
+
+def commands(block: Block) -> list[str]:
+    """Return the commands of a block of sh, one a line, without comments."""
+    text = re.sub(r"<<END\n.*?\nEND\n", "<<END\n", block.text, flags=re.DOTALL).replace("\\\n", " ")
+    lines = (re.sub(r"\s{2,}#.*", "", line).strip() for line in text.splitlines())
+    return [re.sub(r"\s+", " ", line) for line in lines if line and not line.startswith("#")]
+
+
+def is_elsewhere(command: str) -> bool:
+    return any(command.startswith(begin) for begin in ELSEWHERE)
+
+
+def test_every_block_is_of_a_kind_that_is_run_and_what_is_not_run_is_listed_with_its_reason() -> None:
+    every = [block for page in PAGES for block in blocks(page)]
+    assert {block.kind for block in every} <= KINDS
+    shell = [(block.page, command) for block in every if block.kind == "sh" for command in commands(block)]
+    left = {page for page, command in shell if not is_elsewhere(command)}
+    assert left == {ROOT / "README.md", ROOT / "deploy" / "README.md"}
+    # The dockerfile and the app are of one page each.
+    assert [block.page for block in every if block.kind in ("python", "toml")] == [ROOT / "README.md"] * 2
+    for begin in ELSEWHERE:
+        assert any(command.startswith(begin) for _, command in shell), f"{begin!r} stands in no document any more"
+
+
+@contextmanager
+def process(words: list[str], until: Callable[[str], bool], log: Path) -> Iterator[str]:
+    """Run one of our commands for as long as the block runs; what it had said when it was ready is yielded."""
+    with log.open("wb") as stream:
+        child = subprocess.Popen(  # noqa: S603  # our own commands
+            [sys.executable, "-m", "pipelines.cli", *words], stdout=stream, stderr=stream,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 300
+        while not until(log.read_text()):
+            assert child.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.1)
+        yield log.read_text()
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(60) == 0, log.read_text()
+    finally:
+        child.kill()
+        child.wait()
+
+
+def run(command: str) -> None:
+    """Run a pasted command that ends."""
+    name, *words = shlex.split(command)
+    assert name == "hushcount", f"{command!r} is neither run nor listed in ELSEWHERE"
+    shown = done(*words)
+    assert "not yet" not in shown.err
+
+
+def test_the_readme_as_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator types all of it, and the app sends to the collector; days ago another collector was there."""
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "settings.txt", [f"item-{number}" for number in range(40)])
+    write_lines(tmp_path / "values.txt", VALUES)
+    write_lines(tmp_path / "some.txt", ["item-1", "item-2"])
+    page = blocks(ROOT / "README.md")
+    (file,) = (block.text for block in page if block.kind == "toml")
+    (app,) = (block.text for block in page if block.kind == "python")
+    assert file.startswith("# deployment.toml\n")
+    # Any port: 8080 may be somebody's.
+    (tmp_path / "deployment.toml").write_text(
+        file.replace("[collector]", "[collector]\nport = 0\nleast_free_bytes = 0")
+    )
+    for command in (line for block in page if block.kind == "sh" for line in commands(block)):
+        words = shlex.split(command)[1:]
+        if is_elsewhere(command):
+            continue
+        if words[0] == "collect":
+            with process(words, lambda said: '"event": "started"' in said, tmp_path / "collect.log") as said:
+                (port,) = set(re.findall(r'"port": ([0-9]+)', said))
+                exec(app, {"send": partial(send, port)})  # noqa: S102  # the README's own lines
+        elif words[0] == "run":
+            collect(tmp_path / "store", tmp_path / "campaign.json", VALUES, day=-2, collector="earlier")
+            with process(words, has_results, tmp_path / "run.log"):
+                pass
+            assert "error" not in (tmp_path / "run.log").read_text()
+        elif words[0] == "doctor":
+            checks = cli(*words, "--json").json
+            assert [check for check in checks if check["verdict"] == "bad"] == []
+            (budget,) = (check for check in checks if check["name"] == "budget of settings")
+            assert "no limit is set" in budget["says"]
+        else:
+            run(command)
+        if words[:2] == ["ledger", "set"]:
+            (budget,) = (
+                check for check in cli("doctor", "--config", "deployment.toml", "--json").json
+                if check["name"] == "budget of settings"
+            )  # fmt: skip
+            assert budget["verdict"] == "good", budget
+    assert "dark-mode" in (tmp_path / "found" / "found.csv").read_text()
+    assert (tmp_path / "adjusted.csv").exists()
+
+
+def has_results(_said: str) -> bool:
+    return any(Path("store", "results").rglob("summary.json"))
+
+
+def send(port: str, path: str, body: bytes) -> None:
+    """Post as an app does."""
+    url = f"http://127.0.0.1:{port}/v1/campaigns/settings{path}?epoch=1"
+    headers = {"content-type": "application/octet-stream", "client-token": "a-secret-of-this-client"}
+    assert httpx.post(url, content=body, headers=headers).status_code == 202
+
+
+def test_the_page_of_three_parties_as_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "settings.txt", [f"item-{number}" for number in range(40)])
+    page = blocks(ROOT / "deploy" / "README.md")
+    for command in (line for block in page if block.kind == "sh" for line in commands(block)):
+        if is_elsewhere(command):
+            continue
+        if command.startswith("hushcount shuffle") and not (tmp_path / "encoded").exists():
+            # Stands in for clients and collector.
+            done(
+                "encode",
+                "--campaign",
+                "campaign.json",
+                "--values",
+                write_lines(tmp_path / "v", VALUES),
+                "--out",
+                "encoded",
+            )
+        run(command)
+    assert "dark-mode" in files_under(tmp_path / "found")["found.csv"].decode()
