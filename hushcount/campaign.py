@@ -8,14 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, PrivateAttr, StringConstraints, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from hushcount.dictionary import Dictionary, read_dictionary
 from hushcount.discovery import MAX_VALUE_BYTES, DiscoveryFormat
 from hushcount.errors import UsageError
 from hushcount.files import write_new
 from hushcount.mechanism import Mechanism
-from hushcount.parts import Hex32, Part
+from hushcount.parts import Hex32, Part, text_of
 from hushcount.privacy.keep_rules import KeepRule, Relation, RuleName
 from hushcount.probability import LARGEST_EPSILON, LEAST_EPSILON
 from hushcount.public_keys import KeysPart
@@ -23,7 +23,10 @@ from hushcount.reading import read_mapping, validated
 from hushcount.sealing import SEAL_BYTES
 from hushcount.systems import build
 
-Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+Identifier = Annotated[
+    str,
+    text_of(r"^[a-z0-9][a-z0-9._-]{0,63}$", "must be 1 to 64 of a-z, 0-9, '.', '_' and '-', a letter or digit first"),
+]
 BINDING_BYTES = 16
 GREATEST_EPOCH = (1 << 31) - 1  # what a database holds
 _NO_DISCOVERY = "campaign {} carries no discovery reports; set --discovery-epsilon for a new one"

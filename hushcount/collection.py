@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from hushcount.campaign import GREATEST_EPOCH, Campaign
 from hushcount.errors import UsageError
-from hushcount.parts import Part
+from hushcount.parts import Part, text_of
 from hushcount.reading import read_mapping, validated
 
 COLLECTION_FILE = "collection.json"
@@ -24,7 +24,12 @@ def _utc(moment: datetime) -> datetime:
 
 
 Instant = Annotated[datetime, AfterValidator(_utc)]
-FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}\.(json|toml)$")]
+FileName = Annotated[
+    str,
+    text_of(
+        r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}\.(json|toml)$", "must be a plain file name that ends in .json or .toml"
+    ),
+]
 
 
 class EpochPart(Part):

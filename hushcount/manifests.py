@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
 from hushcount.campaign import GREATEST_EPOCH, Identifier, Stream
-from hushcount.parts import Hex32, Part
+from hushcount.parts import Hex32, Part, text_of
 from hushcount.reading import parse_model
 from hushcount.windows import window_start
 
-CollectorName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
+CollectorName = Annotated[
+    str, text_of(r"^[a-z0-9][a-z0-9-]{0,31}$", "must be 1 to 32 of a-z, 0-9 and '-', not '-' first")
+]
 SUFFIX = ".manifest.json"
 ID = re.compile(r"[0-9a-f]{16}")
 _NAME = re.compile(rf"(?P<collector>.+?)(-{ID.pattern})?{re.escape(SUFFIX)}")
@@ -29,7 +31,7 @@ _MOST = 1 << 40
 class SegmentPart(Part):
     """One block file of envelopes."""
 
-    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*\.blocks$")]
+    name: Annotated[str, text_of(r"^[a-z0-9][a-z0-9-]*\.blocks$", "must be the name of a segment, ending in .blocks")]
     records: int = Field(ge=1, le=_MOST)
     bytes: int = Field(ge=1, le=_MOST)
     digest: Hex32 = Field(description="BLAKE2b-256 of the file")
@@ -43,7 +45,7 @@ class Manifest(Part):
     campaign: Identifier
     epoch: int = Field(ge=1, le=GREATEST_EPOCH)
     fingerprint: Hex32
-    window: Annotated[str, StringConstraints(pattern=r"^[0-9]{8}T[0-9]{6}Z$")]
+    window: Annotated[str, text_of(r"^[0-9]{8}T[0-9]{6}Z$", "must be a window's start, as in 20261121T000000Z")]
     seconds: int = Field(ge=1, le=366 * 86_400, description="length of the window, which a deployment may change")
     segments: dict[Stream, tuple[SegmentPart, ...]] = Field(default_factory=dict)
     refused: dict[str, int] = Field(default_factory=dict, description="requests refused at the door, by reason")

@@ -7,8 +7,6 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 from pydantic_core import ErrorDetails
 
-Hex32 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-"""32 bytes in lower-case hexadecimal digits."""
 _LONGEST_REPEATED = 60
 _MOST_TOLD = 10
 
@@ -19,23 +17,31 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=False, allow_inf_nan=False)
 
 
-def explain(error: ValidationError) -> str:
-    """Return the errors of a validation, each with its field, its value and what is allowed, in one sentence."""
+def explain(error: ValidationError, name: str = "it") -> str:
+    """Return the errors of a validation, each with its field, its value and what is allowed, in one sentence.
+
+    Args:
+        error: what was found.
+        name: of what has no fields, or is wrong as a whole.
+    """
     found = error.errors(include_url=False)
     more = [f"and {len(found) - _MOST_TOLD:,} more"] if len(found) > _MOST_TOLD else []
-    return "; ".join([*map(_sentence, found[:_MOST_TOLD]), *more])
+    return "; ".join([*(_sentence(item, name) for item in found[:_MOST_TOLD]), *more])
 
 
-def _sentence(item: ErrorDetails) -> str:
+def _sentence(item: ErrorDetails, whole: str) -> str:
     field = _name(item["loc"])
     if item["type"] in ("value_error", "assertion_error"):
         # Said by a validator of ours, with the value.
         said = item["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
-        return f"{field}: {said}" if field else said
+        return f"{field}: {said}" if field else said if whole == "it" else f"{whole}: {said}"
     # What is missing or a whole section has no value worth repeating.
     given = None if item["type"] in ("missing", "extra_forbidden") else _short(item["input"])
-    allowed = _ALLOWED.get(item["type"], "must have another form").format_map(item.get("ctx", {}))
-    name = field or "it"
+    facts = item.get("ctx", {})
+    allowed = _ALLOWED.get(item["type"], "must have another form").format_map(facts)
+    if item["type"] == "string_pattern_mismatch":
+        allowed = FORMS.get(facts["pattern"], allowed)
+    name = field or whole
     return f"{name} is {given}: {allowed}" if given is not None else f"{name}: {allowed}"
 
 
@@ -52,6 +58,16 @@ def _short(value: object) -> str | None:
     if isinstance(value, int):
         return repr(value) if abs(value) < 1 << 64 else None
     return repr(value) if value is None or isinstance(value, float) else None
+
+
+FORMS: dict[str, str] = {}
+"""What a text must be, by the pattern that checks it: said in place of the pattern."""
+
+
+def text_of(pattern: str, form: str) -> StringConstraints:
+    """Return the constraint that a text matches a pattern, and what to say of one that does not."""
+    FORMS[pattern] = form
+    return StringConstraints(pattern=pattern)
 
 
 _NUMBER, _WHOLE, _TEXT = "must be a number", "must be a whole number", "must be text"
@@ -92,3 +108,6 @@ _ALLOWED = {
     **dict.fromkeys(("json_invalid", "json_type"), "must be JSON"),
 }
 """What is allowed where pydantic finds an error of a type; its own words are for who wrote the model."""
+
+Hex32 = Annotated[str, text_of(r"^[0-9a-f]{64}$", "must be 64 hexadecimal digits, in lower case")]
+"""32 bytes in lower-case hexadecimal digits."""

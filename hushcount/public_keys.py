@@ -6,12 +6,12 @@ import hashlib
 from datetime import datetime, timezone
 from typing import Annotated
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
 from hushcount.errors import UsageError
-from hushcount.parts import Hex32, Part
+from hushcount.parts import Hex32, Part, text_of
 
-KeyId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+KeyId = Annotated[str, text_of(r"^[0-9a-f]{16}$", "must be 16 hexadecimal digits, in lower case")]
 """16 hexadecimal digits that name a public key."""
 
 

@@ -8,11 +8,10 @@ from typing import Annotated, Literal, get_args
 
 from nacl.bindings import crypto_sign_open
 from nacl.exceptions import BadSignatureError
-from pydantic import StringConstraints
 
 from hushcount.campaign import Campaign
 from hushcount.errors import HushcountError
-from hushcount.parts import Part
+from hushcount.parts import Part, text_of
 from hushcount.public_keys import KeyId, VerifyKeyPart
 from hushcount.reading import parse_model, read_file
 
@@ -36,7 +35,7 @@ class Signature(Part):
     """
 
     key_id: KeyId
-    signature: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{128}$")]
+    signature: Annotated[str, text_of(r"^[0-9a-f]{128}$", "must be 128 hexadecimal digits, in lower case")]
 
 
 def signed_bytes(payload: bytes, purpose: Purpose) -> bytes:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, model_validator
 
+from hushcount.errors import UsageError
 from hushcount.parts import Hex32, Part
 from hushcount.public_keys import KeyId, PublicKeyPart, VerifyKeyPart
 from hushcount.reading import parse_model, read_file
@@ -102,4 +104,8 @@ def read_listing(directory: Path) -> KeyListing:
         UsageError: missing or invalid.
     """
     path = directory / PUBLIC_FILE
+    if not os.path.isfile(path):
+        raise UsageError(
+            f"key directory is {directory}, must be one that hushcount keys new made: it has no {PUBLIC_FILE}"
+        )
     return parse_model(KeyListing, read_file(path, "key listing"), str(path))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from hushcount.blocks import read_header
 from hushcount.campaign import Campaign, Identifier, Stream
 from hushcount.envelopes import ENVELOPES
 from hushcount.errors import FormatError, UsageError
-from hushcount.parts import Hex32, Part
+from hushcount.parts import Hex32, Part, text_of
 from hushcount.reading import validated
 from pipelines import storage
 from pipelines.block_io import BlockFile, find_files
@@ -23,13 +23,15 @@ SUFFIX = ".batch.json"
 
 BATCH_NAME = r"[0-9]{8}T[0-9]{6}Z-[0-9]{6,}-[0-9a-f]{16}"
 """WINDOW-EPOCH-FINGERPRINT."""
-BatchName = Annotated[str, StringConstraints(pattern=f"^{BATCH_NAME}$")]
+BatchName = Annotated[str, text_of(f"^{BATCH_NAME}$", "must be the name of a batch: WINDOW-EPOCH-FINGERPRINT")]
 
 
 class BatchSegment(Part):
     """One segment: its path from the folder of segments on."""
 
-    path: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*\.blocks$")]
+    path: Annotated[
+        str, text_of(r"^[A-Za-z0-9][A-Za-z0-9._/-]*\.blocks$", "must be the path of a segment in the store")
+    ]
     window: str
     records: int = Field(ge=1)
     bytes: int = Field(ge=1)

@@ -25,10 +25,12 @@ from pipelines.commands.setup import campaign_app
 from pipelines.commands.simulate import simulate
 from pipelines.commands.stream import stream
 from pipelines.commands.trend import trend
+from pipelines.commands.usage import Commands
 from pipelines.entry import main
 
 app = typer.Typer(
     name="hushcount",
+    cls=Commands,
     help="Learn what people use and how often, without learning who.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -15,7 +15,7 @@ from typer.main import get_command
 
 import pipelines.entry
 from pipelines.cli import app
-from tests.support.jobs import done
+from tests.support.jobs import done, refused
 
 INTERRUPTED = """
 import os, signal, sys
@@ -95,3 +95,28 @@ def test_help_says_all_that_was_written_also_in_brackets(path: tuple[str, ...]) 
     texts = [ALL[path].help, *(getattr(option, "help", None) for option in ALL[path].params)]
     for text in texts:
         assert "".join((text or "").split()) in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("plan", "--epsilon", "two"), "--epsilon is 'two': must be a number: see hushcount plan --help"),
+        (("trend", "--last", "0"), "--last is '0': must be at least 1: see hushcount trend --help"),
+        (("keys", "new", "--role", "operater"), "--role: 'operater' is not one of 'both', "),
+        (("collect",), "missing option '--config': see hushcount collect --help"),
+        (("colect",), "no such command 'colect'"),
+        (("plan", "--epsilom", "1"), "no such option: --epsilom"),
+        (("status", "deployment.toml", "--config", "d.toml"), "unexpected extra argument"),
+        (
+            ("privacy", "--discovery", "--epsilon", 1, "--delta", 1e-8, "--cap", 10**11),
+            "cap is 100000000000, must be in",
+        ),
+        (("keys", "list", "--keys", "nowhere"), "must be one that hushcount keys new made"),
+    ],
+)
+def test_a_mistyped_command_line_is_one_sentence(arguments: tuple[object, ...], says: str) -> None:
+    run = refused(*arguments, says=[says])
+    assert run.out == ""
+    assert run.err.startswith("error: ")
+    assert run.err.count("\n") == 1
+    assert not any(theirs in run.err for theirs in ("Value error", "Input should", "Usage:", "Try "))

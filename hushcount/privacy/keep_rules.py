@@ -17,6 +17,7 @@ Relation = Literal["replace-one", "add-remove"]
 _DIGITS = 60
 _SLACK = Fraction(1, 10**50)
 _LEVELS = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
+MOST_CAP = 1000
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class KeepRule:
         epsilon: in [0.0001, 40].
         delta: in (0, 1).
         relation: which data sets are neighbours; the unit is one client.
-        cap: l, reports of one client, at least 1.
+        cap: l, reports of one client, in 1..MOST_CAP.
 
     Reference: Desfontaines, Voss, Gipson 2020 (optimal); [J] Algorithm 6 and Theorem 4 (laplace), whose (epsilon,
     delta) holds for add-remove and one report only (docs/mathematics.md section 8).
@@ -52,8 +53,8 @@ class KeepRule:
         require_epsilon(self.epsilon)
         if not 0.0 < self.delta < 1.0:
             raise ValueError(f"delta is {self.delta}, must be in (0, 1)")
-        if self.cap < 1:
-            raise ValueError(f"cap is {self.cap}, must be at least 1")
+        if not 1 <= self.cap <= MOST_CAP:
+            raise ValueError(f"cap is {self.cap}, must be in 1..{MOST_CAP}")
         if int(self.step_delta * WORD_VALUES) < 1:
             raise ValueError(f"delta is {self.delta}: a step of {float(self.step_delta):.3g} is below 2**-64, raise it")
         if self.step_epsilon < Decimal("1e-4"):

@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
@@ -79,9 +79,9 @@ def reported(command: Command) -> Command:
         try:
             return command(*arguments, **options)
         except HushcountError as error:
-            _fail(str(error), error.exit_status)
+            fail(str(error), error.exit_status)
         except OSError as error:
-            _fail(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""), 1)
+            fail(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""), 1)
         except KeyboardInterrupt:
             # Who presses Ctrl-C again while this ends means it.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -91,7 +91,12 @@ def reported(command: Command) -> Command:
     return run  # type: ignore[return-value]  # wraps keeps the signature, which typer reads
 
 
-def _fail(message: str, status: int) -> None:
+def fail(message: str, status: int) -> NoReturn:
+    """Print a sentence on standard error and end with a status.
+
+    Raises:
+        Exit: always.
+    """
     console = progress_console()
     console.print(
         Text.assemble(

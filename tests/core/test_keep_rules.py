@@ -206,7 +206,7 @@ def test_count_for_refuses_certainty_and_nonsense(wanted: float) -> None:
         ({"delta": 1.0}, r"delta is 1.0, must be in \(0, 1\)"),
         ({"delta": math.nan}, r"delta is nan, must be in \(0, 1\)"),
         ({"delta": 1e-25}, "delta is 1e-25: .* below 2"),
-        ({"cap": 0}, "cap is 0, must be at least 1"),
+        ({"cap": 0}, "cap is 0, must be in 1..1000"),
         ({"epsilon": 1e-4, "cap": 3}, "epsilon is 0.0001 for cap 3"),
     ],
 )

@@ -147,7 +147,7 @@ def test_discovery_for_people_and_of_a_campaign(world: World) -> None:
         (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--mechanism", "ss"), "ss needs a dictionary"),
         (("--discovery",), "give --epsilon and --delta of discovery"),
         (("--discovery", "--epsilon", 1, "--delta", 2), "delta is 2.0, must be in (0, 1)"),
-        (("--discovery", "--epsilon", 1, "--delta", 0.1, "--cap", 0), "cap is 0, must be at least 1"),
+        (("--discovery", "--epsilon", 1, "--delta", 0.1, "--cap", 0), "cap is 0, must be in 1..1000"),
         (("--discovery", "--epsilon", 1, "--delta", 0.1, "--rule", "best"), "rule is 'best', must be optimal or"),
         (("--discovery", "--epsilon", 1, "--delta", 0.1, "--relation", "swap"), "relation is 'swap', must be"),
         (("--discovery", "--epsilon", 1, "--delta", 0.1, "--reports", 9), "--reports is of no use with --discovery"),
