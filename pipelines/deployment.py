@@ -26,6 +26,9 @@ _KEY_TEXTS = ("env:", "gcp-secret:")
 
 
 def _duration(value: Any) -> Any:
+    # A bare number would be taken for seconds.
+    if not isinstance(value, (str, timedelta)):
+        raise ValueError(f"duration is {value!r}, must be a whole number and s, m, h or d, as in 15m or 1d")
     return duration(value) if isinstance(value, str) else value
 
 

@@ -595,6 +595,7 @@ def test_what_no_window_takes_any_more_is_too_late(site: Site) -> None:
     ("settings", "says"),
     [
         ('store = "x"\n[windows]\nlength = "1w"\ngrace = "1d"', "windows.length: duration is '1w'"),
+        ('store = "x"\n[windows]\nlength = 1\ngrace = "1d"', "windows.length: duration is 1, must be"),
         ('store = "x"\n[windows]\nlength = "1d"\ngrace = "1m"', "patience is 0:10:00"),
         ('store = "x"\nstate = "mysql://h/d"\n[windows]\nlength = "1d"\ngrace = "1d"', "postgresql://"),
         ('store = "x"\nparties = ["nobody"]\n[windows]\nlength = "1d"\ngrace = "1d"', "parties.0 is 'nobody'"),
