@@ -30,7 +30,11 @@ BIAS: Mapping[str, str] = {
 """What each method does to the counts."""
 _MOST_ROWS = 1 << 26
 _SCHEMA = pa.schema(
-    [("item", pa.string()), *((name, pa.float64()) for name in COLUMNS[1:-1]), (COLUMNS[-1], pa.bool_())]
+    [
+        ("item", pa.string()),
+        *((name, pa.float64()) for name in COLUMNS[1:-2]),
+        *((name, pa.bool_()) for name in COLUMNS[-2:]),
+    ]
 )
 _OURS = _SCHEMA.append(pa.field(ADJUSTED, pa.float64()))
 

@@ -88,9 +88,18 @@ def _legend(table: pa.Table, summary: Summary) -> str:
         f"<p>The {min(table.num_rows, _CHART_ITEMS)} largest of {table.num_rows:,} items, with "
         f"{100 * summary['confidence']:g} % intervals: thick lines for each item alone, thin ones (low all, high all) "
         f"for all {table.num_rows:,} together. The largest of many noisy estimates tend to be too large: read the thin "
-        f"lines for items picked by their size. The darker bars, &ldquo;yes&rdquo; in the table, mark the "
-        f"{summary['detected']:,} items detected: each item that nobody holds is marked with a probability of "
-        f"{100 * rate:g} % at most, {_expected(rate * table.num_rows)} if nobody held any.</p>"
+        f"lines for items picked by their size. The darker bars, &ldquo;detected all&rdquo; in the table, mark the "
+        f"{summary['detected_all']:,} items that are {detection(summary)} In the table &ldquo;detected&rdquo; marks "
+        f"the {summary['detected']:,} items detected, each looked at alone: each item that nobody holds is marked with "
+        f"a probability of {100 * rate:g} % at most, {_expected(rate * table.num_rows)} if nobody held any.</p>"
+    )
+
+
+def detection(summary: Summary) -> str:
+    """Return what the items are that are shown as detected; the console says the same."""
+    return (
+        f"detected among {summary['items']:,}: any of them wrongly with a probability of "
+        f"{100 * (1 - summary['confidence']):.3g} % at most, for all items looked at together (Bonferroni)."
     )
 
 
@@ -100,9 +109,10 @@ def _expected(items: float) -> str:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    """Return a row of the table as HTML: the item, its numbers, and whether it is detected."""
-    item, *numbers, detected = row.values()
-    return [html.escape(item), *(f"{number:,.0f}" for number in numbers), "yes" if detected else ""]
+    """Return a row of the table as HTML: the item, its numbers, and whether it is detected, alone and among all."""
+    item, *numbers, detected, among_all = row.values()
+    marks = ("yes" if mark else "" for mark in (detected, among_all))
+    return [html.escape(item), *(f"{number:,.0f}" for number in numbers), *marks]
 
 
 def _chart(table: pa.Table) -> str:
@@ -113,7 +123,7 @@ def _chart(table: pa.Table) -> str:
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "hushcount", "font.family": "sans-serif"}):
         figure = Figure(figsize=(9.0, 0.6 + 0.24 * len(rows)), layout="constrained")
         axes = figure.add_subplot()
-        axes.barh(places, count, color=[_PALE if row["detected"] else _FAINT for row in rows], height=0.7)
+        axes.barh(places, count, color=[_PALE if row["detected_all"] else _FAINT for row in rows], height=0.7)
         for half, width, cap in ((high_all - count, 0.5, 1.5), (high - count, 1.6, 2.5)):
             axes.errorbar(count, places, xerr=half, fmt="none", ecolor=_INK, elinewidth=width, capsize=cap)
         axes.set_yticks(places, [_short(row["item"]) for row in rows])

@@ -39,6 +39,7 @@ _TALLY_BYTES = 1 << 32
 _SHOWN = 10
 COLUMNS = (
     "item", "count", "standard_error", "collision_error", "low", "high", "low_all", "high_all", "detected",
+    "detected_all",
 )  # fmt: skip
 
 
@@ -96,12 +97,13 @@ def write_results(
         summary["confidence"] = levels.confidence
         summary["false_positive_rate"] = levels.false_positive_rate
         summary["detected"] = sum(table["detected"].to_pylist())
-    summary["largest"] = [] if table is None else _largest(table)
+        summary["detected_all"] = sum(table["detected_all"].to_pylist())
+    summary["largest"] = [] if table is None else _largest(table, tally.reports)
     if campaign.dictionary is not None:
         other = mechanism.estimate(tally, np.array([other_item(mechanism)], dtype=np.uint64))
         row = estimate_table(("other",), other, levels).to_pylist()[0]
         # It stands alone: no interval together with the rows of a table.
-        summary["other"] = {name: row[name] for name in COLUMNS[1:] if name not in ("low_all", "high_all")}
+        summary["other"] = {name: row[name] for name in COLUMNS[1:] if not name.endswith("_all")}
         # Only then do the rows and "other" add up to the reports. Names are distinct and listed.
         summary["whole_dictionary"] = table is not None and table.num_rows == campaign.dictionary.items
     page = render(Page(campaign, summary, table, found))
@@ -278,27 +280,37 @@ def _cell(value: str | float | bool) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def estimate_table(names: tuple[str, ...], estimate: Estimate, levels: Levels) -> pa.Table:
-    """Return estimates as a table with the columns COLUMNS, one row for each name."""
+def estimate_table(names: tuple[str, ...], estimate: Estimate, levels: Levels, looks: int | None = None) -> pa.Table:
+    """Return estimates as a table with the columns COLUMNS, one row for each name.
+
+    The columns that end in "_all" hold for `looks` items together, these and others; for these, if not given.
+    """
+    looks = len(names) if looks is None else looks
     columns = (
         names,
         estimate.count,
         estimate.standard_error,
         estimate.collision_error,
         *estimate.interval(levels.confidence),
-        *estimate.interval(levels.confidence, len(names)),
+        *estimate.interval(levels.confidence, looks),
         estimate.detected(levels.false_positive_rate),
+        estimate.detected(min(1.0 - levels.confidence, 0.499), looks),
     )
     return pa.table(dict(zip(COLUMNS, columns, strict=True)))
 
 
-def _largest(table: pa.Table) -> list[dict[str, object]]:
-    """Return the few largest estimates, each with its two errors added in squares."""
-    rows = table.sort_by([("count", "descending")]).slice(0, _SHOWN).to_pylist()
+def _largest(table: pa.Table, reports: int) -> list[dict[str, object]]:
+    """Return the few largest counts of detected items, each with its share and its two errors added in squares.
+
+    Detected among all items of the table: the largest of many raw estimates are noise.
+    """
+    detected = table.filter(table["detected_all"]).sort_by([("count", "descending")])
+    rows = detected.slice(0, _SHOWN).to_pylist()
     return [
         {
             "item": row["item"],
             "count": row["count"],
+            "share": row["count"] / reports,
             "error": math.hypot(row["standard_error"], row["collision_error"]),
         }
         for row in rows

@@ -30,13 +30,22 @@ SCHEMA = pa.schema(
         ("reports", pa.int64()),
         ("count", pa.float64()),
         ("standard_error", pa.float64()),
+        ("collision_error", pa.float64()),
         ("low", pa.float64()),
         ("high", pa.float64()),
+        ("low_all", pa.float64()),
+        ("high_all", pa.float64()),
         ("detected", pa.bool_()),
+        ("detected_all", pa.bool_()),
         ("backfilled", pa.bool_()),
     ]
 )
-"""Counts and errors in users; `backfilled`: before the item was first seen."""
+"""Counts and errors in users; `backfilled`: before the item was first seen.
+
+The columns that end in "_all" hold for all rows together: of many items over many windows some are always out. Windows
+of one epoch of a pool have the bias by collisions in common, so that a difference of two of them does not hold it
+(the collision error is of each count); windows of two epochs, of two pools, have not.
+"""
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,7 @@ def trend(
         epochs: the campaign.
         items: which; empty: all that the campaign follows.
         last: so many windows.
-        levels: confidence of the intervals, each for its row alone.
+        levels: confidence of the intervals, each for its row alone and for all together.
 
     Raises:
         UsageError: there is no result yet, or an item stands in none of them.
@@ -71,12 +80,9 @@ def trend(
     tracked = read_tracked(epochs.directory / ITEMS_FILE, () if dictionary is None else dictionary.items)
     first_seen = {one.item: one.first_seen for one in tracked.items if one.source == "discovered"}
     wanted = items or [one.item for one in tracked.items]
-    rows = [
-        row
-        for place in places
-        if place.window in windows
-        for row in _rows(place, wanted, first_seen, levels or Levels())
-    ]
+    chosen = [place for place in places if place.window in windows]
+    looks = len(chosen) * len(wanted)
+    rows = [row for place in chosen for row in _rows(place, wanted, first_seen, levels or Levels(), looks)]
     missing = set(items) - {row["item"] for row in rows}
     if missing:
         raise UsageError(f"item {min(missing)!r} was counted in none of these windows")
@@ -103,7 +109,7 @@ def _folders(root: str, name: str) -> set[str]:
 
 
 def _rows(
-    place: Place, wanted: list[str], first_seen: dict[str, str | None], levels: Levels
+    place: Place, wanted: list[str], first_seen: dict[str, str | None], levels: Levels, looks: int
 ) -> list[dict[str, object]]:
     mechanism = place.campaign.require_frequency()
     dictionary = place.campaign.read_dictionary()
@@ -119,10 +125,10 @@ def _rows(
         if not names:
             return []
         known = results.Wanted(tuple(names), known.items[counted])
-    table = results.estimate_table(known.names, mechanism.estimate(tally, known.items), levels)
+    table = results.estimate_table(known.names, mechanism.estimate(tally, known.items), levels, looks)
     return [
         {
-            **{name: row[name] for name in ("item", "count", "standard_error", "low", "high", "detected")},
+            **row,
             "window": place.window,
             "epoch": place.campaign.epoch,
             "reports": tally.reports,

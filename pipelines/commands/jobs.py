@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.cells import cell_len
 
 from hushcount.estimates import Levels
 from pipelines.commands.common import (
@@ -146,7 +147,7 @@ def analyze(
         engine=engine(context, runner),
         console=progress_console(),
     )
-    show_summary(summary, out, as_json, "\n  ".join([largest(summary), *charged(summary)]))
+    show_summary(summary, out, as_json, "\n  ".join([*largest(summary), *charged(summary)]))
 
 
 @reported
@@ -168,7 +169,7 @@ def estimate(
     from pipelines.estimate import estimate as job
 
     summary = job(campaign, tally, items, out, levels=levels, overwrite=overwrite)
-    show_summary(summary, out, as_json, largest(summary))
+    show_summary(summary, out, as_json, "\n  ".join(largest(summary)))
 
 
 @reported
@@ -253,12 +254,21 @@ def charged(summary: Summary) -> list[str]:
     return [line if left is None else f"{line}; ({left['epsilon']:.4g}, {left['delta']:.4g}) remain in the ledger"]
 
 
-def largest(summary: Summary) -> str:
-    """Return a line with the largest estimates, or how to get any."""
+def largest(summary: Summary) -> list[str]:
+    """Return lines with the largest counts of detected items, and of how many they are; or how to get any."""
+    if "items" not in summary:
+        return ["the domain is open: ask tally.npz for items with hushcount estimate, or give --items or --found"]
+    from pipelines.page import detection
+
     rows = summary["largest"]
-    if not rows:
-        return "the domain is open: ask tally.npz for items with hushcount estimate, or give --items or --found"
-    return "largest: " + ", ".join(f"{row['item']} {row['count']:,.0f} \u00b1 {row['error']:,.0f}" for row in rows)
+    width = max((cell_len(row["item"]) for row in rows), default=0)
+    lines = [
+        f"{row['item']}{' ' * (width - cell_len(row['item']))}  {row['share']:7.2%}  "
+        f"{row['count']:,.0f} \u00b1 {row['error']:,.0f}"
+        for row in rows
+    ]
+    shown = f"the {len(rows)} largest of " if len(rows) < summary["detected_all"] else ""
+    return [*lines, f"{shown}{summary['detected_all']:,} items {detection(summary)}"]
 
 
 @reported

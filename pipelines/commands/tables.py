@@ -18,7 +18,7 @@ from rich.text import Text
 from hushcount.windows import window_start
 
 Cell = str | Text
-_NUMBER = re.compile(r"[-+~<]?[0-9][0-9,.e+-]*( ± [0-9][0-9,.]*)?( [*%])?|")
+_NUMBER = re.compile(r"[-+~<]?[0-9][0-9,.e+-]*( ± [0-9][0-9,.]*)?( -?[0-9.]+%)?( [*%])?|")
 _LONGEST_WORD = 26
 """Cells: a time with its zone is whole; what is longer, such as a path or a digest, may be folded."""
 _GAP = 2

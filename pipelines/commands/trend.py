@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +23,7 @@ def trend(
     campaign: Annotated[str, typer.Option(help="Id of the campaign.")],
     item: Annotated[list[str] | None, typer.Option(help="An item; once for each; all that it follows if none.")] = None,
     last: Annotated[int, typer.Option(help="So many windows.", min=1)] = 30,
-    top: Annotated[int, typer.Option(help="So many items are shown, the most frequent.", min=1)] = 10,
+    top: Annotated[int, typer.Option(help="So many items are shown, the most frequent that are detected.", min=1)] = 10,
     out: Annotated[str | None, typer.Option(help="Table to write, .csv or .parquet.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Chart to write, .png or .svg, with error bands.")] = None,
     as_json: JsonOption = False,
@@ -48,7 +49,7 @@ def trend(
         if storage.exists(out):
             raise UsageError(f"output {out} already exists: give another")
     table = rows_of(deployment, known[campaign], item or [], last)
-    shown = _top(table, top)
+    shown = list(item or _detected(table))[:top]
     if out is not None:
         put_table(out, table)
     if plot is not None:
@@ -57,14 +58,23 @@ def trend(
         show_json(table.to_pylist())
         return
     _show(campaign, table, shown)
+    if not item:
+        items = len(set(table["item"].to_pylist()))
+        out_console().print(
+            f"  {len(shown):,} of {len(_detected(table)):,} items that are detected in a window, of {items:,}: any of "
+            f"them wrongly with a probability of 5 % at most, for all {table.num_rows:,} counts looked at together "
+            "(Bonferroni)",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
 
 
-def _top(table: pa.Table, number: int) -> list[str]:
-    """Return the items that were most frequent, by their largest count."""
+def _detected(table: pa.Table) -> list[str]:
+    """Return the items that are detected in a window, among all rows, by the largest share that they were seen with."""
     largest: dict[str, float] = {}
-    for item, count in zip(table["item"].to_pylist(), table["count"].to_pylist(), strict=True):
-        largest[item] = max(count, largest.get(item, count))
-    return sorted(largest, key=lambda item: -largest[item])[:number]
+    for row in table.to_pylist():
+        if row["detected_all"]:
+            largest[row["item"]] = max(row["count"] / row["reports"], largest.get(row["item"], 0.0))
+    return sorted(largest, key=lambda item: -largest[item])
 
 
 def _show(campaign: str, table: pa.Table, shown: list[str]) -> None:
@@ -81,8 +91,9 @@ def _show(campaign: str, table: pa.Table, shown: list[str]) -> None:
     for row in table.to_pylist():
         mark = " *" if row["backfilled"] else ""
         column = names.get((row["window"], row["epoch"]), "")
-        cells[row["item"], column] = f"{row['count']:,.0f} ± {row['standard_error']:,.0f}{mark}"
-    console, title = out_console(), f"{campaign}: users, with standard errors, by windows that begin then, UTC"
+        error, share = math.hypot(row["standard_error"], row["collision_error"]), row["count"] / row["reports"]
+        cells[row["item"], column] = f"{row['count']:,.0f} ± {error:,.0f} {share:.1%}{mark}"
+    console, title = out_console(), f"{campaign}: users with their errors, and shares, by windows that begin then, UTC"
     rows = [(item, *(cells.get((item, column), "") for column in names.values())) for item in shown]
     show_table(console, ("item", *names.values()), rows, title=title, words=("item",))
     if any(table["backfilled"].to_pylist()):

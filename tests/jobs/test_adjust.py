@@ -24,7 +24,7 @@ ACCEPTED, OTHER = 1000, 150.5
 def table(counts: np.ndarray = COUNTS) -> pa.Table:
     error = np.full(len(counts), 30.0)
     numbers = (counts, error, 0.0 * error, counts - 60, counts + 60, counts - 80, counts + 80)
-    columns = (NAMES[: len(counts)], *numbers, counts > 90.0)
+    columns = (NAMES[: len(counts)], *numbers, counts > 90.0, counts > 100.0)
     return pa.table(dict(zip(COLUMNS, columns, strict=True)))
 
 

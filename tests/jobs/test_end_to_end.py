@@ -34,7 +34,7 @@ from tests.support.records import key_file
 
 Collected = Callable[[str], Chain]
 ERRORS = ["standard_error", "collision_error"]
-COLUMNS = ["item", "count", *ERRORS, "low", "high", "low_all", "high_all", "detected"]
+COLUMNS = ["item", "count", *ERRORS, "low", "high", "low_all", "high_all", "detected", "detected_all"]
 PRECISE = ("ocms", "ais", "ss", "wss")
 WITH_DICTIONARY = [name for name in REPRESENTATIVE if name != "open"]
 
@@ -149,8 +149,9 @@ def test_csv_and_parquet_hold_the_same(collected: Collected, name: str) -> None:
     assert table.column_names == COLUMNS == list(rows[0])
     assert table.num_rows == len(rows) == len(LISTED)
     for stored, text in zip(table.to_pylist(), rows, strict=True):
-        numbers = {column: f"{stored[column]:.3f}" for column in COLUMNS[1:-1]}
-        assert text == {"item": stored["item"], **numbers, "detected": str(stored["detected"]).lower()}
+        numbers = {column: f"{stored[column]:.3f}" for column in COLUMNS[1:-2]}
+        marks = {column: str(stored[column]).lower() for column in COLUMNS[-2:]}
+        assert text == {"item": stored["item"], **numbers, **marks}
         assert stored["low_all"] < stored["low"] < stored["count"] < stored["high"] < stored["high_all"]
 
 
@@ -176,10 +177,18 @@ def test_detected_items_are_in_the_table_the_summary_and_the_page(collected: Col
         assert rows["alpha"]["detected"]
         assert (data["false_positive_rate"], data["detected"], data["items"]) == (rate, number, len(LISTED))
         page = (directory / "report.html").read_text(encoding="utf-8")
-        assert f"mark the {number} items detected" in page
+        together = estimate.evidence.p_values() <= 0.05 / len(items)
+        assert [row["detected_all"] for row in rows.values()] == together.tolist()
+        assert data["detected_all"] == together.sum()
+        # The largest are of these only: the largest of raw estimates are noise.
+        order = sorted((row["count"], item) for item, row in rows.items() if row["detected_all"])[::-1]
+        assert [one["item"] for one in data["largest"]] == [item for _, item in order][:10]
+        assert all(one["share"] == one["count"] / TOTAL for one in data["largest"])
+        assert f"mark the {together.sum()} items that are detected among {len(items)}:" in page
+        assert f"marks the {number} items detected, each looked at alone" in page
         assert f"a probability of {100 * rate:g} % at most" in page
-        assert page.count("<td>yes</td>") == number
-        assert "<th>low all</th><th>high all</th><th>detected</th>" in page
+        assert page.count("<td>yes</td>") == number + together.sum()
+        assert "<th>low all</th><th>high all</th><th>detected</th><th>detected all</th>" in page
     assert summary(bold)["detected"] >= summary(results)["detected"]
 
 

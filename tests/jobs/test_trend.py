@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from tests.support.jobs import done, new_campaign, refused
 from tests.support.site import Site
 
 HALF = 200
-SAME = ("count", "standard_error", "low", "high", "detected")
+SAME = ("count", "standard_error", "collision_error", "low", "high", "detected")
 
 
 @pytest.fixture
@@ -32,6 +33,10 @@ def test_each_window_has_its_counts_with_their_errors(site: Site, tmp_path: Path
     said = done(*command, "--out", out, "--plot", plot).out
     assert window_names([window_name(0)])[window_name(0)] in said
     assert "alpha" in said
+    # Nobody holds the others: they are looked at, and not shown.
+    assert "beta" not in said.replace("words", "")
+    assert "1 of 1 items that are detected in a window, of 3: any of them wrongly" in said
+    assert "for all 6 counts looked at together" in said
     rows = list(csv.DictReader(out.open()))
     assert [(row["window"], row["item"]) for row in rows] == [
         (window_name(day), item) for day in (0, 1) for item in ("alpha", "beta", "gamma")
@@ -64,7 +69,13 @@ def test_an_open_domain_is_asked_of_windows_before_an_item_was_discovered(tmp_pa
     rows = done("trend", "--config", site.config, "--campaign", "open", "--json").json
     assert [(row["window"], row["backfilled"]) for row in rows] == [(window_name(0), True), (window_name(1), False)]
     for row in rows:
-        assert abs(row["count"] - HALF) < 6 * row["standard_error"]
+        assert abs(row["count"] - HALF) < 6 * row["standard_error"] + 12 * row["collision_error"]
+        assert row["collision_error"] > 0.0
+        assert row["low_all"] < row["low"]
+    said = done("trend", "--config", site.config, "--campaign", "open").out
+    for row in rows:
+        error = math.hypot(row["standard_error"], row["collision_error"])
+        assert f"{row['count']:,.0f} ± {error:,.0f} {row['count'] / row['reports']:.1%}" in said
 
 
 def test_what_cannot_be_shown_is_one_sentence(site: Site, tmp_path: Path) -> None:
