@@ -88,6 +88,17 @@ def test_a_store_takes_copies_too_the_summary_last_and_nothing_half(
     assert line.startswith("handed on: words/")
 
 
+def test_a_batch_without_the_stream_is_handed_on_as_its_summary(hand_on: ModuleType, tmp_path: Path) -> None:
+    """An analyzer must hear of a batch of discovery alone: what was found in it comes by another way."""
+    batch = tmp_path / "own" / "words" / GONE
+    (batch / "discovery").mkdir(parents=True)
+    (batch / "summary.json").write_text(json.dumps({"streams": {"discovery": {"accepted": 0}}}))
+    asked = hands(hand_on, f"shuffled/reports={tmp_path / 'to'}")
+    assert hand_on.hand_on(of_shuffler(tmp_path), asked) == ([f"handed on: words/{GONE} reports"], [])
+    assert files(tmp_path / "to") == {"summary.json"}
+    assert hand_on.hand_on(of_shuffler(tmp_path), asked) == ([], [])
+
+
 def test_a_source_that_is_not_there_deletes_nothing(hand_on: ModuleType, tmp_path: Path) -> None:
     kept = tmp_path / "to" / "words" / GONE / "summary.json"
     kept.parent.mkdir(parents=True)

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from pipelines.doctor import examine
+from pipelines.next_epoch import _windows
 from pipelines.run import Done
+from pipelines.state import HOPS, opened
+from pipelines.tracked_items import TrackedItems
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, found
 from tests.support.site import FLOOR, Site, account_at, at
@@ -84,6 +87,22 @@ def test_windows_of_one_stream_and_of_both(site: Site) -> None:
     assert "all numbers agree" in done("status", "--config", site.config).out
     trend = done("trend", "--config", site.config, "--campaign", "words", "--json").json
     assert {row["window"] for row in trend} == {window_name(1)}
+
+
+def test_a_window_of_discovery_alone_does_not_show_that_an_item_is_unseen(site: Site) -> None:
+    """Items age out by windows of estimates."""
+    names = [f"{window_name(day)}-000001-{'0' * 16}" for day in range(3)]
+    with opened(site.deployment.state) as state, state.begin() as connection:
+        for name, stream in zip(names, ("reports", "discovery", "reports"), strict=True):
+            hops = {"discover": {}, "analyze": {}} | {{"reports": "analyze"}.get(stream, "discover"): {stream: {}}}
+            for hop, streams in hops.items():
+                counts = json.dumps({"streams": streams})
+                connection.execute(
+                    HOPS.insert().values(campaign="words", batch=name, hop=hop, counts=counts, finished_at="")
+                )
+        items = TrackedItems(items=(), batches=tuple(names))
+        windows = _windows(connection, site.deployment, "words", items)
+    assert windows == (window_name(0), window_name(2))
 
 
 def test_a_stream_that_copies_made_look_large_enough_waits_and_the_other_goes_on(site: Site) -> None:
