@@ -26,6 +26,9 @@ _NAME = re.compile(rf"(?P<collector>.+?)(-{ID.pattern})?{re.escape(SUFFIX)}")
 _MOST_DAMAGED = (1 << 31) - 1
 # More than any segment has, and so little that a database can add up those of millions of them.
 _MOST = 1 << 40
+_MOST_REASONS = 256
+Reason = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,64}$")]
+Count = Annotated[int, Field(ge=0, le=_MOST)]
 
 
 class SegmentPart(Part):
@@ -48,7 +51,9 @@ class Manifest(Part):
     window: Annotated[str, text_of(r"^[0-9]{8}T[0-9]{6}Z$", "must be a window's start, as in 20261121T000000Z")]
     seconds: int = Field(ge=1, le=366 * 86_400, description="length of the window, which a deployment may change")
     segments: dict[Stream, tuple[SegmentPart, ...]] = Field(default_factory=dict)
-    refused: dict[str, int] = Field(default_factory=dict, description="requests refused at the door, by reason")
+    refused: dict[Reason, Count] = Field(
+        default_factory=dict, max_length=_MOST_REASONS, description="requests refused at the door, by reason"
+    )
     damaged: int = Field(
         default=0,
         ge=0,

@@ -13,13 +13,14 @@ import math
 import os
 import stat
 import threading
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from hushcount.errors import FormatError, HushcountError, UsageError
-from hushcount.files import write_over
+from hushcount.files import sync, write_over
 from hushcount.randomness import SystemWords
 from hushcount.reading import TABLE_BYTES, open_regular, parse_object, take
 
@@ -44,6 +45,36 @@ class Memory(Protocol):
         ...
 
 
+class _Lock:
+    """A lock among the threads of a process; in one that is forked while a thread holds it, it is free."""
+
+    def __init__(self) -> None:
+        self.renew()
+        _LOCKS.add(self)
+
+    def renew(self) -> None:
+        """Let go of what a thread holds that is not in this process."""
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_error: object) -> None:
+        self._lock.release()
+
+
+_LOCKS: weakref.WeakSet[_Lock] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    for lock in _LOCKS:
+        lock.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
+
+
 @dataclass(frozen=True, eq=False)
 class ProcessMemory:
     """Answers in this process's memory: for tests, and for a process that lives as long as its campaign.
@@ -54,7 +85,7 @@ class ProcessMemory:
 
     limit: int = 1000
     _answers: dict[bytes, bytes] = field(default_factory=dict, repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _lock: _Lock = field(default_factory=_Lock, repr=False)
 
     def __post_init__(self) -> None:
         _require_limit(self.limit)
@@ -89,7 +120,7 @@ class FileMemory:
 
     path: Path
     limit: int = 1000
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _lock: _Lock = field(default_factory=_Lock, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, (str, os.PathLike)) or not os.fspath(self.path):
@@ -176,6 +207,9 @@ def _write(path: Path, held: _Held) -> None:
     data = {"format": _FORMAT, "key": held.secret.hex(), "answers": answers, "digest": held.digest()}
     try:
         write_over(path, json.dumps(data) + "\n", 0o600)
+        # The new file's name too: after a power cut the old one would answer anew what was sent.
+        if os.name == "posix":
+            sync(path.parent)
     except OSError as error:
         raise HushcountError(f"cannot write memory file {path}: {error.strerror}, nothing may be sent") from None
 
@@ -196,6 +230,8 @@ def _locked(path: Path) -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
+        # A process that was forked meanwhile has the file open too: closing it here alone would not let go.
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
 

@@ -14,6 +14,7 @@ from hushcount.estimates import FloatArray
 from hushcount.postprocess import non_negative, norm_sub, sum_to
 from hushcount.reading import TABLE_BYTES
 from pipelines import storage
+from pipelines.csv_cells import text_of
 from pipelines.results import COLUMNS, put_table, require_table
 from pipelines.staging import SUMMARY
 from pipelines.store_errors import cause
@@ -117,6 +118,9 @@ def _read(path: str, schema: pa.Schema) -> pa.Table:
         table = table.cast(schema)
         # Strings of a Parquet file may be no text.
         table.validate(full=True)
+        if path.endswith(".csv"):
+            items = pa.array([text_of(item) for item in table["item"].to_pylist()], pa.string())
+            table = table.set_column(0, "item", items)
     except (pa.ArrowException, OSError) as error:
         raise UsageError(f"{path} is no table of estimates: {str(error).splitlines()[0]}") from None
     if any(column.null_count for column in table.columns):

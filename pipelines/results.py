@@ -26,7 +26,8 @@ from hushcount.mechanism import Mechanism
 from hushcount.randomness import UInt64Array
 from hushcount.reading import TABLE_BYTES, read_file
 from hushcount.tally import Tally
-from pipelines import storage
+from pipelines import modes, storage
+from pipelines.csv_cells import cell, csv_rows
 from pipelines.page import Found, Page, render
 from pipelines.store_errors import cause
 from pipelines.summary import Summary
@@ -167,7 +168,7 @@ def write_found(directory: str, found: list[str]) -> None:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["item"])
-    writer.writerows([item] for item in sorted(set(found)))
+    writer.writerows([cell(item)] for item in sorted(set(found)))
     storage.write_whole(storage.join(directory, FOUND), [buffer.getvalue().encode()])
 
 
@@ -204,26 +205,6 @@ def read_csv_rows(path: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {cause(error)}") from None
     return csv_rows(raw, path, columns)
-
-
-def csv_rows(raw: bytes, name: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
-    """Return the rows of CSV, each with these columns at least; `name` is the file's, for the errors.
-
-    Raises:
-        FormatError: no UTF-8, no CSV, or a column is missing, in the first line or in another.
-    """
-    try:
-        rows = csv.DictReader(io.StringIO(raw.decode("utf-8-sig"), newline=""))
-        missing = [column for column in columns if column not in (rows.fieldnames or ())]
-        if missing:
-            raise FormatError(f"{name} has no column {missing[0]!r}")
-        found = list(rows)
-    except (UnicodeDecodeError, csv.Error) as error:
-        fault = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"is no CSV: {error}"
-        raise FormatError(f"{name} {fault}") from None
-    if any(row[column] is None for row in found for column in columns):
-        raise FormatError(f"{name} has a line with too few columns")
-    return found
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
@@ -267,7 +248,7 @@ def put_table(path: str, table: pa.Table, overwrite: bool = False) -> None:
         storage.write_whole(path, [data])
         return
     local = Path(path)
-    local.parent.mkdir(parents=True, exist_ok=True)
+    modes.make_folder(local.parent)
     try:
         (write_over if overwrite else write_new)(local, data, 0o600)
     except FileExistsError:
@@ -277,7 +258,7 @@ def put_table(path: str, table: pa.Table, overwrite: bool = False) -> None:
 def _cell(value: str | float | bool) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    return f"{value:.3f}" if isinstance(value, float) else cell(value) if isinstance(value, str) else str(value)
 
 
 def estimate_table(names: tuple[str, ...], estimate: Estimate, levels: Levels, looks: int | None = None) -> pa.Table:

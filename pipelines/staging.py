@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hushcount.errors import HushcountError, UsageError
-from pipelines import storage
+from pipelines import modes, storage
 from pipelines.store_errors import StorageError, WriteError, line, silent_clients
 
 SUMMARY = "summary.json"
@@ -55,13 +55,15 @@ def staged(out: str, overwrite: bool) -> Iterator[str]:
         return
     target = Path(out).resolve()
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        modes.make_folder(target.parent)
         partial = target.parent / f".{target.name}.{uuid.uuid4().hex}{storage.PARTIAL}"
         partial.mkdir(mode=0o700)
     except OSError as error:
         raise UsageError(f"cannot write to {target.parent}: {error.strerror}") from None
     try:
         yield str(partial)
+        # Not before all of it is there: until then nobody else looks into it.
+        modes.share_as_parent(partial)
         _put(partial, target, overwrite)
     finally:
         shutil.rmtree(partial, ignore_errors=True)

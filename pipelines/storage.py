@@ -20,6 +20,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from hushcount import reading
 from hushcount.errors import HushcountError, UsageError
+from pipelines import modes
 from pipelines.store_errors import StorageError, WriteError, cause, client, line, silent_clients
 
 # Beam's file systems of stores refuse to work before they are told options. A job's come with its engine, and stay.
@@ -159,6 +160,8 @@ def write_whole(path: str, parts: Iterable[bytes | memoryview]) -> None:
     temporary = join(directory, f".{name}.{uuid.uuid4().hex}{TEMPORARY}")
     try:
         with client(path, "write", WriteError):
+            if not is_remote(path):
+                modes.make_file(temporary)
             with FileSystems.create(temporary, "application/octet-stream", CompressionTypes.UNCOMPRESSED) as stream:
                 for part in parts:
                     stream.write(part)
@@ -194,12 +197,7 @@ def make_directory(path: str) -> None:
         hidden = [parent for parent in (Path(path), *Path(path).parents) if parent.name.endswith(PARTIAL)]
         if hidden and not hidden[0].is_dir():
             raise StorageError(f"{hidden[0]} is gone: the job was stopped")
-        try:
-            FileSystems.mkdirs(path)
-        except OSError:
-            # Another worker may have made it between the two calls.
-            if not exists(path):
-                raise
+        modes.make_folder(path)
 
 
 def read_json(path: str) -> dict[str, Any]:

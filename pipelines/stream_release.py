@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -18,7 +19,7 @@ from hushcount.estimates import Levels
 from hushcount.randomness import UInt64Array
 from hushcount.tally import Tally
 from hushcount.windows import Window
-from pipelines import results, storage
+from pipelines import modes, results, storage
 from pipelines.analyze import gather_tally
 from pipelines.block_io import BlockFile, find_files
 from pipelines.results import Wanted
@@ -187,8 +188,8 @@ def put(work: str, target: str, mark: str, data: dict[str, Any]) -> None:
     """
     if not storage.is_remote(target):
         storage.write_json(storage.join(work, mark), data)
-        # As what other jobs put out: for the eyes of its owner.
-        os.chmod(work, 0o700)
+        # As what other jobs put out.
+        modes.share_as_parent(Path(work))
         try:
             os.rename(work, target)
         except OSError:

@@ -11,23 +11,30 @@ from shuffler.collector.problems import Refused
 
 _KEY_BYTES = 32
 _HASH_BYTES = 8
+_MOST_CLIENTS = 1 << 20
 
 
 class Allowance:
     """Counts by a hash of what clients show, under a key of the process, in memory only; forgotten with the window.
 
-    About a hundred bytes for each client of the window. A restart forgets, and then a client may send as much again: it
-    is a protection of the collector, not the contribution cap, which the shuffler keeps.
+    About a hundred bytes for each client, of at most a million: whoever invents tokens makes a client of each. Where
+    more come, those that have sent nothing for the longest are forgotten, and may send as much again; so do all after a
+    restart. Nobody is ever refused because of others. It is a protection of the collector, not the contribution cap,
+    which the shuffler keeps.
 
     Args:
         most: reports of one client in one window; None: any number, and nothing is counted.
+        most_clients: how many are remembered, at least 2.
     """
 
-    def __init__(self, most: int | None) -> None:
+    def __init__(self, most: int | None, most_clients: int = _MOST_CLIENTS) -> None:
         self._most = most
+        self._half = most_clients // 2
         self._window: Window | None = None
         self._key = b""
+        # Two generations: who sends is moved to the younger one, and when that is full the older one is forgotten.
         self._sent: dict[int, int] = {}
+        self._before: dict[int, int] = {}
 
     def reserve(self, client: bytes | None, reports: int, window: Window | None) -> None:
         """Count so many more reports of a client, before they are kept: others of its requests may be on the way.
@@ -45,7 +52,7 @@ class Allowance:
             )
         self._turn(window)
         name = self._name(client)
-        sent = self._sent.get(name, 0) + reports
+        sent = self._recall(name) + reports
         if sent > self._most:
             left = max(1, int((window.end - datetime.now(timezone.utc)).total_seconds()) + 1)
             raise Refused(
@@ -60,11 +67,30 @@ class Allowance:
         """Take back what was reserved in a window and not kept."""
         if self._most is None or client is None or window is None or window != self._window:
             return
-        self._sent[self._name(client)] -= reports
+        name = self._name(client)
+        for held in (self._sent, self._before):
+            if name in held:
+                # Of a client that was forgotten meanwhile less may be known than is given back.
+                held[name] = max(0, held[name] - reports)
+
+    @property
+    def clients(self) -> int:
+        """How many clients are remembered."""
+        return len(self._sent) + len(self._before)
+
+    def _recall(self, name: int) -> int:
+        """Return how many reports a client sent, and remember it as one of the last that sent any."""
+        sent = self._sent.get(name)
+        if sent is None:
+            if len(self._sent) >= self._half:
+                self._before, self._sent = self._sent, {}
+            sent = self._sent[name] = self._before.pop(name, 0)
+        return sent
 
     def _turn(self, window: Window) -> None:
         if window != self._window:
-            self._window, self._key, self._sent = window, secrets.token_bytes(_KEY_BYTES), {}
+            self._window, self._key = window, secrets.token_bytes(_KEY_BYTES)
+            self._sent, self._before = {}, {}
 
     def _name(self, client: bytes) -> int:
         return int.from_bytes(hashlib.blake2b(client, digest_size=_HASH_BYTES, key=self._key).digest(), "big")

@@ -21,6 +21,8 @@ from shuffler.collector.settings import CollectorPart
 
 _LOG = logging.getLogger("hushcount.collector")
 _MOST_HEAD_BYTES = 1 << 14
+_HEADER_SIGNS = 4
+"""Bytes of a header that are neither name nor value: colon, space, end of line."""
 _SWEEP_SECONDS = 0.5
 
 
@@ -65,6 +67,8 @@ class LimitedProtocol(HttpToolsProtocol):
         # Bytes since then, and whether they hold a whole head: neither once all is here.
         self._arrived = 0
         self._head_done = False
+        # Bytes of the head that the parser gave, however many requests came in one piece.
+        self._head_bytes = 0
         # How many bytes of answers the peer did not take at the last look, and since when so many; -1: not looked at.
         self._unread = -1
         self._unread_since = 0.0
@@ -85,7 +89,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self._arrived > _MOST_HEAD_BYTES and not self.transport.is_closing():
             if not self._head_done:
-                self._end(Refused("head_too_long", f"Send at most {_MOST_HEAD_BYTES} bytes before the body."))
+                self._end(_head_too_long())
             elif self._answered and self._arrived > self._settings.most_body_bytes:
                 # It was refused, and comes all the same.
                 self.transport.close()
@@ -95,18 +99,39 @@ class LimitedProtocol(HttpToolsProtocol):
         self._since = self.loop.time()
         self._arrived = 0
         self._head_done = False
+        self._head_bytes = 0
+
+    def on_url(self, url: bytes) -> None:
+        if self._takes(len(url)):
+            super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         # What comes after the body in the form of headers is dropped: there is no end to it.
-        if not self._head_done:
+        if not self._head_done and self._takes(len(name) + len(value) + _HEADER_SIGNS):
             super().on_header(name, value)
 
+    def _takes(self, length: int) -> bool:
+        """Count bytes of a head, and return whether all of it so far is within the limit."""
+        self._head_bytes += length
+        return self._head_bytes <= _MOST_HEAD_BYTES
+
     def on_headers_complete(self) -> None:
+        if self._head_bytes > _MOST_HEAD_BYTES:
+            # It came in one piece, so that nothing was seen of it before it was whole.
+            self._end(_head_too_long())
+            return
         # It raises where the target is no URL: the answer to that request is missing then.
         super().on_headers_complete()
         self._head_done = True
 
+    def on_body(self, body: bytes) -> None:
+        if self._head_done:
+            super().on_body(body)
+
     def on_message_complete(self) -> None:
+        if not self._head_done:
+            # Of a request whose head was refused nothing else is looked at.
+            return
         super().on_message_complete()
         # A refused request has its answer before its body is here, and its keep-alive time has begun and ended.
         answered = self.cycle is not None and self.cycle.response_complete
@@ -115,6 +140,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._head_done = False
 
     def send_400_response(self, msg: str) -> None:
+        if self.transport.is_closing():
+            return
         if self._answered:
             # What comes after a refusal need not be HTTP.
             self.transport.close()
@@ -173,6 +200,10 @@ class LimitedProtocol(HttpToolsProtocol):
             cycle.disconnected = True
             cycle.message_event.set()
         self.transport.close()
+
+
+def _head_too_long() -> Refused:
+    return Refused("head_too_long", f"Send at most {_MOST_HEAD_BYTES} bytes before the body.")
 
 
 async def enforce_limits(state: ServerState) -> None:

@@ -96,3 +96,36 @@ def test_an_allowance_is_of_one_window_and_counts_nothing_unasked() -> None:
     unlimited = Allowance(None)
     unlimited.reserve(b"client", 100, window)
     unlimited.reserve(b"client", 100, window)
+
+
+def test_invented_tokens_take_a_bounded_memory_and_lock_nobody_out() -> None:
+    """97 bytes for each were kept until the window ended, however many came."""
+    window = window_at(datetime(2026, 1, 1, tzinfo=timezone.utc), timedelta(days=365))
+    allowance = Allowance(2, most_clients=1000)
+    for number in range(20_000):
+        allowance.reserve(b"invented %d" % number, 1, window)
+        assert allowance.clients <= 1000
+        if number % 400 == 0:
+            # A client that is new is served, whatever came before it.
+            allowance.reserve(b"honest %d" % number, 2, window)
+
+
+def test_a_client_that_goes_on_sending_is_not_forgotten_among_invented_ones() -> None:
+    window = window_at(datetime(2026, 1, 1, tzinfo=timezone.utc), timedelta(days=365))
+    allowance = Allowance(2, most_clients=1000)
+    allowance.reserve(b"flood", 2, window)
+    for number in range(20_000):
+        allowance.reserve(b"invented %d" % number, 1, window)
+        if number % 400 == 0:
+            with pytest.raises(Refused):
+                allowance.reserve(b"flood", 1, window)
+    # What is given back of a client that was forgotten meanwhile gives it no more than it may send.
+    allowance.reserve(b"forgotten", 2, window)
+    for number in range(2000):
+        allowance.reserve(b"more %d" % number, 1, window)
+    allowance.give_back(b"forgotten", 2, window)
+    allowance.reserve(b"forgotten", 1, window)
+    allowance.give_back(b"forgotten", 2, window)
+    allowance.reserve(b"forgotten", 2, window)
+    with pytest.raises(Refused):
+        allowance.reserve(b"forgotten", 1, window)

@@ -164,6 +164,28 @@ def test_a_head_without_end_is_cut_off(collector: Running) -> None:
     assert memory(collector) - before < 64 << 20
 
 
+@pytest.mark.parametrize("long", ["one header", "many headers", "target"])
+def test_a_whole_head_above_the_limit_is_refused_though_it_comes_in_one_piece(
+    collector: Running, site: Site, long: str
+) -> None:
+    """The limit was looked at between two reads, and one read took a whole head and its body."""
+    length = site.campaign().sealed_bytes("reports")
+    request = head(collector, length)
+    if long == "target":
+        request = request.replace(b" HTTP/1.1", b"&" + b"a" * 40_000 + b" HTTP/1.1", 1)
+    else:
+        more = b"X-More: " + b"a" * 40_000 + b"\r\n" if long == "one header" else b"X-More: aaaa\r\n" * 3000
+        request = request[:-2] + more + b"\r\n"
+    before = refused(collector, "head_too_long")
+    with connect(collector) as connection:
+        connection.sendall(request + os.urandom(length))
+        answer = read_all(connection)
+    assert answer.startswith(b"HTTP/1.1 431 ")
+    assert answer.count(b"HTTP/1.1") == 1
+    assert refused(collector, "head_too_long") == before + 1
+    assert collector.get("/healthz").status_code == 200
+
+
 @pytest.mark.parametrize(
     "garbage",
     [

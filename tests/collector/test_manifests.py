@@ -61,3 +61,17 @@ def test_the_greatest_epoch_is_taken_and_the_next_is_not() -> None:
     assert read_manifest(written(epoch=GREATEST_EPOCH), "m").epoch == GREATEST_EPOCH
     with pytest.raises(FormatError, match="epoch"):
         read_manifest(written(epoch=GREATEST_EPOCH + 1), "m")
+
+
+@pytest.mark.parametrize("number", [-1, (1 << 40) + 1, 10**400, 1.5])
+def test_counts_of_refusals_are_numbers_that_can_be_added_up(number: float) -> None:
+    """One of minus a million hid as many refusals; one of 400 digits ended status with the database's error."""
+    with pytest.raises(FormatError, match=r"refused|a number of 401 digits"):
+        read_manifest(written(refused={"too_long": number}), "m")
+    for name in ("", "Too long", "x" * 65, "\u202e"):
+        with pytest.raises(FormatError, match="refused"):
+            read_manifest(written(refused={name: 1}), "m")
+    with pytest.raises(FormatError, match="refused"):
+        read_manifest(written(refused={f"reason_{index}": 1 for index in range(257)}), "m")
+    most = {"too_long": 1 << 40, "wrong_length": 0}
+    assert read_manifest(written(refused=most), "m").refused == most

@@ -17,6 +17,7 @@ from hushcount.discovery import MAX_VALUE_BYTES
 from hushcount.errors import UsageError
 from hushcount.items import MOST_ITEM_BYTES, fault_of_item, may_be_item
 from pipelines import results
+from pipelines.csv_cells import csv_rows
 from pipelines.tracked_items import TrackedItem, TrackedItems, read_tracked, write_tracked
 
 AWKWARD = "\ufeff\u2028\u2029\x85\x1c\0\r\n\t\"',;= \\\u202e\u200b\u200f\ud800\U0001f600aé"
@@ -44,7 +45,7 @@ def test_what_may_be_an_item_comes_back_from_every_file(folder: Path, values: li
     assert results.read_names(folder / "found.csv") == sorted(items)
     table = pa.table({"item": items, "count": [1.0] * len(items)})
     assert pq.read_table(io.BytesIO(results.parquet_bytes(table)))["item"].to_pylist() == items
-    rows = results.csv_rows(results.csv_bytes(table), "x", ("item", "count"))
+    rows = csv_rows(results.csv_bytes(table), "x", ("item", "count"))
     assert [row["item"] for row in rows] == items
     tracked = TrackedItems(items=tuple(TrackedItem(item=item, source="given") for item in items))
     write_tracked(folder / "items.json", tracked)
@@ -73,12 +74,28 @@ def test_what_may_be_no_item_is_refused_everywhere_and_not_repeated(value: str) 
         ("\u202egpj", "a control of direction"),
         ("\ud800", "a lone surrogate"),
         ("\ufeffa", "a byte order mark"),
+        ("pay\u200bpal", "an invisible character"),
+        ("pay\u200dpal", "an invisible character"),
+        ("\u200d\u0645", "an invisible character"),
+        ("a\u00adb", "an invisible character"),
+        ("a\u200f", "an invisible character"),
+        ("a\ufeffb", "an invisible character"),
+        ("\U000e0061", "an invisible character"),
+        ("\u3164", "an invisible character"),
+        ("a\u034fb", "an invisible character"),
         ("x" * (MOST_ITEM_BYTES + 1), "more than 4,096 bytes"),
         ("é" * (MOST_ITEM_BYTES // 2 + 1), "more than 4,096 bytes"),
     ],
 )
 def test_why_a_string_may_be_no_item(value: str, says: str) -> None:
     assert says in str(fault_of_item(value))
+
+
+@pytest.mark.parametrize(
+    "value", ["\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\U0001f469\u200d\U0001f4bb", "\u2764\ufe0f"]
+)
+def test_what_joins_letters_in_a_script_is_part_of_it(value: str) -> None:
+    assert may_be_item(value)
 
 
 def test_every_value_that_can_be_discovered_is_short_enough_for_an_item() -> None:

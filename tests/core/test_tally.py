@@ -61,3 +61,18 @@ def test_counts_that_are_no_integers_are_no_tally() -> None:
     changed.seek(0)
     with pytest.raises(FormatError, match="damaged or is not a tally"):
         load(changed, FINGERPRINT)
+
+
+@pytest.mark.parametrize("name", ["counts", "items", "campaign", "reports", "version"])
+@pytest.mark.parametrize("shape", [(1 << 20, 1 << 20), (10**400,), (-1, 2), (1 << 62, 1 << 62)])
+def test_a_tally_that_says_it_is_larger_than_it_is_takes_no_room(name: str, shape: tuple[int, ...]) -> None:
+    """Of a header that promised 8 TiB the room was made first: a MemoryError, or a machine without memory."""
+    tally, changed = Tally(np.zeros((1, 2), np.int64), 1, np.zeros(0, np.uint64)), io.BytesIO()
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<i8", "fortran_order": False, "shape": shape})
+    with zipfile.ZipFile(stored(tally)) as old, zipfile.ZipFile(changed, "w") as new:
+        for member in old.namelist():
+            new.writestr(member, header.getvalue() + bytes(8) if member == f"{name}.npy" else old.read(member))
+    changed.seek(0)
+    with pytest.raises(FormatError, match="damaged or is not a tally"):
+        load(changed, FINGERPRINT)

@@ -1,0 +1,55 @@
+"""Who may read what jobs and collectors write on this machine: its owner alone, whatever the umask.
+
+A folder in which the setgid bit is set shares with its group: what is made in it is its group's, which may read it and
+not write it. So parties that run as different users of one machine are told apart by groups, as in
+`chgrp analyzer store/shuffled; chmod g+rxs store/shuffled`, and no setting has to reach every worker. Dead letters are
+never shared.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+_UNSHARED = "dead_letter"
+
+
+def make_file(path: str) -> None:
+    """Make an empty file that only those may open who may read what will be in it.
+
+    Raises:
+        FileExistsError: there is one.
+        OSError: the folder cannot be written.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.fchmod(descriptor, 0o640 if _shares(Path(path).parent) else 0o600)
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(path: str | Path) -> None:
+    """Make a folder, and those that it lies in, each for whom the one above it is for; no harm if they are there.
+
+    Raises:
+        OSError: one cannot be made.
+    """
+    missing = [folder for folder in (Path(path), *Path(path).parents) if not folder.exists()]
+    for folder in reversed(missing):
+        try:
+            folder.mkdir(mode=0o700)
+        except FileExistsError:
+            # Another worker made it between the two calls, and gives it its mode.
+            continue
+        share_as_parent(folder)
+
+
+def share_as_parent(folder: Path) -> None:
+    """Give a folder the mode that one in its place has: 0700, or its group's where that above it shares."""
+    shared = _shares(folder.parent) and folder.name != _UNSHARED
+    os.chmod(folder, 0o700 | (stat.S_ISGID | 0o050 if shared else 0))
+
+
+def _shares(folder: Path) -> bool:
+    return bool((folder if folder.name else Path.cwd()).stat().st_mode & stat.S_ISGID)
