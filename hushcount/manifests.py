@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from hushcount.campaign import GREATEST_EPOCH, Identifier, Stream
 from hushcount.parts import Hex32, Part, text_of
