@@ -11,12 +11,13 @@ from typing import Annotated, Literal
 from pydantic import Field, PrivateAttr, model_validator
 
 from hushcount.dictionary import Dictionary, read_dictionary
-from hushcount.discovery import MAX_VALUE_BYTES, DiscoveryFormat
+from hushcount.discovery import DiscoveryFormat
+from hushcount.discovery_part import DiscoveryPart
 from hushcount.errors import UsageError
 from hushcount.files import write_new
 from hushcount.mechanism import Mechanism
 from hushcount.parts import Hex32, Part, text_of
-from hushcount.privacy.keep_rules import KeepRule, Relation, RuleName
+from hushcount.privacy.keep_rules import KeepRule
 from hushcount.probability import LARGEST_EPSILON, LEAST_EPSILON
 from hushcount.public_keys import KeysPart
 from hushcount.reading import read_mapping, validated
@@ -58,35 +59,6 @@ class ShufflePart(Part):
     delta: float = Field(default=1e-8, gt=0.0, lt=1.0, description="delta at which the shuffled epsilon is stated")
 
 
-class DiscoveryPart(Part):
-    """Collection of values that no list holds."""
-
-    epsilon: float = Field(ge=LEAST_EPSILON, le=LARGEST_EPSILON)
-    delta: float = Field(gt=0.0, lt=1.0)
-    relation: Relation = "replace-one"
-    rule: RuleName = "optimal"
-    max_value_bytes: int = Field(default=64, ge=1, le=MAX_VALUE_BYTES, description="longest value, in UTF-8 bytes")
-    hash_key: Hex32 | None = Field(
-        default=None, description="key of the hash that bins are counted by, drawn anew for each campaign"
-    )
-    hash_key_commitment: Hex32 | None = Field(
-        default=None, description="BLAKE2b-256 of hash_key, in its place where values must not be tested"
-    )
-
-    @model_validator(mode="after")
-    def _check(self) -> DiscoveryPart:
-        if (self.hash_key is None) == (self.hash_key_commitment is None):
-            raise ValueError("hash_key, hash_key_commitment: exactly one of them must be given")
-        return self
-
-    @property
-    def commitment(self) -> str:
-        """What binds a campaign to its hash key without showing it; the key has 256 random bits, none is guessed."""
-        if self.hash_key is None:
-            return self.hash_key_commitment or ""
-        return hashlib.blake2b(bytes.fromhex(self.hash_key), digest_size=32, person=b"hash key").hexdigest()
-
-
 class Campaign(Part):
     """One collection: frequency reports, discovery reports, or both as two separate streams."""
 
@@ -95,6 +67,13 @@ class Campaign(Part):
     epoch: int = Field(default=1, ge=1, le=GREATEST_EPOCH)
     mechanism: MechanismPart | None = None
     dictionary: DictionaryPart | None = Field(default=None, description="absent with a mechanism: the open domain")
+    memory: bool = Field(default=False, description="whether clients repeat their answer to a value for the epoch")
+    memory_values: int = Field(
+        default=1,
+        ge=1,
+        le=1000,
+        description="different values that a remembering client answers in an epoch; a further one counts as the last",
+    )
     shuffle: ShufflePart = Field(default_factory=ShufflePart)
     discovery: DiscoveryPart | None = None
     keys: KeysPart
@@ -108,6 +87,10 @@ class Campaign(Part):
             wrong.append("mechanism, discovery: at least one of them must be given")
         if self.mechanism is None and self.dictionary is not None and self.discovery is None:
             wrong.append("dictionary: is of no use without a mechanism or discovery")
+        if self.memory and self.mechanism is None:
+            wrong.append("memory: is of no use without a mechanism, discovery reports hold no noise")
+        if self.memory_values > 1 and not self.memory:
+            wrong.append(f"memory_values: is {self.memory_values}, must be 1 where memory is false")
         if self.discovery is not None and not self.keys.aux_server:
             wrong.append("keys.aux_server: discovery needs the auxiliary server's key")
         for role, listed in (("analyzer", self.keys.analyzer), ("aux_server", self.keys.aux_server)):
@@ -148,6 +131,16 @@ class Campaign(Part):
     def frequency(self) -> Mechanism | None:
         """The mechanism of the frequency reports, or None where only discovery runs."""
         return self._build_frequency()
+
+    @property
+    def repeats(self) -> int:
+        """How many reports of a batch may be one answer that a client repeats; 1 where each is drawn afresh."""
+        return self.shuffle.cap if self.memory else 1
+
+    @property
+    def epoch_epsilon(self) -> float | None:
+        """The local epsilon of all that a client with a memory sends in the epoch; None without one: it has no end."""
+        return self.memory_values * self.require_frequency().epsilon if self.memory else None
 
     @cached_property
     def keep_rule(self) -> KeepRule | None:

@@ -21,6 +21,8 @@ from hushcount.randomness import SystemWords, UInt64Array
 from hushcount.sealing import Octets, Sealer
 from hushcount.threads import in_chunks
 
+_SALT_BYTES, _NAME_END = 16, 32
+
 
 @dataclass(frozen=True)
 class Client:
@@ -29,19 +31,22 @@ class Client:
     Args:
         campaign: from `Campaign.read`.
         dictionary: the campaign's; read from beside the campaign file when it is not given.
-        memory: where answers are kept, so that a value that is sent again is answered alike; None to draw each anew.
+        memory: where answers are kept, so that a value that is sent again is answered alike: given if the campaign says
+            that clients remember, and only then.
 
     Raises:
-        UsageError: the dictionary is missing or another one, or no key of the campaign is valid now, or the campaign
-            file is one without the key of the discovery hash.
+        UsageError: a memory is missing or one too many, the dictionary is missing or another one, or no key of the
+            campaign is valid now, or the campaign file is one without the key of the discovery hash.
 
     Privacy: a frequency report is epsilon-locally private, replace-one. A discovery report hides its value only as
         long as the auxiliary server and the analyzer do not collude, and within the (epsilon, delta) of the keep rule;
         from the auxiliary server it hides only values that it cannot guess.
         A client that sends both pays for both. Without a memory, sending the same value again spends the budget again.
-        With one, all frequency reports of a campaign together spend `long_run_epsilon(epsilon, k)` for k distinct
-        values, those outside the dictionary being one. The price: an answer that is sent again is the same, sealed
-        afresh, so the shuffler sees no link, but the analyzer sees which reports are alike, in one batch or in many.
+        With one, all frequency reports of a campaign's epoch together spend `long_run_epsilon(epsilon, k)` for its
+        k = `memory_values` different values, those outside the dictionary being one; a further value is answered as the
+        last of them was, because to fall silent would tell. The price: an answer that is sent again is the same, sealed
+        afresh, so the shuffler sees no link, but the analyzer sees which reports are alike, in one batch or in many,
+        which for k above 1 tells when a value changed; and shuffling gains nothing.
     Randomness: the operating system's cryptographic generator.
     """
 
@@ -50,6 +55,16 @@ class Client:
     memory: Memory | None = None
 
     def __post_init__(self) -> None:
+        if self.campaign.memory and self.memory is None:
+            raise UsageError(
+                f"campaign {self.campaign.id} is of clients that remember: give a memory, as in "
+                "Client(campaign, memory=FileMemory(path))"
+            )
+        if self.memory is not None and not self.campaign.memory:
+            raise UsageError(
+                f"campaign {self.campaign.id} is of clients that do not remember: give no memory, or make the campaign "
+                "with hushcount campaign new --memory"
+            )
         if self.campaign.discovery is not None:
             self.campaign.require_hash_key()
         listed = self.campaign.dictionary
@@ -110,15 +125,27 @@ class Client:
         distinct, place = np.unique(items, return_inverse=True)
         answers = np.zeros((len(distinct), self.campaign.require_frequency().report_bytes), dtype=np.uint8)
         for row, item in zip(answers, distinct, strict=True):
-            key = _answer_key(self.campaign, int(item))
-            answer = memory.get(key)
-            if answer is None:
-                # Of two threads that draw at a time both send what was kept first.
-                answer = memory.keep(key, self._drawn(np.array([item], dtype=np.uint64)).tobytes())
+            answer = self._answer(int(item), memory)
             if len(answer) != len(row):
                 raise UsageError(f"the memory holds an answer of {len(answer)} bytes, the campaign's have {len(row)}")
             row[:] = np.frombuffer(answer, dtype=np.uint8)
         return answers[place.reshape(-1)]
+
+    def _answer(self, item: int, memory: Memory) -> bytes:
+        """Return the one answer to an item, drawn if a place is free for it; if none is, that of the last place."""
+        held = b""
+        for place in range(self.campaign.memory_values):
+            key = _place_key(self.campaign, place)
+            found = memory.get(key)
+            if found is None:
+                salt = SystemWords().words(_SALT_BYTES // 8).tobytes()
+                drawn = self._drawn(np.array([item], dtype=np.uint64)).tobytes()
+                # Of two threads that draw at a time both go by what was kept first.
+                found = memory.keep(key, salt + _name(item, salt) + drawn)
+            held = found
+            if held[_SALT_BYTES:_NAME_END] == _name(item, held[:_SALT_BYTES]):
+                break
+        return held[_NAME_END:]
 
     def _is_new(self, value: str | None) -> bool:
         """Return whether there is something to discover; a value that is too long is, and is refused."""
@@ -135,10 +162,15 @@ class Client:
         return Sealer(bytes.fromhex(valid_key(self.campaign.keys.aux_server).key))
 
 
-def _answer_key(campaign: Campaign, item: int) -> bytes:
-    """Return the name of an item's answer: of this campaign and epoch alone, by the fingerprint."""
-    named = campaign.fingerprint + item.to_bytes(8, "little")
+def _place_key(campaign: Campaign, place: int) -> bytes:
+    """Return the key of a place for an answer: of this campaign and epoch alone, by the fingerprint."""
+    named = campaign.fingerprint + place.to_bytes(8, "little")
     return hashlib.blake2b(named, digest_size=KEY_BYTES, person=b"reports").digest()
+
+
+def _name(item: int, salt: bytes) -> bytes:
+    """Return which item an answer is to, salted, so that no two memories name an item alike."""
+    return hashlib.blake2b(item.to_bytes(8, "little"), digest_size=_NAME_END - _SALT_BYTES, salt=salt).digest()
 
 
 def _bound(binding: bytes, rows: Octets) -> Octets:

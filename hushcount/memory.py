@@ -80,7 +80,7 @@ class ProcessMemory:
     """Answers in this process's memory: for tests, and for a process that lives as long as its campaign.
 
     Args:
-        limit: most answers; long_run_epsilon of it bounds what a client spends.
+        limit: most answers, of all campaigns and epochs together.
     """
 
     limit: int = 1000
@@ -115,7 +115,7 @@ class FileMemory:
     Args:
         path: of the file, made with the first answer; beside it a file `.lock`, where the system can lock files.
             Elsewhere one process at a time may use it.
-        limit: most answers; long_run_epsilon of it bounds what a client spends.
+        limit: most answers, of all campaigns and epochs together.
     """
 
     path: Path

@@ -32,6 +32,7 @@ def create_campaign(
     objective: Objective | None = None,
     shuffle: Mapping[str, Any] | None = None,
     discovery: Mapping[str, Any] | None = None,
+    memory: int = 0,
     epoch: int = 1,
 ) -> Campaign:
     """Return a validated campaign with fresh public randomness: a pool's seed, the key of the discovery hash.
@@ -47,6 +48,7 @@ def create_campaign(
         objective: what is planned for; the l2 loss by default.
         shuffle: cap, minimum_batch, delta.
         discovery: epsilon, delta and further settings of discovery, or None for none.
+        memory: different values that a client answers in an epoch, and repeats the answers of; 0: none is repeated.
         epoch: number of the collection period.
 
     Raises:
@@ -58,6 +60,8 @@ def create_campaign(
         raise UsageError("keys hold none of the analyzer: give its directory too")
     known = None if dictionary is None else read_dictionary(dictionary)
     data: dict[str, Any] = {"id": id, "epoch": epoch, "keys": keys.model_dump(mode="json"), "shuffle": shuffle or {}}
+    if memory:
+        data |= {"memory": True, "memory_values": memory}
     try:
         if mechanism is not None and epsilon is not None:
             domain = None if known is None else len(known.items) + 1

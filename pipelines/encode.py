@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from hushcount.client import Client
 from hushcount.dictionary import read_lines
 from hushcount.envelopes import ENVELOPES, TOKEN_BYTES, client_token, envelope_dtype
 from hushcount.errors import UsageError
+from hushcount.memory import ProcessMemory
 from hushcount.randomness import SystemWords
 from hushcount.sealing import Octets
 from hushcount.threads import available_threads
@@ -60,7 +62,12 @@ def encode(
         UsageError: a file is missing or invalid, there are no values, or `out` is taken.
     """
     campaign = Campaign.read(campaign_path)
-    Client(campaign)  # reads the dictionary and checks the keys before any work
+    _client_of(campaign)  # reads the dictionary and checks the keys before any work
+    if clients and campaign.memory:
+        raise UsageError(
+            f"clients of campaign {campaign.id} remember, and encode keeps no answers from line to line: leave "
+            "--clients out, and every line is a client of its own"
+        )
     require_free(out, overwrite, ("encode",), (values, campaign_path))
     total = _count_lines(values)
     if console is not None and not clients and all(b"\t" in line for line in islice(read_lines(values), _LOOKED_AT)):
@@ -157,7 +164,7 @@ class Encode(beam.DoFn):
         self._progress = progress
 
     def setup(self) -> None:
-        self._client = Client(Campaign.read(self._campaign_path))
+        self._client = _client_of(Campaign.read(self._campaign_path))
         self._threads = available_threads()
 
     def process(self, element: tuple[int, list[bytes]]) -> Iterator[Any]:
@@ -186,12 +193,25 @@ class Encode(beam.DoFn):
     def _seal(self, stream: str, values: list[str]) -> tuple[Octets, int]:
         """Return the sealed reports of a stream, and how many values were too long to be in them."""
         if stream == "reports":
+            if self._client.campaign.memory:
+                return np.concatenate(
+                    [self._client.reports([]), *(_another(self._client).reports([value]) for value in values)]
+                ), 0
             return self._client.reports(values, self._threads), 0
         longest = self._client.campaign.discovery_format.max_value_bytes
         dictionary = self._client.dictionary
         listed = dictionary if dictionary is not None else ()
         sent = [value if value in listed or len(value.encode()) <= longest else None for value in values]
         return self._client.discovery_reports(sent, self._threads), sent.count(None)
+
+
+def _client_of(campaign: Campaign) -> Client:
+    return Client(campaign, memory=ProcessMemory() if campaign.memory else None)
+
+
+def _another(client: Client) -> Client:
+    """Return a client of the same campaign that remembers nothing yet."""
+    return replace(client, memory=ProcessMemory())
 
 
 def _parse(lines: list[bytes], clients: bool, campaign: bytes) -> tuple[Octets, list[str], dict[str, int]]:

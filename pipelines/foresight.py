@@ -12,7 +12,7 @@ from hushcount.privacy.statement import statement
 from pipelines.checks import Check, Verdict
 from pipelines.deployment import Deployment
 from pipelines.epochs import Epochs
-from pipelines.ledger import cost_of
+from pipelines.ledger import cost_of, linked
 from pipelines.ledger_balance import OverLimit, require_room
 from pipelines.ledger_file import opened
 from pipelines.ledger_records import Charge, Hop, read_charges, read_limit, stamp
@@ -90,7 +90,7 @@ def _room(
         tried = (fits + most + 1) // 2
         *others, last = [_charge(campaign, hop, loss, now) for hop, loss in costs * tried]
         try:
-            require_room(limit, [*charges, *others], last.loss, last.loss, now)
+            require_room(limit, [*charges, *others], last, last.loss, now)
             fits = tried
         except OverLimit:
             most = tried - 1
@@ -99,8 +99,10 @@ def _room(
 
 def _charge(campaign: Campaign, hop: Hop, loss: Loss, now: datetime) -> Charge:
     """Return what a release to come will stand in the ledger as."""
+    local, epoch_epsilon = linked(campaign, hop)
     return Charge(
         key="", campaign=campaign.id, fingerprint=campaign.fingerprint.hex(), epoch=campaign.epoch, hop=hop,
-        manifest="", outline="", state="committed", epsilon=loss.epsilon, delta=loss.delta, reports=None,
+        manifest="", outline="", state="committed", epsilon=loss.epsilon, delta=loss.delta, local=local,
+        epoch_epsilon=epoch_epsilon, reports=None,
         reserved_at=stamp(now), committed_at=stamp(now), host="", pid=0, run="",
     )  # fmt: skip

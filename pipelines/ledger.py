@@ -19,6 +19,7 @@ from hushcount.campaign import Campaign
 from hushcount.errors import HushcountError
 from hushcount.privacy.composition import Loss
 from hushcount.privacy.statement import statement
+from hushcount.privacy.unit import unit_of
 from pipelines import ledger_input
 from pipelines.ledger_balance import balance, require_room
 from pipelines.ledger_draws import draw_path, fix_draw
@@ -75,16 +76,18 @@ class Charging:
             before = _NOTHING if new else mine.loss
             cost = Loss(max(actual.epsilon, before.epsilon), max(actual.delta, before.delta))
             if cost != before or new:
-                require_room(limit, others, cost, self.most, now)
+                charged = replace(mine, epsilon=cost.epsilon, delta=cost.delta)
+                require_room(limit, others, charged, self.most, now)
                 mine = replace(
-                    mine, state="committed", epsilon=cost.epsilon, delta=cost.delta, reports=reports,
-                    committed_at=mine.committed_at or stamp(now),
-                )  # fmt: skip
+                    charged, state="committed", reports=reports, committed_at=mine.committed_at or stamp(now)
+                )
                 put(connection, mine)
             account = balance(limit, [*others, mine], now)
-        names = ("key", "campaign", "epoch", "hop", "manifest", "epsilon", "delta", "committed_at")
-        charged = {name: getattr(mine, name) for name in names}
-        summary["ledger"] = {"charged": {**charged, "new": new}, **account.as_data()}
+        names = (
+            "key", "campaign", "epoch", "hop", "manifest", "epsilon", "delta", "local", "epoch_epsilon", "committed_at",
+        )  # fmt: skip
+        told = {name: getattr(mine, name) for name in names}
+        summary["ledger"] = {"charged": {**told, "new": new}, **account.as_data()}
 
 
 @contextmanager
@@ -150,14 +153,23 @@ def cost_of(privacy: dict[str, Any], hop: Hop) -> Loss:
     return Loss(sides * part["epsilon"], sides * part["delta"])
 
 
+def linked(campaign: Campaign, hop: Hop) -> tuple[float | None, float | None]:
+    """Return a release's local epsilon and its epoch's, where clients repeat their answers; None and None elsewhere."""
+    if hop == "discover" or not campaign.memory:
+        return None, None
+    return unit_of(campaign).answers * campaign.require_frequency().epsilon, campaign.epoch_epsilon
+
+
 def _wanted(campaign: Campaign, hop: Hop, upstream: Summary, folder: str) -> Charge:
     """Return the reservation to ask for: what the release costs if every report that was forwarded is accepted."""
     reports = upstream["streams"].get("reports", {}).get("accepted") if hop == "analyze" else None
     least = cost_of(statement(campaign, reports), hop)
+    local, epoch_epsilon = linked(campaign, hop)
     wanted = Charge(
         key="", campaign=campaign.id, fingerprint=campaign.fingerprint.hex(), epoch=campaign.epoch, hop=hop,
         manifest="", outline=ledger_input.outline(folder), state="reserved", epsilon=least.epsilon, delta=least.delta,
-        reports=None, reserved_at=stamp(utc_now()), committed_at=None, host=socket.gethostname(), pid=os.getpid(),
+        local=local, epoch_epsilon=epoch_epsilon, reports=None,
+        reserved_at=stamp(utc_now()), committed_at=None, host=socket.gethostname(), pid=os.getpid(),
         run=uuid.uuid4().hex,
     )  # fmt: skip
     earlier = _manifest_of_release(upstream)
@@ -184,7 +196,7 @@ def _require_room_or_retry(path: Path, wanted: Charge, most: Loss) -> None:
         if any(charge.state == "committed" and _is_alike(charge, wanted) for charge in charges):
             return
         others = [charge for charge in charges if not _is_alike(charge, wanted)]
-        require_room(read_limit(connection, wanted.campaign), others, wanted.loss, most, utc_now())
+        require_room(read_limit(connection, wanted.campaign), others, wanted, most, utc_now())
 
 
 def _is_alike(charge: Charge, wanted: Charge) -> bool:
@@ -201,7 +213,7 @@ def _reserve(path: Path, wanted: Charge, most: Loss) -> Charge:
         if mine is not None and mine.state == "committed":
             return mine
         others = [charge for charge in charges if charge.key != wanted.key]
-        require_room(read_limit(connection, wanted.campaign), others, wanted.loss, most, utc_now())
+        require_room(read_limit(connection, wanted.campaign), others, wanted, most, utc_now())
         put(connection, wanted)
     return wanted
 

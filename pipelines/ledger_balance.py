@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import socket
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -65,22 +66,48 @@ def balance(limit: Limit | None, charges: Iterable[Charge], now: datetime) -> Ba
         charges: the campaign's; reservations among them do not count.
         now: decides the period.
     """
-    losses = [charge.loss for charge in _counting(limit, charges, now) if charge.state == "committed"]
+    committed = [charge for charge in charges if charge.state == "committed"]
+    counting = _counting(limit, committed, now)
+    spending = losses(counting, committed)
     if limit is None:
-        return Balance(None, compose(losses), len(losses), None, None)
-    spent = compose(losses, limit.delta)
-    left = Loss(max(0.0, _less(limit.epsilon, spent.epsilon)), max(0.0, _less(limit.delta, basic(losses).delta)))
+        return Balance(None, compose(spending), len(counting), None, None)
+    spent = compose(spending, limit.delta)
+    left = Loss(max(0.0, _less(limit.epsilon, spent.epsilon)), max(0.0, _less(limit.delta, basic(spending).delta)))
     renews = limit.period(now)[1]
-    return Balance(limit, spent, len(losses), left, None if renews is None else stamp(renews))
+    return Balance(limit, spent, len(counting), left, None if renews is None else stamp(renews))
 
 
-def require_room(limit: Limit | None, charges: Iterable[Charge], cost: Loss, most: Loss, now: datetime) -> None:
+def losses(counting: Iterable[Charge], known: Iterable[Charge]) -> list[Loss]:
+    """Return the losses of charges, those of an epoch whose clients repeat their answers as one.
+
+    Equal answers link the batches of such an epoch, so that shuffling gains something in the only batch of it, and
+    nothing as soon as there are two: then they come to the sum of their local epsilons, the epoch's at most.
+
+    Args:
+        counting: the charges.
+        known: all there are, those of earlier periods too, to which batches of the same epoch are linked.
+    """
+    linked: dict[str, list[Charge]] = defaultdict(list)
+    for charge in known:
+        if charge.epoch_epsilon is not None:
+            linked[charge.fingerprint].append(charge)
+    result, epochs = [], defaultdict(list)
+    for charge in counting:
+        if charge.epoch_epsilon is None or charge.local is None or len(linked[charge.fingerprint]) < 2:
+            result.append(charge.loss)
+        else:
+            epochs[charge.fingerprint, charge.epoch_epsilon].append(Loss(charge.local, 0.0))
+    joined = (min(basic(batches).epsilon, most) for (_, most), batches in epochs.items())
+    return [*result, *(Loss(epsilon, 0.0) for epsilon in joined)]
+
+
+def require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge, most: Loss, now: datetime) -> None:
     """Check that one more release fits into the limit, beside all charges and the reservations of living runs.
 
     Args:
         limit: the campaign's, or None: then all fits.
         charges: the campaign's, without the release itself.
-        cost: what the release costs.
+        wanted: the release.
         most: what it may come to at most, for the message.
         now: decides the period.
 
@@ -90,9 +117,12 @@ def require_room(limit: Limit | None, charges: Iterable[Charge], cost: Loss, mos
     if limit is None:
         return
     listed = list(charges)
-    counting = [charge for charge in _counting(limit, listed, now) if not is_stale(charge, now)]
-    if compose([*(charge.loss for charge in counting), cost], limit.delta).epsilon <= limit.epsilon:
+    known = [charge for charge in listed if not is_stale(charge, now)]
+    counting = _counting(limit, known, now)
+    after = losses([*counting, wanted], [*known, wanted])
+    if compose(after, limit.delta).epsilon <= limit.epsilon:
         return
+    cost = _added(losses(counting, known), after)
     account = balance(limit, listed, now)
     reserved = basic(charge.loss for charge in counting if charge.state == "reserved")
     held = f" and ({reserved.epsilon:.6g}, {reserved.delta:.6g}) reserved by runs under way" if reserved.epsilon else ""
@@ -126,6 +156,12 @@ def _counting(limit: Limit | None, charges: Iterable[Charge], now: datetime) -> 
         for charge in charges
         if charge.committed_at is None or datetime.fromisoformat(charge.committed_at) >= begin
     ]
+
+
+def _added(before: list[Loss], after: list[Loss]) -> Loss:
+    """Return by how much the sums grow: a batch may cost more than itself, by what it is linked to, or nothing."""
+    old, new = basic(before), basic(after)
+    return Loss(max(0.0, _less(new.epsilon, old.epsilon)), max(0.0, _less(new.delta, old.delta)))
 
 
 def _is_alive(pid: int) -> bool:

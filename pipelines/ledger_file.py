@@ -22,7 +22,7 @@ _SCHEMA = (
         key TEXT PRIMARY KEY, campaign TEXT NOT NULL, fingerprint TEXT NOT NULL, epoch INTEGER NOT NULL,
         hop TEXT NOT NULL, manifest TEXT NOT NULL, outline TEXT NOT NULL,
         state TEXT NOT NULL CHECK (state IN ('reserved', 'committed')),
-        epsilon REAL NOT NULL, delta REAL NOT NULL, reports INTEGER,
+        epsilon REAL NOT NULL, delta REAL NOT NULL, local REAL, epoch_epsilon REAL, reports INTEGER,
         reserved_at TEXT NOT NULL, committed_at TEXT, host TEXT NOT NULL, pid INTEGER NOT NULL, run TEXT NOT NULL,
         digest TEXT NOT NULL,
         UNIQUE (fingerprint, epoch, hop, manifest))""",
@@ -31,7 +31,7 @@ COLUMNS = {
     "limits": ("campaign", "epsilon", "delta", "renew_days", "since", "digest"),
     "charges": (
         "key", "campaign", "fingerprint", "epoch", "hop", "manifest", "outline", "state", "epsilon", "delta",
-        "reports", "reserved_at", "committed_at", "host", "pid", "run", "digest",
+        "local", "epoch_epsilon", "reports", "reserved_at", "committed_at", "host", "pid", "run", "digest",
     ),
 }  # fmt: skip
 """The columns of every table, in their order."""

@@ -62,6 +62,8 @@ class Charge:
         state: "reserved" by a run that has not released anything, or "committed".
         epsilon: nats, of one client with at most as many reports as the cap, replace-one.
         delta: of the same.
+        local: its local epsilon, and
+        epoch_epsilon: that of all releases of the epoch together, where clients repeat their answers; None elsewhere.
         reports: that were accepted; None for discovery.
         reserved_at: ISO 8601 in UTC.
         committed_at: the same; None while it is reserved.
@@ -80,6 +82,8 @@ class Charge:
     state: State
     epsilon: float
     delta: float
+    local: float | None
+    epoch_epsilon: float | None
     reports: int | None
     reserved_at: str
     committed_at: str | None
@@ -89,7 +93,7 @@ class Charge:
 
     @property
     def loss(self) -> Loss:
-        """What the release costs."""
+        """What the release costs if it stands alone: `ledger_balance.losses` joins those of one epoch."""
         return Loss(self.epsilon, self.delta)
 
 

@@ -20,6 +20,7 @@ from hushcount.dictionary import Dictionary, read_items
 from hushcount.domain import known_items, other_item
 from hushcount.errors import FormatError, TooFewOpened, UsageError
 from hushcount.estimates import Estimate, Levels
+from hushcount.estimating import estimated
 from hushcount.files import write_new, write_over
 from hushcount.items import may_be_item
 from hushcount.mechanism import Mechanism
@@ -90,7 +91,7 @@ def write_results(
     mechanism = campaign.require_frequency()
     table = None
     if wanted is not None:
-        estimate = mechanism.estimate(tally, wanted.items)
+        estimate = estimated(campaign, tally, wanted.items)
         table = estimate_table(wanted.names, estimate, levels)
         storage.write_whole(storage.join(directory, "estimates.parquet"), [parquet_bytes(table)])
         storage.write_whole(storage.join(directory, ESTIMATES), [csv_bytes(table)])
@@ -101,7 +102,7 @@ def write_results(
         summary["detected_all"] = sum(table["detected_all"].to_pylist())
     summary["largest"] = [] if table is None else _largest(table, tally.reports)
     if campaign.dictionary is not None:
-        other = mechanism.estimate(tally, np.array([other_item(mechanism)], dtype=np.uint64))
+        other = estimated(campaign, tally, np.array([other_item(mechanism)], dtype=np.uint64))
         row = estimate_table(("other",), other, levels).to_pylist()[0]
         # It stands alone: no interval together with the rows of a table.
         summary["other"] = {name: row[name] for name in COLUMNS[1:] if not name.endswith("_all")}

@@ -15,6 +15,7 @@ from hushcount.campaign import Campaign
 from hushcount.domain import known_items
 from hushcount.errors import UsageError
 from hushcount.estimates import Levels
+from hushcount.estimating import estimated
 from pipelines import results, storage
 from pipelines.batches import Batch
 from pipelines.deployment import Deployment
@@ -38,13 +39,16 @@ SCHEMA = pa.schema(
         ("detected", pa.bool_()),
         ("detected_all", pa.bool_()),
         ("backfilled", pa.bool_()),
+        ("repeated", pa.bool_()),
     ]
 )
-"""Counts and errors in users; `backfilled`: before the item was first seen.
+"""Counts and errors in users; `backfilled`: before the item was first seen; `repeated`: clients repeat their answers.
 
 The columns that end in "_all" hold for all rows together: of many items over many windows some are always out. Windows
 of one epoch of a pool have the bias by collisions in common, so that a difference of two of them does not hold it
-(the collision error is of each count); windows of two epochs, of two pools, have not.
+(the collision error is of each count); windows of two epochs, of two pools, have not. Where clients repeat their
+answers, windows of one epoch have much the same errors: a difference of two has no more than if these were independent,
+a mean over windows no less than one window.
 """
 
 
@@ -125,13 +129,14 @@ def _rows(
         if not names:
             return []
         known = results.Wanted(tuple(names), known.items[counted])
-    table = results.estimate_table(known.names, mechanism.estimate(tally, known.items), levels, looks)
+    table = results.estimate_table(known.names, estimated(place.campaign, tally, known.items), levels, looks)
     return [
         {
             **row,
             "window": place.window,
             "epoch": place.campaign.epoch,
             "reports": tally.reports,
+            "repeated": place.campaign.memory,
             "backfilled": place.window < (first_seen.get(row["item"]) or ""),
         }
         for row in table.to_pylist()

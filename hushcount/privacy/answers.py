@@ -53,6 +53,15 @@ def shuffled_notes(gained: Amplified, floor: int = 1) -> Iterator[str]:
         )
 
 
+def epoch_notes(epsilon: float | None) -> Iterator[str]:
+    """Yield what holds over an epoch whose clients repeat their answers, of this local epsilon together; else None."""
+    if epsilon is not None:
+        yield (
+            "clients repeat their answers: the shuffled epsilon is that of the only batch of an epoch; with a second "
+            f"batch, all together have the local epsilon {epsilon:g}"
+        )
+
+
 def delta_answer(mechanism: Mechanism | None, local: float, reports: int, epsilon: float) -> Answer:
     """Return the delta of shuffled reports at an epsilon, for one report, replace-one.
 

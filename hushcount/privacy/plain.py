@@ -25,9 +25,10 @@ def plain_sentences(result: dict[str, Any], unit: Unit) -> Iterator[str]:
     result changes them by `exp(epsilon)` at most, but for a chance. Figures are rounded up.
     """
     counts, found, both = result.get("shuffled"), result.get("discovery"), result.get("total")
+    lasting = result["local"].get("epoch_epsilon") if "local" in result else None
     # Where there are two streams, each sentence names its own.
     counted = " to be counted" if found else ""
-    if counts:
+    if counts and not lasting:
         yield (
             f"What the counts tell about {unit.person(counted)} changes the odds that the person "
             f"{_ONE_VALUE} by {_within(counts)}, {_ROLES}."
@@ -39,12 +40,19 @@ def plain_sentences(result: dict[str, Any], unit: Unit) -> Iterator[str]:
             f"{found['clients_for_even_chance']:,}: what the values found tell about {unit.person(' for discovery')} "
             f"changes the odds that the person {relation} by {_within(found)}, {_ROLES}."
         )
+    if lasting:
+        changes = "; when a value changed is not hidden" if result["local"]["values"] > 1 else ""
+        yield (
+            "All counts of the epoch together, however often a person reports, change the odds that any one person "
+            f"{_ONE_VALUE} by {_odds(lasting)}, even if all parties broke their promises together, because each report "
+            f"is randomised on the person's own device and repeated from there{changes}."
+        )
     if both:
         yield (
             f"Counts and values found together, of {unit.person(' of each kind')}, change the odds that the person "
             f"{_ONE_VALUE} by {_within(both)}, {_ROLES}."
         )
-    if "local" in result:
+    if "local" in result and not lasting:
         yield (
             f"Even if all parties broke their promises together, the reports of {unit.person(counted)} would change "
             f"the odds that the person {_ONE_VALUE} by {_odds(result['local']['epsilon'])}, because each is "

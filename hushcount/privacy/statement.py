@@ -28,6 +28,8 @@ def statement(campaign: Campaign, reports: int | None, streams: Collection[Strea
     Privacy: epsilons compose by addition; a client with l reports by group privacy, `(l e, d (1 + exp(e) + ...))`. The
     shuffled epsilon of one report is the smaller of two certified bounds, on the reports that arrived: the general one,
     and the blanket bound of the mechanism, which all have but those of unary responses (`amplification.amplify`).
+    Clients that remember repeat their answers, which link their reports: a gain is then stated for the only batch of an
+    epoch and one report a client, and all reports of an epoch have the local epsilon `epoch_epsilon` (docs/adr/0010).
     `odds` is what the plain sentences say: by how much odds change, but for a chance (`odds.Odds`).
     """
     covered = campaign.streams if streams is None else streams
@@ -51,7 +53,9 @@ def _local(campaign: Campaign, unit: Unit) -> Guarantee:
     epsilon = campaign.require_frequency().epsilon
     return {
         "epsilon_per_report": epsilon,
-        "epsilon": unit.reports * epsilon,
+        "epsilon": unit.answers * epsilon,
+        "epoch_epsilon": campaign.epoch_epsilon,
+        "values": campaign.memory_values if campaign.memory else None,
         "delta": 0.0,
         "relation": "replace-one",
         "unit": unit.text,
@@ -62,9 +66,10 @@ def _local(campaign: Campaign, unit: Unit) -> Guarantee:
 def _gained(campaign: Campaign, unit: Unit, reports: int) -> Amplified | None:
     """What shuffling gains, or None where nothing can be claimed.
 
-    That is below the minimum batch, where less than 1 % is gained, and where the delta of a client's reports is 1.
+    That is below the minimum batch, where less than 1 % is gained, where the delta of a client's reports is 1, and
+    where several of its reports may be one answer, which links them.
     """
-    if reports < campaign.shuffle.minimum_batch:
+    if reports < campaign.shuffle.minimum_batch or campaign.repeats > 1:
         return None
     gained = amplify(campaign.require_frequency(), reports, campaign.shuffle.delta)
     return None if gained.bound is None or _group_delta(unit, gained) >= 1.0 else gained
@@ -111,12 +116,13 @@ def _total(unit: Unit, result: dict[str, Any], gained: Amplified | None) -> Guar
     The odds are those of the sum of both curves: a frequency report and a discovery report of one client are drawn
     independently, so a point of the one and a point of the other add up.
     """
-    counts = result["shuffled"] or result["local"]
+    lasting = result["local"]["epoch_epsilon"]
+    counts = {"epsilon": lasting, "delta": 0.0} if lasting else result["shuffled"] or result["local"]
     found = result["discovery"]
     sides = 1 if found["relation"] == "replace-one" else 2
     epsilon, delta = sides * found["epsilon"], sides * found["delta"]
     odds = odds_of_pair(counts["epsilon"] + epsilon, delta)
-    if gained is not None:
+    if gained is not None and not lasting:
         both = [(point + epsilon, spent + delta) for point, spent in gained.points(unit.reports)]
         odds = odds_of_points(both, gained.delta + odds.chance)
     return {
@@ -138,11 +144,19 @@ def _sentences(result: dict[str, Any], reports: int | None) -> list[str]:
             f"any two values apart only by a factor of e^{rounded_up(local['epsilon_per_report'])} for one report "
             f"(local epsilon {rounded_up(local['epsilon'])} for {local['unit']}, replace-one)."
         )
+        lasting = local["epoch_epsilon"]
+        if lasting:
+            sentences.append(
+                "Clients repeat their answers within the epoch: all frequency reports that a client sends in it, "
+                f"however many, have local epsilon {rounded_up(lasting)} together, replace-one; the analyzer sees "
+                f"which of them are alike{', and so when a value changed' if local['values'] > 1 else ''}."
+            )
         if shuffled:
+            only = ", and as long as no other batch of the epoch is counted" if lasting else ""
             sentences.append(
                 f"Mixed among {shuffled['reports']:,} reports, what the analyzer receives is "
                 f"{_pair(shuffled)}-private for {shuffled['unit']}, replace-one, if the shuffler is honest and those "
-                "reports are."
+                f"reports are{only}."
             )
         elif reports is not None:
             sentences.append(

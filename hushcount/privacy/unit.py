@@ -13,9 +13,11 @@ class Unit:
 
     Attributes:
         reports: l, at least 1.
+        answers: how many answers its frequency reports are at most: fewer than reports where it repeats them.
     """
 
     reports: int
+    answers: int
 
     @property
     def text(self) -> str:
@@ -33,4 +35,5 @@ class Unit:
 
 def unit_of(campaign: Campaign) -> Unit:
     """Return the unit of a campaign: its shuffler forwards at most its cap of each client."""
-    return Unit(campaign.shuffle.cap)
+    cap = campaign.shuffle.cap
+    return Unit(cap, min(cap, campaign.memory_values) if campaign.memory else cap)

@@ -14,7 +14,14 @@ from hushcount.campaign import Campaign
 from hushcount.errors import UsageError
 from hushcount.mechanism import Mechanism
 from hushcount.privacy.amplification import Amplified, amplify, amplify_any, largest_local_epsilon
-from hushcount.privacy.answers import Answer, delta_answer, discovery_answer, shuffled_answer, shuffled_notes
+from hushcount.privacy.answers import (
+    Answer,
+    delta_answer,
+    discovery_answer,
+    epoch_notes,
+    shuffled_answer,
+    shuffled_notes,
+)
 from hushcount.privacy.blanket import BlanketLaw, blanket_law
 from hushcount.privacy.keep_rules import KeepRule
 from hushcount.privacy.rounding import rounded_up
@@ -34,12 +41,16 @@ class _Subject:
         epsilon: local; None where it is to be solved for.
         floor: the campaign's minimum batch.
         delta: the campaign's.
+        epoch_epsilon: the campaign's, where clients repeat their answers.
+        repeats: how many reports of a batch may be one answer.
     """
 
     mechanism: Callable[[float], Mechanism] | None
     epsilon: float | None
     floor: int = 1
     delta: float | None = None
+    epoch_epsilon: float | None = None
+    repeats: int = 1
 
     def law(self, epsilon: float) -> BlanketLaw | None:
         """Return the mechanism's own law at a local epsilon, None where it has none."""
@@ -109,7 +120,14 @@ def _refuse(options: dict[str, Any], where: str) -> None:
 
 def _of_campaign(campaign: Campaign) -> _Subject:
     mechanism = campaign.require_frequency()
-    return _Subject(lambda _: mechanism, mechanism.epsilon, campaign.shuffle.minimum_batch, campaign.shuffle.delta)
+    return _Subject(
+        lambda _: mechanism,
+        mechanism.epsilon,
+        campaign.shuffle.minimum_batch,
+        campaign.shuffle.delta,
+        campaign.epoch_epsilon,
+        campaign.repeats,
+    )
 
 
 def _of_options(
@@ -139,6 +157,11 @@ def _checked(reports: int | None) -> int:
 
 
 def _answer(subject: _Subject, reports: int, delta: float | None, want: float | None, at: float | None) -> Answer:
+    if subject.repeats > 1:
+        raise UsageError(
+            f"clients remember and send up to {subject.repeats} reports a batch, which equal answers link: shuffling "
+            f"gains nothing, all reports of an epoch have local epsilon {rounded_up(subject.epoch_epsilon or 0.0)}"
+        )
     if at is not None:
         if delta is not None or want is not None:
             raise UsageError("give --at-epsilon, which solves for delta, without --delta and --want-epsilon")
@@ -152,9 +175,11 @@ def _answer(subject: _Subject, reports: int, delta: float | None, want: float | 
     if want is not None:
         local = largest_local_epsilon(want, reports, chosen, subject.law)
     gained = subject.amplified(float(local or 0.0), reports, chosen)
-    for sentence in shuffled_notes(gained, subject.floor):
+    lasting = subject.epoch_epsilon
+    for sentence in (*shuffled_notes(gained, subject.floor), *epoch_notes(lasting)):
         progress_console().print(f"note: {sentence}", markup=False, soft_wrap=True)
-    return shuffled_answer(gained, subject.floor) | ({} if want is None else {"wanted_epsilon": want})
+    answer = shuffled_answer(gained, subject.floor) | ({} if lasting is None else {"epoch_epsilon": lasting})
+    return answer | ({} if want is None else {"wanted_epsilon": want})
 
 
 def _delta_at(subject: _Subject, reports: int, epsilon: float) -> Answer:

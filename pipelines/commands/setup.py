@@ -42,6 +42,13 @@ def new_campaign(
     cap: Annotated[int, typer.Option(help="Reports of one client that are forwarded.")] = 1,
     min_batch: Annotated[int, typer.Option(help="Nothing is released below so many reports.")] = 1000,
     delta: Annotated[float, typer.Option(help="Delta at which the shuffled epsilon of one report is stated.")] = 1e-8,
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Clients repeat their answer to a value for the whole epoch.")
+    ] = False,
+    memory_values: Annotated[
+        int | None,
+        typer.Option(help="With --memory: different values that a client answers in an epoch; 1 if not given."),
+    ] = None,
     epoch: Annotated[int, typer.Option(help="Number of the collection period.")] = 1,
     begins: Annotated[
         str | None,
@@ -65,6 +72,8 @@ def new_campaign(
         raise UsageError("give --dictionary or --open-domain, not both")
     if mechanism is not None and dictionary is None and not open_domain:
         raise UsageError("give --dictionary FILE, or --open-domain for any string")
+    if memory_values is not None and not (memory and memory_values > 0):
+        raise UsageError(f"memory-values is {memory_values}, must be at least 1 and given with --memory")
     discovery = _given(
         epsilon=discovery_epsilon,
         delta=discovery_delta,
@@ -85,6 +94,7 @@ def new_campaign(
         objective=objective,
         shuffle={"cap": cap, "minimum_batch": min_batch, "delta": delta},
         discovery={"delta": 1e-8, **discovery} if discovery else None,
+        memory=(memory_values or 1) if memory else 0,
         epoch=epoch,
     )
     campaign.write(out)
@@ -186,6 +196,8 @@ def _show_campaign(campaign: Campaign, path: Path, as_json: bool) -> None:
         "minimum_batch": campaign.shuffle.minimum_batch,
         "delta": campaign.shuffle.delta,
     }
+    if campaign.memory:
+        facts |= {"memory_values": campaign.memory_values, "epsilon_of_an_epoch": campaign.epoch_epsilon}
     for role, listed in (("analyzer", campaign.keys.analyzer), ("aux_server", campaign.keys.aux_server)):
         facts[f"{role}_keys"] = ", ".join(f"{key.id} to {key.not_after.date()}" for key in listed)
     if campaign.dictionary is not None:

@@ -96,5 +96,11 @@ def _show(campaign: str, table: pa.Table, shown: list[str]) -> None:
     console, title = out_console(), f"{campaign}: users with their errors, and shares, by windows that begin then, UTC"
     rows = [(item, *(cells.get((item, column), "") for column in names.values())) for item in shown]
     show_table(console, ("item", *names.values()), rows, title=title, words=("item",))
+    if any(table["repeated"].to_pylist()):
+        console.print(
+            "  clients repeat their answers: windows of one epoch have much the same errors, and a mean over them is "
+            "no more exact than one of them",
+            soft_wrap=True,
+        )
     if any(table["backfilled"].to_pylist()):
         console.print("  * asked of a tally from before the item was discovered")

@@ -24,7 +24,7 @@ LOCAL = {"epsilon": 2.0, "delta": 0.0}
 def first_of(epsilon: float, chance: float = 1e-8) -> str:
     """Return the sentence about counts that changes of odds like these give."""
     shuffled = {"odds": {"epsilon": epsilon, "chance": chance}}
-    return next(iter(plain_sentences({"local": LOCAL, "shuffled": shuffled}, Unit(1))))
+    return next(iter(plain_sentences({"local": LOCAL, "shuffled": shuffled}, Unit(1, 1))))
 
 
 def stated_factor(sentence: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import sqlite3
@@ -242,10 +243,12 @@ def test_a_living_reservation_holds_room_and_a_dead_one_does_not(
 TENTH = Loss(0.1, 1e-9)
 
 
-def made(number: int, committed: datetime, cost: Loss = TENTH) -> Charge:
+def made(
+    number: int, committed: datetime, cost: Loss = TENTH, local: float | None = None, most: float | None = None
+) -> Charge:
     key = charge_key("ff", 1, "analyze", str(number))
     return Charge(
-        key, "small", "ff", 1, "analyze", str(number), "00", "committed", cost.epsilon, cost.delta, 10,
+        key, "small", "ff", 1, "analyze", str(number), "00", "committed", cost.epsilon, cost.delta, local, most, 10,
         stamp(committed), stamp(committed), "here", 1, "run",
     )  # fmt: skip
 
@@ -253,18 +256,18 @@ def made(number: int, committed: datetime, cost: Loss = TENTH) -> Charge:
 def test_the_budget_renews() -> None:
     limit = Limit("small", 0.3, 1e-6, 30, stamp(NOW))
     spent = [made(number, NOW + timedelta(days=number)) for number in range(3)]
-    one = Loss(0.1, 0.0)
+    one, wanted = Loss(0.1, 0.0), made(9, NOW, Loss(0.11, 0.0))
     last, renewed = NOW + timedelta(days=30, seconds=-1), NOW + timedelta(days=30)
     assert balance(limit, spent, last).renews == stamp(renewed)
     assert balance(limit, spent, last).spent.epsilon == pytest.approx(0.3, abs=1e-4)
     with pytest.raises(OverLimit, match=r"2026-03-31T12:00:00"):
-        require_room(limit, spent, Loss(0.11, 0.0), one, last)
-    require_room(limit, spent, Loss(0.11, 0.0), one, renewed)
+        require_room(limit, spent, wanted, one, last)
+    require_room(limit, spent, wanted, one, renewed)
     assert balance(limit, spent, renewed).remaining == Loss(0.3, 1e-6)
     assert balance(limit, spent, renewed).renews == stamp(NOW + timedelta(days=60))
     never = replace(limit, renew_days=None)
     with pytest.raises(OverLimit, match="does not renew"):
-        require_room(never, spent, Loss(0.11, 0.0), one, renewed)
+        require_room(never, spent, wanted, one, renewed)
     # A clock that was set back does not give the budget back.
     assert balance(limit, spent, NOW - timedelta(days=90)).spent.epsilon == pytest.approx(0.3, abs=1e-4)
 
@@ -272,15 +275,49 @@ def test_the_budget_renews() -> None:
 def test_a_limit_is_met_exactly_and_composed_numerically() -> None:
     exact = Limit("small", 0.3, 0.0, None, stamp(NOW))
     pure = [made(number, NOW, Loss(0.1, 0.0)) for number in range(3)]
-    require_room(exact, pure[:2], Loss(0.1, 0.0), Loss(2.0, 0.0), NOW)
+    require_room(exact, pure[:2], made(9, NOW, Loss(0.1, 0.0)), Loss(2.0, 0.0), NOW)
     with pytest.raises(OverLimit):
-        require_room(exact, pure, Loss(1e-9, 0.0), Loss(2.0, 0.0), NOW)
+        require_room(exact, pure, made(9, NOW, Loss(1e-9, 0.0)), Loss(2.0, 0.0), NOW)
     many = [made(number, NOW, Loss(0.05, 1e-10)) for number in range(100)]
-    tight = Limit("small", 2.5, 1e-6, None, stamp(NOW))
-    require_room(tight, many, Loss(0.05, 1e-10), Loss(2.0, 0.0), NOW)
+    tight, wanted = Limit("small", 2.5, 1e-6, None, stamp(NOW)), made(999, NOW, Loss(0.05, 1e-10))
+    require_room(tight, many, wanted, Loss(2.0, 0.0), NOW)
     assert balance(tight, many, NOW).spent.bound == "numerical"
     with pytest.raises(OverLimit):
-        require_room(replace(tight, delta=1e-9), many, Loss(0.05, 1e-10), Loss(2.0, 0.0), NOW)
+        require_room(replace(tight, delta=1e-9), many, wanted, Loss(2.0, 0.0), NOW)
+
+
+def test_an_epoch_of_clients_that_remember_is_charged_once() -> None:
+    """The only batch costs its shuffled epsilon; two are linked, and cost their local ones, up to the epoch's."""
+    limit = Limit("small", 5.0, 1e-6, None, stamp(NOW))
+    days = [made(number, NOW + timedelta(days=number), TENTH, 1.0, 2.0) for number in range(5)]
+    spent = [balance(limit, days[:number], NOW).spent.epsilon for number in range(1, 6)]
+    assert spent == [0.1, 2.0, 2.0, 2.0, 2.0]
+    assert balance(limit, days, NOW).releases == 5
+    # As independent releases, as they were charged before, five would come to 0.5.
+    fresh = [replace(one, local=None, epoch_epsilon=None) for one in days]
+    assert balance(limit, fresh, NOW).spent.epsilon == pytest.approx(0.5, rel=0.05)
+    # Another epoch is another fingerprint, and one value more or less does not link them.
+    other = replace(days[0], fingerprint="ee")
+    assert balance(limit, [*days, other], NOW).spent.epsilon == pytest.approx(2.1)
+
+
+def test_room_is_for_what_a_batch_makes_of_those_before_it() -> None:
+    first, second, third = (made(number, NOW, TENTH, 1.0, 2.0) for number in range(3))
+    limit, most = Limit("small", 1.9, 1e-6, None, stamp(NOW)), Loss(1.0, 0.0)
+    require_room(limit, [], first, most, NOW)
+    with pytest.raises(OverLimit, match=re.escape("this release would cost (1.9, 0), at most (1, 0)")):
+        require_room(limit, [first], second, most, NOW)
+    require_room(replace(limit, epsilon=2.0), [first], second, most, NOW)
+    # Then the epoch is paid for.
+    require_room(replace(limit, epsilon=2.0), [first, second], third, most, NOW)
+
+
+def test_a_batch_of_an_earlier_period_links_too() -> None:
+    limit = Limit("small", 5.0, 1e-6, 30, stamp(NOW))
+    days = [made(number, NOW + timedelta(days=31 * number), TENTH, 1.0, 2.0) for number in range(2)]
+    later = NOW + timedelta(days=40)
+    assert balance(limit, days, later).spent.epsilon == 1.0
+    assert balance(limit, days[1:], later).spent.epsilon == 0.1
 
 
 def test_a_limit_that_is_set_later_or_again_forgets_nothing(tmp_path: Path, campaign: Campaign, ledger: Path) -> None:

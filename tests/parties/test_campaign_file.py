@@ -69,6 +69,8 @@ def changed(path: str, value: Any) -> dict[str, Any]:
 CHANGES: dict[str, Any] = {
     "id": "words-2",
     "epoch": 3,
+    "memory": True,
+    "memory_values": 3,
     "mechanism.name": "grr",
     "mechanism.epsilon": 1.25,
     "mechanism.parameters.s": 2,
@@ -101,6 +103,8 @@ def test_every_parameter_changes_the_fingerprint_and_both_bindings() -> None:
         different = changed(path, value)
         if path == "mechanism.name":
             different["mechanism"]["parameters"] = {}
+        if path == "memory_values":
+            different["memory"] = True
         if path == "discovery.hash_key_commitment":
             del different["discovery"]["hash_key"]
         campaign = Campaign.model_validate(different)
@@ -141,8 +145,8 @@ def test_the_fingerprint_is_as_it_was() -> None:
     assert (campaign.binding("reports").hex(), campaign.binding("discovery").hex()) == GOLDEN_BINDINGS
 
 
-GOLDEN = "8647cdf78b3cbbc9b4168ce1fdffea864c754ad2133fd3004d3191af236fc1c8"
-GOLDEN_BINDINGS = ("918e383973af7fc5cdd7790fd4053f3d", "aa454b2f8200ae90cc25421b117b698e")
+GOLDEN = "3db3192bb94a3d3c385233c882edf4add1687542f7309c1edefc0083e412b30e"
+GOLDEN_BINDINGS = ("cf78b528d047c2664db34a63700e8bbd", "4026e24ec39894923b24bd948112067a")
 
 
 @pytest.mark.parametrize("without", ["", "mechanism", "discovery", "dictionary"])

@@ -33,14 +33,16 @@ EPSILON, SIZE = 2.0, 12
 REPORTS, CLIENTS = 200, 40
 
 
-def campaign_of(epoch: int = 1) -> Campaign:
+def campaign_of(epoch: int = 1, values: int = 0) -> Campaign:
+    """Return a campaign whose clients answer so many values in an epoch; 0: they do not remember."""
     data = changed("mechanism", {"name": "ais", "epsilon": EPSILON, "parameters": {"s": SIZE}})
     data["dictionary"] = {"path": "items.txt", "items": len(ITEMS), "digest": DICTIONARY.digest}
-    return Campaign.model_validate({**data, "epoch": epoch})
+    remembering = {"memory": True, "memory_values": values} if values else {}
+    return Campaign.model_validate({**data, "epoch": epoch, **remembering})
 
 
-def client_of(memory: Memory | None, epoch: int = 1) -> Client:
-    return Client(campaign_of(epoch), DICTIONARY, memory)
+def client_of(memory: Memory | None, epoch: int = 1, values: int = 20) -> Client:
+    return Client(campaign_of(epoch, 0 if memory is None else values), DICTIONARY, memory)
 
 
 def plain(client: Client, values: list[str]) -> list[bytes]:
@@ -130,6 +132,25 @@ def test_each_value_has_an_answer_of_its_own_whatever_the_order(batch: bool) -> 
     assert len(memory._answers) == 3
     assert plain(client, ["item 2", "item 1"]) == [sent[1], sent[0]]
     assert plain(client, []) == []
+
+
+@pytest.mark.parametrize("values", [1, 3])
+def test_a_value_beyond_those_of_the_campaign_is_answered_as_the_last_of_them(values: int) -> None:
+    """So that an epoch never costs more than is stated, and no client falls silent over it."""
+    memory = ProcessMemory()
+    client = client_of(memory, values=values)
+    first = plain(client, ["item 1", "item 2", "item 3"][:values])
+    later = [plain(client, [f"item {number}"])[0] for number in range(10, 30)]
+    assert set(later) == {first[-1]}
+    assert plain(client, ["item 1", "item 2", "item 3"][:values]) == first
+    assert len(memory._answers) == values
+
+
+def test_client_and_campaign_agree_on_whether_clients_remember() -> None:
+    with pytest.raises(UsageError, match=r"is of clients that remember: give a memory, as in"):
+        Client(campaign_of(values=1), DICTIONARY)
+    with pytest.raises(UsageError, match=r"is of clients that do not remember: give no memory"):
+        Client(campaign_of(), DICTIONARY, ProcessMemory())
 
 
 def test_all_values_outside_the_dictionary_have_one_answer() -> None:
@@ -291,7 +312,7 @@ def test_an_answer_of_another_length_is_refused() -> None:
         def get(self, key: bytes) -> bytes | None:
             return b"short"
 
-    with pytest.raises(UsageError, match="an answer of 5 bytes, the campaign's have"):
+    with pytest.raises(UsageError, match="an answer of 0 bytes, the campaign's have"):
         client_of(Wrong()).report("item 1")
 
 

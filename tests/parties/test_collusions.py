@@ -14,7 +14,7 @@ from hushcount.envelopes import envelope_dtype
 from hushcount.memory import ProcessMemory
 from hushcount.sealing import SEAL_BYTES, Sealer
 from keys.private import PrivateKey
-from tests.parties.test_campaign_file import WORDS, data
+from tests.parties.test_campaign_file import WORDS, changed, data
 from tests.parties.test_client import ANALYZER, AUX_SERVER
 from tests.support.enumeration import all_reports, laws
 from tests.support.records import envelopes
@@ -122,7 +122,7 @@ def test_shuffler_and_analyzer_know_each_senders_randomised_report_and_no_more()
 def test_the_analyzer_sees_which_reports_of_a_remembering_client_are_alike() -> None:
     """The price of the memory: 20 reports of one client under 20 seals, and one plain answer."""
     memory = ProcessMemory()
-    client = Client(CAMPAIGN, WORDS, memory)
+    client = Client(Campaign.model_validate(changed("memory", True)), WORDS, memory)
     sealed = [client.report("one") for _ in range(20)]
     assert len(set(sealed)) == 20
     assert len({ANALYZER.open(each) for each in sealed}) == 1

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 _TYPES: dict[str, tuple[type, ...]] = {
+    "boolean": (bool,),
     "object": (dict,),
     "array": (list,),
     "string": (str,),
@@ -33,7 +34,9 @@ def _check(schema: dict[str, Any], value: Any, root: dict[str, Any], place: str)
     if "anyOf" in schema:
         tried = [_check(option, value, root, place) for option in schema["anyOf"]]
         return [] if [] in tried else [error for errors in tried for error in errors]
-    if "type" in schema and (not isinstance(value, _TYPES[schema["type"]]) or isinstance(value, bool)):
+    if "type" in schema and (
+        not isinstance(value, _TYPES[schema["type"]]) or isinstance(value, bool) != (schema["type"] == "boolean")
+    ):
         return [f"{place} is no {schema['type']}"]
     wrong = []
     if "const" in schema and value != schema["const"]:

@@ -1,0 +1,13 @@
+"""Estimates of a campaign, whose clients may repeat their answers: the one way from a tally to counts with errors."""
+
+from __future__ import annotations
+
+from hushcount.campaign import Campaign
+from hushcount.estimates import Estimate
+from hushcount.randomness import UInt64Array
+from hushcount.tally import Tally
+
+
+def estimated(campaign: Campaign, tally: Tally, items: UInt64Array) -> Estimate:
+    """Return the estimates of a campaign's tally, with the error of answers that its clients repeat in it."""
+    return campaign.require_frequency().estimate(tally, items).repeated(campaign.repeats)
