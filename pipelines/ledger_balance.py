@@ -31,7 +31,8 @@ class Balance:
         limit: what was set, or None.
         spent: all charges of the period together, at the limit's delta; basic composition without a limit.
         releases: how many charges that are.
-        remaining: how much more epsilon and delta there is, or None without a limit; no release can cost more.
+        remaining: how much more epsilon and delta there is, or None without a limit: the limit less what is
+            spent. By numerical composition one more release adds less than its own epsilon, so a dearer one may fit.
         renews: when the next period begins, or None.
     """
 
@@ -71,7 +72,7 @@ def balance(limit: Limit | None, charges: Iterable[Charge], now: datetime) -> Ba
     spending = losses(counting, committed)
     if limit is None:
         return Balance(None, compose(spending), len(counting), None, None)
-    spent = compose(spending, limit.delta)
+    spent = compose(spending, limit.delta, adaptive=_adaptive(counting))
     left = Loss(max(0.0, _less(limit.epsilon, spent.epsilon)), max(0.0, _less(limit.delta, basic(spending).delta)))
     renews = limit.period(now)[1]
     return Balance(limit, spent, len(counting), left, None if renews is None else stamp(renews))
@@ -101,6 +102,11 @@ def losses(counting: Iterable[Charge], known: Iterable[Charge]) -> list[Loss]:
     return [*result, *(Loss(epsilon, 0.0) for epsilon in joined)]
 
 
+def _adaptive(charges: Iterable[Charge]) -> bool:
+    """Return whether parameters may follow from results: those of one campaign file were fixed before its releases."""
+    return len({charge.fingerprint for charge in charges}) > 1
+
+
 def require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge, most: Loss, now: datetime) -> None:
     """Check that one more release fits into the limit, beside all charges and the reservations of living runs.
 
@@ -120,7 +126,7 @@ def require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge,
     known = [charge for charge in listed if not is_stale(charge, now)]
     counting = _counting(limit, known, now)
     after = losses([*counting, wanted], [*known, wanted])
-    if compose(after, limit.delta).epsilon <= limit.epsilon:
+    if compose(after, limit.delta, adaptive=_adaptive([*counting, wanted])).epsilon <= limit.epsilon:
         return
     cost = _added(losses(counting, known), after)
     account = balance(limit, listed, now)

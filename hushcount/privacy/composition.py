@@ -50,12 +50,13 @@ class Composed:
     bound: Bound
 
 
-def compose(losses: Iterable[Loss], delta: float | None = None) -> Composed:
+def compose(losses: Iterable[Loss], delta: float | None = None, *, adaptive: bool = False) -> Composed:
     """Return the smaller of the two bounds on all releases together, for one client that is in each of them.
 
     Args:
         losses: one for each release, in any order.
         delta: in [0, 1), at which to state epsilon; None for the sum of the deltas, and then basic composition.
+        adaptive: whether the losses may follow from what earlier releases told: then only sums hold.
 
     Privacy: the losses may not depend on what earlier releases told, except in basic composition, which allows it
         as long as their sum keeps within limits fixed beforehand (Rogers, Roth, Ullman, Vadhan 2016).
@@ -67,7 +68,7 @@ def compose(losses: Iterable[Loss], delta: float | None = None) -> Composed:
     if delta is None:
         return total
     simple = Composed(total.epsilon if total.delta <= delta else math.inf, delta, "basic")
-    if len(listed) < 2 or delta < _LEAST_DELTA:
+    if adaptive or len(listed) < 2 or delta < _LEAST_DELTA:
         return simple
     tight = Composed(numerical_epsilon(listed, delta), delta, "numerical")
     return tight if tight.epsilon < simple.epsilon else simple
