@@ -55,6 +55,12 @@ class Client:
     memory: Memory | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.campaign, Campaign):
+            raise UsageError(
+                f"campaign is a {type(self.campaign).__name__}, must be a Campaign: give Campaign.read(path)"
+            )
+        if self.memory is not None and not (hasattr(self.memory, "get") and hasattr(self.memory, "keep")):
+            raise UsageError(f"memory is a {type(self.memory).__name__}, must be a memory: give FileMemory(path)")
         if self.campaign.memory and self.memory is None:
             raise UsageError(
                 f"campaign {self.campaign.id} is of clients that remember: give a memory, as in "

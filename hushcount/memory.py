@@ -236,8 +236,8 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _require_limit(limit: int) -> None:
-    if limit < 1:
-        raise ValueError(f"limit is {limit}, must be at least 1 answer")
+    if not isinstance(limit, int) or limit < 1:
+        raise UsageError(f"limit is {limit!r}, must be a whole number of answers, at least 1")
 
 
 def _require_room(answers: int, limit: int) -> None:

@@ -15,6 +15,7 @@ from hushcount.dictionary import Dictionary
 from hushcount.domain import other_item
 from hushcount.errors import UsageError
 from hushcount.items import may_be_item
+from hushcount.memory import FileMemory
 from hushcount.sealing import SEAL_BYTES
 from keys.private import PrivateKey
 from tests.parties.test_campaign_file import WORDS, changed, data
@@ -197,3 +198,17 @@ def test_a_dictionary_may_be_given_instead_of_read_if_it_is_the_campaigns() -> N
     assert Client(client_of("ss").campaign, WORDS).dictionary is WORDS
     with pytest.raises(UsageError, match="digest"):
         Client(client_of("ss").campaign, other)
+
+
+def test_what_is_no_campaign_or_no_memory_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    """A path in the place of what is read from it failed at the first report or later."""
+    path = str(tmp_path / "campaign.json")
+    with pytest.raises(UsageError, match=r"campaign is a str, must be a Campaign: give Campaign\.read"):
+        Client(path)  # type: ignore[arg-type]
+    campaign = Campaign.model_validate(changed("mechanism", MECHANISMS["grr"]))
+    for memory in (path, tmp_path, {}):
+        with pytest.raises(UsageError, match=r"must be a memory: give FileMemory"):
+            Client(campaign, WORDS, memory)  # type: ignore[arg-type]
+    for limit in (0, "5", 1.5):
+        with pytest.raises(UsageError, match="must be a whole number of answers, at least 1"):
+            FileMemory(tmp_path, limit)  # type: ignore[arg-type]

@@ -250,7 +250,7 @@ def test_of_many_threads_all_send_the_first_answer(memory: Memory) -> None:
 
 def test_a_limit_below_one_is_refused(tmp_path: Path) -> None:
     for make in (lambda: ProcessMemory(0), lambda: FileMemory(tmp_path / "m", 0)):
-        with pytest.raises(ValueError, match="limit is 0, must be at least 1"):
+        with pytest.raises(ValueError, match="limit is 0, must be a whole number of answers, at least 1"):
             make()
 
 
