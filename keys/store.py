@@ -137,14 +137,16 @@ def active_key(source: Path | str, role: SigningRole, at: datetime | None = None
         if len(held) != 1:
             raise UsageError(f"{records.name_of(str(source))} holds {len(held)} keys of the {role}, must hold one")
         return _reference(source, role, SigningKey(held[0][1]).id)
+    # Where one directory is to hold the keys of both parties that hand on, one command makes them.
+    new = f"hushcount keys new --role {'operator' if role == 'operator' else 'handing-on'} --out"
     if not (Path(source) / PUBLIC_FILE).exists():
-        raise UsageError(f"{source} is no key directory: hushcount keys new --role {role} --out {source} makes one")
+        raise UsageError(f"{source} is no key directory: {new} {source} makes one")
     listing = read_listing(Path(source))
     found = listing.active(role, at or datetime.now(timezone.utc))
     if found is None:
-        verb = "rotate" if any(key.role == role for key in listing.keys) else "new"
-        where = f"--keys {source} --overlap 7d" if verb == "rotate" else f"--role {role} --out ANOTHER, and name that"
-        raise UsageError(f"key directory {source} has no active key of the {role}: hushcount keys {verb} {where}")
+        rotate = f"hushcount keys rotate --keys {source} --overlap 7d"
+        cure = rotate if listing.of(role) else f"{new} ANOTHER, and name that"
+        raise UsageError(f"key directory {source} has no active key of the {role}: {cure}")
     return _reference(source, role, found.id)
 
 
