@@ -11,7 +11,7 @@ from rich.text import Text
 
 from hushcount.dictionary import read_dictionary
 from hushcount.errors import UsageError
-from hushcount.planner import Candidate, Plan, Task, least_epsilon, make_plan, most_reports
+from hushcount.planner import Candidate, Detection, Plan, Task, least_epsilon, make_plan, most_reports, to_detect
 from hushcount.planning import Objective
 from hushcount.systems import SYSTEMS, system
 from keys import store
@@ -34,8 +34,14 @@ def plan(
     ] = None,
     target_share: Annotated[float | None, typer.Option(help="Share of the item whose error is to be small.")] = None,
     want_error: Annotated[
-        float | None, typer.Option(help="Standard error in users: solves for epsilon or reports, whichever is missing.")
+        float | None,
+        typer.Option(help="Largest standard error in users: solves for the least epsilon, or the most reports."),
     ] = None,
+    want_share: Annotated[
+        float | None,
+        typer.Option(help="Share of an item that is to be detected: solves for the reports it takes, or the epsilon."),
+    ] = None,
+    power: Annotated[float, typer.Option(help="Probability that it is detected; with --want-share.")] = 0.95,
     mechanism: Annotated[list[str] | None, typer.Option(help="Compare these only.")] = None,
     max_report_bytes: Annotated[int | None, typer.Option(help="Longest plain report.", min=1)] = None,
     max_tally_mib: Annotated[float | None, typer.Option(help="Largest tally, in MiB.", min=0.0)] = None,
@@ -61,15 +67,34 @@ def plan(
         task = Task(domain, chosen, max_report_bytes, max_tally_mib, names)
         if wanted == "target" and target_share is None:
             raise UsageError("objective is target: give --target-share too")
-        result = _solve(task, epsilon, reports, want_error)
+        detection = None
+        if want_share is None:
+            result = _solve(task, epsilon, reports, want_error)
+        else:
+            if want_error is not None or (epsilon is None) == (reports is None):
+                raise UsageError(
+                    "give --want-share with --epsilon, to solve for reports, or with --reports, for epsilon"
+                )
+            # One in twenty for all items of a dictionary together, as results show them; of an open domain, an item.
+            rate = 0.001 if domain is None else 0.05 / domain
+            result, reached = to_detect(task, Detection(want_share, power, rate), epsilon, reports)
+            detection = {"share": want_share, "power": reached, "false_positive_rate": rate}
         if out is not None:
             _write(result, out, id, keys, dictionary, open_domain)
     except ValueError as error:
         raise UsageError(str(error)) from None
     if as_json:
-        show_json(_data(result))
+        show_json(_data(result) | ({} if detection is None else {"detection": detection}))
         return
     _show(result, domain)
+    if detection is not None:
+        looked = "one item" if domain is None else f"{domain:,} items together (Bonferroni)"
+        out_console().print(
+            f"  an item of share {want_share:g} is detected with probability {detection['power']:.3f} by "
+            f"{result.reports:,} reports at epsilon {result.epsilon:g}; false detections: "
+            f"{0.001 if domain is None else 0.05:g} at most, of {looked}",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
     if out is not None:
         out_console().print(f"  campaign file {out}", markup=False, soft_wrap=True)
 

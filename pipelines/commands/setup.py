@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,10 +15,11 @@ from hushcount.signatures import read_signature, signature_path, verify_campaign
 from hushcount.systems import SYSTEMS
 from keys import store
 from keys.signing import sign
-from pipelines.commands.common import JsonOption, moment, reported, show_facts, show_json
+from pipelines.commands.common import JsonOption, moment, progress_console, reported, show_facts, show_json
 from pipelines.commands.settings import parse_settings
 from pipelines.create import create_campaign
 
+_HIGH_EPSILON = 8.0
 campaign_app = typer.Typer(help="Make, show, sign and describe campaign files.", no_args_is_help=True)
 
 
@@ -98,6 +100,12 @@ def new_campaign(
         epoch=epoch,
     )
     campaign.write(out)
+    if epsilon is not None and epsilon > _HIGH_EPSILON:
+        progress_console().print(
+            f"warning: epsilon is {epsilon:g}, above {_HIGH_EPSILON:g}: one report alone multiplies the odds "
+            f"between two values by up to {math.exp(epsilon):,.0f}, so whoever opens it all but knows the value",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
     _show_campaign(campaign, out, as_json)
 
 

@@ -80,6 +80,21 @@ def test_a_wanted_error_is_solved_for_epsilon_or_for_reports() -> None:
     assert (told["epsilon"], told["reports"]) == (0.8, most_reports(Task(100), 0.8, 300.0).reports)
 
 
+def test_a_wanted_share_is_solved_for_reports_and_a_high_epsilon_is_warned_of(world: World, tmp_path: Path) -> None:
+    wanted = ("plan", "--dictionary-size", 100, "--want-share", 0.05, "--power", 0.9, "--mechanism", "grr")
+    told = done(*wanted, "--epsilon", 2, "--json").json
+    assert told["detection"]["power"] >= 0.9
+    assert told["detection"]["false_positive_rate"] == 0.05 / 100
+    said = done(*wanted, "--epsilon", 2).out
+    assert f"detected with probability {told['detection']['power']:.3f} by {told['reports']:,} reports" in said
+    refused(*wanted, says=["give --want-share with --epsilon"])
+    refused(*wanted[:-4], "--power", 2, "--epsilon", 1, says=["power is 2, must be in (0, 1)"])
+    arguments = ("--id", "c", "--mechanism", "grr", "--dictionary", world.dictionary, "--keys", world.keys)
+    for epsilon in (8, 9):
+        run = done("campaign", "new", *arguments, "--epsilon", epsilon, "--out", tmp_path / f"{epsilon}.json")
+        assert ("warning: epsilon is 9, above 8: one report alone" in run.err) == (epsilon == 9)
+
+
 def test_people_get_a_table_the_reason_and_what_is_left_out() -> None:
     run = done(*ASKED, "--dictionary-size", 2000)
     plan = make_plan(Task(2000), 1.0, 100_000)
