@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, StringConstraints, model_validator
 
-from hushcount.dictionary import Dictionary, read_dictionary
+from hushcount.dictionary import MOST_ITEMS, Dictionary, read_dictionary
 from hushcount.discovery import DiscoveryFormat
 from hushcount.discovery_part import DiscoveryPart
 from hushcount.errors import UsageError
@@ -43,12 +43,20 @@ class MechanismPart(Part):
     parameters: dict[str, int | float | str] = Field(default_factory=dict)
 
 
+FileName = Annotated[str, StringConstraints(pattern=r"^[^/\\\\:.\x00-\x1f][^/\\\\:\x00-\x1f]{0,127}$")]
+"""A plain name of a file in the directory of the file that names it."""
+
+
 class DictionaryPart(Part):
     """Where the known items are, and which they are."""
 
-    path: str = Field(description="one item a line, text or .gz, relative to the campaign file")
-    items: int = Field(ge=1)
+    path: FileName = Field(description="one item a line, text or .gz, in the directory of the campaign file")
+    items: int = Field(ge=1, le=MOST_ITEMS)
     digest: Hex32 = Field(description="BLAKE2b-256 of the items, one a line")
+
+    def is_of(self, dictionary: Dictionary) -> bool:
+        """Return whether a dictionary is the one that is meant here, and has as many items as are said."""
+        return (len(dictionary.items), dictionary.digest) == (self.items, self.digest)
 
 
 class ShufflePart(Part):
@@ -251,9 +259,10 @@ class Campaign(Part):
         path = self._directory / self.dictionary.path
         if not path.exists():
             raise UsageError(f"the campaign's dictionary {path} is missing: put it there, as it came with the campaign")
-        dictionary = read_dictionary(path)
-        if dictionary.digest != self.dictionary.digest:
-            raise UsageError(f"dictionary {path} has digest {dictionary.digest}, must have {self.dictionary.digest}")
+        dictionary = read_dictionary(path, self.dictionary.items)
+        if not self.dictionary.is_of(dictionary):
+            # Of the file nothing is told, which may be any file of that name.
+            raise UsageError(f"dictionary {path} is not the campaign's: put the one there that came with the campaign")
         return dictionary
 
     @classmethod

@@ -76,9 +76,10 @@ class Client:
         listed = self.campaign.dictionary
         if self.dictionary is None:
             object.__setattr__(self, "dictionary", self.campaign.read_dictionary())
-        elif listed is None or self.dictionary.digest != listed.digest:
-            wanted = "none, its domain is open" if listed is None else f"one of digest {listed.digest}"
-            raise UsageError(f"the dictionary has digest {self.dictionary.digest}, the campaign has {wanted}")
+        elif listed is None:
+            raise UsageError("a dictionary was given, and the campaign has none: its domain is open")
+        elif not listed.is_of(self.dictionary):
+            raise UsageError("the dictionary is not the campaign's: give the one that came with it")
 
     def report(self, value: str) -> bytes:
         """Return one sealed frequency report, whatever the value.

@@ -9,14 +9,17 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 from hushcount.errors import UsageError
 from hushcount.fingerprints import OTHER, fingerprints
-from hushcount.items import fault_of_item
+from hushcount.items import MOST_ITEM_BYTES, fault_of_item
 from hushcount.randomness import UInt64Array
+from hushcount.reading import open_regular
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,11 @@ class Dictionary:
         return {item: position for position, item in enumerate(self.items)}
 
 
+MOST_ITEMS = 1 << 24
+MOST_BYTES = 1 << 28
+"""Longest dictionary, unpacked."""
+
+
 def read_lines(path: Path) -> Iterator[bytes]:
     """Yield the lines of a text or gzip file without their ends, and without a byte order mark before the first.
 
@@ -78,7 +86,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
             for number, line in enumerate(stream):
                 yield (line.removeprefix(codecs.BOM_UTF8) if number == 0 else line).rstrip(b"\r\n")
     except (OSError, EOFError, zlib.error) as error:
-        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is damaged'}") from None
 
 
 def read_items(path: Path) -> list[str]:
@@ -96,6 +104,48 @@ def read_items(path: Path) -> list[str]:
     return items
 
 
-def read_dictionary(path: Path) -> Dictionary:
-    """Read a dictionary, one item a line, text or .gz."""
-    return Dictionary(tuple(read_items(path)))
+def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
+    """Read a dictionary, one item a line, text or .gz, which another party may have made.
+
+    Args:
+        path: of the file.
+        most: how many items it may have; no more is read or unpacked than so many can take.
+
+    Raises:
+        UsageError: it is missing, unreadable, no regular file, damaged or longer, or a line is no item, or twice there;
+            nothing of what it holds is repeated.
+    """
+    items: dict[str, None] = {}
+    try:
+        with open_regular(path) as raw, gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw as stream:
+            for number, item in _items(stream, path):
+                if item in items:
+                    raise UsageError(f"line {number} of dictionary {path} stands there before: remove one")
+                items[item] = None
+                if len(items) > most:
+                    raise UsageError(f"dictionary {path} has more items than the {most:,} that it may have")
+    except (OSError, EOFError, zlib.error) as error:
+        reason = "it is damaged" if path.suffix == ".gz" and path.is_file() else getattr(error, "strerror", None)
+        raise UsageError(f"cannot read dictionary {path}: {reason}") from None
+    return Dictionary(tuple(items))
+
+
+def _items(stream: IO[bytes] | gzip.GzipFile, path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and item of an open dictionary; refuse as soon as a line is no item, or too many bytes have come."""
+    left = MOST_BYTES
+    longest = MOST_ITEM_BYTES + len(codecs.BOM_UTF8) + len(b"\r\n")
+    for number in count(1):
+        line = stream.readline(longest + 1)
+        left -= len(line)
+        if not line:
+            return
+        if left < 0 or len(line) > longest:
+            raise UsageError(f"dictionary {path} has a line or a text that is too long, in line {number}")
+        raw = (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).rstrip(b"\r\n")
+        try:
+            item = raw.decode()
+        except UnicodeDecodeError:
+            raise UsageError(f"line {number} of dictionary {path} is not UTF-8: convert the file") from None
+        if (fault := fault_of_item(item)) is not None:
+            raise UsageError(f"line {number} of dictionary {path} {fault}: remove it")
+        yield number, item

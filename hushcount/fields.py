@@ -16,6 +16,8 @@ from hushcount.ranks import Limbs
 
 Reports = npt.NDArray[Any]
 """A structured array, one element a report, its fields those of the mechanism's encoder and responder."""
+MOST_BYTES = 1 << 16
+"""Longest report, before sealing: a client pays for it in time, memory and bytes sent."""
 _CHUNK_LIMBS = 1 << 17
 """Limbs that are worked on at once, so that they stay in the processor's cache."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
@@ -77,13 +78,27 @@ def verify(keys: Sequence[VerifyKeyPart], payload: bytes, purpose: Purpose, sign
     return key
 
 
-def verify_campaign(keys: Sequence[VerifyKeyPart], campaign: Campaign, signature: Signature) -> VerifyKeyPart:
+def verify_campaign(
+    keys: Sequence[VerifyKeyPart], campaign: Campaign, signature: Signature, at: datetime | None = None
+) -> VerifyKeyPart:
     """Check the operator's signature of a campaign: of its fingerprint, so that it holds for the redacted file too.
 
+    Args:
+        keys: as in `verify`.
+        campaign: that was signed.
+        signature: of its fingerprint.
+        at: the present; the clock's by default.
+
     Raises:
-        SignatureError: as in `verify`.
+        SignatureError: as in `verify`, or the key is not valid now: a signature does not tell when it was made.
     """
-    return verify(keys, campaign.fingerprint, "campaign", signature)
+    key, now = verify(keys, campaign.fingerprint, "campaign", signature), at or datetime.now(timezone.utc)
+    if not key.not_before <= now < key.not_after:
+        raise SignatureError(
+            f"the campaign was signed with key {key.id}, valid from {key.not_before.isoformat()} to "
+            f"{key.not_after.isoformat()}, and it is {now.isoformat()}: fetch the newest campaign"
+        )
+    return key
 
 
 def signature_path(path: Path) -> Path:

@@ -35,6 +35,7 @@ from pipelines.block_io import (
     total_records,
 )
 from pipelines.counting import WriteCounts, require_read_once, take_counts
+from pipelines.dead_letters import kept_of
 from pipelines.ledger import charging
 from pipelines.progress import bar
 from pipelines.retired import account_retired
@@ -126,6 +127,7 @@ def analyze(
                     f"the tally holds {tally.reports} reports, {accepted} were accepted: report this bug"
                 )
             summary = make_summary("analyze", campaign, counts, accepted, upstream)
+            summary["dead_letters"] = kept_of(directory, counts)
             results.write_tally(directory, tally, campaign)
             results.write_results(directory, campaign, tally, wanted, levels or Levels(), summary, revealed)
             charge.commit(summary)
@@ -162,7 +164,7 @@ def _graph(
         read["dead"] | "stream of dead" >> beam.Map(of_stream, "reports"),
         opened.dead | "length of dead" >> beam.Map(of_stream_and_length, "reports", length),
     )
-    dead | "all dead" >> beam.Flatten() | "dead letter" >> WriteDeadLetter(directory, campaign, allowed)
+    dead | "dead letter" >> WriteDeadLetter(directory, campaign, allowed)
 
 
 class WriteTallyPart(beam.DoFn):

@@ -22,6 +22,7 @@ from hushcount.campaign import Campaign
 from hushcount.collection import FINGERPRINT_DIGITS, folder_name
 from hushcount.envelopes import ENVELOPES
 from hushcount.manifests import Manifest
+from hushcount.reading import parse_object
 from hushcount.windows import Window, window_start
 from pipelines.batch_file import BATCH_NAME, BatchSegment
 from pipelines.state import BATCHES, HOPS, MANIFESTS, SEGMENT_STATES, SEGMENTS, WINDOWS
@@ -121,7 +122,7 @@ def streams_done(connection: Connection, campaign: str) -> dict[str, set[str]]:
     """Return of which streams the hops that have run counted reports, by the name of the batch."""
     done: dict[str, set[str]] = defaultdict(set)
     for batch, counts in connection.execute(select(HOPS.c.batch, HOPS.c.counts).where(HOPS.c.campaign == campaign)):
-        done[batch] |= json.loads(counts)["streams"].keys()
+        done[batch] |= parse_object(counts.encode(), "state")["streams"].keys()
     return done
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from hushcount.campaign import Campaign
-from hushcount.dictionary import read_dictionary
+from hushcount.dictionary import Dictionary, read_dictionary
 from hushcount.errors import UsageError
+from hushcount.files import write_new
 from hushcount.parameters import Parameters
 from hushcount.parts import explain
 from hushcount.planning import Objective
@@ -40,10 +40,11 @@ def create_campaign(
     Args:
         id: name of the campaign.
         keys: the parties' public keys.
-        directory: where the campaign file will lie; the dictionary is named relative to it.
+        directory: where the campaign file will lie, and its dictionary.
         mechanism: a name of `systems.SYSTEMS`, or None for discovery only.
         epsilon: local budget of one report; with a mechanism only.
-        dictionary: file of known items; None for the open domain.
+        dictionary: file of known items, copied beside the campaign file where it lies elsewhere; None for the open
+            domain.
         settings: the mechanism's parameters that are fixed; the rest is planned.
         objective: what is planned for; the l2 loss by default.
         shuffle: cap, minimum_batch, delta.
@@ -69,12 +70,37 @@ def create_campaign(
             parameters = plan(mechanism, epsilon, domain, settings or {}, objective or Objective(), fresh)
             data["mechanism"] = {"name": mechanism, "epsilon": epsilon, "parameters": parameters}
         if known is not None and dictionary is not None:
-            path = os.path.relpath(dictionary.absolute(), directory.absolute())
-            data["dictionary"] = {"path": path, "items": len(known.items), "digest": known.digest}
+            name = _name_beside(dictionary, directory, id, epoch)
+            data["dictionary"] = {"path": name, "items": len(known.items), "digest": known.digest}
         if discovery is not None:
             data["discovery"] = {"hash_key": hex_seed(SystemWords()), **discovery}
-        return Campaign.model_validate(data)
+        campaign = Campaign.model_validate(data)
     except ValidationError as error:
         raise UsageError(f"this campaign would be invalid: {explain(error)}") from None
     except ValueError as error:
         raise UsageError(str(error)) from None
+    if known is not None and dictionary is not None and campaign.dictionary is not None:
+        _put_beside(dictionary, directory / campaign.dictionary.path, known)
+    return campaign
+
+
+def _name_beside(dictionary: Path, directory: Path, id: str, epoch: int) -> str:
+    """Return the name that a dictionary has in the directory of the campaign file: its own if it lies there."""
+    if dictionary.parent.resolve() == directory.resolve():
+        return dictionary.name
+    return f"{id}-{epoch:06d}.dictionary{''.join(dictionary.suffixes[-2:])}"
+
+
+def _put_beside(dictionary: Path, target: Path, known: Dictionary) -> None:
+    """Copy the dictionary, unless it is there.
+
+    Raises:
+        UsageError: another one has its name, or it cannot be written.
+    """
+    try:
+        if not target.exists():
+            write_new(target, dictionary.read_bytes(), 0o644)
+    except OSError as error:
+        raise UsageError(f"cannot copy the dictionary to {target}: {error.strerror}") from None
+    if read_dictionary(target) != known:
+        raise UsageError(f"{target} is another dictionary than {dictionary}: remove it if no campaign has it")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hushcount.blocks import Kind, read_block
+from hushcount.blocks import Kind, read_block, read_header
 from hushcount.campaign import Campaign, Stream
 from hushcount.errors import HushcountError, UsageError
 from pipelines import storage
@@ -29,6 +29,29 @@ CURES: Mapping[str, str] = {
 _NAME = re.compile(r"(?P<reason>[a-z_]+)-(?P<length>[0-9]+)\.blocks")
 _REPLAYED = ("wrong_campaign", "not_opened")
 _STREAMS: tuple[Stream, ...] = ("reports", "discovery")
+
+
+def kept_of(directory: str, streams: Mapping[Stream, StreamCounts]) -> dict[str, dict[str, dict[str, int]]]:
+    """Return how many sealed reports a job kept, and how many it did not, by stream and reason, for its summary.
+
+    Args:
+        directory: where it wrote.
+        streams: what it counted.
+    """
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for stream, counts in streams.items():
+        kept: dict[str, int] = {}
+        for path, _ in storage.list_files(storage.join(directory, FOLDER, stream), SUFFIX):
+            match = _NAME.fullmatch(path.rpartition("/")[2])
+            if match is not None:
+                with storage.open_read(path) as file:
+                    kept[match["reason"]] = kept.get(match["reason"], 0) + read_header(file, path).records
+        found[stream] = {
+            reason: {"kept": kept.get(reason, 0), "not_kept": number - kept.get(reason, 0)}
+            for reason, number in counts.rejected.items()
+            if reason in CURES
+        }
+    return found
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from pipelines.block_io import (
     total_records,
 )
 from pipelines.counting import WriteCounts, require_read_once, take_counts
+from pipelines.dead_letters import kept_of
 from pipelines.handover import hand_on
 from pipelines.ledger import Charging, charging
 from pipelines.meet import THROUGH_ENGINE_RECORDS, Meet
@@ -156,6 +157,7 @@ def _release(
     storage.make_directory(storage.join(directory, _BINS))
     charge.fix_draw(storage.join(directory, _BINS))
     summary = make_summary("release", campaign, {"discovery": counts}, None, upstream)
+    summary["dead_letters"] = kept_of(directory, {"discovery": counts})
     # How many bins are kept follows from the release; it lets the analyzer notice a file that was lost on the way.
     summary["released"] = total_records(find_files(storage.join(directory, _BINS), Kind.RELEASED))
     return summary
@@ -200,7 +202,7 @@ def _release_graph(
         read["dead"] | "stream of dead" >> beam.Map(of_stream, "discovery"),
         opened.dead | "length of dead" >> beam.Map(of_stream_and_length, "discovery", form.sealed_bytes),
     )
-    dead | "all dead" >> beam.Flatten() | "dead letter" >> WriteDeadLetter(directory, campaign, allowed)
+    dead | "dead letter" >> WriteDeadLetter(directory, campaign, allowed)
 
 
 def _one_place(record: bytes) -> tuple[int, bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from sqlalchemy import Connection, and_, func, select
 from hushcount.campaign import Campaign
 from hushcount.collection import EpochPart, epoch_folder
 from hushcount.errors import HushcountError
+from hushcount.reading import parse_object
 from hushcount.signatures import signature_path
 from hushcount.windows import window_at
 from pipelines import storage
@@ -161,7 +161,7 @@ def _usual_reports(connection: Connection, campaign: str) -> int:
     """Return how many frequency reports the analyzer accepted of the last batch; 0: none yet."""
     mine = and_(HOPS.c.campaign == campaign, HOPS.c.hop == "analyze")
     rows = connection.execute(select(HOPS.c.counts).where(mine).order_by(HOPS.c.batch.desc()))
-    counts = (json.loads(row.counts)["streams"].get("reports") for row in rows)
+    counts = (parse_object(row.counts.encode(), "state")["streams"].get("reports") for row in rows)
     return next((int(counted["accepted"]) for counted in counts if counted), 0)
 
 

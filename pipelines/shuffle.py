@@ -34,6 +34,7 @@ from pipelines.block_io import (
     total_records,
 )
 from pipelines.counting import WriteCounts, require_read_once, take_counts
+from pipelines.dead_letters import kept_of
 from pipelines.handover import hand_on, require_own_folder
 from pipelines.meet import THROUGH_ENGINE_RECORDS, Meet
 from pipelines.progress import bar
@@ -114,6 +115,7 @@ def shuffle(
                 # An engine that lost what it grouped, or ran a step on other input the second time.
                 raise HushcountError(f"{stream}: {written} of {counted.accepted} reports were written; run again")
         summary = make_summary("shuffle", campaign, counts, None, upstream)
+        summary["dead_letters"] = kept_of(directory, counts)
         hand_on(directory, out, tuple(files), summary, signer, batch)
     return summary
 
@@ -235,7 +237,8 @@ def _graph(
         | "all sums" >> beam.combiners.ToDict()
         | "minimum batch" >> beam.Map(reaches_floor, tuple(files), campaign.shuffle.minimum_batch)
     )
-    dead | "all dead" >> beam.Flatten() | "dead letter" >> WriteDeadLetter(directory, campaign, AsSingleton(enough))
+    for stream, part in zip(files, dead, strict=True):
+        part | f"dead letter {stream}" >> WriteDeadLetter(directory, campaign, AsSingleton(enough))
     for stream in files:
         shards[stream] | f"write {stream}" >> WriteShards(
             storage.join(directory, stream),

@@ -123,8 +123,10 @@ def _shuffled(files: dict[Stream, PCollection], job: StreamJob) -> list[PCollect
             written | f"written known of {stream}" >> beam.Map(number_fact, "written", stream),
         ]
         dead.append(read["dead"] | f"stream of dead {stream}" >> beam.Map(of_stream, stream))
-    kept = dead | "all dead" >> beam.Flatten() | "dead letter" >> WriteDeadLetter(shuffled, campaign)
-    return [*facts, kept | "dead letter known" >> beam.Map(number_fact, "dead", "records")]
+    for stream, part in zip(campaign.streams, dead, strict=True):
+        kept = part | f"dead letter {stream}" >> WriteDeadLetter(shuffled, campaign)
+        facts.append(kept | f"dead letter known {stream}" >> beam.Map(number_fact, "dead", "records"))
+    return facts
 
 
 def _analyzed(released: PCollection, job: StreamJob, analysis: Analysis) -> None:
@@ -144,7 +146,7 @@ def _analyzed(released: PCollection, job: StreamJob, analysis: Analysis) -> None
     dead = (
         read["dead"] | "stream of dead" >> beam.Map(of_stream, "reports"),
         opened.dead | "length of dead" >> beam.Map(of_stream_and_length, "reports", length),
-    ) | "all dead of analysis" >> beam.Flatten()
+    )
     kept = dead | "dead letter of analysis" >> WriteDeadLetter(where, campaign)
     (
         (

@@ -116,4 +116,5 @@ class BlockEncoder(Encoder, Protocol):
 def require_items(items: UInt64Array, domain: int) -> None:
     """Raise ValueError unless every item is in 0..domain-1."""
     if items.size and int(items.max()) >= domain:
-        raise ValueError(f"item is {int(items.max())}, must be in 0..{domain - 1}")
+        # The position of an item is as good as the item: it is not repeated.
+        raise ValueError(f"an item is outside of the domain, 0..{domain - 1}")

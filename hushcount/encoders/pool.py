@@ -19,6 +19,9 @@ from hushcount.threads import available_threads
 
 _CHUNK_HASHES = 1 << 20
 
+MOST_FUNCTIONS = 1 << 18
+"""Most functions of a pool: every client expands them all from the seed, 24 bytes each."""
+
 
 @dataclass(frozen=True)
 class Pool:
@@ -43,8 +46,8 @@ class Pool:
     by_item: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not 1 <= self.rows <= 1 << 24:
-            raise ValueError(f"k is {self.rows}, must be in 1..{1 << 24} hash functions")
+        if not 1 <= self.rows <= MOST_FUNCTIONS:
+            raise ValueError(f"k is {self.rows}, must be in 1..{MOST_FUNCTIONS} hash functions")
         if not 2 <= self.cells <= 1 << 24:
             raise ValueError(f"m is {self.cells}, must be in 2..{1 << 24} cells")
         if len(self.seed) != 64 or set(self.seed) - set("0123456789abcdef"):

@@ -9,12 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.fields import Field, Reports, SubsetOf
+from hushcount.fields import MOST_BYTES, Field, Reports, SubsetOf
 from hushcount.probability import epsilon_spent, spending_threshold
 from hushcount.randomness import WORD_VALUES, UInt64Array, Words, below, uniform
 from hushcount.responders.base import Counts, count_runs, runs_support
 from hushcount.responders.sized import Sized
 from hushcount.subsets import draw_subsets
+
+LARGEST_SIZE = 1 << 16
+"""Most cells of a report: to draw them takes a client a second."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,16 @@ class Subset(Sized):
     """
 
     run_length: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # As a list or a bitmap, whichever is shorter; a rank is shorter than both.
+        octets = min(self.size * (self.width - 1).bit_length(), self.width) / 8
+        if octets > MOST_BYTES or self.size > LARGEST_SIZE:
+            raise ValueError(
+                f"{self.size} of {self.width} cells in a report are too many: at most {LARGEST_SIZE} in at most "
+                f"{MOST_BYTES} bytes; mechanism ais has short reports"
+            )
 
     @classmethod
     def spending(cls, epsilon: float, width: int, size: int) -> Subset:

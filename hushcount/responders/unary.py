@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.fields import Bits, Field, Reports
+from hushcount.fields import MOST_BYTES, Bits, Field, Reports
 from hushcount.probability import odds_ratio, probability_threshold, spending_flip, symmetric_threshold
 from hushcount.randomness import WORD_VALUES, UInt64Array, Words, below, event_bits
 from hushcount.responders.base import Counts
@@ -37,6 +37,8 @@ class Unary:
     def __post_init__(self) -> None:
         if self.width < 2:
             raise ValueError(f"width is {self.width}, must be at least 2 cells")
+        if self.width > 8 * MOST_BYTES:
+            raise ValueError(f"width is {self.width}, must be at most {8 * MOST_BYTES} cells, a bit for each")
         if not 0 < self.flip < self.keep < WORD_VALUES:
             raise ValueError(f"p is {self.p:.6g}, must be above q, which is {self.q:.6g}, and below 1")
 

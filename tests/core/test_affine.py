@@ -308,7 +308,7 @@ def test_an_affine_tally_answers_for_its_own_items_only() -> None:
 def test_items_outside_raise(encoder: Affine, outside: int) -> None:
     items = np.array([outside], dtype=np.uint64)
     reports = np.zeros(1, dtype=report_dtype(encoder.fields))
-    message = rf"item is {outside}, must be in 0\.\.{outside - 1}"
+    message = rf"an item is outside of the domain, 0\.\.{outside - 1}"
     with pytest.raises(ValueError, match=message):
         encoder.cell(reports, items)
     responder = Interval.spending(1.0, encoder.cells, 10)

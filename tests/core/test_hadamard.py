@@ -114,7 +114,7 @@ def test_bad_parameters_raise_with_name_value_and_range(arguments: tuple[int, ..
 def test_items_outside_the_dictionary_raise() -> None:
     encoder = Hadamard(5)
     reports = np.zeros(1, dtype=report_dtype(encoder.fields))
-    with pytest.raises(ValueError, match=r"item is 5, must be in 0\.\.4"):
+    with pytest.raises(ValueError, match=r"an item is outside of the domain, 0\.\.4"):
         encoder.cell(reports, np.array([5], dtype=np.uint64))
-    with pytest.raises(ValueError, match=r"item is 7, must be in 0\.\.4"):
+    with pytest.raises(ValueError, match=r"an item is outside of the domain, 0\.\.4"):
         encoder.scores(np.zeros((1, 16), dtype=np.int64), np.arange(5, dtype=np.uint64), np.array([7], np.uint64))

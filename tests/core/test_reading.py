@@ -218,7 +218,7 @@ PARSERS = {
     "pickle.load": None,
     "pickle.loads": None,
     "csv.reader": None,
-    "csv.DictReader": "pipelines/results.py",
+    "csv.DictReader": "pipelines/csv_cells.py",
     "pq.read_table": None,
     "pq.ParquetFile": "pipelines/adjust.py",
     "yaml.safe_load": None,

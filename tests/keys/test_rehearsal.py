@@ -96,7 +96,7 @@ def test_a_dictionary_that_did_not_come_along_fails_the_analyzer(world: Path) ->
     write_lines(world / "words.txt", ["alpha", "beta", "another"])
     run = refused(*arguments(world), "--party", "analyzer", status=1)
     assert "analyzer: opened nothing" in run.out
-    assert "has digest" in run.out
+    assert "is not the campaign's" in run.out
 
 
 def damaged(world: Path, how: str) -> str:

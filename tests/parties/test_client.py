@@ -196,7 +196,7 @@ def test_a_dictionary_may_be_given_instead_of_read_if_it_is_the_campaigns() -> N
     """Another dictionary, even a longer one, would make reports name other items."""
     other = Dictionary(("one", "two", "four"))
     assert Client(client_of("ss").campaign, WORDS).dictionary is WORDS
-    with pytest.raises(UsageError, match="digest"):
+    with pytest.raises(UsageError, match="not the campaign's"):
         Client(client_of("ss").campaign, other)
 
 

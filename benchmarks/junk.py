@@ -1,0 +1,99 @@
+"""Peak memory of an analysis to which somebody sent junk: `python -m benchmarks.junk 0 1000000 10000000`.
+
+What a hop does not pass on it keeps only a bounded part of, so that the peaks are alike however much junk there is.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from hushcount.blocks import Header, Kind, encode_blocks
+from hushcount.campaign import Campaign
+from hushcount.client import Client
+from hushcount.dictionary import Dictionary
+from keys.store import create
+from pipelines import storage
+from pipelines.create import create_campaign
+from pipelines.staging import SUMMARY
+from pipelines.summary import StreamCounts, make_summary
+
+HONEST = 60
+WORDS = ("alpha", "beta", "gamma")
+_ANALYZE = """
+import sys
+from pathlib import Path
+from pipelines.analyze import analyze
+campaign, source, keys, out = sys.argv[1:]
+analyze(Path(campaign), source, Path(keys), out)
+# Not ru_maxrss, which a process inherits from the one that started it.
+peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
+print(int(peak.split()[1]) // 1024)
+"""
+
+
+def make_campaign(folder: Path) -> Path:
+    """Write keys and a campaign of three words, and return its path."""
+    keys = create(folder / "keys", 30, ("analyzer",))
+    (folder / "words.txt").write_text("".join(f"{word}\n" for word in WORDS))
+    campaign = create_campaign(
+        "junk", keys, folder, mechanism="grr", epsilon=1.0,
+        dictionary=folder / "words.txt", shuffle={"minimum_batch": 50},
+    )  # fmt: skip
+    campaign.write(folder / "junk.json")
+    return folder / "junk.json"
+
+
+def make_input(folder: Path, campaign: Campaign, junk: int, sealed: bool) -> Path:
+    """Write what the shuffler hands on: a few honest reports and, in a file of its own, junk.
+
+    Args:
+        folder: where to.
+        campaign: whose.
+        junk: how many reports.
+        sealed: whether they say to be of this campaign and cannot be opened; else they say to be of another.
+    """
+    length = campaign.sealed_bytes("reports")
+    honest = Client(campaign, Dictionary(WORDS)).reports([WORDS[index % 3] for index in range(HONEST)])
+    counts = HONEST
+    _write(folder / "reports" / "honest.blocks", campaign.fingerprint, honest.tobytes(), length)
+    if junk:
+        noise = np.random.default_rng(1).bytes(junk * length)
+        _write(folder / "reports" / "junk.blocks", campaign.fingerprint if sealed else bytes(32), noise, length)
+        counts += junk if sealed else 0
+    streams = {"reports": StreamCounts(counts, counts, {})}
+    storage.write_json(str(folder / SUMMARY), make_summary("shuffle", campaign, streams, None))  # type: ignore[arg-type]
+    return folder
+
+
+def peak(campaign_path: Path, source: Path, out: Path) -> int:
+    """Analyze in a process of its own; return its greatest resident memory in MiB."""
+    keys = campaign_path.parent / "keys"
+    done = subprocess.run(  # noqa: S603  # our own interpreter and words
+        [sys.executable, "-c", _ANALYZE, str(campaign_path), str(source), str(keys), str(out)],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    return int(done.stdout.split()[-1])
+
+
+def _write(path: Path, campaign: bytes, records: bytes, length: int) -> None:
+    header = Header(Kind.SEALED_REPORTS, length, len(records) // length, campaign, "junk")
+    storage.write_whole(str(path), encode_blocks(header, records))
+
+
+def main() -> None:
+    """Print the peak for each number of junk reports that is named."""
+    for number in map(int, sys.argv[1:]):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch)
+            path = make_campaign(folder)
+            source = make_input(folder / "in", Campaign.read(path), number, sealed=False)
+            print(f"{number:>12,} junk reports: {peak(path, source, folder / 'out'):,} MiB")
+
+
+if __name__ == "__main__":
+    main()
