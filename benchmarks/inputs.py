@@ -189,7 +189,9 @@ def as_shuffled(place: Place, stream: Stream, parts: Iterable[Octets]) -> str:
     out = place.shuffled
     records = (part.tobytes() for part in parts)
     written = _write(place, storage.join(out, stream), SEALED[stream], records, place.campaign.sealed_bytes(stream))
-    summary = make_summary("shuffle", place.campaign, {stream: StreamCounts(written, written, {})}, None)
+    summary = make_summary(
+        "shuffle", place.campaign, {stream: StreamCounts(written, written, {})}, None, authentication="client-token"
+    )
     storage.write_json(storage.join(out, SUMMARY), summary)
     return out
 

@@ -14,6 +14,7 @@ from pydantic import Field, StringConstraints, model_validator
 from hushcount.campaign import GREATEST_EPOCH, Identifier, Stream
 from hushcount.parts import Hex32, Part, text_of
 from hushcount.reading import parse_model
+from hushcount.senders import WEAKEST, Authentication
 from hushcount.windows import window_start
 
 CollectorName = Annotated[
@@ -50,6 +51,7 @@ class Manifest(Part):
     fingerprint: Hex32
     window: Annotated[str, text_of(r"^[0-9]{8}T[0-9]{6}Z$", "must be a window's start, as in 20261121T000000Z")]
     seconds: int = Field(ge=1, le=366 * 86_400, description="length of the window, which a deployment may change")
+    authentication: Authentication = Field(default=WEAKEST, description="the weakest by which senders were told apart")
     segments: dict[Stream, tuple[SegmentPart, ...]] = Field(default_factory=dict)
     refused: dict[Reason, Count] = Field(
         default_factory=dict, max_length=_MOST_REASONS, description="requests refused at the door, by reason"

@@ -6,6 +6,7 @@ import io
 import struct
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from hushcount.estimates import Levels
 from hushcount.mechanism import Mechanism
 from hushcount.public_keys import VerifyKeyPart
 from hushcount.randomness import UInt64Array
+from hushcount.senders import told_in
 from hushcount.tally import Tally, narrowed, read_array
 from keys.store import KeyReference, campaign_key
 from pipelines import results, storage
@@ -128,7 +130,7 @@ def analyze(
                 )
             summary = make_summary("analyze", campaign, counts, accepted, upstream)
             summary["dead_letters"] = kept_of(directory, counts)
-            results.write_tally(directory, tally, campaign)
+            results.write_tally(directory, replace(tally, authentication=told_in(upstream)), campaign)
             results.write_results(directory, campaign, tally, wanted, levels or Levels(), summary, revealed)
             charge.commit(summary)
             storage.write_json(storage.join(directory, SUMMARY), summary)

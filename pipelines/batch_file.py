@@ -12,6 +12,7 @@ from hushcount.envelopes import ENVELOPES
 from hushcount.errors import FormatError, UsageError
 from hushcount.parts import Hex32, Part, text_of
 from hushcount.reading import validated
+from hushcount.senders import KEY, WEAKEST, Authentication, weakest
 from pipelines import storage
 from pipelines.block_io import BlockFile, find_files
 from pipelines.store_errors import cause
@@ -36,6 +37,7 @@ class BatchSegment(Part):
     records: int = Field(ge=1)
     bytes: int = Field(ge=1)
     digest: Hex32
+    authentication: Authentication = Field(default=WEAKEST, description="by which its senders were told apart")
 
 
 class BatchFile(Part):
@@ -153,4 +155,5 @@ def collected(batch: BatchFile) -> Summary:
         "streams": {name: StreamCounts(number, number, {}).data() for name, number in numbers.items()},
         "upstream": [],
         "window": batch.window,
+        KEY: weakest(segment.authentication for segments in batch.segments.values() for segment in segments),
     }

@@ -71,6 +71,7 @@ def register(connection: Connection, path: str, manifest: Manifest) -> None:
         "epoch": manifest.epoch,
         "fingerprint": manifest.fingerprint[:FINGERPRINT_DIGITS],
         "window": manifest.window,
+        "authentication": manifest.authentication,
     }
     row = {
         "path": path,
@@ -252,7 +253,14 @@ def segments_of(connection: Connection, batch: Batch) -> dict[str, list[BatchSeg
 
 
 def _segment(row: Row[Any]) -> BatchSegment:
-    return BatchSegment(path=row.path, window=row.window, records=row.records, bytes=row.bytes, digest=row.digest)
+    return BatchSegment(
+        path=row.path,
+        window=row.window,
+        records=row.records,
+        bytes=row.bytes,
+        digest=row.digest,
+        authentication=row.authentication,
+    )
 
 
 def quarantine(connection: Connection, path: str, reason: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import select
 
+from hushcount.senders import Authentication, tells_clients_apart
 from pipelines.deployment import Deployment
 from pipelines.epochs import read_epochs
 from pipelines.state import MANIFESTS, opened
@@ -75,7 +76,7 @@ def named_checks(deployment: Deployment) -> dict[str, Callable[[], Iterator[Chec
             from shuffler.collector.authentication import authentication
 
             authentication(collector, deployment.base)
-            yield Check("authentication", "good", collector.authentication)
+            yield told_apart("authentication", collector.authentication)
 
         checks["authentication"] = authenticates
     if shuffles and deployment.file.collectors:
@@ -98,6 +99,19 @@ def _trusts(name: str, role: SigningRole, file: Path) -> Iterator[Check]:
 
     trusted = ", ".join(key.id for key in verify_keys(file, role))
     yield Check(name, "good", f"{trusted} may sign")
+
+
+def told_apart(name: str, way: Authentication) -> Check:
+    """Whether the cap binds clients, by how they are told apart."""
+    if tells_clients_apart(way):
+        return Check(name, "good", way)
+    cure = 'set authentication = "client-token" under [collector]'
+    return Check(
+        name,
+        "bad",
+        f"{way} tells no client from another: the cap binds nobody, and results speak of one report, "
+        f"never of one client; {cure}",
+    )
 
 
 def _report(deployment: Deployment) -> Iterator[Check]:

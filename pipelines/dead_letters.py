@@ -12,6 +12,7 @@ import numpy as np
 from hushcount.blocks import Kind, read_block, read_header
 from hushcount.campaign import Campaign, Stream
 from hushcount.errors import HushcountError, UsageError
+from hushcount.senders import told_in
 from pipelines import storage
 from pipelines.block_io import SUFFIX, BlockFile, find_files, write_file
 from pipelines.staging import SUMMARY, require_free, staged
@@ -155,7 +156,8 @@ def replay(
         counts = {stream: StreamCounts(number, kept, rejected)}
         for other in campaign.streams:
             counts.setdefault(other, StreamCounts(0, 0, {}))
-        summary = make_summary("shuffle", campaign, counts, None)
+        way = told_in(storage.read_json(storage.join(directory, SUMMARY)))
+        summary = make_summary("shuffle", campaign, counts, None, authentication=way)
         summary["replayed"] = reason
         storage.write_json(storage.join(target, SUMMARY), summary)
     return summary

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -121,7 +122,7 @@ def _play(
     campaign.write(path)
     campaign = Campaign.read(path)
     encoded, shuffled = str(directory / "encoded"), str(directory / "shuffled")
-    sent = encode(path, source / scene.values, encoded, console=progress)
+    sent = _encode_as_clients(path, source / scene.values, encoded, progress)
     _tell_clients(console, campaign, scene, sent)
     mixed = shuffle(path, encoded, shuffled, console=progress)
     _tell_shuffler(console, campaign, mixed)
@@ -142,6 +143,15 @@ def _play(
     page = Text.assemble("\n  ", ("The page:", "bold"), f" {result['page']}   ({result['seconds']:g} s)\n")
     console.print(page, soft_wrap=True)
     return result
+
+
+def _encode_as_clients(path: Path, values: Path, out: str, progress: Console) -> Summary:
+    """Let every line of a file be another client's."""
+    with tempfile.TemporaryDirectory(prefix="hushcount-demo-") as scratch:
+        named = Path(scratch) / "values.txt"
+        lines = (f"{client}\t{value}\n" for client, value in enumerate(read_items(values)))
+        named.write_text("".join(lines), encoding="utf-8")
+        return encode(path, named, out, clients=True, console=progress)
 
 
 def _tell(console: Console, party: str, did: str, saw: str, blind: str) -> None:

@@ -121,6 +121,10 @@ class DeploymentFile(Part):
     collectors: tuple[str, ...] = Field(
         default=(), description="names of all collectors; a window is due as soon as each of them closed it"
     )
+    uncapped_discovery: bool = Field(
+        default=False,
+        description="whether values are discovered though no client is told from another: any one can reveal one",
+    )
     windows: WindowsPart
     retention: RetentionPart = Field(default_factory=RetentionPart)
     engine: EnginePart = Field(default_factory=EnginePart)

@@ -20,6 +20,7 @@ from hushcount.errors import RetiredKey, UsageError
 from hushcount.places import MOST_PLACES
 from hushcount.public_keys import VerifyKeyPart
 from hushcount.randomness import SystemWords, permutation
+from hushcount.senders import require_told_apart, told_in
 from hushcount.tags import tag_keys
 from keys.store import KeyReference, campaign_key
 from pipelines import results, storage
@@ -59,6 +60,7 @@ def discover(
     out: str,
     *,
     party: Party = "both",
+    uncapped: bool = False,
     ledger: Path | None = None,
     signed_by: Sequence[VerifyKeyPart] = (),
     signer: KeyReference | None = None,
@@ -75,13 +77,14 @@ def discover(
         out: output directory.
         party: "aux-server" writes `bins/` for the analyzer, "analyzer" reads it; "both" does one after the other,
             for a machine that holds both keys, and then `bins/` does not stay.
+        uncapped: whether to go on where no client was told from another, so that any one can reveal a value.
         signed_by: public keys of the party before, the auxiliary server for the analyzer alone, else the shuffler; one
             must have signed the input. Empty: signatures are not checked.
         signer: the auxiliary server's signing key, where it runs alone; None: unsigned.
         ledger: where the release is charged, once for an input, and beside which its draw is kept; None: nowhere.
 
     Raises:
-        UsageError: a file or key is missing or invalid, or `out` is taken.
+        UsageError: a file or key is missing or invalid, `out` is taken, or no client was told from another.
         RetiredKey: a key that is needed was destroyed; `out` then holds a summary that counts all as retired_key.
         SignatureError: the input is not what one of `signed_by` signed.
         TooFewOpened: fewer reports were accepted than the minimum batch; nothing is written or charged.
@@ -110,6 +113,7 @@ def discover(
     require_free(out, overwrite, ("release", "discover"), read)
     hop, read_folder = ("release", _BINS) if party == "analyzer" else ("shuffle", "discovery")
     upstream = read_upstream(input_directory, hop, campaign, signed_by, read_folder)
+    require_told_apart(told_in(upstream), uncapped)
     if party == "analyzer":
         pass_on_withheld(campaign, upstream)
     engine = engine or Engine()

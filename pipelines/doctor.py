@@ -16,11 +16,12 @@ from hushcount.campaign import Campaign
 from hushcount.collection import EpochPart, epoch_folder
 from hushcount.errors import HushcountError
 from hushcount.reading import parse_object
+from hushcount.senders import KEY, told_in
 from hushcount.signatures import signature_path
 from hushcount.windows import window_at
 from pipelines import storage
 from pipelines.batches import known_windows
-from pipelines.checks import Check, Verdict, named_checks
+from pipelines.checks import Check, Verdict, named_checks, told_apart
 from pipelines.deployment import Deployment, Party, WindowsPart
 from pipelines.epochs import Epochs, read_epochs
 from pipelines.foresight import budget, next_epoch
@@ -181,6 +182,7 @@ def _state(deployment: Deployment, now: datetime) -> Iterator[Check]:
             yield from _tried(f"budget of {epochs.campaign}", usual)
             yield from _clocks(connection, epochs, deployment, now)
             yield from _listed(connection, epochs, deployment, now)
+            yield from _senders(connection, epochs)
             yield from _drift(deployment, epochs)
             yield from _retention(connection, deployment, epochs, now)
             differences = account_of(connection, deployment, epochs.campaign, now).differences
@@ -252,6 +254,14 @@ def _listed(connection: Connection, epochs: Epochs, deployment: Deployment, now:
     for name, window in sorted(twice.items()):
         cure = "if two collectors have it, give each its own: a client's cap is counted by each"
         yield Check(f"name of {name}", "warning", f"two journals of that name closed {window}: {cure}")
+
+
+def _senders(connection: Connection, epochs: Epochs) -> Iterator[Check]:
+    """Whether collectors told clients apart, each in the last window that it closed."""
+    mine = select(MANIFESTS.c.collector, MANIFESTS.c.authentication).where(MANIFESTS.c.campaign == epochs.campaign)
+    last = {row.collector: row.authentication for row in connection.execute(mine.order_by(MANIFESTS.c.window))}
+    for collector, way in sorted(last.items()):
+        yield told_apart(f"senders of {epochs.campaign} at {collector}", told_in({KEY: way}))
 
 
 def _drift(deployment: Deployment, epochs: Epochs) -> Iterator[Check]:

@@ -24,6 +24,7 @@ from hushcount.errors import UsageError
 from hushcount.memory import ProcessMemory
 from hushcount.randomness import SystemWords
 from hushcount.sealing import Octets
+from hushcount.senders import Authentication
 from hushcount.threads import available_threads
 from pipelines import storage
 from pipelines.block_io import WriteShards
@@ -56,7 +57,8 @@ def encode(
         campaign_path: the campaign file.
         values: one value a line, UTF-8, text or .gz; with `clients`, client<TAB>value.
         out: output directory.
-        clients: whether lines name their client; else every line is a client of its own.
+        clients: whether lines name their client; else no client is told from another, and every line counts as a client
+            of its own: what the output says, so that its guarantees are for one line.
 
     Raises:
         UsageError: a file is missing or invalid, there are no values, or `out` is taken.
@@ -88,7 +90,8 @@ def encode(
                 progress,
             )
         sums = take_counts(directory)
-        summary = make_summary("encode", campaign, counts_of(sums, campaign.streams), None)
+        way: Authentication = "client-token" if clients else "none"
+        summary = make_summary("encode", campaign, counts_of(sums, campaign.streams), None, authentication=way)
         if not summary["accepted"]:
             first = summary["streams"][campaign.streams[0]]["rejected"]
             reasons = ", ".join(f"{reason} {number:,}" for reason, number in first.items())

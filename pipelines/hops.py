@@ -75,7 +75,7 @@ def hops_of(
     A party's image holds its own packages only, so that what a job needs of others' is imported when that job runs.
     """
     where = {name: deployment.folder(name, batch.campaign, batch.name) for _, name in OUTPUTS.values()}
-    keys, ledger = deployment.keys, deployment.ledger
+    keys, ledger, uncapped = deployment.keys, deployment.ledger, deployment.file.uncapped_discovery
 
     def shuffled() -> Summary:
         from pipelines.shuffle import shuffle
@@ -93,6 +93,7 @@ def hops_of(
             keys,
             where["released"],
             party="aux-server",
+            uncapped=uncapped,
             signed_by=trusted(deployment, "shuffler"),
             signer=signer_of(deployment, "aux_signer"),
             ledger=ledger,
@@ -109,6 +110,7 @@ def hops_of(
             keys,
             where["found"],
             party="analyzer",
+            uncapped=uncapped,
             signed_by=trusted(deployment, "aux_signer"),
             ledger=ledger,
             engine=engine,

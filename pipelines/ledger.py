@@ -20,6 +20,7 @@ from hushcount.errors import HushcountError
 from hushcount.privacy.composition import Loss
 from hushcount.privacy.statement import statement
 from hushcount.privacy.unit import unit_of
+from hushcount.senders import Authentication, told_in
 from pipelines import ledger_input
 from pipelines.ledger_balance import balance, require_room
 from pipelines.ledger_draws import draw_path, fix_draw
@@ -84,7 +85,8 @@ class Charging:
                 put(connection, mine)
             account = balance(limit, [*others, mine], now)
         names = (
-            "key", "campaign", "epoch", "hop", "manifest", "epsilon", "delta", "local", "epoch_epsilon", "committed_at",
+            "key", "campaign", "epoch", "hop", "manifest", "epsilon", "delta", "local", "epoch_epsilon", "per",
+            "committed_at",
         )  # fmt: skip
         told = {name: getattr(mine, name) for name in names}
         summary["ledger"] = {"charged": {**told, "new": new}, **account.as_data()}
@@ -119,7 +121,7 @@ def charging(
         yield Charging()
         return
     wanted = _wanted(campaign, hop, upstream, folder)
-    most = cost_of(statement(campaign, None), hop)
+    most = cost_of(statement(campaign, None, told_in(upstream)), hop)
     _require_room_or_retry(path, wanted, most)
     if not wanted.manifest:
         wanted = _keyed(wanted, ledger_input.manifest(folder))
@@ -138,10 +140,10 @@ def charging(
 
 
 def cost_of(privacy: dict[str, Any], hop: Hop) -> Loss:
-    """Return what a release costs one client under replace-one, by its privacy statement.
+    """Return what a release costs one client, or one report where none is told apart, by its privacy statement.
 
     Args:
-        privacy: the statement.
+        privacy: the statement, replace-one.
         hop: "analyze", whose cost is the shuffled guarantee, or the local one where none is claimed; or "discover".
     """
     if hop == "analyze":
@@ -153,22 +155,23 @@ def cost_of(privacy: dict[str, Any], hop: Hop) -> Loss:
     return Loss(sides * part["epsilon"], sides * part["delta"])
 
 
-def linked(campaign: Campaign, hop: Hop) -> tuple[float | None, float | None]:
+def linked(campaign: Campaign, hop: Hop, authentication: Authentication) -> tuple[float | None, float | None]:
     """Return a release's local epsilon and its epoch's, where clients repeat their answers; None and None elsewhere."""
     if hop == "discover" or not campaign.memory:
         return None, None
-    return unit_of(campaign).answers * campaign.require_frequency().epsilon, campaign.epoch_epsilon
+    return unit_of(campaign, authentication).answers * campaign.require_frequency().epsilon, campaign.epoch_epsilon
 
 
 def _wanted(campaign: Campaign, hop: Hop, upstream: Summary, folder: str) -> Charge:
     """Return the reservation to ask for: what the release costs if every report that was forwarded is accepted."""
     reports = upstream["streams"].get("reports", {}).get("accepted") if hop == "analyze" else None
-    least = cost_of(statement(campaign, reports), hop)
-    local, epoch_epsilon = linked(campaign, hop)
+    stated = statement(campaign, reports, told_in(upstream))
+    least = cost_of(stated, hop)
+    local, epoch_epsilon = linked(campaign, hop, told_in(upstream))
     wanted = Charge(
         key="", campaign=campaign.id, fingerprint=campaign.fingerprint.hex(), epoch=campaign.epoch, hop=hop,
         manifest="", outline=ledger_input.outline(folder), state="reserved", epsilon=least.epsilon, delta=least.delta,
-        local=local, epoch_epsilon=epoch_epsilon, reports=None,
+        local=local, epoch_epsilon=epoch_epsilon, per=stated["per"], reports=None,
         reserved_at=stamp(utc_now()), committed_at=None, host=socket.gethostname(), pid=os.getpid(),
         run=uuid.uuid4().hex,
     )  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 
 from hushcount.privacy.composition import Composed, Loss, basic, compose
 from pipelines.ledger_file import LedgerError
-from pipelines.ledger_records import Charge, Limit, stamp
+from pipelines.ledger_records import Charge, Limit, Unit, stamp
 
 _LONGEST_RUN = timedelta(days=1)
 
@@ -31,6 +31,7 @@ class Balance:
         limit: what was set, or None.
         spent: all charges of the period together, at the limit's delta; basic composition without a limit.
         releases: how many charges that are.
+        per: of whom that is: one client, or, where the cap bound nobody in any of them, one report in each release.
         remaining: how much more epsilon and delta there is, or None without a limit: the limit less what is
             spent. By numerical composition one more release adds less than its own epsilon, so a dearer one may fit.
         renews: when the next period begins, or None.
@@ -39,6 +40,7 @@ class Balance:
     limit: Limit | None
     spent: Composed
     releases: int
+    per: Unit
     remaining: Loss | None
     renews: str | None
 
@@ -53,6 +55,7 @@ class Balance:
                 "delta": spent.delta,
                 "composition": spent.bound,
                 "releases": self.releases,
+                "per": self.per,
             },
             "remaining": None if left is None else {"epsilon": left.epsilon, "delta": left.delta},
             "renews": self.renews,
@@ -70,12 +73,13 @@ def balance(limit: Limit | None, charges: Iterable[Charge], now: datetime) -> Ba
     committed = [charge for charge in charges if charge.state == "committed"]
     counting = _counting(limit, committed, now)
     spending = losses(counting, committed)
+    per: Unit = "report" if any(charge.per == "report" for charge in counting) else "client"
     if limit is None:
-        return Balance(None, compose(spending), len(counting), None, None)
+        return Balance(None, compose(spending), len(counting), per, None, None)
     spent = compose(spending, limit.delta, adaptive=_adaptive(counting))
     left = Loss(max(0.0, _less(limit.epsilon, spent.epsilon)), max(0.0, _less(limit.delta, basic(spending).delta)))
     renews = limit.period(now)[1]
-    return Balance(limit, spent, len(counting), left, None if renews is None else stamp(renews))
+    return Balance(limit, spent, len(counting), per, left, None if renews is None else stamp(renews))
 
 
 def losses(counting: Iterable[Charge], known: Iterable[Charge]) -> list[Loss]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hushcount.errors import FormatError, HushcountError, UsageError
 
-VERSION = 1
+VERSION = 2
 _APPLICATION = int.from_bytes(b"HCLG", "big")
 _BUSY_SECONDS = 10.0
 _SCHEMA = (
@@ -22,7 +22,8 @@ _SCHEMA = (
         key TEXT PRIMARY KEY, campaign TEXT NOT NULL, fingerprint TEXT NOT NULL, epoch INTEGER NOT NULL,
         hop TEXT NOT NULL, manifest TEXT NOT NULL, outline TEXT NOT NULL,
         state TEXT NOT NULL CHECK (state IN ('reserved', 'committed')),
-        epsilon REAL NOT NULL, delta REAL NOT NULL, local REAL, epoch_epsilon REAL, reports INTEGER,
+        epsilon REAL NOT NULL, delta REAL NOT NULL, local REAL, epoch_epsilon REAL,
+        per TEXT NOT NULL CHECK (per IN ('client', 'report')), reports INTEGER,
         reserved_at TEXT NOT NULL, committed_at TEXT, host TEXT NOT NULL, pid INTEGER NOT NULL, run TEXT NOT NULL,
         digest TEXT NOT NULL,
         UNIQUE (fingerprint, epoch, hop, manifest))""",
@@ -31,7 +32,7 @@ COLUMNS = {
     "limits": ("campaign", "epsilon", "delta", "renew_days", "since", "digest"),
     "charges": (
         "key", "campaign", "fingerprint", "epoch", "hop", "manifest", "outline", "state", "epsilon", "delta",
-        "local", "epoch_epsilon", "reports", "reserved_at", "committed_at", "host", "pid", "run", "digest",
+        "local", "epoch_epsilon", "per", "reports", "reserved_at", "committed_at", "host", "pid", "run", "digest",
     ),
 }  # fmt: skip
 """The columns of every table, in their order."""

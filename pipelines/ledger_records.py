@@ -16,6 +16,8 @@ from pipelines.ledger_file import COLUMNS
 
 Hop = Literal["analyze", "discover"]
 State = Literal["reserved", "committed"]
+Unit = Literal["client", "report"]
+"""Of whom a cost is: one client with as many reports as the cap lets it, or one report, where the cap binds nobody."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,11 @@ class Charge:
         manifest: digest of the input's files.
         outline: digest of their sizes, known without reading them.
         state: "reserved" by a run that has not released anything, or "committed".
-        epsilon: nats, of one client with at most as many reports as the cap, replace-one.
+        epsilon: nats, of one client with at most as many reports as the cap, or of one report; replace-one.
         delta: of the same.
         local: its local epsilon, and
         epoch_epsilon: that of all releases of the epoch together, where clients repeat their answers; None elsewhere.
+        per: of whom that is, one client or one report.
         reports: that were accepted; None for discovery.
         reserved_at: ISO 8601 in UTC.
         committed_at: the same; None while it is reserved.
@@ -84,6 +87,7 @@ class Charge:
     delta: float
     local: float | None
     epoch_epsilon: float | None
+    per: Unit
     reports: int | None
     reserved_at: str
     committed_at: str | None

@@ -178,8 +178,8 @@ def _run_jobs(
     encoded, shuffled, released = (str(directory / name) for name in ("encoded", "shuffled", "released"))
     values, item = directory / "values.txt", directory / "item.txt"
     unlisted, lines = _values(twin)
-    values.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    made = encode(path, values, encoded, engine=engine)
+    values.write_text("".join(f"{client}\t{line}\n" for client, line in enumerate(lines)), encoding="utf-8")
+    made = encode(path, values, encoded, clients=True, engine=engine)
     shuffle(path, encoded, shuffled, engine=engine)
     if twin.discovery is not None:
         if role == "aux_server":

@@ -36,7 +36,7 @@ from sqlalchemy.pool import StaticPool
 
 from hushcount.errors import HushcountError, UsageError
 
-VERSION = 2
+VERSION = 3
 _BUSY_SECONDS = 30
 _LOCK = 0x48757368  # "Hush"
 _MODE = 0o600
@@ -53,6 +53,7 @@ MANIFESTS = Table(
     Column("window", String, nullable=False),
     Column("seconds", Integer, nullable=False),
     Column("collector", String, nullable=False),
+    Column("authentication", String, nullable=False),
     Column("refused", Text, nullable=False),
     Column("damaged", Integer, nullable=False),
 )
@@ -69,6 +70,7 @@ SEGMENTS = Table(
     Column("records", BigInteger, nullable=False),
     Column("bytes", BigInteger, nullable=False),
     Column("digest", String, nullable=False),
+    Column("authentication", String, nullable=False),
     Column("state", String, nullable=False),
     Column("batch", String),
     Column("reason", String),

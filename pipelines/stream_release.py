@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from hushcount.campaign import Campaign
 from hushcount.errors import HushcountError
 from hushcount.estimates import Levels
 from hushcount.randomness import UInt64Array
+from hushcount.senders import told_in
 from hushcount.tally import Tally
 from hushcount.windows import Window
 from pipelines import modes, results, storage
@@ -28,6 +30,7 @@ from pipelines.stream_windows import RECORD, StreamFolders
 from pipelines.streams import SEALED, counts_of
 from pipelines.summary import Summary, make_summary
 from pipelines.summary_file import read_summary
+from pipelines.upstream import authentication_of
 from pipelines.withheld import withheld_summary
 
 Fact = tuple[str, str, int]
@@ -101,7 +104,11 @@ class Release(beam.DoFn):
                 window.name, counts[stream].accepted, stream, floor,
             )  # fmt: skip
         if enough:
-            storage.write_json(storage.join(shuffled, SUMMARY), make_summary("shuffle", self._campaign, enough, None))
+            way = authentication_of(
+                storage.join(self._folders.segments, window.name), (name.partition("/")[2] for name in segments)
+            )
+            summary = make_summary("shuffle", self._campaign, enough, None, authentication=way)
+            storage.write_json(storage.join(shuffled, SUMMARY), summary)
         else:
             storage.remove_directory(shuffled)
         record = {
@@ -166,7 +173,7 @@ class WindowResults(beam.DoFn):
         if not enough:
             storage.remove_directory(work)
         else:
-            results.write_tally(work, tally, campaign)
+            results.write_tally(work, replace(tally, authentication=told_in(released)), campaign)
             results.write_results(work, campaign, tally, self._wanted, Levels(), summary, None)
         put(work, done, SUMMARY, summary)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from hushcount.campaign import Campaign, Stream
 from hushcount.envelopes import envelope_dtype
-from hushcount.errors import UsageError
+from hushcount.errors import FormatError, UsageError
+from hushcount.manifests import SUFFIX, read_manifest
 from hushcount.public_keys import VerifyKeyPart
+from hushcount.senders import WEAKEST, Authentication, weakest
 from pipelines import storage
 from pipelines.block_io import BlockFile, total_records
 from pipelines.handover import require_place
@@ -64,6 +66,24 @@ def read_upstream(
     if signed_by and folder:
         require_files(directory, folder, summary)
     return summary
+
+
+def authentication_of(window: str, segments: Iterable[str]) -> Authentication:
+    """Return the weakest way by which the senders of a window's segments were told apart, as its manifests say.
+
+    Args:
+        window: a collector's directory of one window.
+        segments: STREAM/FILE; where one stands in no manifest, or a manifest is none, the weakest way that there is.
+    """
+    named: dict[str, Authentication] = {}
+    for path, _ in storage.list_files(window, SUFFIX):
+        try:
+            manifest = read_manifest(storage.read_bytes(path), path)
+        except FormatError:
+            return WEAKEST
+        for stream, parts in manifest.segments.items():
+            named |= {f"{stream}/{part.name}": manifest.authentication for part in parts}
+    return weakest(named.get(segment, WEAKEST) for segment in segments)
 
 
 def check_complete(upstream: Summary, campaign: Campaign, stream: Stream, files: list[BlockFile], exact: bool) -> None:

@@ -36,7 +36,7 @@ def plain_sentences(result: dict[str, Any], unit: Unit) -> Iterator[str]:
     if found:
         relation = _ONE_VALUE if found["relation"] == "replace-one" else "took part"
         yield (
-            "A value is shown only when enough people sent it, about "
+            f"A value is shown only when {unit.enough}, about "
             f"{found['clients_for_even_chance']:,}: what the values found tell about {unit.person(' for discovery')} "
             f"changes the odds that the person {relation} by {_within(found)}, {_ROLES}."
         )

@@ -12,17 +12,25 @@ from hushcount.privacy.odds import odds_of_pair, odds_of_points, of_group
 from hushcount.privacy.plain import plain_sentences
 from hushcount.privacy.rounding import rounded_up
 from hushcount.privacy.unit import Unit, unit_of
+from hushcount.senders import KEY, Authentication
 
 Guarantee = dict[str, Any]
 
 
-def statement(campaign: Campaign, reports: int | None, streams: Collection[Stream] | None = None) -> dict[str, Any]:
+def statement(
+    campaign: Campaign,
+    reports: int | None,
+    authentication: Authentication,
+    streams: Collection[Stream] | None = None,
+) -> dict[str, Any]:
     """Return the statement for a run, as JSON data: figures, plain sentences, and exact ones for engineers.
 
     Args:
         campaign: what clients were told.
         reports: frequency reports that were opened and accepted; None before that is known, and no amplification is
             stated: what was merely forwarded may be anything.
+        authentication: by which senders were told apart. Where that tells no client from another, the cap binds nobody,
+            and every guarantee is for one report.
         streams: what the run read, and the statement is about; all that the campaign carries if None.
 
     Privacy: epsilons compose by addition; a client with l reports by group privacy, `(l e, d (1 + exp(e) + ...))`. The
@@ -33,8 +41,14 @@ def statement(campaign: Campaign, reports: int | None, streams: Collection[Strea
     `odds` is what the plain sentences say: by how much odds change, but for a chance (`odds.Odds`).
     """
     covered = campaign.streams if streams is None else streams
-    unit = unit_of(campaign)
-    result: dict[str, Any] = {"unit": unit.text, "relation": "replace-one", "sentences": []}
+    unit = unit_of(campaign, authentication)
+    result: dict[str, Any] = {
+        "unit": unit.text,
+        "per": unit.per,
+        KEY: authentication,
+        "relation": "replace-one",
+        "sentences": [],
+    }
     gained = None
     if "reports" in covered:
         gained = None if reports is None else _gained(campaign, unit, reports)
@@ -130,13 +144,18 @@ def _total(unit: Unit, result: dict[str, Any], gained: Amplified | None) -> Guar
         "delta": counts["delta"] + delta,
         "odds": asdict(odds),
         "relation": "replace-one",
-        "unit": unit.text,
+        "unit": unit.text if unit.per == "client" else "one report of each stream",
         "against": "the analyzer, if the shuffler and the auxiliary server are honest",
     }
 
 
 def _sentences(result: dict[str, Any], reports: int | None) -> list[str]:
     sentences = []
+    if result["per"] == "report":
+        sentences.append(
+            f"Senders were told apart by authentication {result[KEY]}, which tells no client from another: the cap bound "
+            "nobody, each guarantee is for one report, and a client that sent several pays for each of them."
+        )
     if "local" in result:
         local, shuffled = result["local"], result["shuffled"]
         sentences.append(
@@ -164,15 +183,17 @@ def _sentences(result: dict[str, Any], reports: int | None) -> list[str]:
             )
     if "discovery" in result:
         part = result["discovery"]
+        enough = "clients sent" if result["per"] == "client" else "reports hold"
         sentences.append(
-            f"Discovery reports are not randomised: the auxiliary server reveals a value only when enough clients sent "
+            f"Discovery reports are not randomised: the auxiliary server reveals a value only when enough {enough} "
             f"it (about {part['clients_for_even_chance']} for an even chance), which is {_pair(part)}"
             f"-private for {part['unit']}, {part['relation']}, if the shuffler and the auxiliary server are honest; "
             "the auxiliary server can test a value that it guesses."
         )
     if "total" in result:
         total = result["total"]
-        sentences.append(f"A client that sends both pays for both: {_pair(total)}, replace-one.")
+        who = "A client that sends both" if result["per"] == "client" else "Whoever sends one report of each stream"
+        sentences.append(f"{who} pays for both: {_pair(total)}, replace-one.")
     return sentences
 
 

@@ -100,7 +100,7 @@ def _job(job: JobName, party: PartyName, campaign: Path, source: str, keys: str 
         else:
             from pipelines.discover import discover
 
-            discover(campaign, source, keys, out, party=party.value, engine=only)
+            discover(campaign, source, keys, out, party=party.value, uncapped=True, engine=only)
 
     return run
 

@@ -40,6 +40,9 @@ FalsePositivesOption = Annotated[
     float,
     typer.Option("--false-positives", metavar="RATE", help="Of items that nobody holds, how many count as detected."),
 ]
+UncappedOption = Annotated[
+    bool, typer.Option("--uncapped", help="Also where no client was told from another: any one can reveal a value.")
+]
 LedgerOption = Annotated[
     Path | None,
     typer.Option("--ledger", help="Ledger to charge the release to, made where it is missing; see hushcount ledger."),
@@ -68,7 +71,9 @@ def encode(
     campaign: CampaignOption,
     values: Annotated[Path, typer.Option(help="One value a line, text or .gz.")],
     out: OutOption,
-    clients: Annotated[bool, typer.Option("--clients", help="Lines are client<TAB>value.")] = False,
+    clients: Annotated[
+        bool, typer.Option("--clients", help="Lines are client<TAB>value; else no client is known.")
+    ] = False,
     overwrite: OverwriteOption = False,
     runner: RunnerOption = "FnApiRunner",
     as_json: JsonOption = False,
@@ -214,6 +219,7 @@ def discover(
     keys: KeysOption,
     out: OutOption,
     party: Annotated[PartyName, typer.Option(help="Which party runs here.")] = PartyName.both,
+    uncapped: UncappedOption = False,
     signed_by: SignedByOption = None,
     sign_with: SignWithOption = None,
     ledger: LedgerOption = None,
@@ -233,6 +239,7 @@ def discover(
         keys,
         out,
         party=party.value,
+        uncapped=uncapped,
         signed_by=verified_by(signed_by, "aux_signer" if party is PartyName.analyzer else "shuffler"),
         signer=signer_of(sign_with, "aux_signer"),
         ledger=ledger,
@@ -250,7 +257,8 @@ def charged(summary: Summary) -> list[str]:
     if ledger is None:
         return []
     charge, left = ledger["charged"], ledger["remaining"]
-    line = f"charged ({charge['epsilon']:.4g}, {charge['delta']:.4g}){'' if charge['new'] else ' before, not again'}"
+    line = f"charged ({charge['epsilon']:.4g}, {charge['delta']:.4g}) for one {charge['per']}"
+    line += "" if charge["new"] else " before, not again"
     return [line if left is None else f"{line}; ({left['epsilon']:.4g}, {left['delta']:.4g}) remain in the ledger"]
 
 

@@ -62,7 +62,7 @@ def show(
     heads = ("campaign", "hop", "reports", "epsilon", "delta", "state", "when", "key")
     rows = [
         (
-            f"{charge['campaign']} epoch {charge['epoch']}",
+            f"{charge['campaign']} epoch {charge['epoch']}{_unit(charge)}",
             charge["hop"],
             "" if charge["reports"] is None else f"{charge['reports']:,}",
             f"{charge['epsilon']:.4g}",
@@ -121,7 +121,7 @@ def _show_accounts(accounts: list[dict[str, Any]]) -> None:
     heads = ("campaign", "limit", "spent", "by", "releases", "remaining", "renews")
     rows = [
         (
-            account["campaign"],
+            f"{account['campaign']}{_unit(account['spent'])}",
             _pair(account["limit"]),
             _pair(account["spent"]),
             account["spent"]["composition"],
@@ -132,6 +132,11 @@ def _show_accounts(accounts: list[dict[str, Any]]) -> None:
         for account in accounts
     ]
     show_table(out_console(), heads, rows, title="campaigns", words=("campaign", "by"))
+
+
+def _unit(cost: dict[str, Any]) -> str:
+    """Return what to add to a name where a cost is not a client's, as it should be, but one report's."""
+    return ", of one report" if cost["per"] == "report" else ""
 
 
 def _pair(guarantee: dict[str, Any] | None) -> str:

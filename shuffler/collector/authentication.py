@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hushcount.errors import UsageError
+from hushcount.senders import Authentication as Way
 from shuffler.collector.problems import Refused
 from shuffler.collector.settings import CollectorPart
 
@@ -23,8 +24,12 @@ class Authentication(Protocol):
     """A way to authorise a request.
 
     Attributes:
+        way: its name in settings and manifests.
         header: name of the header that it looks at, lower case, or None.
     """
+
+    @property
+    def way(self) -> Way: ...
 
     @property
     def header(self) -> bytes | None: ...
@@ -45,6 +50,7 @@ class Authentication(Protocol):
 class Anyone:
     """Whoever reaches the collector may send. The cap binds nobody: every report counts as another client's."""
 
+    way: Way = "none"
     header: bytes | None = None
 
     def client(self, value: bytes | None) -> bytes | None:
@@ -60,6 +66,7 @@ class BearerToken:
     """
 
     digests: tuple[tuple[str, bytes], ...]
+    way: Way = "bearer"
     header: bytes | None = b"authorization"
 
     def client(self, value: bytes | None) -> bytes | None:
@@ -80,6 +87,7 @@ class BearerToken:
 class ClientToken:
     """Each client shows a secret of its own, by a keyed hash of which the cap counts its reports."""
 
+    way: Way = "client-token"
     header: bytes | None = b"client-token"
 
     def client(self, value: bytes | None) -> bytes | None:

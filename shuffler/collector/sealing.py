@@ -169,6 +169,7 @@ class Sealing:
             fingerprint=noted.fingerprint,
             window=window,
             seconds=self._seconds(window),
+            authentication=window_files.authentication_of(self.root, window),
             segments=segments,
             refused=noted.refused,
             damaged=damage.damage_noted(folder),

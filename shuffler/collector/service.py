@@ -93,6 +93,7 @@ class Collector:
             settings.queue_reports,
             self.sealer.hand_over,
             self.metrics,
+            authentication=around.authentication.way,
         )
         self._tasks: list[asyncio.Task[None]] = []
 

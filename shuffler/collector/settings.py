@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field, model_validator
 
 from hushcount.manifests import CollectorName
 from hushcount.parts import Part
-
-AuthenticationName = Literal["none", "bearer", "client-token"]
+from hushcount.senders import Authentication, tells_clients_apart
 
 
 class CollectorPart(Part):
@@ -19,7 +16,9 @@ class CollectorPart(Part):
     host: str = Field(default="127.0.0.1", min_length=1, description="address to listen on")
     port: int = Field(default=8080, ge=0, le=65535, description="to listen on; 0: one that is free")
     journal: str = Field(default="journal", min_length=1, description="directory on a local, durable disk")
-    authentication: AuthenticationName = Field(default="none", description="what a request must show")
+    authentication: Authentication = Field(
+        default="client-token", description="what a request must show; by client-token alone the cap binds a client"
+    )
     tokens: str | None = Field(default=None, description="file of the apps' token digests, for bearer")
     most_body_bytes: int = Field(default=1 << 20, ge=1 << 10, le=1 << 28, description="longest body of a request")
     most_incoming_bytes: int = Field(
@@ -38,7 +37,7 @@ class CollectorPart(Part):
     def _check(self) -> CollectorPart:
         if (self.authentication == "bearer") != (self.tokens is not None):
             raise ValueError("tokens: must be given with authentication bearer, and only then")
-        if self.most_reports_a_client is not None and self.authentication != "client-token":
+        if self.most_reports_a_client is not None and not tells_clients_apart(self.authentication):
             raise ValueError(
                 "most_reports_a_client: needs authentication client-token, else no two clients are told apart"
             )

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from hushcount.errors import FormatError, HushcountError
 from hushcount.files import sync
+from hushcount.senders import WEAKEST, Authentication
 from hushcount.windows import Window, window_at
 from shuffler.collector import damage, ended, window_files
 from shuffler.collector.clock import ClockAhead, WatchedClock
@@ -42,6 +43,7 @@ class Writer:
         hand_over: called, in the writer's thread, with what can be sealed.
         metrics: to count in.
         clock: by which windows begin and end; as long as a window may it go ahead of time.
+        authentication: by which senders are told apart.
     """
 
     def __init__(
@@ -53,11 +55,13 @@ class Writer:
         hand_over: Callable[[Sealable], None],
         metrics: Metrics,
         clock: WatchedClock | None = None,
+        authentication: Authentication = WEAKEST,
     ) -> None:
         self._root = root
         self._length = length
         self._queue_reports = queue_reports
         self._hand_over = hand_over
+        self._authentication = authentication
         self._metrics = metrics
         self._clock = WatchedClock(length.total_seconds()) if clock is None else clock
         self._thread = ThreadPoolExecutor(1, "journal")
@@ -218,6 +222,7 @@ class Writer:
             if window != present:
                 _LOG.warning("clock went back", extra={"window": window.name})
             window_files.set_seconds(self._root, window)
+            window_files.note_authentication(self._root, window.name, self._authentication)
             self._key = window_files.window_key(self._root, window.name)
             self._window, self._left = window, False
             self._clock.believe(now)

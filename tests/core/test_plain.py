@@ -73,13 +73,13 @@ def campaign(keys: PublicFile, frequency: bool, relation: str | None, cap: int =
 def test_every_sentence_about_odds_names_how_many_reports_a_person_sends(
     keys: PublicFile, cap: int, reports: str
 ) -> None:
-    plain = statement(campaign(keys, True, "replace-one", cap), 1_000_000)["plain"]
+    plain = statement(campaign(keys, True, "replace-one", cap), 1_000_000, "client-token")["plain"]
     assert len(plain) == 5
     assert all(reports in sentence for sentence in plain[:4])
 
 
 def test_shuffled_counts_are_stated_with_what_is_left_of_broken_promises(keys: PublicFile) -> None:
-    stated = statement(campaign(keys, True, None), 1_000_000)
+    stated = statement(campaign(keys, True, None), 1_000_000, "client-token")
     first, second = stated["plain"]
     assert stated_factor(first) >= math.exp(stated["shuffled"]["odds"]["epsilon"])
     assert stated["shuffled"]["odds"]["epsilon"] > stated["shuffled"]["epsilon"]
@@ -90,14 +90,14 @@ def test_shuffled_counts_are_stated_with_what_is_left_of_broken_promises(keys: P
 
 def test_too_few_reports_leave_the_local_guarantee_which_needs_nobody(keys: PublicFile) -> None:
     for reports in (100, None):
-        (only,) = statement(campaign(keys, True, None), reports)["plain"]
+        (only,) = statement(campaign(keys, True, None), reports, "client-token")["plain"]
         assert stated_factor(only) == pytest.approx(math.exp(2.0), rel=0.01)
         assert "chance" not in only
         assert "Even if all parties broke their promises" in only
 
 
 def test_both_streams_state_each_part_the_sum_and_what_would_be_open(keys: PublicFile) -> None:
-    stated = statement(campaign(keys, True, "replace-one"), 1_000_000)
+    stated = statement(campaign(keys, True, "replace-one"), 1_000_000, "client-token")
     counts, found, both, local, opened = stated["plain"]
     parts = (stated["shuffled"]["odds"], stated["discovery"]["odds"])
     assert all(
@@ -112,10 +112,11 @@ def test_both_streams_state_each_part_the_sum_and_what_would_be_open(keys: Publi
 def test_discover_and_analyze_say_the_same_of_the_same_clients(keys: PublicFile) -> None:
     """Before, one said a factor of 20.1 and the other 2.86: it took the counts into what it had not released."""
     made = campaign(keys, True, "replace-one")
-    discover, analyze = statement(made, None, ["discovery"])["plain"], statement(made, 1_000_000)["plain"]
+    discover = statement(made, None, "client-token", ["discovery"])["plain"]
+    analyze = statement(made, 1_000_000, "client-token")["plain"]
     assert discover == [analyze[1], analyze[4]]
     assert "the values found tell" in discover[0]
-    before = statement(made, None)["plain"]
+    before = statement(made, None, "client-token")["plain"]
     assert before == [analyze[1], analyze[3], analyze[4]]
 
 
@@ -123,7 +124,7 @@ def test_discover_and_analyze_say_the_same_of_the_same_clients(keys: PublicFile)
     ("relation", "words"), [("replace-one", "one value rather than another"), ("add-remove", "took part")]
 )
 def test_discovery_alone_names_its_relation(keys: PublicFile, relation: str, words: str) -> None:
-    stated = statement(campaign(keys, False, relation), None)
+    stated = statement(campaign(keys, False, relation), None, "client-token")
     first, second = stated["plain"]
     assert words in first
     assert f"about {stated['discovery']['clients_for_even_chance']}:" in first

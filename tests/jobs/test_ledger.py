@@ -75,13 +75,13 @@ def batch(tmp_path: Path, name: str, content: bytes | None = None) -> str:
 
 
 def upstream(reports: int = FORWARDED) -> dict[str, Any]:
-    return {"hop": "shuffle", "streams": {"reports": {"accepted": reports}}}
+    return {"hop": "shuffle", "authentication": "client-token", "streams": {"reports": {"accepted": reports}}}
 
 
 def release(ledger: Path, campaign: Campaign, folder: str, accepted: int = FORWARDED) -> dict[str, Any]:
     """What analyze does between its reservation and its output; return the summary's part about the ledger."""
     with charging(ledger, campaign, "analyze", upstream(), folder) as charge:
-        result: dict[str, Any] = {"accepted": accepted, "privacy": statement(campaign, accepted)}
+        result: dict[str, Any] = {"accepted": accepted, "privacy": statement(campaign, accepted, "client-token")}
         charge.commit(result)
     return result["ledger"]  # type: ignore[no-any-return]
 
@@ -92,7 +92,7 @@ def charges(ledger: Path) -> list[Charge]:
 
 
 def shuffled_cost(campaign: Campaign) -> float:
-    return cost_of(statement(campaign, FORWARDED), "analyze").epsilon
+    return cost_of(statement(campaign, FORWARDED, "client-token"), "analyze").epsilon
 
 
 _LISTENERS: list[list[str]] = []
@@ -149,7 +149,7 @@ def test_every_part_of_the_key_counts() -> None:
 
 def test_without_a_ledger_nothing_is_charged(tmp_path: Path, campaign: Campaign) -> None:
     with charging(None, campaign, "analyze", upstream(), batch(tmp_path, "in")) as charge:
-        result: dict[str, Any] = {"privacy": statement(campaign, FORWARDED)}
+        result: dict[str, Any] = {"privacy": statement(campaign, FORWARDED, "client-token")}
         charge.commit(result)
     assert result["ledger"] is None
     assert not list(tmp_path.glob("*.db"))
@@ -357,9 +357,10 @@ def test_a_limit_that_is_set_later_or_again_forgets_nothing(tmp_path: Path, camp
 
 
 def test_what_a_charge_costs(campaign: Campaign) -> None:
-    assert cost_of(statement(campaign, None), "analyze") == Loss(statement(campaign, None)["local"]["epsilon"], 0.0)
-    shuffled = statement(campaign, FORWARDED)["shuffled"]
-    assert cost_of(statement(campaign, FORWARDED), "analyze") == Loss(shuffled["epsilon"], shuffled["delta"])
+    unopened, accepted = (statement(campaign, reports, "client-token") for reports in (None, FORWARDED))
+    assert cost_of(unopened, "analyze") == Loss(unopened["local"]["epsilon"], 0.0)
+    shuffled = accepted["shuffled"]
+    assert cost_of(accepted, "analyze") == Loss(shuffled["epsilon"], shuffled["delta"])
     part = {"epsilon": 0.5, "delta": 1e-7, "relation": "replace-one"}
     assert cost_of({"discovery": part}, "discover") == Loss(0.5, 1e-7)
     assert cost_of({"discovery": {**part, "relation": "add-remove"}}, "discover") == Loss(1.0, 2e-7)
@@ -399,7 +400,8 @@ for number, folder in enumerate(folders):
         with charging(Path(ledger), campaign, "analyze", upstream, folder) as charge:
             here("reserved")
             with staged(out + str(number), False) as directory:
-                summary = {"hop": "analyze", "accepted": 100_000, "privacy": statement(campaign, 100_000)}
+                stated = statement(campaign, 100_000, "client-token")
+                summary = {"hop": "analyze", "accepted": 100_000, "privacy": stated}
                 here("before the commit")
                 charge.commit(summary)
                 here("committed")

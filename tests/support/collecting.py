@@ -13,6 +13,7 @@ from hushcount.blocks import read_header
 from hushcount.campaign import Campaign
 from hushcount.collection import epoch_folder
 from hushcount.manifests import Manifest, SegmentPart
+from hushcount.senders import Authentication
 from hushcount.windows import window_at
 from tests.support.jobs import done, write_lines
 
@@ -48,8 +49,12 @@ def collect(
     clients: bool = False,
     seconds: int = 86_400,
     streams: Sequence[str] = ("reports", "discovery"),
+    authentication: Authentication = "client-token",
 ) -> list[Path]:
-    """Leave what a collector that received these values' reports on a day would; return its segments."""
+    """Leave what a collector that received these values' reports on a day would; return its segments.
+
+    Each value is another client's, unless lines name their clients.
+    """
     campaign = Campaign.read(campaign_path)
     scratch = store / ".scratch"
     shutil.rmtree(scratch, ignore_errors=True)
@@ -80,6 +85,7 @@ def collect(
         fingerprint=campaign.fingerprint.hex(),
         window=window_name(day),
         seconds=seconds,
+        authentication=authentication,
         segments=segments,
         refused={},
     )

@@ -103,6 +103,11 @@ def new_campaign(
     return path
 
 
+def each_a_client(values: Path, named: Path) -> Path:
+    """Write each line of a file as one of a client of its own, for encode --clients, and return the new file."""
+    return write_lines(named, (b"%d\t%s" % line for line in enumerate(values.read_bytes().splitlines())))
+
+
 @dataclass(frozen=True)
 class Chain:
     """Where the files of one collection are: every job writes beside the campaign file."""
@@ -118,6 +123,9 @@ class Chain:
         return self.campaign_path.parent / f"{self.campaign_path.stem}-{name}"
 
     def encode(self, values: Path, *options: object, out: str = "encoded") -> Path:
+        """Encode lines; each is another client's where they do not name their clients."""
+        if "--clients" not in options:
+            values, options = each_a_client(values, self.path("clients.txt")), (*options, "--clients")
         done("encode", "--campaign", self.campaign_path, "--values", values, "--out", self.path(out), *options)
         return self.path(out)
 
