@@ -109,7 +109,7 @@ def made_posts(campaign: Campaign, clients: list[str], rng: np.random.Generator)
     """Return what the clients of a day send at once, and what they send a day late."""
     ranks = np.arange(1, len(WORDS) + 1)
     chosen = rng.choice(len(WORDS), size=len(clients), p=(1 / ranks) / (1 / ranks).sum())
-    sealed = Client(campaign).reports([WORDS[item] for item in chosen], threads=2)
+    sealed = Client(campaign, uncapped=True).reports([WORDS[item] for item in chosen], threads=2)
     now: list[Post] = []
     late: list[Post] = []
     for number, client in enumerate(clients):

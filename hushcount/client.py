@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.campaign import Campaign
+from hushcount.allowance import Allowance
+from hushcount.campaign import Campaign, Stream
 from hushcount.dictionary import Dictionary
 from hushcount.discovery import HASH_BYTES, DiscoveryFormat
 from hushcount.domain import items_of
@@ -26,13 +27,17 @@ _SALT_BYTES, _NAME_END = 16, 32
 
 @dataclass(frozen=True)
 class Client:
-    """Privatises and seals values for one campaign. Holds public parameters only; may be shared and kept.
+    """Privatises and seals values of one client for one campaign. Holds no secret; may be shared by threads and kept.
 
     Args:
         campaign: from `Campaign.read`.
         dictionary: the campaign's; read from beside the campaign file when it is not given.
         memory: where answers are kept, so that a value that is sent again is answered alike: given if the campaign says
             that clients remember, and only then.
+        allowance: what this client may still make: of each stream in each window the campaign's cap. By default windows
+            are days, and what was made is forgotten with the process; `Allowance(window, path)` keeps it in a file.
+        uncapped: whether to count nothing: for a process that makes many clients' reports, such as a load test. The
+            guarantees for one client then do not hold for whoever sends more.
 
     Raises:
         UsageError: a memory is missing or one too many, the dictionary is missing or another one, or no key of the
@@ -53,6 +58,8 @@ class Client:
     campaign: Campaign
     dictionary: Dictionary | None = None
     memory: Memory | None = None
+    allowance: Allowance = field(default_factory=Allowance)
+    uncapped: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.campaign, Campaign):
@@ -89,16 +96,23 @@ class Client:
         return self.reports([value]).tobytes()
 
     def reports(self, values: Sequence[str], threads: int = 1) -> Octets:
-        """Return uint8[n, L]: one sealed frequency report for each value, all of the same length."""
+        """Return uint8[n, L]: one sealed frequency report for each value, all of the same length.
+
+        Raises:
+            OverCap: they are more than this client may make in this window.
+        """
         _require_text(values)
         items = items_of(self.campaign.require_frequency(), self.dictionary, values)
+        recipient = self._analyzer
+        self._take("reports", len(values))
         packed = self._drawn(items) if self.memory is None else self._remembered(items, self.memory)
-        return self._analyzer.seal_many(_bound(self.campaign.binding("reports"), packed), threads)
+        return recipient.seal_many(_bound(self.campaign.binding("reports"), packed), threads)
 
     def discovery_report(self, value: str | None) -> bytes:
         """Return one sealed discovery report; None stands for "nothing to discover".
 
         Raises:
+            OverCap: it is more than this client may make in this window.
             UsageError: the value is longer than the campaign allows; its length is named, never the value. An app that
                 then sends nothing tells the shuffler so; one that sends `discovery_report(None)` does not.
         """
@@ -120,7 +134,13 @@ class Client:
 
         made = b"".join(in_chunks(pairs, wanted, threads))
         plain = np.frombuffer(made, dtype=np.uint8).reshape(len(wanted), form.plain_bytes)
-        return self._aux_server.seal_many(plain[rows], threads)
+        outer = self._aux_server
+        self._take("discovery", len(values))
+        return outer.seal_many(plain[rows], threads)
+
+    def _take(self, stream: Stream, number: int) -> None:
+        if not self.uncapped:
+            self.allowance.take(self.campaign, stream, number)
 
     def _drawn(self, items: UInt64Array) -> Octets:
         """Return uint8[n, report_bytes]: a fresh answer to each item."""

@@ -133,7 +133,7 @@ class FileMemory:
         return None if held is None else held.answers.get(held.name(key))
 
     def keep(self, key: bytes, answer: bytes) -> bytes:
-        with self._lock, _locked(self.path):
+        with self._lock, locked(self.path, "memory"):
             held = _read(self.path) or _Held(SystemWords().words(4).tobytes(), {})
             name = held.name(key)
             if name not in held.answers:
@@ -215,8 +215,8 @@ def _write(path: Path, held: _Held) -> None:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Keep other processes out while the file is read and replaced."""
+def locked(path: Path, what: str) -> Iterator[None]:
+    """Keep other processes out while a file of a client is read and replaced; `what` names it in the error."""
     try:
         import fcntl
     except ImportError:
@@ -225,7 +225,7 @@ def _locked(path: Path) -> Iterator[None]:
     try:
         descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise HushcountError(f"cannot write memory file {path}: {error.strerror}, nothing may be sent") from None
+        raise HushcountError(f"cannot write {what} file {path}: {error.strerror}, nothing may be sent") from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -18,11 +18,11 @@ def clients() -> dict[str, tuple[Client, bool]]:
     """Return every client by name, and whether it has a bug that must be found."""
     made: dict[str, tuple[Client, bool]] = {}
     for name in SYSTEMS:
-        made[name] = Client(campaign_of(name), DICTIONARY), False
+        made[name] = Client(campaign_of(name), DICTIONARY, uncapped=True), False
     for name in SYSTEMS:
         made[f"{name} at 1.3 epsilon"] = Overspending(campaign_of(name), DICTIONARY), True
     unlisted = campaign_of("ais", listed=False)
-    made["ais, open domain"] = Client(unlisted), False
+    made["ais, open domain"] = Client(unlisted, uncapped=True), False
     made["ais, open domain, floating point"] = FloatingPoint(unlisted), True
     made["ais, function of the value"] = FunctionOfValue(campaign_of("ais"), DICTIONARY), True
     made["ss, biased subset"] = BiasedSubset(campaign_of("ss"), DICTIONARY), True

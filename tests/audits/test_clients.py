@@ -69,7 +69,7 @@ def test_the_bound_is_too_high_no_more_often_than_stated() -> None:
 @every_system
 def test_no_client_loses_more_than_stated_and_the_audit_nearly_finds_it(system: str) -> None:
     """The bound exceeds the true loss in one of the 20 audits with probability 1e-6 at most."""
-    client = Client(campaign_of(system), DICTIONARY)
+    client = Client(campaign_of(system), DICTIONARY, uncapped=True)
     assert client.campaign.require_frequency().epsilon <= EPSILON
     assert POWER * EPSILON < bound_of(client).epsilon <= EPSILON
 
@@ -88,7 +88,7 @@ def test_what_the_analyzer_opens_loses_no_more_than_stated(system: str) -> None:
     """
     campaign = campaign_of(system)
     for client, least, most in (
-        (Client(campaign, DICTIONARY), 0.5 * EPSILON, EPSILON),
+        (Client(campaign, DICTIONARY, uncapped=True), 0.5 * EPSILON, EPSILON),
         (Overspending(campaign, DICTIONARY, factor=2.0), EPSILON, 2.0 * EPSILON),
     ):
         looks = [seen(client, VALUES, opened(client, ANALYZER, value, SEALED_REPORTS)) for value in VALUES]
@@ -101,7 +101,7 @@ def test_what_the_analyzer_opens_loses_no_more_than_stated(system: str) -> None:
 def test_a_floating_point_client_is_caught_by_its_low_bits() -> None:
     """An open domain: 2**61 - 1 cells, more than a double tells apart; failure probability 1e-6."""
     campaign = campaign_of("ais", listed=False)
-    assert bound_of(Client(campaign)).epsilon <= EPSILON
+    assert bound_of(Client(campaign, uncapped=True)).epsilon <= EPSILON
     found = bound_of(FloatingPoint(campaign))
     assert found.look == "low bits"
     assert found.epsilon > 2.0 * EPSILON
@@ -127,7 +127,7 @@ def slope_p(client: Client) -> float:
 def test_a_client_that_draws_no_function_is_caught_though_it_keeps_its_epsilon() -> None:
     """Its reports are as private and its counts wrong, so the law is audited as well; failure probability 1e-6."""
     campaign = campaign_of("ais")
-    assert slope_p(Client(campaign, DICTIONARY)) > FAILURE
+    assert slope_p(Client(campaign, DICTIONARY, uncapped=True)) > FAILURE
     assert slope_p(SeededByDay(campaign, DICTIONARY)) > FAILURE
     fixed = drawn(FixedFunction(campaign, DICTIONARY), VALUES[0], 4000)
     assert np.unique(campaign.require_frequency().unpack(fixed)[0]["slope"]).tolist() == [1]
@@ -149,7 +149,7 @@ def repetition_p(client: Client) -> float:
 def test_a_client_that_repeats_its_random_numbers_is_caught() -> None:
     """Failure probability 1e-6; its epsilon looks right, since every call by itself follows the law."""
     campaign = campaign_of("ais")
-    assert repetition_p(Client(campaign, DICTIONARY)) > FAILURE
+    assert repetition_p(Client(campaign, DICTIONARY, uncapped=True)) > FAILURE
     assert repetition_p(SeededByDay(campaign, DICTIONARY)) < FAILURE
 
 
@@ -163,16 +163,16 @@ def test_lengths_of_reports_say_nothing_and_unpadded_ones_are_caught() -> None:
 
     No failure on right code; that the planted bug of the frequency report escapes has probability below 1e-6.
     """
-    client = Client(campaign_of("grr"), DICTIONARY)
+    client = Client(campaign_of("grr"), DICTIONARY, uncapped=True)
     values = ("a", "a longer value")
     real = [lengths([client.discovery_report(value) for _ in range(LENGTHS_SEEN)]) for value in values]
     assert audit(*real, FAILURE).epsilon <= 0.0
     bare = [lengths([unpadded_discovery(client, value)] * LENGTHS_SEEN) for value in values]
     assert audit(*bare, FAILURE).epsilon > 1.0
     for system in SYSTEMS:
-        client = Client(campaign_of(system), DICTIONARY)
+        client = Client(campaign_of(system), DICTIONARY, uncapped=True)
         sent = [lengths([row.tobytes() for row in client.reports([value] * 8)]) for value in VALUES]
         assert audit(*sent, FAILURE).epsilon <= 0.0
-    client = Client(campaign_of("grr"), DICTIONARY)
+    client = Client(campaign_of("grr"), DICTIONARY, uncapped=True)
     rows = [unpadded_frequency(drawn(client, value, 20_000)) for value in ("item 0", "item 1")]
     assert audit(*map(wire_lengths, rows), FAILURE).epsilon > 0.5

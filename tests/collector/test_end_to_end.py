@@ -23,7 +23,7 @@ def test_reports_sent_over_http_are_counted(tmp_path: Path) -> None:
         home.mkdir()
         (home / "campaign.json").write_bytes(http.get("/v1/campaigns/words").content)
         (home / "words.txt").write_bytes(http.get("/v1/campaigns/words/dictionary").content)
-        client = Client(Campaign.read(home / "campaign.json"))
+        client = Client(Campaign.read(home / "campaign.json"), uncapped=True)
         for number in range(2 * EACH):
             value = "word-3" if number < EACH else "unlisted"
             headers = {**STREAM, "client-token": f"client-number-{number:04d}"}

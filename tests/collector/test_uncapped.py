@@ -22,7 +22,7 @@ def collected(base: Path, authentication: str) -> Site:
     site = make_site(base, window="5s", collector={KEY: authentication} if authentication else {})
     if not authentication:
         site.config.write_text(site.config.read_text().replace(f'{KEY} = "none"\n', ""))
-    client = Client(site.campaign())
+    client = Client(site.campaign(), uncapped=True)
     again = client.discovery_reports([VALUE] * AGAIN).tobytes()
     others = {"discovery": client.discovery_reports([None] * OTHERS), "reports": client.reports(["word-1"] * OTHERS)}
     with running(site) as collector:

@@ -182,7 +182,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_item(mine: Chain, tmp_path: P
 
 
 def test_the_client_refuses_a_long_value_without_naming_it(mine: Chain) -> None:
-    client = Client(mine.campaign)
+    client = Client(mine.campaign, uncapped=True)
     secret = "canary" * 20
     with pytest.raises(UsageError, match="120 UTF-8 bytes, must have at most 64") as caught:
         client.discovery_report(secret)

@@ -194,11 +194,11 @@ def test_the_times_at_which_shards_are_written_say_nothing_of_what_came_first(
     others, and these are the first three by name once in 19,600 times.
     """
     monkeypatch.setattr("pipelines.shuffle._SHARD_RECORDS", 20)
-    sealed = Client(chain.campaign).reports(["alpha"] * 1000)
+    sealed = Client(chain.campaign, uncapped=True).reports(["alpha"] * 1000)
     rows = envelopes(chain.campaign, sealed)
     for name, part in (("first", rows[:3]), ("second", rows[3:])):
         write_envelopes(tmp_path / "in", chain.campaign, "reports", part, name)
-    found = Client(chain.campaign).discovery_reports(["unlisted"] * 60)
+    found = Client(chain.campaign, uncapped=True).discovery_reports(["unlisted"] * 60)
     write_envelopes(tmp_path / "in", chain.campaign, "discovery", envelopes(chain.campaign, found))
     for out in ("stub://b/one", "stub://b/other"):
         shuffle(chain.campaign_path, str(tmp_path / "in"), out)

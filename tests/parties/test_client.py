@@ -38,7 +38,7 @@ MECHANISMS = {
 
 
 def client_of(name: str) -> Client:
-    return Client(Campaign.model_validate(changed("mechanism", MECHANISMS[name])), WORDS)
+    return Client(Campaign.model_validate(changed("mechanism", MECHANISMS[name])), WORDS, uncapped=True)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -118,7 +118,7 @@ def test_outside_the_dictionary_is_the_reserved_item(name: str) -> None:
     part = {**MECHANISMS[name], "epsilon": 40.0}
     if name != "ocms":
         part["parameters"] = {**part.get("parameters", {}), **({"s": 1} if name != "grr" else {})}
-    client = Client(Campaign.model_validate(changed("mechanism", part)), WORDS)
+    client = Client(Campaign.model_validate(changed("mechanism", part)), WORDS, uncapped=True)
     mechanism = client.campaign.require_frequency()
     other = other_item(mechanism)
     own = np.array([mechanism.log_prob(opened(client, value), other)[0] for value in ["four", "", "one ", "ONE"]])
@@ -138,9 +138,9 @@ def test_streams_that_a_campaign_does_not_carry_are_refused() -> None:
     only_frequency, only_discovery = data(), data()
     del only_frequency["discovery"], only_discovery["mechanism"]
     with pytest.raises(UsageError, match="no discovery"):
-        Client(Campaign.model_validate(only_frequency), WORDS).discovery_report("four")
+        Client(Campaign.model_validate(only_frequency), WORDS, uncapped=True).discovery_report("four")
     with pytest.raises(UsageError, match="no frequency"):
-        Client(Campaign.model_validate(only_discovery), WORDS).report("one")
+        Client(Campaign.model_validate(only_discovery), WORDS, uncapped=True).report("one")
 
 
 def test_no_values_give_no_reports() -> None:
@@ -159,7 +159,7 @@ class Blocker:
 sys.meta_path.insert(0, Blocker())
 from hushcount.campaign import Campaign
 from hushcount.client import Client
-client = Client(Campaign.read(sys.argv[1]))
+client = Client(Campaign.read(sys.argv[1]), uncapped=True)
 for value in ("one", "four", ""):
     print(len(client.report(value)), len(client.discovery_report(value)))
 print(sorted(set(BLOCKED) & {{name.split(".")[0] for name in sys.modules}}))

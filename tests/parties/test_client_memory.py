@@ -42,7 +42,7 @@ def campaign_of(epoch: int = 1, values: int = 0) -> Campaign:
 
 
 def client_of(memory: Memory | None, epoch: int = 1, values: int = 20) -> Client:
-    return Client(campaign_of(epoch, 0 if memory is None else values), DICTIONARY, memory)
+    return Client(campaign_of(epoch, 0 if memory is None else values), DICTIONARY, memory, uncapped=True)
 
 
 def plain(client: Client, values: list[str]) -> list[bytes]:

@@ -79,7 +79,7 @@ def collect(root: Path) -> Collected:
     dictionary = write_lines(root / "dictionary.txt", LISTED)
     path = new_campaign(root / "c.json", keys, dictionary=dictionary, discovery=1.0, min_batch=FLOOR)
     chain = Chain(path, keys)
-    client = Client(chain.campaign)
+    client = Client(chain.campaign, uncapped=True)
     values = [LISTED[index * index % 3] for index in range(600)]
     made = {
         "reports": rows_of([client.report(value) for value in values]),
