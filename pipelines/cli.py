@@ -20,6 +20,7 @@ from pipelines.commands.ledger import ledger_app
 from pipelines.commands.plan import plan
 from pipelines.commands.privacy import privacy
 from pipelines.commands.reproduce import reproduce
+from pipelines.commands.review import review
 from pipelines.commands.segments import segments_app
 from pipelines.commands.setup import campaign_app
 from pipelines.commands.simulate import simulate
@@ -42,6 +43,7 @@ app.add_typer(keys_app, name="keys")
 app.add_typer(campaign_app, name="campaign")
 app.add_typer(design_app, name="design")
 app.add_typer(ledger_app, name="ledger")
+epoch_app.command("review")(review)
 app.add_typer(epoch_app, name="epoch")
 app.add_typer(dead_letters_app, name="dead-letters")
 app.add_typer(segments_app, name="segments")

@@ -22,6 +22,7 @@ PARTIES: tuple[Party, ...] = ("shuffler", "aux-server", "analyzer")
 FOLDERS = ("segments", "batches", "shuffled", "released", "found", "results")
 """What lies in the store, each in a folder of its own, so that each can be another party's."""
 _DATABASE = "postgresql://"
+_YEAR = timedelta(days=365)
 _KEY_TEXTS = ("env:", "gcp-secret:")
 
 
@@ -82,6 +83,13 @@ class NextEpochPart(Part):
     """What `hushcount run` may change of a campaign from one epoch to the next."""
 
     add_found: bool = Field(default=True, description="whether discovered items join the dictionary")
+    review: bool = Field(
+        default=True, description="whether they wait until hushcount epoch review approves them; else anybody adds some"
+    )
+    most_additions: int = Field(default=100, ge=1, le=100_000, description="discovered items that join in one epoch")
+    least_length: Duration = Field(
+        default=timedelta(days=30), description="of an epoch, which clients with a memory answer afresh"
+    )
     unseen_windows: int = Field(default=30, ge=1, description="windows unseen until a discovered item leaves it")
     target_rank: int | None = Field(
         default=None, ge=1, description="plan for the share of the item of this rank in the last estimate"
@@ -92,6 +100,11 @@ class NextEpochPart(Part):
         description="the operator's key directory, relative to this file, env:NAME or gcp-secret://NAME: new epochs "
         "are signed; needed where the newest is",
     )
+
+
+def most_epochs_a_year(least_length: timedelta) -> int:
+    """Return in how many epochs of at least this length a client can answer in 365 days: the first began before."""
+    return -(-_YEAR // least_length) + 1
 
 
 class DeploymentFile(Part):

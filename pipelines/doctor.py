@@ -24,7 +24,7 @@ from pipelines.batches import known_windows
 from pipelines.checks import Check, Verdict, named_checks, told_apart
 from pipelines.deployment import Deployment, Party, WindowsPart
 from pipelines.epochs import Epochs, read_epochs
-from pipelines.foresight import budget, next_epoch
+from pipelines.foresight import budget, next_epoch, year
 from pipelines.orphans import orphans
 from pipelines.reconcile import account_of
 from pipelines.state import HOPS, MANIFESTS, SEGMENTS, opened, snapshot
@@ -81,6 +81,7 @@ def _campaigns(deployment: Deployment, now: datetime) -> Iterator[Check]:
             yield from _keys(deployment, campaign, part, part == current, now)
         yield from _signatures(epochs)
         yield from _tried(f"next epoch of {epochs.campaign}", partial(next_epoch, deployment, epochs, now))
+        yield from _tried(f"epochs of {epochs.campaign} a year", partial(year, deployment, epochs))
 
 
 def _signatures(epochs: Epochs) -> Iterator[Check]:

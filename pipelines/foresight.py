@@ -10,7 +10,7 @@ from hushcount.campaign import Campaign
 from hushcount.privacy.composition import Loss
 from hushcount.privacy.statement import statement
 from pipelines.checks import Check, Verdict
-from pipelines.deployment import Deployment
+from pipelines.deployment import Deployment, most_epochs_a_year
 from pipelines.epochs import Epochs
 from pipelines.ledger import cost_of, linked
 from pipelines.ledger_balance import OverLimit, require_room
@@ -106,3 +106,21 @@ def _charge(campaign: Campaign, hop: Hop, loss: Loss, now: datetime) -> Charge:
         epoch_epsilon=epoch_epsilon, reports=None,
         reserved_at=stamp(now), committed_at=stamp(now), host="", pid=0, run="",
     )  # fmt: skip
+
+
+def year(deployment: Deployment, epochs: Epochs) -> Iterator[Check]:
+    """What clients spend over the epochs of a year, and what waits for the operator."""
+    part = deployment.file.next_epoch.get(epochs.campaign)
+    if part is None:
+        return
+    # Not at the top: a party that only runs jobs has no such package.
+    from pipelines.review import waiting
+
+    mechanism, most = epochs.newest[1].mechanism, most_epochs_a_year(part.least_length)
+    spent = f"{most * mechanism.epsilon:g} for each value that it reports" if mechanism is not None else "nothing"
+    said = f"{most} epochs at most, and one for each rotation of keys: a client with a memory spends epsilon {spent}"
+    yield Check(f"epochs of {epochs.campaign} a year", "good", said)
+    if part.review and part.add_found:
+        wait = len(waiting(epochs))
+        cure = f"{wait:,} found values wait: hushcount epoch review --campaign {epochs.campaign}"
+        yield Check(f"review of {epochs.campaign}", "warning" if wait else "good", cure if wait else "nothing waits")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
@@ -27,6 +27,7 @@ from hushcount.files import write_new
 from hushcount.planning import Objective
 from hushcount.signatures import signature_path
 from hushcount.systems import plan
+from hushcount.windows import window_at
 from keys.listing import PUBLIC_FILE
 from keys.signing import sign
 from keys.store import KeyReference, PublicFile, active_key, read_public
@@ -36,6 +37,7 @@ from pipelines.create import create_campaign
 from pipelines.deployment import Deployment, NextEpochPart
 from pipelines.epochs import Epochs
 from pipelines.publish import publish_alone, publishing
+from pipelines.review import read_decisions
 from pipelines.staging import SUMMARY
 from pipelines.tracked_items import (
     ITEMS_FILE,
@@ -56,7 +58,9 @@ def follow(
 ) -> EpochPart | None:
     """Bring a campaign's items up to date with all finished batches, and publish the next epoch if anything changed.
 
-    Nothing is published while the newest epoch has not begun, nor after one that was given an end.
+    Nothing is published while the newest epoch has not begun, nor after one that was given an end; nor before the
+    newest has its least length, unless other keys are active by now: that is the operator's doing, and no stranger's.
+    What was found joins when the operator has approved it, if it is to be reviewed.
 
     Args:
         connection: to the state.
@@ -80,7 +84,9 @@ def follow(
     listed = () if dictionary is None else dictionary.items
     before = read_tracked(epochs.directory / ITEMS_FILE, listed)
     taken_over = before.taken_over(campaign.fingerprint.hex(), listed, _listed_before(epochs, before.epochs))
-    tracked = _up_to_date(connection, deployment, epochs, part, taken_over)
+    decisions = read_decisions(epochs.directory)
+    rejected = frozenset(decisions.rejected)
+    tracked = _up_to_date(connection, deployment, epochs, part, taken_over.without(rejected), rejected)
     if tracked != before:
         write_tracked(epochs.directory / ITEMS_FILE, tracked)
     newest = epochs.collection.epochs[-1]
@@ -89,11 +95,15 @@ def follow(
     keys = _keys(deployment, campaign, now)
     # A client does not report what is listed for discovery: without estimates nothing shows whether it is still used.
     windows = () if campaign.mechanism is None else _windows(connection, deployment, epochs.campaign, tracked)
-    wanted = tracked.kept(windows, part.unseen_windows)
+    kept = tracked.kept(windows, part.unseen_windows)
+    given = [one.item for one in tracked.items if one.source == "given"]
+    wanted = decisions.admitted(kept, given, listed, part.most_additions, not part.review)
     share = None if part.target_rank is None else tracked.target_share
     same_items = dictionary is None or Dictionary(wanted).digest == dictionary.digest
     same_keys = (keys.analyzer, keys.aux_server) == (campaign.keys.analyzer, campaign.keys.aux_server)
     if same_items and same_keys and _same_plan(campaign, part, share):
+        return None
+    if same_keys and window_at(now, deployment.windows.length).end < newest.begins + part.least_length:
         return None
     signer = _signer(deployment, path, campaign, part, now)
     with publishing(epochs.directory), _made(campaign, keys, wanted, part, share, signer) as (following, made):
@@ -137,7 +147,12 @@ def _listed_before(epochs: Epochs, known: tuple[str, ...]) -> set[str]:
 
 
 def _up_to_date(
-    connection: Connection, deployment: Deployment, epochs: Epochs, part: NextEpochPart, tracked: TrackedItems
+    connection: Connection,
+    deployment: Deployment,
+    epochs: Epochs,
+    part: NextEpochPart,
+    tracked: TrackedItems,
+    rejected: Set[str],
 ) -> TrackedItems:
     """Return the items after all batches that the analyzer was done with, and the share that the newest one shows."""
     streams = streams_done(connection, epochs.campaign)
@@ -151,6 +166,7 @@ def _up_to_date(
         newest = batch > max(tracked.batches, default="")
         rows, reports = ([], 0) if results is None else estimated_items(results)
         revealed = found_items(found) if found is not None and part.add_found else []
+        revealed = [item for item in revealed if item not in rejected]
         tracked = updated(tracked, batch, revealed, [item for item, _, detected in rows if detected])
         share = _target_share([count for _, count, _ in rows], part.target_rank, reports)
         if newest and share is not None:

@@ -25,7 +25,11 @@ _PAUSE_SECONDS = 0.05
 
 
 def publish(
-    deployment: Deployment, campaign_path: Path, begins: datetime | None = None, now: datetime | None = None
+    deployment: Deployment,
+    campaign_path: Path,
+    begins: datetime | None = None,
+    now: datetime | None = None,
+    early: bool = False,
 ) -> EpochPart:
     """Let a campaign file be collected under, from a moment on.
 
@@ -38,16 +42,19 @@ def publish(
         campaign_path: the campaign file; its epoch must be greater than those that are there.
         begins: when; for the first epoch at once, for a later one at the end of the present window by default.
         now: the present.
+        early: whether it may begin before the one before has the least length that the deployment gives epochs.
 
     Returns:
         The epoch as it was published. What is published already, unchanged, is not published again.
 
     Raises:
-        UsageError: the file is invalid, its epoch or `begins` is not later than those that are there.
+        UsageError: the file is invalid, its epoch or `begins` is not later than those that are there, or too early.
         HushcountError: somebody else is publishing, and does not come to an end.
     """
     campaign = Campaign.read(campaign_path)
     with publishing(deployment.campaigns / campaign.id):
+        if not early:
+            _require_length(deployment, campaign, begins, now)
         return publish_alone(deployment, campaign, campaign_path, begins, now)
 
 
@@ -126,6 +133,23 @@ def publish_alone(
     write_over(folder / COLLECTION_FILE, collection.model_dump_json(indent=2) + "\n", _FILE_MODE)
     sync(folder)
     return new
+
+
+def _require_length(deployment: Deployment, campaign: Campaign, begins: datetime | None, now: datetime | None) -> None:
+    """Refuse to end an epoch before its least length: clients with a memory answer each epoch afresh."""
+    part = deployment.file.next_epoch.get(campaign.id)
+    path = deployment.campaigns / campaign.id / COLLECTION_FILE
+    if part is None or not path.exists():
+        return
+    last = read_collection(path).epochs[-1]
+    start = begins or window_at(now or datetime.now(timezone.utc), deployment.windows.length).end
+    if campaign.epoch > last.epoch and last.begins < start < last.begins + part.least_length:
+        raise UsageError(
+            f"epoch {campaign.epoch} would begin {start.isoformat()}, epoch {last.epoch} began "
+            f"{last.begins.isoformat()} and has a least_length of {part.least_length} under "
+            f"[next_epoch.{campaign.id}], because clients with a memory answer each epoch afresh: give a later "
+            "--begins, or --early if that is wanted"
+        )
 
 
 def _require_later(epoch: int, start: datetime, last: EpochPart) -> None:

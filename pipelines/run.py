@@ -49,6 +49,7 @@ class Done:
             prevent its loss.
         hops: jobs, as CAMPAIGN/BATCH HOP.
         published: epochs, as CAMPAIGN/EPOCH.
+        review: found values that are new and wait for the operator, as CAMPAIGN: NUMBER.
         deleted: what retention does not keep any longer, as CAMPAIGN/BATCH FOLDER or CAMPAIGN/EPOCH-FINGERPRINT/WINDOW
             segments.
         dropped: a sentence for each segment that is too late from now on.
@@ -59,6 +60,7 @@ class Done:
     waiting: list[str] = field(default_factory=list)
     hops: list[str] = field(default_factory=list)
     published: list[str] = field(default_factory=list)
+    review: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -187,15 +189,20 @@ def _follow(work: _Work, epochs: Epochs) -> None:
     try:
         # It plans mechanisms and reads keys, which a party that only runs jobs may not have.
         from pipelines.next_epoch import follow
+        from pipelines.review import waiting
     except ModuleNotFoundError as error:
         said = f"package {error.name} is not here: set next_epoch where the analyzer runs"
         work.done.problems.append(f"{epochs.campaign}: no next epoch: {said}")
         return
     # It only looks, and may take long: planning, and waiting for who publishes by hand.
     with _contained(work, f"{epochs.campaign}: no next epoch"), snapshot(work.state) as connection:
+        before = len(waiting(epochs))
         published = follow(connection, work.deployment, epochs, part, work.now)
         if published is not None:
             work.done.published.append(f"{epochs.campaign}/{published.epoch}")
+        found = len(waiting(epochs)) - before
+        if part.review and found > 0:
+            work.done.review.append(f"{epochs.campaign}: {found:,}")
 
 
 def _delete(work: _Work, epochs: Epochs) -> None:

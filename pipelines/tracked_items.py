@@ -20,6 +20,8 @@ from pipelines.staging import SUMMARY
 from pipelines.summary_file import read_summary
 
 ITEMS_FILE = "items.json"
+MOST_FOUND = 10_000
+"""How many found items are followed: strangers decide what is found."""
 _FILE_MODE = 0o644
 
 
@@ -69,6 +71,11 @@ class TrackedItems(Part):
         items += [one for one in self.items if one.source == "discovered" and one.item not in set(listed)]
         return self.model_copy(update={"items": tuple(items), "epochs": (epoch,)})
 
+    def without(self, rejected: Set[str]) -> TrackedItems:
+        """Return the items without those that were found and rejected."""
+        items = tuple(one for one in self.items if one.source == "given" or one.item not in rejected)
+        return self.model_copy(update={"items": items})
+
     def kept(self, windows: tuple[str, ...], unseen: int) -> tuple[str, ...]:
         """Return the items to collect next: those given, and those discovered that were seen in the last windows.
 
@@ -104,12 +111,13 @@ def updated(tracked: TrackedItems, batch: str, found: list[str], detected: list[
     Args:
         tracked: the items so far.
         batch: its name, which begins with its window's.
-        found: what discovery revealed.
+        found: what discovery revealed; beyond MOST_FOUND in all it is left in the batch's own result.
         detected: items of the dictionary whose estimate says that somebody holds them.
     """
     if batch in tracked.batches:
         return tracked
     window = batch.partition("-")[0]
+    most = MOST_FOUND + sum(one.source == "given" for one in tracked.items)
     items = {one.item: one for one in tracked.items}
     for item in (*detected, *found):
         if item in items:
@@ -118,7 +126,7 @@ def updated(tracked: TrackedItems, batch: str, found: list[str], detected: list[
                 "last_seen": _last(items[item].last_seen, window),
             }
             items[item] = items[item].model_copy(update=seen)
-        elif item in found:
+        elif item in found and len(items) < most:
             items[item] = TrackedItem(item=item, source="discovered", first_seen=window, last_seen=window)
     return tracked.model_copy(update={"items": tuple(items.values()), "batches": (*tracked.batches, batch)})
 

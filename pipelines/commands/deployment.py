@@ -116,6 +116,7 @@ def _show_done(done: Done, as_json: bool, waiting: list[str]) -> None:
         ("closed", done.closed),
         ("done", done.hops),
         ("published", done.published),
+        ("found values that wait for hushcount epoch review", done.review),
         ("deleted", done.deleted),
     ):
         for name in names:
@@ -224,6 +225,9 @@ def publish_epoch(
         str | None,
         typer.Option(help="When, as in 2026-12-01T00:00:00Z; the end of the present window when not given."),
     ] = None,
+    early: Annotated[
+        bool, typer.Option("--early", help="Also before the epoch before has its least length, under [next_epoch.ID].")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Let collectors and clients use a campaign file from a moment on; the epoch before ends then.
@@ -233,7 +237,8 @@ def publish_epoch(
     from pipelines.deployment import Deployment
     from pipelines.publish import publish
 
-    part = publish(Deployment.read(config), campaign, None if begins is None else moment("begins", begins))
+    start = None if begins is None else moment("begins", begins)
+    part = publish(Deployment.read(config), campaign, start, early=early)
     if as_json:
         show_json(part.model_dump(mode="json"))
         return

@@ -24,13 +24,18 @@ from pipelines.state import opened
 from pipelines.tracked_items import TrackedItem, TrackedItems, write_tracked
 from tests.support.collecting import DAY, START, collect, window_name
 from tests.support.jobs import done, new_campaign, summary, write_lines
-from tests.support.next_epoch import NEW, collection, follow_with, items, newest, sent, tracked
+from tests.support.next_epoch import AT_ONCE, NEW, collection, follow_with, items, newest, sent, tracked
 from tests.support.site import Site, at
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    return Site(tmp_path, discovery=True, settings="", tail="[next_epoch.words]\nunseen_windows = 2\ntarget_rank = 2\n")
+    return Site(
+        tmp_path,
+        discovery=True,
+        settings="",
+        tail=f"[next_epoch.words]\n{AT_ONCE}unseen_windows = 2\ntarget_rank = 2\n",
+    )
 
 
 def test_parameters_are_planned_for_the_share_that_the_last_results_show_and_that_makes_one_epoch(site: Site) -> None:

@@ -17,7 +17,7 @@ from pipelines.runner import Engine
 from pipelines.shuffle import shuffle
 from pipelines.store_errors import StorageError
 from tests.jobs.conftest import World
-from tests.support.jobs import Chain, cli, done, new_campaign, refused, write_lines
+from tests.support.jobs import Chain, cli, done, each_a_client, new_campaign, refused, write_lines
 from tests.support.records import envelopes, file_bytes, read_file, write_envelopes
 from tests.support.stub_store import StubStore
 
@@ -41,7 +41,8 @@ def store() -> Iterator[type[StubStore]]:
 
 def encode(chain: Chain, out: str, *options: object) -> None:
     values = chain.campaign_path.with_name("remote.txt")
-    done("encode", "--campaign", chain.campaign_path, "--values", values, "--out", out, *options)
+    named = each_a_client(values, values.with_name("named.txt"))
+    done("encode", "--campaign", chain.campaign_path, "--values", named, "--clients", "--out", out, *options)
 
 
 def shuffle_arguments(chain: Chain, source: object, out: str) -> tuple[object, ...]:

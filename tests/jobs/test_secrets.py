@@ -139,7 +139,7 @@ def test_neither_logs_nor_output_nor_files_tell(
             "encode": ("--values", chain.campaign_path.with_name("secrets.txt"), "--out", tmp_path / "encoded"),
             "shuffle": ("--input", tmp_path / "encoded", "--out", tmp_path / "shuffled"),
             "analyze": (*held, "--out", tmp_path / "results"),
-            "discover": (*held, "--party", "aux-server", "--out", tmp_path / "released"),
+            "discover": (*held, "--uncapped", "--party", "aux-server", "--out", tmp_path / "released"),
         }.items():
             run = done(job, *common, *more)
             said += [run.out, run.err]
@@ -157,7 +157,7 @@ def test_neither_logs_nor_output_nor_files_tell(
         assert not any(canary.encode() in readable for canary in CANARIES), name
     # Only the file that was given holds them.
     assert all(canary.encode() in chain.campaign_path.with_name("secrets.txt").read_bytes() for canary in CANARIES)
-    source = ("--input", tmp_path / "released", "--keys", chain.keys, "--party", "analyzer")
+    source = ("--input", tmp_path / "released", "--keys", chain.keys, "--party", "analyzer", "--uncapped")
     done("discover", *common, *source, "--out", tmp_path / "found")
     assert found(tmp_path / "found") == CANARIES[:2]
     assert not any(tells(content, chain.keys) for content in files_under(tmp_path).values())

@@ -11,13 +11,18 @@ from hushcount.campaign import Campaign
 from pipelines.tracked_items import TrackedItem, TrackedItems, updated
 from tests.support.collecting import DAY, START, collect, window_name
 from tests.support.jobs import new_campaign
-from tests.support.next_epoch import NEW, collection, follow_with, items, newest, sent, tracked
+from tests.support.next_epoch import AT_ONCE, NEW, collection, follow_with, items, newest, sent, tracked
 from tests.support.site import Site
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    return Site(tmp_path, discovery=True, settings="", tail="[next_epoch.words]\nunseen_windows = 2\ntarget_rank = 2\n")
+    return Site(
+        tmp_path,
+        discovery=True,
+        settings="",
+        tail=f"[next_epoch.words]\n{AT_ONCE}unseen_windows = 2\ntarget_rank = 2\n",
+    )
 
 
 def test_a_discovered_item_joins_the_next_epoch_and_ages_out_when_unseen(site: Site) -> None:

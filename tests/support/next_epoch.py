@@ -9,6 +9,8 @@ from tests.support.site import Site
 
 NEW = "newcomer"
 """A value that the first dictionary does not list."""
+AT_ONCE = 'review = false\nleast_length = "1d"\n'
+"""What is found joins without anybody's approval, and whatever changes makes an epoch in the next window."""
 
 
 def sent(new: int, number: int = 400) -> list[str]:
@@ -17,9 +19,9 @@ def sent(new: int, number: int = 400) -> list[str]:
 
 
 def follow_with(site: Site, tail: str, campaign: str = "words") -> None:
-    """From now on the site's runs plan the campaign anew, with these settings."""
+    """From now on the site's runs plan the campaign anew, with these settings, and at once."""
     config = site.config.read_text().partition("[next_epoch.")[0]
-    site.config.write_text(f"{config}[next_epoch.{campaign}]\n{tail}")
+    site.config.write_text(f"{config}[next_epoch.{campaign}]\n{AT_ONCE}{tail}")
 
 
 def collection(site: Site) -> CollectionFile:

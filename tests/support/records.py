@@ -125,6 +125,7 @@ def write_summary(directory: Path, campaign: Campaign, streams: dict[str, dict[s
         "rejected": {},
         "streams": streams,
         "upstream": [],
+        "authentication": "client-token",
     }
     (directory / "summary.json").write_text(json.dumps(data), encoding="utf-8")
 
