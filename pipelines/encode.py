@@ -209,7 +209,7 @@ class Encode(beam.DoFn):
 
 
 def _client_of(campaign: Campaign) -> Client:
-    return Client(campaign, memory=ProcessMemory() if campaign.memory else None)
+    return Client(campaign, memory=ProcessMemory() if campaign.memory else None, uncapped=True)
 
 
 def _another(client: Client) -> Client:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hushcount.errors import FormatError, HushcountError, UsageError
 
-VERSION = 2
+VERSION = 1
 _APPLICATION = int.from_bytes(b"HCLG", "big")
 _BUSY_SECONDS = 10.0
 _SCHEMA = (

@@ -153,8 +153,8 @@ def _sentences(result: dict[str, Any], reports: int | None) -> list[str]:
     sentences = []
     if result["per"] == "report":
         sentences.append(
-            f"Senders were told apart by authentication {result[KEY]}, which tells no client from another: the cap bound "
-            "nobody, each guarantee is for one report, and a client that sent several pays for each of them."
+            f"Senders were told apart by authentication {result[KEY]}, which tells no client from another: the cap "
+            "bound nobody, each guarantee is for one report, and a client that sent several pays for each of them."
         )
     if "local" in result:
         local, shuffled = result["local"], result["shuffled"]

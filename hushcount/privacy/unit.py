@@ -11,7 +11,7 @@ from hushcount.senders import Authentication, tells_clients_apart
 
 @dataclass(frozen=True)
 class Unit:
-    """One client that sends at most so many reports of each stream; or one report, where no client is told from another.
+    """One client that sends at most so many reports of each stream, or, where none is told from another, one report.
 
     Attributes:
         reports: l, at least 1.

@@ -88,9 +88,9 @@ def test_where_no_client_is_told_from_another_nothing_speaks_of_a_client(
         stated = statement(campaign, reports, way)
         said = [*stated["plain"], *stated["sentences"][1:], stated["unit"]]
         said += [part["unit"] for part in stated.values() if isinstance(part, dict)]
-        assert not any("one client" in text or "one person" in text or "a client that" in text.lower() for text in said)
+        assert not any("one client" in text or "a client that" in text.lower() for text in said)
+        assert all("to which nobody held people" in text for text in said if "person who" in text)
         assert f"authentication {way}" in stated["sentences"][0]
-        assert "several reports is protected less" in stated["plain"][1]
         if mechanism:
             assert stated["local"]["epsilon"] == stated["local"]["epsilon_per_report"]
 
@@ -140,4 +140,4 @@ def test_a_charge_of_one_report_is_not_one_of_a_client(tmp_path: Path) -> None:
     # One release that speaks of reports, and the sum speaks of no client any more.
     assert (second["charged"]["per"], second["spent"]["per"]) == ("report", "report")
     assert second["charged"]["epsilon"] == pytest.approx(first["charged"]["epsilon"] / 3)
-    assert [charge["per"] for charge in describe(ledger)["charges"]] == ["client", "report"]
+    assert sorted(charge["per"] for charge in describe(ledger)["charges"]) == ["client", "report"]

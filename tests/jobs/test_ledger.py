@@ -248,7 +248,8 @@ def made(
 ) -> Charge:
     key = charge_key("ff", 1, "analyze", str(number))
     return Charge(
-        key, "small", "ff", 1, "analyze", str(number), "00", "committed", cost.epsilon, cost.delta, local, most, 10,
+        key, "small", "ff", 1, "analyze", str(number), "00", "committed", cost.epsilon, cost.delta, local, most,
+        "client", 10,
         stamp(committed), stamp(committed), "here", 1, "run",
     )  # fmt: skip
 

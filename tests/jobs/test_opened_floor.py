@@ -41,7 +41,7 @@ def random_rows(number: int, length: int) -> Octets:
 
 def mostly_junk(chain: Chain, directory: Path, honest: int, junk: int) -> Path:
     """Write what the shuffler hands on of a few clients and of somebody who posts random bytes of the right length."""
-    campaign, client = chain.campaign, Client(chain.campaign)
+    campaign, client = chain.campaign, Client(chain.campaign, uncapped=True)
     made: dict[Stream, Octets] = {
         "reports": client.reports(["alpha"] * honest),
         "discovery": client.discovery_reports(["unlisted"] * honest),
