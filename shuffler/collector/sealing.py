@@ -19,7 +19,7 @@ from hushcount.campaign import Stream
 from hushcount.errors import FormatError
 from hushcount.files import sync, write_over
 from hushcount.manifests import ID, Manifest, SegmentPart, manifest_name
-from shuffler.collector import damage, window_files
+from shuffler.collector import damage, window_files, window_senders
 from shuffler.collector.journal import JournalHeader
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.recovery import recover
@@ -169,7 +169,7 @@ class Sealing:
             fingerprint=noted.fingerprint,
             window=window,
             seconds=self._seconds(window),
-            authentication=window_files.authentication_of(self.root, window),
+            authentication=window_senders.authentication_of(self.root, window),
             segments=segments,
             refused=noted.refused,
             damaged=damage.damage_noted(folder),

@@ -39,7 +39,6 @@ from hushcount.errors import HushcountError, UsageError
 from hushcount.files import sync, write_over
 from hushcount.parts import Hex32, Part
 from hushcount.reading import parse_model
-from hushcount.senders import KEY, WEAKEST, Authentication, told_in, weakest
 from hushcount.windows import Window, is_window
 from shuffler.collector.epochs import Target
 
@@ -161,24 +160,6 @@ def seconds_of(root: Path, window: str) -> int:
     if not 1 <= seconds <= _MOST_SECONDS:
         raise ValueError(f"{_SECONDS} of window {window} is {seconds}, must be from 1 to {_MOST_SECONDS}")
     return seconds
-
-
-def note_authentication(root: Path, window: str, way: Authentication) -> None:
-    """Note how the senders of a window are told apart; where that was another way before, the weaker one counts."""
-    path = root / window / KEY
-    noted = weakest((way, authentication_of(root, window))) if path.exists() else way
-    if not path.exists() or path.read_bytes() != noted.encode():
-        make_folder(path.parent, root)
-        write_over(path, noted, 0o600)
-        sync(path.parent)
-
-
-def authentication_of(root: Path, window: str) -> Authentication:
-    """Return the weakest way by which senders of a window were told apart; the weakest there is if none is noted."""
-    try:
-        return told_in({KEY: (root / window / KEY).read_text(encoding="ascii", errors="replace")})
-    except FileNotFoundError:
-        return WEAKEST
 
 
 class Noted(Part):

@@ -20,7 +20,7 @@ from hushcount.errors import FormatError, HushcountError
 from hushcount.files import sync
 from hushcount.senders import WEAKEST, Authentication
 from hushcount.windows import Window, window_at
-from shuffler.collector import damage, ended, window_files
+from shuffler.collector import damage, ended, window_files, window_senders
 from shuffler.collector.clock import ClockAhead, WatchedClock
 from shuffler.collector.epochs import Target
 from shuffler.collector.failures import kind_of
@@ -222,7 +222,7 @@ class Writer:
             if window != present:
                 _LOG.warning("clock went back", extra={"window": window.name})
             window_files.set_seconds(self._root, window)
-            window_files.note_authentication(self._root, window.name, self._authentication)
+            window_senders.note_authentication(self._root, window.name, self._authentication)
             self._key = window_files.window_key(self._root, window.name)
             self._window, self._left = window, False
             self._clock.believe(now)
