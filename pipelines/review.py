@@ -11,11 +11,10 @@ import hashlib
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from hushcount.errors import FormatError, UsageError
+from hushcount.errors import UsageError
 from hushcount.files import sync, write_over
-from hushcount.parts import Part, explain
+from hushcount.parts import Part
+from hushcount.reading import TABLE_BYTES, parse_model, read_file
 from pipelines.epochs import Epochs
 from pipelines.publish import publishing
 from pipelines.tracked_items import ITEMS_FILE, TrackedItem, TrackedItems, read_tracked
@@ -63,12 +62,9 @@ def read_decisions(folder: Path) -> Decisions:
         FormatError: the file is damaged.
     """
     path = folder / REVIEW_FILE
-    try:
-        return Decisions.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
+    if not path.exists():
         return Decisions()
-    except ValidationError as error:
-        raise FormatError(f"{path} is invalid: {explain(error)}") from None
+    return parse_model(Decisions, read_file(path, "review file", TABLE_BYTES), str(path))
 
 
 def waiting(epochs: Epochs) -> tuple[TrackedItem, ...]:
