@@ -253,14 +253,7 @@ def segments_of(connection: Connection, batch: Batch) -> dict[str, list[BatchSeg
 
 
 def _segment(row: Row[Any]) -> BatchSegment:
-    return BatchSegment(
-        path=row.path,
-        window=row.window,
-        records=row.records,
-        bytes=row.bytes,
-        digest=row.digest,
-        authentication=row.authentication,
-    )
+    return BatchSegment(**{name: getattr(row, name) for name in BatchSegment.model_fields})
 
 
 def quarantine(connection: Connection, path: str, reason: str) -> None:

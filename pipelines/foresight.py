@@ -66,7 +66,8 @@ def budget(deployment: Deployment, epochs: Epochs, reports: int, now: datetime) 
 
 def _costs(deployment: Deployment, campaign: Campaign, reports: int) -> list[tuple[Hop, Loss]]:
     """Return what the releases of one window cost that are charged here."""
-    stated = statement(campaign, max(reports, campaign.shuffle.minimum_batch))
+    # A limit is a client's, and what clients are not told apart in is no charge of one.
+    stated = statement(campaign, max(reports, campaign.shuffle.minimum_batch), "client-token")
     parties = deployment.file.parties
     discovers = campaign.discovery is not None and {"aux-server", "analyzer"} & set(parties)
     hops: list[Hop] = ["discover"] if discovers else []
@@ -99,11 +100,11 @@ def _room(
 
 def _charge(campaign: Campaign, hop: Hop, loss: Loss, now: datetime) -> Charge:
     """Return what a release to come will stand in the ledger as."""
-    local, epoch_epsilon = linked(campaign, hop)
+    local, epoch_epsilon = linked(campaign, hop, "client-token")
     return Charge(
         key="", campaign=campaign.id, fingerprint=campaign.fingerprint.hex(), epoch=campaign.epoch, hop=hop,
         manifest="", outline="", state="committed", epsilon=loss.epsilon, delta=loss.delta, local=local,
-        epoch_epsilon=epoch_epsilon, reports=None,
+        epoch_epsilon=epoch_epsilon, per="client", reports=None,
         reserved_at=stamp(now), committed_at=stamp(now), host="", pid=0, run="",
     )  # fmt: skip
 
