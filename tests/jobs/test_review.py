@@ -23,6 +23,8 @@ from tests.support.jobs import done, new_campaign, refused
 from tests.support.next_epoch import items, newest
 from tests.support.site import Site, at
 
+COUNTS = json.dumps({"streams": {"discovery": {"received": 50, "accepted": 50, "rejected": {}}}})
+
 
 class Attacked(Site):
     """A site whose campaign only discovers; what is found in each window is what strangers decide."""
@@ -49,7 +51,7 @@ class Attacked(Site):
         results.mkdir(parents=True)
         write_found(str(results), list(found))
         (results / "summary.json").write_text("{}")
-        row = {"campaign": "found", "batch": batch, "hop": "discover", "counts": "{}", "finished_at": ""}
+        row = {"campaign": "found", "batch": batch, "hop": "discover", "counts": COUNTS, "finished_at": ""}
         connection.execute(HOPS.insert().values(row))
         deployment = self.deployment
         part = deployment.file.next_epoch["found"]
