@@ -17,7 +17,7 @@ def test_status_shows_the_open_window_and_what_its_journals_hold(tmp_path: Path)
     (before,) = done(*status, "--json").json
     assert before["collecting"]["held"] is None
     assert "is not here" in before["collecting"]["seen"]
-    client = Client(site.campaign())
+    client = Client(site.campaign(), uncapped=True)
     with running(site) as collector:
         for number in range(3):
             assert collector.post(client.report("word-3") * 1).status_code == 202, number

@@ -65,7 +65,7 @@ def guesses(held: str) -> int:
     others = items_of(mechanism, None, [f"word {number}" for number in range(OTHERS)])
     named = 0
     for _ in range(RUNS):
-        client = Client(made, None, ProcessMemory())
+        client = Client(made, None, ProcessMemory(), uncapped=True)
         batch = np.concatenate([mechanism.encode(others, SystemWords()), opened(client, [held] * CAP)])
         batch = linked(batch[permutation(len(batch), SystemWords())])
         assert len(batch) == CAP
@@ -82,9 +82,9 @@ def test_equal_answers_show_more_than_shuffling_would_allow_and_none_is_claimed(
     seen, base = guesses(HELD), guesses(OTHER)
     least = stats.beta.ppf(FAILURE / 2, seen, RUNS - seen + 1)
     most = stats.beta.isf(FAILURE / 2, base + 1, RUNS - base)
-    claimed = statement(campaign(memory=False), OTHERS + CAP)["shuffled"]
+    claimed = statement(campaign(memory=False), OTHERS + CAP, "client-token")["shuffled"]
     assert least > math.exp(claimed["epsilon"]) * most + claimed["delta"]
-    stated = statement(campaign(memory=True), OTHERS + CAP)
+    stated = statement(campaign(memory=True), OTHERS + CAP, "client-token")
     assert stated["shuffled"] is None
     # One answer, however often it is sent: the local epsilon of one report, of which the attack keeps below.
     assert stated["local"]["epsilon"] == stated["local"]["epoch_epsilon"] == stated["local"]["epsilon_per_report"]
@@ -93,7 +93,7 @@ def test_equal_answers_show_more_than_shuffling_would_allow_and_none_is_claimed(
 
 @pytest.mark.parametrize(("cap", "values", "answers"), [(1, 1, 1), (3, 1, 1), (3, 2, 2), (2, 5, 2)])
 def test_a_statement_of_clients_that_remember_counts_answers(cap: int, values: int, answers: int) -> None:
-    stated = statement(campaign(True, cap, values), 100_000)
+    stated = statement(campaign(True, cap, values), 100_000, "client-token")
     one = stated["local"]["epsilon_per_report"]
     assert stated["local"]["epsilon"] == answers * one
     assert stated["local"]["epoch_epsilon"] == values * one
