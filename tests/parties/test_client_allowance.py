@@ -43,9 +43,8 @@ def test_what_is_refused_or_wrong_takes_nothing() -> None:
     client = Client(campaign(cap=2), WORDS, allowance=Allowance(timedelta(days=366)))
     with pytest.raises(OverCap, match="3 more reports"):
         client.reports(["one"] * 3)
-    for wrong in (["one", 2], ["\ud800", "one"]):
-        with pytest.raises(UsageError):
-            client.reports(wrong)  # type: ignore[arg-type]
+    with pytest.raises(UsageError):
+        client.reports(["one", 2])  # type: ignore[list-item]
     with pytest.raises(UsageError, match="bytes"):
         client.discovery_report("x" * 1000)
     assert len(client.reports(["one", "two"])) == len(client.discovery_reports([None, "x"])) == 2
