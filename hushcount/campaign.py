@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, PrivateAttr, StringConstraints, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from hushcount.dictionary import MOST_ITEMS, Dictionary, read_dictionary
 from hushcount.discovery import DiscoveryFormat
@@ -16,7 +16,7 @@ from hushcount.discovery_part import DiscoveryPart
 from hushcount.errors import UsageError
 from hushcount.files import write_new
 from hushcount.mechanism import Mechanism
-from hushcount.parts import Hex32, Part, text_of
+from hushcount.parts import FileName, Hex32, Part, text_of
 from hushcount.privacy.keep_rules import KeepRule
 from hushcount.probability import LARGEST_EPSILON, LEAST_EPSILON
 from hushcount.public_keys import KeysPart
@@ -41,10 +41,6 @@ class MechanismPart(Part):
     name: str
     epsilon: float = Field(ge=LEAST_EPSILON, le=LARGEST_EPSILON, description="local budget of one report, nats")
     parameters: dict[str, int | float | str] = Field(default_factory=dict)
-
-
-FileName = Annotated[str, StringConstraints(pattern=r"^[^/\\\\:.\x00-\x1f][^/\\\\:\x00-\x1f]{0,127}$")]
-"""A plain name of a file in the directory of the file that names it."""
 
 
 class DictionaryPart(Part):

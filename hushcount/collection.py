@@ -24,7 +24,7 @@ def _utc(moment: datetime) -> datetime:
 
 
 Instant = Annotated[datetime, AfterValidator(_utc)]
-FileName = Annotated[
+CampaignFileName = Annotated[
     str,
     text_of(
         r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}\.(json|toml)$", "must be a plain file name that ends in .json or .toml"
@@ -36,7 +36,7 @@ class EpochPart(Part):
     """One epoch: its campaign file, and the moments at which it begins and ends."""
 
     epoch: int = Field(ge=1, le=GREATEST_EPOCH)
-    file: FileName = Field(description="campaign file, in the same directory")
+    file: CampaignFileName = Field(description="campaign file, in the same directory")
     begins: Instant = Field(description="from when on reports are accepted")
     ends: Instant | None = Field(default=None, description="when clients stop reporting under it; null: not yet known")
     grace_ends: Instant | None = Field(default=None, description="until when its reports are accepted; null: no end")

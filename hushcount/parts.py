@@ -111,3 +111,7 @@ _ALLOWED = {
 
 Hex32 = Annotated[str, text_of(r"^[0-9a-f]{64}$", "must be 64 hexadecimal digits, in lower case")]
 """32 bytes in lower-case hexadecimal digits."""
+FileName = Annotated[
+    str, text_of(r"^[^/\\\\:.\x00-\x1f][^/\\\\:\x00-\x1f]{0,127}$", "must be a plain file name, without a folder")
+]
+"""A plain name of a file in the directory of the file that names it."""

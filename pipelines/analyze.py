@@ -27,16 +27,9 @@ from hushcount.senders import told_in
 from hushcount.tally import Tally, narrowed, read_array
 from keys.store import KeyReference, campaign_key
 from pipelines import results, storage
-from pipelines.block_io import (
-    BlockFile,
-    ReadBlocks,
-    WriteDeadLetter,
-    find_files,
-    of_stream,
-    of_stream_and_length,
-    total_records,
-)
+from pipelines.block_io import BlockFile, ReadBlocks, find_files, total_records
 from pipelines.counting import WriteCounts, require_read_once, take_counts
+from pipelines.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
 from pipelines.dead_letters import kept_of
 from pipelines.ledger import charging
 from pipelines.progress import bar

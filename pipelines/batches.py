@@ -277,12 +277,10 @@ def let_wait(connection: Connection, path: str) -> None:
 
 def records_by_state(connection: Connection, campaign: str) -> dict[tuple[str, str], int]:
     """Return how many collected reports are in which state, by stream and state: all of them, none left out."""
-    sums = select(SEGMENTS.c.stream, SEGMENTS.c.state, func.sum(SEGMENTS.c.records)).where(
-        SEGMENTS.c.campaign == campaign
-    )
-    rows = connection.execute(sums.group_by(SEGMENTS.c.stream, SEGMENTS.c.state))
-    found = {(stream, state): int(records) for stream, state, records in rows}
-    return {place: found.get(place, 0) for place in product(ENVELOPES, SEGMENT_STATES)}
+    place = (SEGMENTS.c.stream, SEGMENTS.c.state)
+    sums = select(*place, func.sum(SEGMENTS.c.records)).where(SEGMENTS.c.campaign == campaign).group_by(*place)
+    found = {(stream, state): int(records) for stream, state, records in connection.execute(sums)}
+    return {one: found.get(one, 0) for one in product(ENVELOPES, SEGMENT_STATES)}
 
 
 def take_out(connection: Connection, batch: Batch, streams: Collection[str]) -> bool:

@@ -24,17 +24,9 @@ from hushcount.senders import require_told_apart, told_in
 from hushcount.tags import tag_keys
 from keys.store import KeyReference, campaign_key
 from pipelines import results, storage
-from pipelines.block_io import (
-    BlockFile,
-    ReadBlocks,
-    WriteDeadLetter,
-    WriteShards,
-    find_files,
-    of_stream,
-    of_stream_and_length,
-    total_records,
-)
+from pipelines.block_io import BlockFile, ReadBlocks, WriteShards, find_files, total_records
 from pipelines.counting import WriteCounts, require_read_once, take_counts
+from pipelines.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
 from pipelines.dead_letters import kept_of
 from pipelines.handover import hand_on
 from pipelines.ledger import Charging, charging

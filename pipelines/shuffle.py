@@ -25,16 +25,9 @@ from pipelines.batch_file import (
     read_batch,
     released_files,
 )
-from pipelines.block_io import (
-    BlockFile,
-    ReadBlocks,
-    WriteDeadLetter,
-    WriteShards,
-    find_files,
-    of_stream,
-    total_records,
-)
+from pipelines.block_io import BlockFile, ReadBlocks, WriteShards, find_files, total_records
 from pipelines.counting import WriteCounts, require_read_once, take_counts
+from pipelines.dead_letter_files import WriteDeadLetter, of_stream
 from pipelines.dead_letters import kept_of
 from pipelines.handover import hand_on, require_own_folder
 from pipelines.meet import THROUGH_ENGINE_RECORDS, Meet

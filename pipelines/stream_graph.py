@@ -19,14 +19,8 @@ from hushcount.envelopes import envelope_dtype, sealed_offset
 from hushcount.randomness import UInt64Array
 from keys.store import KeyReference
 from pipelines.analyze import WriteTallyPart
-from pipelines.block_io import (
-    ReadFiles,
-    WriteDeadLetter,
-    WriteShards,
-    in_window,
-    of_stream,
-    of_stream_and_length,
-)
+from pipelines.block_io import ReadFiles, WriteShards, in_window
+from pipelines.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
 from pipelines.results import Wanted
 from pipelines.stream_release import Release, WindowResults, fact, number_fact
 from pipelines.stream_segments import Judge, NoteTooLate, OpenSegments

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from hushcount.dictionary import read_dictionary
 from hushcount.errors import UsageError
-from hushcount.planner import Candidate, Detection, Plan, Task, least_epsilon, make_plan, most_reports, to_detect
+from hushcount.plan_detection import Detection, to_detect
+from hushcount.planner import Candidate, Plan, Task, least_epsilon, make_plan, most_reports
 from hushcount.planning import Objective
 from hushcount.systems import SYSTEMS, system
 from keys import store

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from hushcount.errors import UsageError
-from hushcount.planner import Detection, Task, to_detect
+from hushcount.plan_detection import Detection, to_detect
+from hushcount.planner import Task
 from hushcount.power import detection_power
 from hushcount.systems import build
 from hushcount.tally import Tally
