@@ -6,18 +6,21 @@ be dropped, and from spending its budget more often than the statement of a resu
 
 from __future__ import annotations
 
-import json
 import os
 import stat
-import threading
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, PositiveInt
 
 from hushcount.campaign import Campaign, Stream
 from hushcount.errors import FormatError, HushcountError, UsageError
 from hushcount.files import sync, write_over
-from hushcount.memory import locked
+from hushcount.memory import ThreadLock, locked
+from hushcount.parts import Part
+from hushcount.reading import open_regular, parse_model, take
 from hushcount.windows import is_window, window_at
 
 _MOST_BYTES = 1 << 20
@@ -25,16 +28,21 @@ _MODE = 0o600
 _DAY = timedelta(days=1)
 
 
+def _window_name(name: str) -> str:
+    if not is_window(name):
+        raise ValueError("must be the name of a window")
+    return name
+
+
 class OverCap(HushcountError):
     """The client has made as many reports of a stream in this window as the campaign's cap lets it."""
 
 
-@dataclass(frozen=True)
-class _Made:
+class _Made(Part):
     """How many reports were made in a window, by campaign file and stream."""
 
-    window: str = ""
-    reports: dict[str, int] = field(default_factory=dict)
+    window: Annotated[str, AfterValidator(_window_name)] = ""
+    reports: dict[str, PositiveInt] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +61,7 @@ class Allowance:
     window: timedelta = _DAY
     path: Path | None = None
     _held: list[_Made] = field(default_factory=lambda: [_Made()], repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _lock: ThreadLock = field(default_factory=ThreadLock, repr=False)
 
     def __post_init__(self) -> None:
         if self.window < timedelta(seconds=1):
@@ -84,44 +92,37 @@ class Allowance:
     def _counted(self, made: _Made, campaign: Campaign, name: str, number: int, now: datetime | None) -> _Made:
         present = window_at(now or datetime.now(timezone.utc), self.window).name
         if present > made.window:
-            made = _Made(present)
+            made = _Made(window=present)
         before, cap = made.reports.get(name, 0), campaign.shuffle.cap
         if before + number > cap:
             raise OverCap(
-                f"{number} more {name.rpartition('/')[2]} of campaign {campaign.id} in window {made.window}, "
-                f"{self.window} long, of which {before} were made, must be at most {cap} together: send the same bytes "
-                "again for a retry, wait for the next window, or give uncapped=True where many clients' are made here"
+                f"{number} more {name.rpartition('/')[2]} of campaign {campaign.id} in the window that began at "
+                f"{made.window}, where {before} were made: must be at most {cap} together; send the same bytes again "
+                "for a retry, wait for the next window, or give uncapped=True where many clients' are made here"
             )
-        return _Made(made.window, {**made.reports, name: before + number})
+        return _Made(window=made.window, reports={**made.reports, name: before + number})
 
 
 def _read(path: Path) -> _Made:
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
-            raw = stream.read(_MOST_BYTES + 1)
+            if os.name == "posix" and mode & 0o077:
+                raise UsageError(f"allowance file {path} has mode {mode:04o}, must be 0600: chmod 600 {path}")
+            return parse_model(_Made, take(stream, _MOST_BYTES, "the file"), "the file")
     except FileNotFoundError:
         return _Made()
     except OSError as error:
         raise UsageError(f"cannot read allowance file {path}: {error.strerror}") from None
-    if os.name == "posix" and mode & 0o077:
-        raise UsageError(f"allowance file {path} has mode {mode:04o}, must be 0600: chmod 600 {path}")
-    try:
-        data = json.loads(raw if len(raw) <= _MOST_BYTES else b"")
-        made = _Made(data["window"], dict(data["reports"]))
-        whole = is_window(made.window) and all(type(number) is int and number > 0 for number in made.reports.values())
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        whole = False
-    if not whole:
+    except FormatError:
         raise FormatError(
             f"allowance file {path} is damaged: restore it, or remove it, and this client may make its cap anew"
-        )
-    return made
+        ) from None
 
 
 def _write(path: Path, made: _Made) -> None:
     try:
-        write_over(path, json.dumps({"window": made.window, "reports": made.reports}) + "\n", _MODE)
+        write_over(path, made.model_dump_json() + "\n", _MODE)
         sync(path.absolute().parent)
     except OSError as error:
         raise HushcountError(f"cannot write allowance file {path}: {error.strerror}, nothing may be sent") from None

@@ -45,7 +45,7 @@ class Memory(Protocol):
         ...
 
 
-class _Lock:
+class ThreadLock:
     """A lock among the threads of a process; in one that is forked while a thread holds it, it is free."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class _Lock:
         self._lock.release()
 
 
-_LOCKS: weakref.WeakSet[_Lock] = weakref.WeakSet()
+_LOCKS: weakref.WeakSet[ThreadLock] = weakref.WeakSet()
 
 
 def _renew_locks() -> None:
@@ -85,7 +85,7 @@ class ProcessMemory:
 
     limit: int = 1000
     _answers: dict[bytes, bytes] = field(default_factory=dict, repr=False)
-    _lock: _Lock = field(default_factory=_Lock, repr=False)
+    _lock: ThreadLock = field(default_factory=ThreadLock, repr=False)
 
     def __post_init__(self) -> None:
         _require_limit(self.limit)
@@ -120,7 +120,7 @@ class FileMemory:
 
     path: Path
     limit: int = 1000
-    _lock: _Lock = field(default_factory=_Lock, repr=False)
+    _lock: ThreadLock = field(default_factory=ThreadLock, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, (str, os.PathLike)) or not os.fspath(self.path):

@@ -78,7 +78,8 @@ def make_summary(
         "rejected": rejected,
         "streams": {name: counts.data() for name, counts in streams.items()},
         KEY: way,
-        "privacy": statement(campaign, reports, way, streams),
+        # Who reads counts reads of both streams: a client that sends both pays for both.
+        "privacy": statement(campaign, reports, way, streams if reports is None else None),
         "upstream": [] if upstream is None else [*upstream["upstream"], brief(upstream)],
     }
     if reports is not None and campaign.frequency is not None:

@@ -20,12 +20,12 @@ def clients() -> dict[str, tuple[Client, bool]]:
     for name in SYSTEMS:
         made[name] = Client(campaign_of(name), DICTIONARY, uncapped=True), False
     for name in SYSTEMS:
-        made[f"{name} at 1.3 epsilon"] = Overspending(campaign_of(name), DICTIONARY), True
+        made[f"{name} at 1.3 epsilon"] = Overspending(campaign_of(name), DICTIONARY, uncapped=True), True
     unlisted = campaign_of("ais", listed=False)
     made["ais, open domain"] = Client(unlisted, uncapped=True), False
-    made["ais, open domain, floating point"] = FloatingPoint(unlisted), True
-    made["ais, function of the value"] = FunctionOfValue(campaign_of("ais"), DICTIONARY), True
-    made["ss, biased subset"] = BiasedSubset(campaign_of("ss"), DICTIONARY), True
+    made["ais, open domain, floating point"] = FloatingPoint(unlisted, uncapped=True), True
+    made["ais, function of the value"] = FunctionOfValue(campaign_of("ais"), DICTIONARY, uncapped=True), True
+    made["ss, biased subset"] = BiasedSubset(campaign_of("ss"), DICTIONARY, uncapped=True), True
     return made
 
 

@@ -77,7 +77,7 @@ def test_no_client_loses_more_than_stated_and_the_audit_nearly_finds_it(system: 
 @every_system
 def test_a_client_at_one_point_three_epsilon_is_caught(system: str) -> None:
     """An honest client gives such a bound with probability 1e-6 at most, over all 20."""
-    assert bound_of(Overspending(campaign_of(system), DICTIONARY)).epsilon > EPSILON
+    assert bound_of(Overspending(campaign_of(system), DICTIONARY, uncapped=True)).epsilon > EPSILON
 
 
 @pytest.mark.parametrize("system", ["ais", "oue"])
@@ -89,7 +89,7 @@ def test_what_the_analyzer_opens_loses_no_more_than_stated(system: str) -> None:
     campaign = campaign_of(system)
     for client, least, most in (
         (Client(campaign, DICTIONARY, uncapped=True), 0.5 * EPSILON, EPSILON),
-        (Overspending(campaign, DICTIONARY, factor=2.0), EPSILON, 2.0 * EPSILON),
+        (Overspending(campaign, DICTIONARY, factor=2.0, uncapped=True), EPSILON, 2.0 * EPSILON),
     ):
         looks = [seen(client, VALUES, opened(client, ANALYZER, value, SEALED_REPORTS)) for value in VALUES]
         assert least < audit(*looks, EACH).epsilon <= most
@@ -102,19 +102,19 @@ def test_a_floating_point_client_is_caught_by_its_low_bits() -> None:
     """An open domain: 2**61 - 1 cells, more than a double tells apart; failure probability 1e-6."""
     campaign = campaign_of("ais", listed=False)
     assert bound_of(Client(campaign, uncapped=True)).epsilon <= EPSILON
-    found = bound_of(FloatingPoint(campaign))
+    found = bound_of(FloatingPoint(campaign, uncapped=True))
     assert found.look == "low bits"
     assert found.epsilon > 2.0 * EPSILON
 
 
 def test_a_biased_subset_is_caught() -> None:
     """It holds its own cell with probability p + (1-p) s/m instead of p; failure probability 1e-6."""
-    assert bound_of(BiasedSubset(campaign_of("ss"), DICTIONARY)).epsilon > 1.2 * EPSILON
+    assert bound_of(BiasedSubset(campaign_of("ss"), DICTIONARY, uncapped=True)).epsilon > 1.2 * EPSILON
 
 
 def test_a_function_drawn_from_the_value_is_caught() -> None:
     """Its slope alone tells the value, so no epsilon holds; failure probability 1e-6."""
-    assert bound_of(FunctionOfValue(campaign_of("ais"), DICTIONARY)).epsilon > 3.0 * EPSILON
+    assert bound_of(FunctionOfValue(campaign_of("ais"), DICTIONARY, uncapped=True)).epsilon > 3.0 * EPSILON
 
 
 def slope_p(client: Client) -> float:
@@ -128,10 +128,10 @@ def test_a_client_that_draws_no_function_is_caught_though_it_keeps_its_epsilon()
     """Its reports are as private and its counts wrong, so the law is audited as well; failure probability 1e-6."""
     campaign = campaign_of("ais")
     assert slope_p(Client(campaign, DICTIONARY, uncapped=True)) > FAILURE
-    assert slope_p(SeededByDay(campaign, DICTIONARY)) > FAILURE
-    fixed = drawn(FixedFunction(campaign, DICTIONARY), VALUES[0], 4000)
+    assert slope_p(SeededByDay(campaign, DICTIONARY, uncapped=True)) > FAILURE
+    fixed = drawn(FixedFunction(campaign, DICTIONARY, uncapped=True), VALUES[0], 4000)
     assert np.unique(campaign.require_frequency().unpack(fixed)[0]["slope"]).tolist() == [1]
-    assert bound_of(FixedFunction(campaign, DICTIONARY)).epsilon <= EPSILON
+    assert bound_of(FixedFunction(campaign, DICTIONARY, uncapped=True)).epsilon <= EPSILON
 
 
 def repetition_p(client: Client) -> float:
@@ -150,7 +150,7 @@ def test_a_client_that_repeats_its_random_numbers_is_caught() -> None:
     """Failure probability 1e-6; its epsilon looks right, since every call by itself follows the law."""
     campaign = campaign_of("ais")
     assert repetition_p(Client(campaign, DICTIONARY, uncapped=True)) > FAILURE
-    assert repetition_p(SeededByDay(campaign, DICTIONARY)) < FAILURE
+    assert repetition_p(SeededByDay(campaign, DICTIONARY, uncapped=True)) < FAILURE
 
 
 # Lengths, all that the shuffler sees of a report: they must say nothing, so the stated loss is 0.

@@ -554,7 +554,7 @@ def damage_journal(site: Site) -> Path:
     [
         (damage_journal, "3 stretches of the collector's journal were damaged"),
         (lose_results, "is missing, though hushcount analyze wrote it"),
-        (break_manifest, "is no manifest of a collector"),
+        (break_manifest, "two.manifest.json is not JSON"),
         (lose_manifest, "is in no manifest, though its window is over"),
     ],
 )
@@ -616,8 +616,8 @@ def test_a_state_of_a_newer_version_or_of_others_is_refused(site: Site) -> None:
     site.run(1.1)
     state = site.deployment.state
     with sqlite3.connect(state) as connection:
-        connection.execute("UPDATE hushcount_state SET version = 3")
-    refused("run", "--config", site.config, says=["is of version 3", "use the newer hushcount"])
+        connection.execute("UPDATE hushcount_state SET version = 999")
+    refused("run", "--config", site.config, says=["is of version 999", "use the newer hushcount"])
     other = site.root / "other.db"
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE theirs (x)")

@@ -226,7 +226,7 @@ def test_tables_that_are_none(tmp_path: Path, content: str, says: str) -> None:
         ({"--set": "target_share=2"}, "target_share is 2.0, must be in [0, 1]"),
         ({"--values": "none.txt"}, "cannot read none.txt"),
         ({"--values": "none.csv"}, "cannot read none.csv"),
-        ({"--dictionary": "none.txt"}, "cannot read none.txt"),
+        ({"--dictionary": "none.txt"}, "cannot read dictionary none.txt"),
     ],
 )
 def test_bad_arguments_are_one_sentence(values: Path, options: dict[str, object], says: str) -> None:
@@ -237,7 +237,7 @@ def test_bad_arguments_are_one_sentence(values: Path, options: dict[str, object]
 
 @pytest.mark.parametrize(
     ("known", "says"),
-    [(["one", "two", "one"], "'one'"), (["one", b"\xff"], "line 2 of"), ([], "list of items is empty")],
+    [(["one", "two", "one"], "line 3 of"), (["one", b"\xff"], "line 2 of"), ([], "list of items is empty")],
 )
 def test_dictionaries_that_are_none(values: Path, tmp_path: Path, known: list[str | bytes], says: str) -> None:
     path = write_lines(tmp_path / "d.txt", known)

@@ -28,7 +28,7 @@ def test_it_makes_the_cap_of_each_stream_and_no_more() -> None:
     client.report("one")
     for _ in range(2):
         with pytest.raises(
-            OverCap, match=r"1 more reports of campaign .* of which 1 were made, must be at most 1"
+            OverCap, match=r"1 more reports of campaign .* where 1 were made: must be at most 1"
         ) as caught:
             client.report("very secret")
         assert "secret" not in str(caught.value)
