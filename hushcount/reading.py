@@ -173,7 +173,7 @@ def _parsed(raw: bytes, name: str, kind: str, brackets: Callable[[bytes], bytes]
         _require_nesting(brackets(raw))
         return parse(text)
     except UnicodeDecodeError:
-        raise FormatError(f"cannot read {name}: it is not UTF-8") from None
+        raise FormatError(f"{name} is not UTF-8") from None
     except RecursionError:
         raise FormatError(f"{name} nests deeper than this program can read it") from None
     except ValueError as error:
