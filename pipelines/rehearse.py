@@ -164,7 +164,8 @@ def _write_twin(campaign: Campaign, beside: Path, role: OpeningRole, directory: 
         # Frequency reports are none of its business, and it need not have the dictionary.
         data |= {"mechanism": None, "dictionary": None}
     elif data["dictionary"] is not None:
-        data["dictionary"]["path"] = str((beside / data["dictionary"]["path"]).absolute())
+        name = data["dictionary"]["path"]
+        (directory / name).symlink_to((beside / name).absolute())
     path = directory / "twin.json"
     Campaign.model_validate(data).write(path)
     return path

@@ -48,7 +48,8 @@ def open_key_to_others(site: Site) -> None:
 
 
 def lose_dictionary(site: Site) -> None:
-    site.words.unlink()
+    (copied,) = (site.root / "campaigns" / "words").glob("*.txt")
+    copied.unlink()
 
 
 def lose_segments(site: Site) -> None:
