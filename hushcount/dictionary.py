@@ -104,6 +104,11 @@ def read_items(path: Path) -> list[str]:
     return items
 
 
+def kept_ending(path: Path) -> str:
+    """Return the ending that a copy of a dictionary must have to be read alike: .gz tells that it is packed."""
+    return "".join(ending for ending in path.suffixes[-2:] if ending in (".txt", ".gz"))
+
+
 def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
     """Read a dictionary, one item a line, text or .gz, which another party may have made.
 

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from hushcount.campaign import Campaign
-from hushcount.dictionary import Dictionary, read_dictionary
+from hushcount.dictionary import Dictionary, kept_ending, read_dictionary
 from hushcount.errors import UsageError
 from hushcount.files import write_new
 from hushcount.parameters import Parameters
@@ -88,7 +88,7 @@ def _name_beside(dictionary: Path, directory: Path, id: str, epoch: int) -> str:
     """Return the name that a dictionary has in the directory of the campaign file: its own if it lies there."""
     if dictionary.parent.resolve() == directory.resolve():
         return dictionary.name
-    return f"{id}-{epoch:06d}.dictionary{''.join(dictionary.suffixes[-2:])}"
+    return f"{id}-{epoch:06d}.dictionary{kept_ending(dictionary)}"
 
 
 def _put_beside(dictionary: Path, target: Path, known: Dictionary) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hushcount.campaign import Campaign
 from hushcount.collection import COLLECTION_FILE, CollectionFile, EpochPart, read_collection, read_epoch
+from hushcount.dictionary import kept_ending
 from hushcount.errors import HushcountError, UsageError
 from hushcount.files import sync, write_over
 from hushcount.signatures import signature_path
@@ -178,7 +179,7 @@ def _copy(campaign: Campaign, source: Path, folder: Path, name: str, served: set
     data = campaign.model_dump(mode="json", exclude_none=True)
     if campaign.dictionary is not None:
         given = source.parent / campaign.dictionary.path
-        kept = f"epoch-{campaign.epoch:06d}.dictionary{''.join(given.suffixes[-2:])}"
+        kept = f"epoch-{campaign.epoch:06d}.dictionary{kept_ending(given)}"
         _put(folder / kept, given.read_bytes(), served)
         # The path of the dictionary is no part of the fingerprint, which is that of its items.
         data["dictionary"]["path"] = kept

@@ -161,7 +161,8 @@ def test_names_sizes_times_and_modes_of_files_carry_counts_alone(tmp_path: Path)
     seen = []
     for source in ("first", "late"):
         begun = time.time() - 1.0
-        out = chain.shuffle(source=source, out=f"{source}-shuffled")
+        # The operator names a batch by its folder.
+        out = chain.shuffle(source=source, out=f"of-{source}/shuffled")
         files = sorted(file for file in out.rglob("*") if file.is_file())
         assert all(begun <= file.stat().st_mtime <= time.time() + 1.0 for file in files)
         heads = [file.read_bytes()[:HEADER_BYTES] if file.suffix == ".blocks" else b"" for file in files]

@@ -83,7 +83,7 @@ def test_equal_seeds_expand_to_equal_functions_and_others_to_others() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0, 16, pool_seed(1)), r"k is 0, must be in 1\.\.16777216"),
+        ((0, 16, pool_seed(1)), r"k is 0, must be in 1\.\.262144"),
         ((4, 1, pool_seed(1)), r"m is 1, must be in 2\.\.16777216"),
         ((4, 16, "abc"), r"seed is 'abc', must be 64 lower-case hexadecimal digits"),
         ((4, 16, "A" * 64), r"must be 64 lower-case hexadecimal digits"),
