@@ -58,7 +58,7 @@ def make_input(folder: Path, campaign: Campaign, junk: int, sealed: bool) -> Pat
         sealed: whether they say to be of this campaign and cannot be opened; else they say to be of another.
     """
     length = campaign.sealed_bytes("reports")
-    honest = Client(campaign, Dictionary(WORDS)).reports([WORDS[index % 3] for index in range(HONEST)])
+    honest = Client(campaign, Dictionary(WORDS), uncapped=True).reports([WORDS[index % 3] for index in range(HONEST)])
     counts = HONEST
     _write(folder / "reports" / "honest.blocks", campaign.fingerprint, honest.tobytes(), length)
     if junk:

@@ -24,6 +24,7 @@ from hushcount.windows import Window
 from pipelines import modes, results, storage
 from pipelines.analyze import gather_tally
 from pipelines.block_io import BlockFile, find_files
+from pipelines.dead_letters import kept_of
 from pipelines.results import Wanted
 from pipelines.staging import SUMMARY
 from pipelines.stream_windows import RECORD, StreamFolders
@@ -108,6 +109,7 @@ class Release(beam.DoFn):
                 storage.join(self._folders.segments, window.name), (name.partition("/")[2] for name in segments)
             )
             summary = make_summary("shuffle", self._campaign, enough, None, authentication=way)
+            summary["dead_letters"] = kept_of(shuffled, enough)
             storage.write_json(storage.join(shuffled, SUMMARY), summary)
         else:
             storage.remove_directory(shuffled)
@@ -173,6 +175,7 @@ class WindowResults(beam.DoFn):
         if not enough:
             storage.remove_directory(work)
         else:
+            summary["dead_letters"] = kept_of(work, counts)
             results.write_tally(work, replace(tally, authentication=told_in(released)), campaign)
             results.write_results(work, campaign, tally, self._wanted, Levels(), summary, None)
         put(work, done, SUMMARY, summary)

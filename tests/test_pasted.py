@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from tests.support.collecting import collect
-from tests.support.jobs import cli, done, files_under, write_lines
+from tests.support.jobs import cli, done, each_a_client, files_under, write_lines
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -138,7 +138,7 @@ def test_the_readme_as_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """An operator types all of it, and the app sends to the collector; days ago another collector was there."""
     monkeypatch.chdir(tmp_path)
     write_lines(tmp_path / "settings.txt", [f"item-{number}" for number in range(40)])
-    write_lines(tmp_path / "values.txt", VALUES)
+    each_a_client(write_lines(tmp_path / "values.txt", VALUES), tmp_path / "sent.tsv")
     write_lines(tmp_path / "some.txt", ["item-1", "item-2"])
     page = blocks(ROOT / "README.md")
     (file,) = (block.text for block in page if block.kind == "toml")
@@ -198,14 +198,7 @@ def test_the_page_of_three_parties_as_pasted(tmp_path: Path, monkeypatch: pytest
             continue
         if command.startswith("hushcount shuffle") and not (tmp_path / "encoded").exists():
             # Stands in for clients and collector.
-            done(
-                "encode",
-                "--campaign",
-                "campaign.json",
-                "--values",
-                write_lines(tmp_path / "v", VALUES),
-                "--out",
-                "encoded",
-            )
+            values = each_a_client(write_lines(tmp_path / "values.txt", VALUES), tmp_path / "sent.tsv")
+            done("encode", "--campaign", "campaign.json", "--values", values, "--clients", "--out", "encoded")
         run(command)
     assert "dark-mode" in files_under(tmp_path / "found")["found.csv"].decode()

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from hushcount.blocks import Kind
+from hushcount.collection import epoch_folder
 from pipelines.batch_file import BatchFile, BatchSegment
 from pipelines.block_io import BlockFile, _ReadSpan
 from tests.support.jobs import Chain, done, new_campaign, new_keys, refused, summary, write_lines
 from tests.support.records import read_file
 
 BEFORE, NEW = 90, 60
-NAME = f"20260101T000000Z-000001-{'0' * 16}"
 STREAMS = ("reports", "discovery")
 
 
@@ -29,9 +29,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     chain = Chain(new_campaign(root / "c.json", keys, dictionary=dictionary, discovery=1.0), keys)
     for name, number in (("before", BEFORE), ("new", NEW)):
         chain.encode(write_lines(root / f"{name}.txt", ["unlisted"] * number), out=name)
-    chain.shuffle(source="before").rename(root / "c-moved")
-    (root / "c-shuffled").mkdir()
-    (root / "c-moved").rename(root / "c-shuffled" / NAME)
+    chain.shuffle(source="before", out=f"shuffled/20260101T000000Z-{epoch_folder(chain.campaign)}")
     return root
 
 
@@ -52,7 +50,8 @@ def root(made: Path, tmp_path: Path) -> Path:
         )  # fmt: skip
     batch = BatchFile(
         campaign=campaign.id, epoch=campaign.epoch, fingerprint=campaign.fingerprint.hex(), window="20260101T000000Z",
-        segments_folder=str(tmp_path), shuffled_folder=str(tmp_path / "c-shuffled"), earlier=(NAME,), segments=segments,
+        segments_folder=str(tmp_path), shuffled_folder=str(tmp_path / "c-shuffled"),
+        earlier=(earlier(tmp_path).name,), segments=segments,
     )  # fmt: skip
     (tmp_path / "second.batch.json").write_text(json.dumps(batch.model_dump(mode="json")))
     return tmp_path
@@ -63,8 +62,14 @@ def shuffle(root: Path) -> tuple[object, ...]:
     return ("shuffle", "--campaign", root / "c.json", *paths)
 
 
+def earlier(root: Path) -> Path:
+    """Return the folder of the batch that was shuffled before."""
+    (folder,) = (root / "c-shuffled").iterdir()
+    return folder
+
+
 def released(root: Path, stream: str) -> Path:
-    (path,) = (root / "c-shuffled" / NAME / stream).glob("*.blocks")
+    (path,) = (earlier(root) / stream).glob("*.blocks")
     return path
 
 
@@ -91,15 +96,15 @@ def test_a_file_of_an_earlier_batch_that_is_lost_is_refused(root: Path) -> None:
         f"reports of earlier batches: the files below {root / 'c-shuffled'} hold 0 records, {BEFORE} were forwarded"
     ]
     refused(*shuffle(root), says=says)
-    shutil.rmtree(root / "c-shuffled" / NAME)
-    refused(*shuffle(root), says=[f"{root / 'c-shuffled' / NAME} is no complete output of hushcount shuffle"])
+    shutil.rmtree(lost := earlier(root))
+    refused(*shuffle(root), says=[f"{lost} is no complete output of hushcount shuffle"])
     assert not (root / "out").exists()
 
 
 def test_an_earlier_batch_of_another_campaign_file_fails_the_job(root: Path) -> None:
     other = Chain(new_campaign(root / "o.json", root / "keys", dictionary=root / "items.txt"), root / "keys")
     other.encode(root / "before.txt")
-    shutil.copytree(other.shuffle() / "reports", root / "c-shuffled" / NAME / "reports", dirs_exist_ok=True)
+    shutil.copytree(other.shuffle() / "reports", earlier(root) / "reports", dirs_exist_ok=True)
     refused(*shuffle(root), status=1, says=[f"reports of earlier batches: wrong_campaign {BEFORE}"])
 
 

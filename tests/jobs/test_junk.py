@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.junk import HONEST, make_campaign, make_input, peak
 from hushcount.campaign import Campaign
-from pipelines import block_io
+from pipelines import dead_letter_files
 from pipelines.analyze import analyze
 from pipelines.dead_letters import list_dead_letters
 from tests.support.jobs import summary
@@ -35,14 +35,14 @@ def test_much_junk_takes_no_more_memory_than_none_and_is_counted(campaign: Path,
     (letter,) = list_dead_letters(str(tmp_path / f"out {JUNK}"))
     assert letter.records == kept["kept"]
     length = Campaign.read(campaign).sealed_bytes("reports")
-    assert block_io.MOST_DEAD_BYTES - length < kept["kept"] * length <= block_io.MOST_DEAD_BYTES
+    assert dead_letter_files.MOST_DEAD_BYTES - length < kept["kept"] * length <= dead_letter_files.MOST_DEAD_BYTES
 
 
 def test_what_cannot_be_opened_is_kept_up_to_the_bound_too(
     campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     length = Campaign.read(campaign).sealed_bytes("reports")
-    monkeypatch.setattr(block_io, "MOST_DEAD_BYTES", 100 * length + 1)
+    monkeypatch.setattr(dead_letter_files, "MOST_DEAD_BYTES", 100 * length + 1)
     source = make_input(tmp_path / "in", Campaign.read(campaign), 250, sealed=True)
     told = analyze(campaign, str(source), campaign.parent / "keys", str(tmp_path / "out"))
     assert told["rejected"] == {"not_opened": 250}

@@ -125,10 +125,10 @@ def test_what_was_rejected_is_not_admitted_automatically_either(tmp_path: Path, 
 
 def test_a_hostile_value_is_shown_by_its_codes_and_named_by_an_id(tmp_path: Path, connection: Connection) -> None:
     site = Attacked(tmp_path, "")
-    site.day(connection, 0, "caf\u00e9 \u65e5\u672c", "a\u200bb\u00ad\\x", "\U000e0041")
+    site.day(connection, 0, "caf\u00e9 \u65e5\u672c", "a\ue000b\uf8ff\\x", "\U0010fffd")
     arguments = ("epoch", "review", "--config", site.config, "--campaign", "found")
     said = done(*arguments).out
-    for text in ("caf\u00e9 \u65e5\u672c", "a\\u200bb\\xad\\\\x", "\\U000e0041"):
+    for text in ("caf\u00e9 \u65e5\u672c", "a\\ue000b\\uf8ff\\\\x", "\\U0010fffd"):
         assert text in said
     assert all(letter.isprintable() or letter == "\n" for letter in said)
     refused(*arguments, "--approve", "caf\u00e9\x1b[31m", says=["is no id of a found value"])

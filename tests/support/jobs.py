@@ -105,7 +105,9 @@ def new_campaign(
 
 def each_a_client(values: Path, named: Path) -> Path:
     """Write each line of a file as one of a client of its own, for encode --clients, and return the new file."""
-    return write_lines(named, (b"%d\t%s" % line for line in enumerate(values.read_bytes().splitlines())))
+    lines = enumerate(values.read_bytes().splitlines())
+    # Those of another file are other clients.
+    return write_lines(named, (b"%s %d\t%s" % (values.stem.encode(), number, line) for number, line in lines))
 
 
 @dataclass(frozen=True)
