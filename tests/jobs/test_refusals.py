@@ -233,7 +233,7 @@ def test_errors_between_parts_of_a_campaign_are_shown_together(mine: Chain, tmp_
         ("a.json", b"{", "is not JSON"),
         ("a.toml", b"= 1", "is not TOML"),
         ("a.json", b"[1]", "must hold an object"),
-        ("a.json", b"\xff\xfe", "cannot read campaign file"),
+        ("a.json", b"\xff\xfe", "is not UTF-8"),
         ("a.json", b'{"format": 2, "id": "a", "keys": {"analyzer": []}}', "format"),
         ("a.json", b'{"format": 1, "id": "a", "keys": {"analyzer": []}}', "keys.analyzer"),
     ],
