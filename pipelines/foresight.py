@@ -117,11 +117,21 @@ def year(deployment: Deployment, epochs: Epochs) -> Iterator[Check]:
     # Not at the top: a party that only runs jobs has no such package.
     from pipelines.review import waiting
 
-    mechanism, most = epochs.newest[1].mechanism, most_epochs_a_year(part.least_length)
-    spent = f"{most * mechanism.epsilon:g} for each value that it reports" if mechanism is not None else "nothing"
-    said = f"{most} epochs at most, and one for each rotation of keys: a client with a memory spends epsilon {spent}"
+    most = most_epochs_a_year(part.least_length)
+    said = f"{most} epochs at most, and one for each rotation of keys: {spent_in(most, epochs.newest[1])}"
     yield Check(f"epochs of {epochs.campaign} a year", "good", said)
     if part.review and part.add_found:
         wait = len(waiting(epochs))
         cure = f"{wait:,} found values wait: hushcount epoch review --campaign {epochs.campaign}"
         yield Check(f"review of {epochs.campaign}", "warning" if wait else "good", cure if wait else "nothing waits")
+
+
+def spent_in(epochs: int, campaign: Campaign) -> str:
+    """Return what one client's frequency reports cost it over so many epochs."""
+    if campaign.mechanism is None:
+        return "clients send no frequency reports, and spend nothing by them"
+    if campaign.epoch_epsilon is None:
+        each = campaign.shuffle.cap * campaign.mechanism.epsilon
+        return f"clients do not remember, and each spends epsilon {each:g} at most in every window, whatever the epochs"
+    values = f"{campaign.memory_values} {'value' if campaign.memory_values == 1 else 'values'}"
+    return f"each client spends epsilon {epochs * campaign.epoch_epsilon:g} at most, for {values} an epoch"

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
+from hushcount.campaign import Campaign
 from hushcount.collection import FINGERPRINT_DIGITS
 from pipelines.doctor import examine
 from pipelines.epochs import read_campaign
+from pipelines.foresight import spent_in
 from pipelines.next_epoch import follow
 from pipelines.publish import publish
 from pipelines.results import write_found
@@ -144,7 +146,11 @@ def test_what_a_remembering_client_spends_in_a_year_is_stated_and_an_epoch_by_ha
     checks = {check.name: check.says for check in examine(site.deployment, at(0.5))}
     # Five epochs begin in a year, and one had begun before it; epsilon is 2 a report.
     assert "6 epochs" in checks["epochs of words a year"]
-    assert "12 for each value" in checks["epochs of words a year"]
+    assert "each spends epsilon 2 at most in every window" in checks["epochs of words a year"]
+    remembering = new_campaign(
+        site.root / "kept.json", site.keys, "--memory", "--memory-values", 3, dictionary=site.words
+    )
+    assert spent_in(6, Campaign.read(remembering)) == "each client spends epsilon 36 at most, for 3 values an epoch"
     second = new_campaign(site.root / "words.json", site.keys, "--epoch", 2, dictionary=site.words)
     early = ("epoch", "publish", "--config", site.config, "--campaign", second, "--begins", at(72.9).isoformat())
     refused(*early, says=["least_length", "--early"])
