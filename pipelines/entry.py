@@ -12,8 +12,8 @@ _PLAIN = {"±": "+-", "ε": "epsilon", "δ": "delta", "…": "...", "≥": ">=",
 _PLAINLY = "hushcount-plainly"
 
 
-def main() -> None:
-    """Run the command line."""
+def main(load: Callable[[], Callable[[], None]] | None = None) -> None:
+    """Run a command line: the one that `load` returns, or that of `hushcount`."""
     # Until a command runs, nothing is half done: Ctrl-C ends the process at once, with no traceback of an import.
     # A process that a shell started in its background ignores it, and goes on ignoring it.
     heard = signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
@@ -22,7 +22,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors=_PLAINLY)
-    app = _app()
+    _quieten()
+    app = (load or _hushcount)()
     if heard:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # As Ctrl-C does: nothing half done is left, and an engine's job is cancelled.
@@ -30,7 +31,7 @@ def main() -> None:
     app()
 
 
-def _app() -> Callable[[], None]:
+def _quieten() -> None:
     import logging
     import warnings
 
@@ -38,6 +39,9 @@ def _app() -> Callable[[], None]:
     # Beam warns at import about optional clouds that are not installed; their absence is no news to a user.
     logging.getLogger().addFilter(lambda record: "apitools not found" not in record.getMessage())
     warnings.filterwarnings("ignore", module="apache_beam")
+
+
+def _hushcount() -> Callable[[], None]:
     try:
         from pipelines.cli import app
     except ModuleNotFoundError as error:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import logging
-
 import typer
 
 from pipelines.commands import jobs
 from pipelines.commands.collect import collect
 from pipelines.commands.common import BEAM_SETTINGS
 from pipelines.commands.deployment import epoch_app, run, status
+from pipelines.commands.usage import Commands
+from pipelines.entry import main
 
 app = typer.Typer(
     name="hushcount",
+    cls=Commands,
     help="The shuffler's part of Hushcount.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    rich_markup_mode=None,
 )
 app.command("shuffle", context_settings=BEAM_SETTINGS)(jobs.shuffle)
 app.command("collect")(collect)
@@ -26,5 +28,4 @@ app.add_typer(epoch_app, name="epoch")
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    app()
+    main(lambda: app)
