@@ -19,6 +19,7 @@ from pipelines.batches import Batch
 from pipelines.deployment import Deployment, Party
 from pipelines.handover import hand_on
 from pipelines.runner import Engine
+from pipelines.signing_keys import signer_of, verified_by
 from pipelines.staging import SUMMARY, staged, sweep
 from pipelines.state import DELETED
 from pipelines.summary import Summary
@@ -27,7 +28,6 @@ from pipelines.upstream import read_upstream
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
-    from keys.store import KeyReference
 
 Job = Callable[[], Summary | None]
 """Runs a hop, or takes up what it left when it was complete; None: its input is not there yet."""
@@ -81,7 +81,7 @@ def hops_of(
         from pipelines.shuffle import shuffle
 
         source = _write_batch(state, deployment, campaign, batch)
-        signer = signer_of(deployment, "shuffler")
+        signer = signer_of(deployment.sign_with, "shuffler")
         return shuffle(path, source, where["shuffled"], signer=signer, engine=engine, console=console)
 
     def released() -> Summary:
@@ -95,7 +95,7 @@ def hops_of(
             party="aux-server",
             uncapped=uncapped,
             signed_by=trusted(deployment, "shuffler"),
-            signer=signer_of(deployment, "aux_signer"),
+            signer=signer_of(deployment.sign_with, "aux_signer"),
             ledger=ledger,
             engine=engine,
             console=console,
@@ -180,30 +180,17 @@ def _unless_done(
             return job()
         except TooFewOpened as few:
             with staged(out, overwrite=False) as directory:
-                signer = signer_of(deployment, "aux_signer") if hop == "release" else None
+                signer = signer_of(deployment.sign_with, "aux_signer") if hop == "release" else None
                 hand_on(directory, out, ("bins",), few.summary, signer)
             return few.summary
 
     return step
 
 
-def signer_of(deployment: Deployment, role: SigningRole) -> KeyReference | None:
-    """Return the key that a party signs with what it hands on, if it is to sign."""
-    if deployment.sign_with is None:
-        return None
-    from keys.store import active_key
-
-    return active_key(deployment.sign_with, role)
-
-
 def trusted(deployment: Deployment, role: SigningRole) -> tuple[VerifyKeyPart, ...]:
     """Return a party's public keys, one of which must have signed what it handed on; empty: this is not checked."""
     source = deployment.shuffler_keys if role == "shuffler" else deployment.aux_server_keys
-    if source is None:
-        return ()
-    from keys.store import verify_keys
-
-    return verify_keys(source, role)
+    return verified_by(source, role)
 
 
 def batch_path(deployment: Deployment, batch: Batch) -> str:

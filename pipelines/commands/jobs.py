@@ -21,7 +21,8 @@ from pipelines.commands.common import (
     show_json,
     show_summary,
 )
-from pipelines.commands.signing import SignedByOption, SignWithOption, signer_of, verified_by
+from pipelines.commands.signing import SignedByOption, SignWithOption
+from pipelines.signing_keys import signer_of, verified_by
 from pipelines.summary import Summary
 
 CampaignOption = Annotated[Path, typer.Option("--campaign", help="Campaign file.")]
