@@ -21,8 +21,10 @@ from shuffler.collector.settings import CollectorPart
 
 _LOG = logging.getLogger("hushcount.collector")
 _MOST_HEAD_BYTES = 1 << 14
-_HEADER_SIGNS = 4
-"""Bytes of a header that are neither name nor value: colon, space, end of line."""
+"""Also of what a body has besides its content: sizes of chunks, their extensions, headers after the last one."""
+_MOST_HEADERS = 100
+_CHUNK_SIGNS = 16
+"""Bytes that each chunk may have for its size."""
 _SWEEP_SECONDS = 0.5
 
 
@@ -67,8 +69,8 @@ class LimitedProtocol(HttpToolsProtocol):
         # Bytes since then, and whether they hold a whole head: neither once all is here.
         self._arrived = 0
         self._head_done = False
-        # Bytes of the head that the parser gave, however many requests came in one piece.
-        self._head_bytes = 0
+        # How many bytes that are no content of a body the parser may still be given.
+        self._room = _MOST_HEAD_BYTES
         # How many bytes of answers the peer did not take at the last look, and since when so many; -1: not looked at.
         self._unread = -1
         self._unread_since = 0.0
@@ -86,46 +88,52 @@ class LimitedProtocol(HttpToolsProtocol):
             # Bytes that begin no request end the keep-alive time as well.
             self._since = self.loop.time()
         self._arrived += len(data)
-        super().data_received(data)
-        if self._arrived > _MOST_HEAD_BYTES and not self.transport.is_closing():
-            if not self._head_done:
-                self._end(_head_too_long())
-            elif self._answered and self._arrived > self._settings.most_body_bytes:
-                # It was refused, and comes all the same.
-                self.transport.close()
+        # The parser gets no more at once than there is room for: it has no limits of its own, and says nothing of what
+        # it drops.
+        while data and not self.transport.is_closing():
+            if self._room == 0:
+                self._refuse(_chunks_too_long() if self._head_done else _head_too_long())
+                return
+            piece, data = data[: self._room], data[self._room :]
+            self._room -= len(piece)
+            super().data_received(piece)
+        if self._answered and self._arrived > self._settings.most_body_bytes and not self.transport.is_closing():
+            # It was refused, and comes all the same.
+            self.transport.close()
+
+    def _give_room(self, length: int) -> None:
+        self._room = min(_MOST_HEAD_BYTES, self._room + length)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._since = self.loop.time()
         self._arrived = 0
         self._head_done = False
-        self._head_bytes = 0
-
-    def on_url(self, url: bytes) -> None:
-        if self._takes(len(url)):
-            super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        # What comes after the body in the form of headers is dropped: there is no end to it.
-        if not self._head_done and self._takes(len(name) + len(value) + _HEADER_SIGNS):
-            super().on_header(name, value)
-
-    def _takes(self, length: int) -> bool:
-        """Count bytes of a head, and return whether all of it so far is within the limit."""
-        self._head_bytes += length
-        return self._head_bytes <= _MOST_HEAD_BYTES
+        if self._head_done or self.transport.is_closing():
+            # What comes after the body in the form of headers is dropped.
+            return
+        if len(self.headers) == _MOST_HEADERS:
+            self._end(_head_too_long())
+            return
+        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        if self._head_bytes > _MOST_HEAD_BYTES:
-            # It came in one piece, so that nothing was seen of it before it was whole.
-            self._end(_head_too_long())
+        if self.transport.is_closing():
             return
         # It raises where the target is no URL: the answer to that request is missing then.
         super().on_headers_complete()
         self._head_done = True
+        self._room = _MOST_HEAD_BYTES
+
+    def on_chunk_header(self) -> None:
+        """Take the size of a chunk; the parser calls it after what follows the size."""
+        self._give_room(_CHUNK_SIGNS)
 
     def on_body(self, body: bytes) -> None:
         if self._head_done:
+            self._give_room(len(body))
             super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -138,15 +146,19 @@ class LimitedProtocol(HttpToolsProtocol):
         self._since = self.loop.time() if answered else None
         self._arrived = 0
         self._head_done = False
+        self._room = _MOST_HEAD_BYTES
 
     def send_400_response(self, msg: str) -> None:
         if self.transport.is_closing():
             return
+        self._refuse(Refused("malformed_request", "Send HTTP/1.1, with Content-Length or Transfer-Encoding: chunked."))
+
+    def _refuse(self, refused: Refused) -> None:
+        """End what cannot be read on; what comes after a refusal need not be HTTP, and gets no second answer."""
         if self._answered:
-            # What comes after a refusal need not be HTTP.
             self.transport.close()
         else:
-            self._end(Refused("malformed_request", "Send HTTP/1.1, with Content-Length or Transfer-Encoding: chunked."))
+            self._end(refused)
 
     def enforce(self, now: float) -> None:
         """Close the connection if its request takes too long, or if its peer does not read the answers."""
@@ -203,7 +215,13 @@ class LimitedProtocol(HttpToolsProtocol):
 
 
 def _head_too_long() -> Refused:
-    return Refused("head_too_long", f"Send at most {_MOST_HEAD_BYTES} bytes before the body.")
+    return Refused(
+        "head_too_long", f"Send at most {_MOST_HEAD_BYTES} bytes and {_MOST_HEADERS} headers before the body."
+    )
+
+
+def _chunks_too_long() -> Refused:
+    return Refused("malformed_request", "Send chunks without extensions, and no headers after the last one.")
 
 
 async def enforce_limits(state: ServerState) -> None:

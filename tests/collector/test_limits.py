@@ -7,6 +7,7 @@ import os
 import select
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,12 @@ def refused(collector: Running, reason: str) -> int:
     start = f'hushcount_collector_requests_refused_total{{reason="{reason}"}} '
     lines = collector.get("/metrics").text.splitlines()
     return sum(int(float(line.removeprefix(start))) for line in lines if line.startswith(start))
+
+
+def acknowledged(collector: Running) -> int:
+    """Return how many reports were acknowledged."""
+    lines = collector.get("/metrics").text.splitlines()
+    return sum(int(float(line.split()[-1])) for line in lines if line.startswith("hushcount_collector_reports_total{"))
 
 
 def problem_of(answer: bytes) -> dict[str, Any]:
@@ -162,6 +169,80 @@ def test_a_head_without_end_is_cut_off(collector: Running) -> None:
     assert sent < 64 << 20
     assert refused(collector, "head_too_long") == counted + 1
     assert memory(collector) - before < 64 << 20
+
+
+@pytest.mark.parametrize("more", [b"x:\r\n", b"x-aaaaaa:\r\n", b"x:       \r\n", b"x: a\r\n"])
+@pytest.mark.parametrize("length", [50_000, 200_000])
+def test_a_head_of_very_many_small_headers_is_refused(collector: Running, more: bytes, length: int) -> None:
+    """Whatever of it the parser leaves out, as the spaces around a value: it is the parser's input that is bounded."""
+    before, counted = memory(collector), refused(collector, "head_too_long")
+    request = b"GET /healthz HTTP/1.1\r\nHost: here\r\n" + more * (length // len(more)) + b"\r\n"
+    with connect(collector) as connection:
+        with suppress(BrokenPipeError, ConnectionResetError):
+            connection.sendall(request)
+        answer = read_all(connection)
+    # The system may drop the answer where more came than was read.
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 431 ")
+    assert refused(collector, "head_too_long") == counted + 1
+    assert memory(collector) - before < 16 << 20
+
+
+@pytest.mark.parametrize(("number", "status"), [(90, 200), (120, 431)])
+def test_headers_are_counted(collector: Running, number: int, status: int) -> None:
+    with connect(collector) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nConnection: close\r\n" + b"x: a\r\n" * number + b"\r\n")
+        assert read_all(connection).startswith(f"HTTP/1.1 {status} ".encode())
+
+
+@pytest.mark.parametrize("answered", [False, True], ids=["wanted", "refused already"])
+@pytest.mark.parametrize("part", ["extension", "name", "headers after it", "small chunks of long extensions"])
+def test_what_a_chunked_body_has_besides_its_content_is_bounded(
+    collector: Running, site: Site, part: str, answered: bool
+) -> None:
+    length = site.campaign().sealed_bytes("reports")
+    chunk = f"{length:x}".encode()
+    body = {
+        "extension": chunk + b";x=" + b"a" * 70_000 + b"\r\n" + bytes(length) + b"\r\n0\r\n\r\n",
+        "name": chunk + b";" + b"a" * 70_000 + b"\r\n" + bytes(length) + b"\r\n0\r\n\r\n",
+        "headers after it": chunk + b"\r\n" + bytes(length) + b"\r\n0\r\n" + b"x:\r\n" * 20_000 + b"\r\n",
+        "small chunks of long extensions": (b"1;x=" + b"a" * 600 + b"\r\n0\r\n") * length + b"0\r\n\r\n",
+    }[part]
+    request = head(collector, "0").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+    if answered:
+        request = request.replace(b"octet-stream", b"wrong")
+    before, stored = refused(collector, "malformed_request"), acknowledged(collector)
+    with connect(collector) as connection:
+        try:
+            connection.sendall(request)
+            answer = connection.recv(65536) if answered else b""
+            connection.sendall(body)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        answer += read_all(connection)
+    # The system may drop the answer where more came than was read.
+    assert answer.startswith(b"HTTP/1.1 415 ") if answered else answer == b"" or answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1 ") <= 1
+    assert refused(collector, "malformed_request") == before + (not answered)
+    assert acknowledged(collector) == stored
+
+
+def test_a_body_in_very_small_chunks_is_taken(collector: Running, site: Site) -> None:
+    """400 reports in chunks of one byte: five times as many bytes as the body, and more than a head may have."""
+    body = os.urandom(400 * site.campaign().sealed_bytes("reports"))
+    request = head(collector, "0").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+    with connect(collector) as connection:
+        connection.sendall(request + b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 202 ")
+
+
+def test_many_requests_in_one_piece_are_each_within_the_limit(collector: Running, site: Site) -> None:
+    length = site.campaign().sealed_bytes("reports")
+    with connect(collector) as connection:
+        connection.sendall((head(collector, length) + os.urandom(length)) * 200)
+        answers = b""
+        while answers.count(b"HTTP/1.1 202 ") < 200 and (part := connection.recv(65536)):
+            answers += part
+        assert answers.count(b"HTTP/1.1 202 ") == 200
 
 
 @pytest.mark.parametrize("long", ["one header", "many headers", "target"])
