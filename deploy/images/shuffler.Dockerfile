@@ -1,6 +1,8 @@
 # The shuffler: its collector, its schedule and its job. No code that opens a report is in it, and no key.
 #
 #     docker build -f deploy/images/shuffler.Dockerfile -t hushcount-shuffler:0.1.0 .
+#     docker build -f deploy/images/shuffler.Dockerfile --target signing -t hushcount-shuffler-signing:0.1.0 .
+#
 # `make image-bases` looks up what the digest of the tag is today.
 ARG BASE=python:3.13.14-slim-bookworm@sha256:9d7f287598e1a5a978c015ee176d8216435aaf335ed69ac3c38dd1bbb10e8d64
 
@@ -33,7 +35,7 @@ WORKDIR /var/lib/hushcount
 USER 10001:10001
 ENTRYPOINT ["python", "-m", "shuffler_command"]
 
-# A shuffler that signs what it hands on needs the package that signs too: --target signing. Its private key is mounted.
+# What the schedule of a shuffler runs in: it signs what it hands on, by a private key that is mounted or in a variable.
 FROM party AS signing
 COPY keys /opt/hushcount/keys
 

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -15,11 +15,15 @@ from types import ModuleType
 import pytest
 
 from hushcount.campaign import Campaign
+from keys.roles import SigningRole
+from keys.store import create
 from tests.support.collecting import collect
 from tests.support.jobs import Chain, new_campaign, new_keys, write_lines
 from tests.support.site import Site, values
 from tests.support.stub_store import StubStore
 
+SIGNERS: Mapping[str, SigningRole] = {"shuffler": "shuffler", "aux-server": "aux_signer"}
+"""The parties that hand on, and as whom they sign."""
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 TOOLS = ROOT / "build" / "tools"
@@ -62,8 +66,10 @@ def hand_on() -> Iterator[ModuleType]:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    """What a collector left, and the redacted campaigns beside the whole ones."""
+    """What a collector left, the redacted campaigns beside the whole ones, and the keys of those who sign."""
     site = Site(tmp_path, discovery=True)
+    for party, role in SIGNERS.items():
+        create(tmp_path / "signing-keys" / party, 365, [role])
     collect(site.store, site.campaign, values(300), day=0)
     folder = tmp_path / "redacted-campaigns" / "words"
     folder.mkdir(parents=True)

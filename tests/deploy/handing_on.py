@@ -27,8 +27,16 @@ def deployment(root: Path, party: str, campaigns: str, **paths: str) -> Deployme
         campaigns=root / campaigns,
         keys=root / "keys",
         ledger=None,
+        sign_with=None if given.sign_with is None else root / "signing-keys" / party,
+        shuffler_keys=_trusted(root, given.shuffler_keys),
+        aux_server_keys=_trusted(root, given.aux_server_keys),
         file=given.file.model_copy(update={"paths": paths}),
     )
+
+
+def _trusted(root: Path, path: Path | None) -> Path | None:
+    """Return what is mounted at /trusted/PARTY/public.json: what that party's key directory lists."""
+    return None if path is None else root / "signing-keys" / path.parent.name / "public.json"
 
 
 def of_shuffler(root: Path) -> Deployment:

@@ -45,7 +45,8 @@ def test_the_documented_compose_command_mounts_what_lies_where_it_is_typed(tmp_p
         assert done.returncode == 0, done.stderr
         mounts = [mount for service in json.loads(done.stdout)["services"].values() for mount in service["volumes"]]
         bound = {Path(mount["source"]) for mount in mounts if mount["type"] == "bind" and mount["target"] != CONFIG}
-        names = ("campaigns", "redacted-campaigns", "analyzer-keys", "aux-server-keys")
+        names = {"campaigns", "redacted-campaigns", "analyzer-keys", "aux-server-keys"}
+        names |= {"aux-signer-keys", "shuffler-keys", "trusted"}
         assert bound == {tmp_path / name for name in names}
 
 

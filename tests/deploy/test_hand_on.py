@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +19,8 @@ from tests.support.jobs import summary
 from tests.support.site import Site, at
 from tests.support.stub_store import StubStore
 
+SIGNED = ("summary.json", "summary.json.sig")
+
 
 def test_what_is_handed_on_is_all_that_a_party_needs_and_no_more(hand_on: ModuleType, site: Site) -> None:
     to = {name: str(site.root / name) for name in ("to-aux", "to-analyzer", "bins")}
@@ -28,11 +32,14 @@ def test_what_is_handed_on_is_all_that_a_party_needs_and_no_more(hand_on: Module
     told, problems = hand_on.hand_on(shuffler, asked)
     assert problems == []
     assert [line.rpartition(" ")[2] for line in told] == ["discovery", "reports"]
-    assert files(Path(to["to-aux"])) == {"discovery", "summary.json"}
-    assert files(Path(to["to-analyzer"])) == {"reports", "summary.json"}
+    assert files(Path(to["to-aux"])) == {"discovery", *SIGNED}
+    assert files(Path(to["to-analyzer"])) == {"reports", *SIGNED}
     assert hand_on.hand_on(shuffler, asked) == ([], [])
 
     aux = deployment(site.root, "aux-server", "redacted-campaigns", shuffled=to["to-aux"])
+    with planted(Path(to["to-aux"]), batch, "discovery") as path:
+        (problem,) = run(aux, now=at(1.1)).problems
+        assert f"{path} was not signed" in problem
     done = run(aux, now=at(1.1))
     assert (done.problems, len(done.hops)) == ([], 1)
     asked = hands(hand_on, f"released/bins={to['bins']}")
@@ -44,11 +51,19 @@ def test_what_is_handed_on_is_all_that_a_party_needs_and_no_more(hand_on: Module
     assert not Path(to["bins"]).exists()
     aside.rename(block)
     assert hand_on.hand_on(aux, asked)[1] == []
-    assert files(Path(to["bins"])) == {"bins", "summary.json"}
+    assert files(Path(to["bins"])) == {"bins", *SIGNED}
 
     analyzer = deployment(site.root, "analyzer", "campaigns", shuffled=to["to-analyzer"], released=to["bins"])
+    with planted(Path(to["bins"]), batch, "bins") as path:
+        (problem,) = run(analyzer, now=at(1.1)).problems
+        assert f"{path} was not signed" in problem
+    with planted(Path(to["to-analyzer"]), batch, "reports") as path:
+        done = run(analyzer, now=at(1.1))
+        (problem,) = done.problems
+        assert f"{path} was not signed" in problem
+        assert len(done.hops) == 1
     done = run(analyzer, now=at(1.1))
-    assert (done.problems, len(done.hops)) == ([], 2)
+    assert (done.problems, len(done.hops)) == ([], 1)
     results = site.root / "analyzer-store" / "results" / "words" / batch.name
     assert summary(results)["accepted"] == 300
 
@@ -58,13 +73,22 @@ def test_what_is_handed_on_is_all_that_a_party_needs_and_no_more(hand_on: Module
     assert "no hash key" in problem
 
 
+@contextmanager
+def planted(where: Path, batch: Path, folder: str) -> Iterator[Path]:
+    """Put a file beside those that were handed on, as whoever can write between two parties can."""
+    path = where / "words" / batch.name / folder / "planted.blocks"
+    path.write_bytes(next(path.parent.glob("*.blocks")).read_bytes())
+    yield path
+    path.unlink()
+
+
 def test_what_is_deleted_where_it_was_written_is_deleted_where_it_was_handed_on(
     hand_on: ModuleType, site: Site
 ) -> None:
     shuffler, _ = shuffled(site)
     asked = hands(hand_on, f"shuffled/reports={site.root / 'to'}")
     hand_on.hand_on(shuffler, asked)
-    assert files(site.root / "to") == {"reports", "summary.json"}
+    assert files(site.root / "to") == {"reports", *SIGNED}
     assert run(shuffler, now=at(25)).deleted == []
     assert len(run(shuffler, now=at(35)).deleted) == 2
     ((line,), _) = hand_on.hand_on(shuffler, asked)
@@ -80,8 +104,9 @@ def test_a_store_takes_copies_too_the_summary_last_and_nothing_half(
     hand_on.hand_on(shuffler, asked)
     names = [name for name in store.named if ".tmp" not in name]
     assert names[-1].endswith("/summary.json")
-    assert all("/reports/" in name for name in names[:-1])
-    assert len(names) > 1
+    assert names[-2].endswith("/summary.json.sig")
+    assert all("/reports/" in name for name in names[:-2])
+    assert len(names) > 2
     # Killed before the summary: the next look begins again.
     del store.objects[names[-1]]
     ((line,), _) = hand_on.hand_on(shuffler, asked)
@@ -123,7 +148,7 @@ def test_a_source_that_holds_no_batch_at_all_deletes_nothing(
     assert done == []
     for said in (f"{elsewhere} holds no batch", f"{site.root / 'to'} copies of 1", "none was deleted"):
         assert said in problem
-    assert files(site.root / "to") == {"reports", "summary.json"}
+    assert files(site.root / "to") == {"reports", *SIGNED}
     (site.root / "own").rmdir()
     (site.root / "unmounted").rename(site.root / "own")
     assert hand_on.hand_on(shuffler, asked[:1]) == ([], [])

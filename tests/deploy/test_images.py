@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from keys.store import create
 from tests.deploy.conftest import DEPLOY, RECIPES, ROOT, TOOLS, images_python
 from tests.support.jobs import Chain
 
@@ -98,13 +99,17 @@ def test_the_builder_is_given_no_more_than_is_copied(path: Path) -> None:
 def image(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """What a recipe puts under /opt/hushcount, in a directory: the same files, without the container around them."""
     root = tmp_path_factory.mktemp(request.param)
-    for target, source in copies(recipe(request.param)).items():
+    unpack(recipe(request.param), root)
+    return request.param, root
+
+
+def unpack(text: str, root: Path) -> None:
+    for target, source in copies(text).items():
         made = root / target.removeprefix("/opt/hushcount/")
         if (ROOT / source).is_dir():
             shutil.copytree(ROOT / source, made, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(ROOT / source, made)
-    return request.param, root
 
 
 def run(
@@ -148,6 +153,20 @@ def test_a_party_runs_its_jobs_with_its_packages_alone(image: tuple[str, Path], 
         ended = run(image, *job, "--out", out, at=tmp_path)
         assert ended.returncode == 0, ended.stderr
         assert (out / "summary.json").exists()
+
+
+def test_the_shuffler_signs_by_the_image_for_that_and_by_no_other(chain: Chain, tmp_path: Path) -> None:
+    create(tmp_path / "signing-keys", 365, ["shuffler"])
+    whole = (FOLDER / "shuffler.Dockerfile").read_text()
+    assert "FROM party AS signing\nCOPY keys /opt/hushcount/keys\n\nFROM party AS shuffler\n" in whole
+    job = ("shuffle", "--campaign", chain.campaign_path, "--input", chain.path("encoded"))
+    for text, signs in ((whole, True), (recipe("shuffler"), False)):
+        root, out = tmp_path / f"image {signs}", tmp_path / f"out {signs}"
+        root.mkdir()
+        unpack(text, root)
+        ended = run(("shuffler", root), *job, "--sign-with", tmp_path / "signing-keys", "--out", out, at=tmp_path)
+        assert (ended.returncode == 0) == signs, ended.stderr
+        assert (out / "summary.json.sig").exists() == signs
 
 
 def test_the_shufflers_schedule_and_collector_start_without_what_opens(image: tuple[str, Path], tmp_path: Path) -> None:

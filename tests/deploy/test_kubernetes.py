@@ -77,7 +77,8 @@ def test_what_pods_use_is_there(party: str) -> None:
         assert template["spec"].get("serviceAccountName", "hushcount") in accounts
         for volume in template["spec"]["volumes"]:
             assert volume.get("persistentVolumeClaim", {}).get("claimName") in {None, *claimed}, name
-            assert volume.get("configMap", {}).get("name") in {None, *configured}, name
+            # Public keys of others come from them: the party makes that one, see test_signing.py.
+            assert volume.get("configMap", {}).get("name") in {None, "trusted", *configured}, name
     assert all(one.get("automountServiceAccountToken") is False for one in resources(party, "ServiceAccount"))
     assert not resources(party, "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Secret")
 
@@ -147,7 +148,7 @@ def test_only_what_reads_the_store_reaches_out_of_the_cluster(party: str) -> Non
 
 
 @pytest.mark.parametrize("party", PARTIES)
-def test_a_key_is_a_reference_and_only_where_reports_are_opened(party: str) -> None:
+def test_a_key_is_a_reference_and_only_where_it_opens_or_signs(party: str) -> None:
     holders = {}
     for name, template in pods(party):
         for container in template["spec"]["containers"]:
@@ -155,10 +156,14 @@ def test_a_key_is_a_reference_and_only_where_reports_are_opened(party: str) -> N
                 if variable["name"] == "NUMBA_CACHE_DIR":
                     continue
                 assert set(variable) == {"name", "valueFrom"}, "no value stands in a manifest"
-                holders[name, container["name"]] = variable["valueFrom"]["secretKeyRef"]
-    opening = {("run", "run"), ("flink-taskmanager", "python-workers")}
-    assert set(holders) == (set() if party == "shuffler" else opening)
-    assert all(reference == {"name": "key", "key": "keys"} for reference in holders.values())
+                place = (name, container["name"], variable["name"])
+                holders[place] = variable["valueFrom"]["secretKeyRef"]
+    opening = {("run", "run", "HUSHCOUNT_KEYS"), ("flink-taskmanager", "python-workers", "HUSHCOUNT_KEYS")}
+    signing = {("run", "run", "HUSHCOUNT_SIGNING_KEYS")}
+    wanted = {"shuffler": signing, "aux-server": opening | signing, "analyzer": opening}[party]
+    assert set(holders) == wanted
+    secrets = {"HUSHCOUNT_KEYS": "key", "HUSHCOUNT_SIGNING_KEYS": "signing-key"}
+    assert all(reference == {"name": secrets[place[2]], "key": "keys"} for place, reference in holders.items())
     assert not re.search(r"[0-9a-f]{64}(?!\S*@)", re.sub(r"sha256:[0-9a-f]{64}", "", rendered(party)))
 
 

@@ -23,6 +23,9 @@ ENVIRONMENT = {
     "REDACTED_CAMPAIGNS": "/redacted-campaigns",
     "ANALYZER_KEYS": "/analyzer-keys",
     "AUX_SERVER_KEYS": "/aux-server-keys",
+    "AUX_SIGNER_KEYS": "/aux-signer-keys",
+    "SHUFFLER_KEYS": "/shuffler-keys",
+    "TRUSTED": "/trusted",
 }
 
 

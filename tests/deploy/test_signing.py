@@ -1,0 +1,226 @@
+"""Every deployment of deploy/ signs what is handed on, checks what was, and gives each key to one party."""
+
+from __future__ import annotations
+
+import base64
+import re
+import shlex
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from keys.roles import Role, SigningRole
+from keys.store import active_key, create
+from pipelines.deployment import Deployment
+from pipelines.hops import trusted
+from pipelines.signing_keys import signer_of
+from tests.deploy.conftest import DEPLOY, SIGNERS
+from tests.deploy.manifests import PARTIES, Resource, pods, resources
+from tests.deploy.test_documented import README
+from tests.deploy.test_schedules import COMPOSE, JOBS, mounts, services
+
+TRUSTED: Mapping[str, tuple[SigningRole, ...]] = {
+    "shuffler": (),
+    "aux-server": ("shuffler",),
+    "analyzer": ("shuffler", "aux_signer"),
+}
+OPENING: Mapping[str, Role] = {"aux-server": "aux_server", "analyzer": "analyzer"}
+PUBLIC: Mapping[str, str] = {"shuffler": "shuffler", "aux_signer": "aux-server"}
+"""In which folder of what a party trusts the public keys of a role lie."""
+
+
+def deployment(folder: str, party: str, directory: Path) -> Deployment:
+    """Return a party's deployment file of a folder of deploy/."""
+    if folder != "kubernetes":
+        return Deployment.read(DEPLOY / folder / f"{party}.toml")
+    (found,) = resources(party, "ConfigMap")
+    (directory / "deployment.toml").write_text(found["data"]["deployment.toml"])
+    return Deployment.read(directory / "deployment.toml")
+
+
+@pytest.mark.parametrize("folder", ["compose", "kubernetes", "dataflow"])
+@pytest.mark.parametrize("party", PARTIES)
+def test_who_hands_on_signs_and_who_reads_knows_whom_to_trust(folder: str, party: str, tmp_path: Path) -> None:
+    made = deployment(folder, party, tmp_path)
+    assert (made.sign_with is not None) == (party in SIGNERS)
+    # A key has one purpose.
+    assert made.sign_with != made.keys
+    given = {"shuffler": made.shuffler_keys, "aux_signer": made.aux_server_keys}
+    assert tuple(role for role, path in given.items() if path is not None) == TRUSTED[party]
+    for role, path in given.items():
+        assert path is None or path.parts[-3:] == ("trusted", PUBLIC[role], "public.json")
+
+
+@pytest.mark.parametrize("party", JOBS)
+def test_compose_gives_each_key_to_the_service_that_uses_it_and_to_no_other(party: str, tmp_path: Path) -> None:
+    made = deployment("compose", party, tmp_path)
+    found = mounts(services()[party])
+    private = {"shuffler": ("SHUFFLER_KEYS", False), "aux-server": ("AUX_SIGNER_KEYS", False)}
+    assert found.get("/signing-keys") == private.get(party)
+    assert str(made.sign_with or "/signing-keys") == "/signing-keys"
+    assert found.get("/trusted") == (("TRUSTED", False) if TRUSTED[party] else None)
+    for path in (made.shuffler_keys, made.aux_server_keys):
+        assert path is None or str(path).startswith("/trusted/")
+    for name, service in services().items():
+        if name not in JOBS:
+            assert not {"/keys", "/signing-keys", "/trusted"} & set(mounts(service)), name
+
+
+def test_only_the_image_that_signs_holds_what_signs() -> None:
+    """The collector, who is called from outside, and who copies files have no code that knows a key."""
+    images = {name: service["image"].partition(":")[0] for name, service in services().items()}
+    assert {name for name, image in images.items() if image == "hushcount-shuffler-signing"} == {"shuffler"}
+    assert services()["shuffler"]["build"]["target"] == "signing"
+    for name in ("collector", "shuffler-hand-on"):
+        assert images[name] == "hushcount-shuffler"
+    signing = {
+        (name, container["name"])
+        for name, template in pods("shuffler")
+        for container in template["spec"]["containers"]
+        if "/hushcount-shuffler-signing:" in container.get("image", "")
+    }
+    assert signing == {("run", "run")}
+    assert "--target signing -t hushcount-shuffler-signing:0.1.0 ." in README
+
+
+def commands(party: str, kind: str) -> list[list[str]]:
+    """Return the README's commands that make a Secret or a ConfigMap in a party's namespace."""
+    begin = f"kubectl -n hushcount-{party} create {kind} "
+    return [shlex.split(line) for line in README.splitlines() if line.startswith(begin)]
+
+
+def made_by(words: list[str], directory: Path) -> Resource:
+    """Run a command of the README that makes a resource, without a cluster, on the keys of a directory."""
+    named = [re.sub(r"ID\.key$", f"{_id(directory, word)}.key", word) for word in words]
+    done = subprocess.run(  # noqa: S603  # the README's own words
+        [*named, "--dry-run=client", "--output=yaml"], cwd=directory, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    resource: Resource = yaml.safe_load(done.stdout)
+    return resource
+
+
+def _id(directory: Path, word: str) -> str:
+    match = re.search(r"=([\w/-]+-)ID\.key$", word)
+    if match is None:
+        return ""
+    (path,) = directory.glob(f"{match[1]}*.key")
+    return path.stem.rpartition("-")[2]
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    """The key directories that the README makes, and what is trusted beside them."""
+    roles: dict[str, Role] = {
+        "analyzer-keys": "analyzer",
+        "aux-server-keys": "aux_server",
+        "aux-signer-keys": "aux_signer",
+        "shuffler-keys": "shuffler",
+    }
+    for name, role in roles.items():
+        create(tmp_path / name, 365, [role])
+    for name, folder in {"shuffler-keys": "shuffler", "aux-signer-keys": "aux-server"}.items():
+        (tmp_path / "trusted" / folder).mkdir(parents=True)
+        (tmp_path / "trusted" / folder / "public.json").write_bytes((tmp_path / name / "public.json").read_bytes())
+    return tmp_path
+
+
+def holders(party: str, kind: str) -> dict[str, set[tuple[str, str, str]]]:
+    """Return pod, container and variable or mount, by the Secret or ConfigMap that is given there."""
+    found: dict[str, set[tuple[str, str, str]]] = {}
+    for name, template in pods(party):
+        volumes = {one["name"]: one[kind] for one in template["spec"].get("volumes", ()) if kind in one}
+        for container in template["spec"]["containers"]:
+            mounted = [one for one in container["volumeMounts"] if one["name"] in volumes]
+            given = [(volumes[one["name"]], one["mountPath"]) for one in mounted]
+            if kind == "secret":
+                references = [(one.get("valueFrom", {}), one["name"]) for one in container.get("env", ())]
+                given += [(one["secretKeyRef"], variable) for one, variable in references if one]
+            for reference, place in given:
+                found.setdefault(reference["name"], set()).add((name, container["name"], place))
+    return found
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_the_documented_secrets_are_those_of_the_pods_and_the_run_alone_signs(
+    party: str, keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = {one["metadata"]["name"]: one for one in (made_by(words, keys) for words in commands(party, "secret"))}
+    given = holders(party, "secret")
+    assert set(made) == set(given)
+    assert given.get("signing-key") == ({("run", "run", "HUSHCOUNT_SIGNING_KEYS")} if party in SIGNERS else None)
+    for name, variable, role in (
+        ("signing-key", "HUSHCOUNT_SIGNING_KEYS", SIGNERS.get(party)),
+        ("key", "HUSHCOUNT_KEYS", OPENING.get(party)),
+    ):
+        assert (name in made) == (role is not None)
+        if role is not None:
+            content = base64.b64decode(made[name]["data"]["keys"]).decode()
+            assert re.findall(r'"role": "(\w+)"', content) == [role]
+            monkeypatch.setenv(variable, content)
+    if party in SIGNERS:
+        source = deployment("kubernetes", party, keys).sign_with
+        assert source == "env:HUSHCOUNT_SIGNING_KEYS"
+        assert signer_of(source, SIGNERS[party]) == active_key(str(source), SIGNERS[party])
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_the_documented_public_keys_are_where_the_run_looks_for_them(party: str, keys: Path) -> None:
+    given = holders(party, "configMap")
+    assert given.pop("trusted", None) == ({("run", "run", "/trusted")} if TRUSTED[party] else None)
+    words = commands(party, "configmap")
+    assert len(words) == len(TRUSTED[party][:1])
+    if not words:
+        return
+    data: dict[str, str] = made_by(words[0], keys)["data"]
+    items: list[dict[str, Any]] = next(
+        volume["configMap"]["items"]
+        for name, template in pods(party)
+        if name == "run"
+        for volume in template["spec"]["volumes"]
+        if volume["name"] == "trusted"
+    )
+    assert set(data) == {one["key"] for one in items}
+    # As a pod has them, under another root.
+    for one in items:
+        path = keys / "pod" / "trusted" / one["path"]
+        path.parent.mkdir(parents=True)
+        path.write_text(data[one["key"]])
+    found = deployment("kubernetes", party, keys)
+    for role, path in (("shuffler", found.shuffler_keys), ("aux_signer", found.aux_server_keys)):
+        if path is None:
+            continue
+        assert str(path).startswith("/trusted/")
+        source = {"shuffler": "shuffler-keys", "aux_signer": "aux-signer-keys"}[role]
+        held = keys / "pod" / path.relative_to("/")
+        assert held.read_bytes() == (keys / source / "public.json").read_bytes()
+
+
+def test_dataflows_workers_get_no_key_that_signs(tmp_path: Path) -> None:
+    """A worker opens by what is in its image, or by its account; only where `hushcount run` is called is signed."""
+    for party in SIGNERS:
+        made = deployment("dataflow", party, tmp_path)
+        secret = f"gcp-secret://projects/example-{party}/secrets/hushcount-signing/versions/latest"
+        assert made.sign_with == secret
+        assert "signing" not in "".join(made.file.engine.options)
+    assert trusted(deployment("dataflow", "shuffler", tmp_path), "shuffler") == ()
+    recipe = (DEPLOY / "dataflow" / "Dockerfile").read_text()
+    stages = {stage.split()[2]: stage for stage in recipe.split("\nFROM ") if stage.split()[1] == "AS"}
+    assert "COPY keys " not in stages["shuffler"]
+    assert stages["shuffler-signing"].startswith("shuffler AS shuffler-signing\nCOPY keys /opt/hushcount/keys\n")
+
+
+def test_the_collector_cannot_come_to_a_key_by_its_unit() -> None:
+    unit = (DEPLOY / "systemd" / "hushcount-collect.service").read_text().splitlines()
+    assert "InaccessiblePaths=-/etc/hushcount/keys -/etc/hushcount/signing-keys" in unit
+
+
+def test_the_volumes_of_what_is_trusted_lie_apart_from_what_is_handed_on() -> None:
+    """Who can write between two parties must not write there too."""
+    for service in services().values():
+        assert all(not writable for target, (_, writable) in mounts(service).items() if target == "/trusted")
+    assert "${TRUSTED:?" in (COMPOSE / "compose.yaml").read_text()
