@@ -15,7 +15,7 @@ from pipelines.epochs import Epochs
 from pipelines.ledger import cost_of, linked
 from pipelines.ledger_balance import OverLimit, require_room
 from pipelines.ledger_file import opened
-from pipelines.ledger_records import Charge, Hop, read_charges, read_limit, stamp
+from pipelines.ledger_records import Charge, Hop, Limit, read_charges, read_limit, stamp
 
 _ENOUGH = 30
 """Windows ahead that a budget without renewal should allow."""
@@ -51,10 +51,18 @@ def budget(deployment: Deployment, epochs: Epochs, reports: int, now: datetime) 
     costs = _costs(deployment, campaign, reports)
     if not costs:
         return
-    left, renews = _room(deployment.ledger, campaign, costs, now)
-    if left is None:
+    limit, left = _room(deployment.ledger, campaign, costs, now)
+    if limit is None:
         yield Check(name, "good", "no limit is set, and nothing is refused: hushcount ledger set")
         return
+    if limit.composition == "numerical" and epochs.campaign in deployment.file.next_epoch:
+        yield Check(
+            f"fixed parameters of {epochs.campaign}",
+            "bad",
+            "the limit was set with --fixed-parameters, and [next_epoch] makes parameters of results: releases of the "
+            "next epoch will be refused; hushcount ledger set the limit without it",
+        )
+    renews = limit.period(now)[1]
     until = None if renews is None else -(-(renews - now) // deployment.windows.length)
     needed = _ENOUGH if until is None else min(_ENOUGH, until)
     verdict: Verdict = "bad" if left == 0 else "warning" if left < needed else "good"
@@ -76,16 +84,14 @@ def _costs(deployment: Deployment, campaign: Campaign, reports: int) -> list[tup
     return [(hop, cost_of(stated, hop)) for hop in hops]
 
 
-def _room(
-    ledger: Path, campaign: Campaign, costs: list[tuple[Hop, Loss]], now: datetime
-) -> tuple[int | None, datetime | None]:
-    """Return how many windows fit into the limit, of _ENOUGH at most, and when it renews; None: no limit."""
+def _room(ledger: Path, campaign: Campaign, costs: list[tuple[Hop, Loss]], now: datetime) -> tuple[Limit | None, int]:
+    """Return the limit, and how many windows fit into it, of _ENOUGH at most."""
     if not ledger.exists():
-        return None, None
+        return None, 0
     with opened(ledger) as connection:
         limit, charges = read_limit(connection, campaign.id), read_charges(connection, campaign.id)
     if limit is None:
-        return None, None
+        return None, 0
     fits, most = 0, _ENOUGH
     while fits < most:
         tried = (fits + most + 1) // 2
@@ -95,7 +101,7 @@ def _room(
             fits = tried
         except OverLimit:
             most = tried - 1
-    return fits, limit.period(now)[1]
+    return limit, fits
 
 
 def _charge(campaign: Campaign, hop: Hop, loss: Loss, now: datetime) -> Charge:

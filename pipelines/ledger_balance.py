@@ -9,10 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import Any
 
-from hushcount.privacy.composition import Composed, Loss, basic, compose
+from hushcount.privacy.composition import Composed, Loss, basic, compose, grown, room_for
 from pipelines.ledger_file import LedgerError
 from pipelines.ledger_records import Charge, Limit, Unit, stamp
 
@@ -32,8 +31,8 @@ class Balance:
         spent: all charges of the period together, at the limit's delta; basic composition without a limit.
         releases: how many charges that are.
         per: of whom that is: one client, or, where the cap bound nobody in any of them, one report in each release.
-        remaining: how much more epsilon and delta there is, or None without a limit: the limit less what is
-            spent. By numerical composition one more release adds less than its own epsilon, so a dearer one may fit.
+        remaining: what more releases of the present campaign file may add to the plain sums, and are certain to be
+            admitted, beside reservations; None without a limit. Where charges compose numerically dearer ones may fit.
         renews: when the next period begins, or None.
     """
 
@@ -47,7 +46,7 @@ class Balance:
     def as_data(self) -> dict[str, Any]:
         """Return it as JSON data; null is an epsilon that no bound states at the limit's delta."""
         limit, left, spent = self.limit, self.remaining, self.spent
-        terms = ("epsilon", "delta", "renew_days", "since")
+        terms = ("epsilon", "delta", "renew_days", "since", "composition")
         return {
             "limit": None if limit is None else {name: getattr(limit, name) for name in terms},
             "spent": {
@@ -76,8 +75,8 @@ def balance(limit: Limit | None, charges: Iterable[Charge], now: datetime) -> Ba
     per: Unit = "report" if any(charge.per == "report" for charge in counting) else "client"
     if limit is None:
         return Balance(None, compose(spending), len(counting), per, None, None)
-    spent = compose(spending, limit.delta, adaptive=_adaptive(counting))
-    left = Loss(max(0.0, _less(limit.epsilon, spent.epsilon)), max(0.0, _less(limit.delta, basic(spending).delta)))
+    spent = _spent(limit, counting, committed)
+    left = room_for(spending, Loss(limit.epsilon, limit.delta))
     renews = limit.period(now)[1]
     return Balance(limit, spent, len(counting), per, left, None if renews is None else stamp(renews))
 
@@ -106,9 +105,21 @@ def losses(counting: Iterable[Charge], known: Iterable[Charge]) -> list[Loss]:
     return [*result, *(Loss(epsilon, 0.0) for epsilon in joined)]
 
 
-def _adaptive(charges: Iterable[Charge]) -> bool:
-    """Return whether parameters may follow from results: those of one campaign file were fixed before its releases."""
-    return len({charge.fingerprint for charge in charges}) > 1
+def files_of(charges: Iterable[Charge]) -> set[str]:
+    """Return the fingerprints of the campaign files of charges."""
+    return {charge.fingerprint for charge in charges}
+
+
+def counted(limit: Limit, charges: Iterable[Charge], now: datetime) -> list[Charge]:
+    """Return the charges of the present period, without reservations."""
+    return _counting(limit, [charge for charge in charges if charge.state == "committed"], now)
+
+
+def _spent(limit: Limit, counting: list[Charge], known: Iterable[Charge]) -> Composed:
+    """Return what charges come to at the limit's delta."""
+    # A clock that is set back joins periods, and with them files.
+    adaptive = limit.composition == "basic" or len(files_of(counting)) > 1
+    return compose(losses(counting, known), limit.delta, adaptive=adaptive)
 
 
 def require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge, most: Loss, now: datetime) -> None:
@@ -127,23 +138,45 @@ def require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge,
     if limit is None:
         return
     listed = list(charges)
-    known = [charge for charge in listed if not is_stale(charge, now)]
-    counting = _counting(limit, known, now)
-    after = losses([*counting, wanted], [*known, wanted])
-    if compose(after, limit.delta, adaptive=_adaptive([*counting, wanted])).epsilon <= limit.epsilon:
+    committed = [charge for charge in listed if charge.state == "committed"]
+    living = [charge for charge in listed if not is_stale(charge, now)]
+    _require_one_file(limit, _counting(limit, living, now), wanted, now)
+    # What is reserved may come to nothing, and a batch linked to it is another loss without it.
+    if all(_fits(limit, others, wanted, now) for others in (committed, living)):
         return
-    cost = _added(losses(counting, known), after)
+    counting = _counting(limit, living, now)
+    cost = grown(losses(counting, living), losses([*counting, wanted], [*living, wanted]))
     account = balance(limit, listed, now)
     reserved = basic(charge.loss for charge in counting if charge.state == "reserved")
     held = f" and ({reserved.epsilon:.6g}, {reserved.delta:.6g}) reserved by runs under way" if reserved.epsilon else ""
     left = account.remaining or Loss(0.0, 0.0)
-    renewal = f"it renews on {account.renews}" if account.renews else "it does not renew"
+    least = "at least " if limit.composition == "numerical" else ""
     raise OverLimit(
         f"the limit of campaign {limit.campaign} is ({limit.epsilon:.6g}, {limit.delta:.6g}), spent are "
         f"({account.spent.epsilon:.6g}, {account.spent.delta:.6g}){held}, this release would cost "
         f"({cost.epsilon:.6g}, {cost.delta:.6g}), at most ({most.epsilon:.6g}, {most.delta:.6g}), and "
-        f"({left.epsilon:.6g}, {left.delta:.6g}) remain: nothing was released or charged; {renewal}"
+        f"{least}({left.epsilon:.6g}, {left.delta:.6g}) remain: nothing was released or charged; {_renewal(limit, now)}"
     )
+
+
+def _require_one_file(limit: Limit, counting: list[Charge], wanted: Charge, now: datetime) -> None:
+    """Refuse a second campaign file in a period whose charges compose numerically: it may follow from results."""
+    if limit.composition == "numerical" and not files_of(counting) <= {wanted.fingerprint}:
+        raise OverLimit(
+            f"the limit of campaign {limit.campaign} was set with --fixed-parameters, which allows one campaign file a "
+            f"period, and this is another one than that of earlier releases: nothing was released or charged; "
+            f"{_renewal(limit, now)}; or set the limit without --fixed-parameters"
+        )
+
+
+def _fits(limit: Limit, others: list[Charge], wanted: Charge, now: datetime) -> bool:
+    known = [*others, wanted]
+    return _spent(limit, [*_counting(limit, others, now), wanted], known).epsilon <= limit.epsilon
+
+
+def _renewal(limit: Limit, now: datetime) -> str:
+    renews = limit.period(now)[1]
+    return "it does not renew" if renews is None else f"it renews on {stamp(renews)}"
 
 
 def is_stale(charge: Charge, now: datetime) -> bool:
@@ -168,12 +201,6 @@ def _counting(limit: Limit | None, charges: Iterable[Charge], now: datetime) -> 
     ]
 
 
-def _added(before: list[Loss], after: list[Loss]) -> Loss:
-    """Return by how much the sums grow: a batch may cost more than itself, by what it is linked to, or nothing."""
-    old, new = basic(before), basic(after)
-    return Loss(max(0.0, _less(new.epsilon, old.epsilon)), max(0.0, _less(new.delta, old.delta)))
-
-
 def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -182,7 +209,3 @@ def _is_alive(pid: int) -> bool:
     except OSError:
         return True
     return True
-
-
-def _less(left: float, right: float) -> float:
-    return float(Decimal(repr(left)) - Decimal(repr(right)))

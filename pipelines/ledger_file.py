@@ -17,7 +17,8 @@ _BUSY_SECONDS = 10.0
 _SCHEMA = (
     """CREATE TABLE limits (
         campaign TEXT PRIMARY KEY, epsilon REAL NOT NULL, delta REAL NOT NULL, renew_days INTEGER,
-        since TEXT NOT NULL, digest TEXT NOT NULL)""",
+        since TEXT NOT NULL, composition TEXT NOT NULL CHECK (composition IN ('basic', 'numerical')),
+        digest TEXT NOT NULL)""",
     """CREATE TABLE charges (
         key TEXT PRIMARY KEY, campaign TEXT NOT NULL, fingerprint TEXT NOT NULL, epoch INTEGER NOT NULL,
         hop TEXT NOT NULL, manifest TEXT NOT NULL, outline TEXT NOT NULL,
@@ -29,7 +30,7 @@ _SCHEMA = (
         UNIQUE (fingerprint, epoch, hop, manifest))""",
 )
 COLUMNS = {
-    "limits": ("campaign", "epsilon", "delta", "renew_days", "since", "digest"),
+    "limits": ("campaign", "epsilon", "delta", "renew_days", "since", "composition", "digest"),
     "charges": (
         "key", "campaign", "fingerprint", "epoch", "hop", "manifest", "outline", "state", "epsilon", "delta",
         "local", "epoch_epsilon", "per", "reports", "reserved_at", "committed_at", "host", "pid", "run", "digest",

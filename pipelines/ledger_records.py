@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Literal, TypeVar
 
 from hushcount.errors import FormatError
-from hushcount.privacy.composition import Loss
+from hushcount.privacy.composition import Bound, Loss
 from pipelines.ledger_file import COLUMNS
 
 Hop = Literal["analyze", "discover"]
@@ -30,6 +30,9 @@ class Limit:
         delta: in [0, 1).
         renew_days: days after which what was spent counts no more; None: never.
         since: when the first period begins, ISO 8601 in UTC.
+        composition: "basic": the sums keep within the limit, whatever the parameters of a release follow from; or
+            "numerical": the smaller bound does, and all charges of a period are of one campaign file, whose parameters
+            are declared to follow from no result.
     """
 
     campaign: str
@@ -37,6 +40,7 @@ class Limit:
     delta: float
     renew_days: int | None
     since: str
+    composition: Bound = "basic"
 
     def period(self, now: datetime) -> tuple[datetime, datetime | None]:
         """Return when the present period began and when the next one does; None for never."""

@@ -16,13 +16,25 @@ from pydantic import TypeAdapter, ValidationError
 from hushcount.campaign import Identifier
 from hushcount.errors import FormatError, UsageError
 from hushcount.files import write_new
-from hushcount.privacy.composition import Loss
-from pipelines.ledger_balance import balance, is_stale
+from hushcount.privacy.composition import Loss, basic
+from pipelines.ledger_balance import balance, counted, files_of, is_stale, losses
 from pipelines.ledger_file import COLUMNS, VERSION, opened, writing
-from pipelines.ledger_records import Charge, Limit, charge_key, put, read_charges, read_limits, stamp, utc_now
+from pipelines.ledger_records import (
+    Charge,
+    Limit,
+    charge_key,
+    put,
+    read_charges,
+    read_limit,
+    read_limits,
+    stamp,
+    utc_now,
+)
 
 
-def set_limit(path: Path, campaign: str, epsilon: float, delta: float, renew_days: int | None) -> dict[str, Any]:
+def set_limit(
+    path: Path, campaign: str, epsilon: float, delta: float, renew_days: int | None, *, fixed: bool = False
+) -> dict[str, Any]:
     """Set what a campaign's releases may come to, and return its account.
 
     A limit that is set again keeps the beginning of its periods, so that no budget renews by being set.
@@ -33,6 +45,8 @@ def set_limit(path: Path, campaign: str, epsilon: float, delta: float, renew_day
         epsilon: nats, above 0.
         delta: in [0, 1), at which the releases' epsilon is stated.
         renew_days: after which the whole budget is there again; None: never.
+        fixed: whether the parameters of all its releases are declared to follow from no result, so that they compose
+            numerically; to be declared before the first charge of a period.
 
     Raises:
         UsageError: an argument is out of its range.
@@ -54,12 +68,34 @@ def set_limit(path: Path, campaign: str, epsilon: float, delta: float, renew_day
         charges = read_charges(connection, campaign)
         # The first period begins with the first charge, or what was spent before would be forgotten.
         begin = min([stamp(now), *(charge.committed_at for charge in charges if charge.committed_at)])
-        limit = Limit(campaign, epsilon, delta, renew_days, begin)
-        for old in read_limits(connection):
-            if old.campaign == campaign:
-                limit = replace(limit, since=old.since)
+        limit = Limit(campaign, epsilon, delta, renew_days, begin, "numerical" if fixed else "basic")
+        old = read_limit(connection, campaign)
+        if old is not None:
+            limit = replace(limit, since=old.since)
+        _require_same_composition(old, limit, charges, now)
         put(connection, limit)
     return {"campaign": campaign, **balance(limit, charges, now).as_data()}
+
+
+def _require_same_composition(old: Limit | None, new: Limit, charges: list[Charge], now: datetime) -> None:
+    """Refuse to compose the charges of a period otherwise than they were admitted.
+
+    Raises:
+        UsageError: they were not of one campaign file with fixed parameters; or their sums pass the limit.
+    """
+    was_fixed = old is not None and old.composition == "numerical"
+    counting = counted(new, charges, now)
+    if new.composition == "numerical" and counting and not (was_fixed and len(files_of(counting)) == 1):
+        raise UsageError(
+            f"fixed-parameters is given after {len(counting):,} releases of campaign {new.campaign} in this period, "
+            "must be given before the first: set the limit without it"
+        )
+    if new.composition == "basic" and was_fixed and balance(new, charges, now).spent.epsilon > new.epsilon:
+        sums = basic(losses(counting, [charge for charge in charges if charge.state == "committed"]))
+        raise UsageError(
+            f"limit of campaign {new.campaign} is ({new.epsilon:.6g}, {new.delta:.6g}), must be at least "
+            f"({sums.epsilon:.6g}, {sums.delta:.6g}) without fixed-parameters: to that its charges add up"
+        )
 
 
 def describe(path: Path, campaign: str | None = None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The next epoch: discovered items join the dictionary, unseen ones leave it, parameters are planned anew ([J] 6.2).
 
 What is published follows from what was released, the dictionary and the shares, and from the keys that are active: no
-report is looked at. Of the ledger only its plain sums hold then, for an epoch's parameters depend on the results of the
+report is looked at. A ledger must compose by plain sums then, for an epoch's parameters depend on the results of the
 one before (docs/adr/0009).
 
 The items are written before the epoch that is made of them, and the newest epoch itself says what it was planned for:

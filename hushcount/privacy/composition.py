@@ -6,12 +6,13 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 from typing import Literal
 
 Bound = Literal["basic", "numerical"]
 _LEAST_DELTA = 1e-10
 _SLACK = 1e-11
+_EXACT = Context(prec=60)
 _STEPS = 1 << 15
 _STEPS_A_LOSS = 64
 
@@ -81,12 +82,37 @@ def basic(losses: Iterable[Loss]) -> Composed:
 
     Reference: Dwork, Kenthapadi, McSherry, Mironov, Naor 2006, Theorem 1.
     """
-    with localcontext() as context:
-        context.prec = 60
+    epsilon, delta = _sums(losses)
+    return Composed(float(epsilon), float(delta), "basic")
+
+
+def room_for(losses: Iterable[Loss], limit: Loss) -> Loss:
+    """Return the largest loss that can join others within a limit by basic composition, rounded down; or nothing."""
+    epsilon, delta = _sums(losses)
+    if float(epsilon) > limit.epsilon or float(delta) > limit.delta:
+        return Loss(0.0, 0.0)
+    return Loss(_less(limit.epsilon, epsilon), _less(limit.delta, delta))
+
+
+def grown(before: Iterable[Loss], after: Iterable[Loss]) -> Loss:
+    """Return by how much the sums are larger, rounded down; 0 where one is not."""
+    old, new = _sums(before), basic(after)
+    return Loss(_less(new.epsilon, old[0]), _less(new.delta, old[1]))
+
+
+def _sums(losses: Iterable[Loss]) -> tuple[Decimal, Decimal]:
+    with localcontext(_EXACT):
         listed = list(losses)
         epsilon = sum((Decimal(repr(loss.epsilon)) for loss in listed), Decimal(0))
-        delta = sum((Decimal(repr(loss.delta)) for loss in listed), Decimal(0))
-    return Composed(float(epsilon), float(delta), "basic")
+        return epsilon, sum((Decimal(repr(loss.delta)) for loss in listed), Decimal(0))
+
+
+def _less(limit: float, spent: Decimal) -> float:
+    """Return the difference, 0 at least, rounded down: what was spent and it come to the limit at most."""
+    with localcontext(_EXACT):
+        left = max(Decimal(0), Decimal(repr(limit)) - spent)
+    nearest = float(left)
+    return nearest if Decimal(repr(nearest)) <= left else math.nextafter(nearest, 0.0)
 
 
 def numerical_epsilon(losses: Iterable[Loss], delta: float) -> float:

@@ -21,6 +21,7 @@ from pipelines.commands.common import (
     show_json,
     show_summary,
 )
+from pipelines.commands.ledger import remaining
 from pipelines.commands.signing import SignedByOption, SignWithOption
 from pipelines.signing_keys import signer_of, verified_by
 from pipelines.summary import Summary
@@ -260,7 +261,7 @@ def charged(summary: Summary) -> list[str]:
     charge, left = ledger["charged"], ledger["remaining"]
     line = f"charged ({charge['epsilon']:.4g}, {charge['delta']:.4g}) for one {charge['per']}"
     line += "" if charge["new"] else " before, not again"
-    return [line if left is None else f"{line}; ({left['epsilon']:.4g}, {left['delta']:.4g}) remain in the ledger"]
+    return [line if left is None else f"{line}; {remaining(ledger)} remain in the ledger"]
 
 
 def largest(summary: Summary) -> list[str]:

@@ -26,6 +26,14 @@ def set_limit(
         int | None,
         typer.Option("--renew-days", metavar="N", help="Days until the whole budget is back; never if none."),
     ] = None,
+    fixed: Annotated[
+        bool,
+        typer.Option(
+            "--fixed-parameters",
+            help="No parameter of a release follows from results: charges compose numerically, to less than their sum, "
+            "and a second campaign file, as [next_epoch] and new keys make, is refused until the limit renews.",
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Set a campaign's limit; a release over it is refused before data is read.
@@ -34,7 +42,7 @@ def set_limit(
     """
     from pipelines.ledger_report import set_limit as job
 
-    account = job(ledger, campaign, epsilon, delta, renew_days)
+    account = job(ledger, campaign, epsilon, delta, renew_days, fixed=fixed)
     if as_json:
         show_json(account)
         return
@@ -126,7 +134,7 @@ def _show_accounts(accounts: list[dict[str, Any]]) -> None:
             _pair(account["spent"]),
             account["spent"]["composition"],
             f"{account['spent']['releases']:,}",
-            _pair(account["remaining"]),
+            remaining(account),
             (account["renews"] or "never")[:10],
         )
         for account in accounts
@@ -137,6 +145,12 @@ def _show_accounts(accounts: list[dict[str, Any]]) -> None:
 def _unit(cost: dict[str, Any]) -> str:
     """Return what to add to a name where a cost is not a client's, as it should be, but one report's."""
     return ", of one report" if cost["per"] == "report" else ""
+
+
+def remaining(account: dict[str, Any]) -> str:
+    """Return what more releases are certain to fit; where charges compose numerically, dearer ones may."""
+    least = "at least " if account["limit"] is not None and account["limit"]["composition"] == "numerical" else ""
+    return least + _pair(account["remaining"])
 
 
 def _pair(guarantee: dict[str, Any] | None) -> str:

@@ -167,6 +167,15 @@ def test_how_many_windows_the_budget_allows_is_said(tmp_path: Path) -> None:
     assert limit(100.0).verdict == "good"
 
 
+def test_fixed_parameters_and_a_next_epoch_made_of_results_contradict_each_other(tmp_path: Path) -> None:
+    site = Site(tmp_path, discovery=True, tail="[next_epoch.words]\n")
+    terms = ("--ledger", site.root / "ledger.db", "--campaign", "words", "--epsilon", 100, "--delta", "1e-6")
+    done("ledger", "set", *terms, "--fixed-parameters")
+    assert "releases of the next epoch will be refused" in bad(site)["fixed parameters of words"].says
+    done("ledger", "set", *terms)
+    assert "fixed parameters of words" not in bad(site)
+
+
 def test_a_ledger_that_is_damaged_is_bad(tmp_path: Path) -> None:
     site = Site(tmp_path, discovery=True)
     assert "ledger" not in bad(site)

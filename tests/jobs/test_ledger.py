@@ -280,28 +280,14 @@ def test_a_limit_is_met_exactly_and_composed_numerically() -> None:
     with pytest.raises(OverLimit):
         require_room(exact, pure, made(9, NOW, Loss(1e-9, 0.0)), Loss(2.0, 0.0), NOW)
     many = [made(number, NOW, Loss(0.05, 1e-10)) for number in range(100)]
-    tight, wanted = Limit("small", 2.5, 1e-6, None, stamp(NOW)), made(999, NOW, Loss(0.05, 1e-10))
+    tight = Limit("small", 2.5, 1e-6, None, stamp(NOW), "numerical")
+    wanted = made(999, NOW, Loss(0.05, 1e-10))
     require_room(tight, many, wanted, Loss(2.0, 0.0), NOW)
     assert balance(tight, many, NOW).spent.bound == "numerical"
     with pytest.raises(OverLimit):
         require_room(replace(tight, delta=1e-9), many, wanted, Loss(2.0, 0.0), NOW)
-
-
-def test_epochs_whose_parameters_may_follow_from_results_have_only_sums() -> None:
-    """A second campaign file of one campaign may be what `[next_epoch]` made of the first one's results."""
-    limit, cost = Limit("small", 2.5, 1e-6, None, stamp(NOW)), Loss(0.05, 1e-10)
-    first = [made(number, NOW, cost) for number in range(100)]
-    later = replace(made(101, NOW, cost), fingerprint="ee", epoch=2)
-    mixed = balance(limit, [*first[:40], later], NOW)
-    assert (mixed.spent.bound, mixed.spent.epsilon) == ("basic", 2.05)
-    require_room(limit, first[:40], later, Loss(2.0, 0.0), NOW)
     with pytest.raises(OverLimit):
-        require_room(limit, first, later, Loss(2.0, 0.0), NOW)
-    # Where the first epoch was charged in a period that is over, the second one's parameters are fixed in this.
-    renewing = replace(limit, renew_days=30)
-    month = NOW + timedelta(days=31)
-    following = [replace(made(200 + number, month, cost), fingerprint="ee", epoch=2) for number in range(100)]
-    assert balance(renewing, [*first, *following], month).spent.bound == "numerical"
+        require_room(replace(tight, composition="basic"), many, wanted, Loss(2.0, 0.0), NOW)
 
 
 def test_an_epoch_of_clients_that_remember_is_charged_once() -> None:
