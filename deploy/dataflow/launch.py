@@ -1,10 +1,11 @@
 """What Dataflow's flex templates start: it sends a job off, and a second call finishes it when the job is done.
 
-    python launch.py --job=analyze --campaign=gs://... --input=gs://... --keys=... --out=gs://... BEAM OPTIONS
-    python launch.py finish --job=analyze --campaign=gs://... --input=gs://... --keys=... --out=gs://...
+    python launch.py --job=analyze --campaign=gs://... --input=gs://... --keys=... --signed_by=gs://... --out=gs://...
+    python launch.py finish --job=analyze, and the same options
 
-A template's launcher ends before its job begins, and the jobs do something after it: they compare counts, estimate, and
-mark the result as complete. `hushcount run` and the single commands wait for their job and need no second call.
+All other options are Beam's. A template's launcher ends before its job begins, and the jobs do something after it: they
+compare counts, estimate, sign what is handed on (--sign_with), and mark the result as complete. `hushcount run` and the
+single commands wait for their job and need no second call.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -25,9 +26,17 @@ from hushcount.campaign import Campaign
 from hushcount.errors import HushcountError, NotYet, UsageError
 from pipelines import storage
 from pipelines.runner import Engine
+from pipelines.signing_keys import signer_of, verified_by
 from pipelines.staging import SUMMARY
 
+if TYPE_CHECKING:
+    from keys.roles import SigningRole
+
 JOBS = ("shuffle", "release", "reveal", "analyze")
+_SIGNERS: Mapping[str, SigningRole] = {"shuffle": "shuffler", "release": "aux_signer"}
+"""As whom a job signs what it hands on."""
+_WRITERS: Mapping[str, SigningRole] = {"release": "shuffler", "reveal": "aux_signer", "analyze": "shuffler"}
+"""Who signed what a job reads."""
 _COUNTS = ".counts.json"
 
 
@@ -84,8 +93,9 @@ def main(arguments: list[str]) -> None:
     """Send a job off, or finish one."""
     finishing = arguments[:1] == ["finish"]
     asked, options = parsed(arguments[1:] if finishing else arguments)
-    if asked.job != "shuffle" and not asked.keys:
-        raise UsageError(f"option --keys is missing: {asked.job} opens reports")
+    for option, why in _needed(asked.job, finishing).items():
+        if not getattr(asked, option):
+            raise UsageError(f"option --{option} is missing: {why}")
     options = [option for option in options if option.partition("=")[0] != "--runner"]
     # Whatever else a launcher adds is Beam's; where the store is and as whom to reach it is said there.
     Engine(options=tuple(options))
@@ -99,6 +109,19 @@ def main(arguments: list[str]) -> None:
         send(asked, Sender("DataflowRunner", tuple(options)))
 
 
+def _needed(job: str, finishing: bool) -> dict[str, str]:
+    """Return the options that a job cannot do without, and why; a batch that nobody signed is for `hushcount`."""
+    needed = {}
+    if job in _WRITERS:
+        needed |= {
+            "keys": f"{job} opens reports",
+            "signed_by": f"{job} reads only what the {_WRITERS[job]} signed: give its public.json",
+        }
+    if finishing and job in _SIGNERS:
+        needed["sign_with"] = f"what {job} hands on is signed: give the key of the {_SIGNERS[job]}"
+    return needed
+
+
 def parsed(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     """Return a template's parameters, and what else the launcher gave: Beam's options."""
     parser = argparse.ArgumentParser(prog="launch.py", allow_abbrev=False)
@@ -107,8 +130,9 @@ def parsed(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--keys")
     parser.add_argument("--dictionary")
-    parser.add_argument("--sign-with", help="the party's signing key, as --keys: what finish hands on is signed")
-    parser.add_argument("--signed-by", help="public.json of the party that wrote the input")
+    parser.add_argument("--signed_by", help="public.json of the party that wrote the input")
+    parser.add_argument("--sign_with", help="the party's signing key, as --keys: what finish hands on is signed")
+    parser.add_argument("--uncapped", choices=("true", "false"), default="false", help="as of hushcount discover")
     return parser.parse_known_args(arguments)
 
 
@@ -159,54 +183,37 @@ def run_job(asked: argparse.Namespace, out: str, scratch: str, engine: Engine) -
     dictionary = Campaign.read(campaign).dictionary
     if asked.dictionary and dictionary is not None:
         storage.copy(asked.dictionary, str(campaign.parent / dictionary.path))
+    signer = signer_of(asked.sign_with, _SIGNERS[asked.job]) if asked.job in _SIGNERS else None
+    signed_by = verified_by(_fetched(asked.signed_by, scratch), _WRITERS[asked.job]) if asked.job in _WRITERS else ()
     if asked.job == "shuffle":
         from pipelines.shuffle import shuffle
 
-        shuffle(campaign, asked.input, out, signer=_signer(asked, "shuffler"), engine=engine)
+        shuffle(campaign, asked.input, out, signer=signer, engine=engine)
     elif asked.job == "analyze":
         from pipelines.analyze import analyze
 
-        signed_by = _trusted(asked, "shuffler", scratch)
         analyze(campaign, asked.input, asked.keys, out, signed_by=signed_by, engine=engine)
-    elif asked.job == "release":
+    else:
         from pipelines.discover import discover
 
-        signed_by, signer = _trusted(asked, "shuffler", scratch), _signer(asked, "aux_signer")
         discover(
             campaign,
             asked.input,
             asked.keys,
             out,
-            party="aux-server",
+            party="aux-server" if asked.job == "release" else "analyzer",
+            uncapped=asked.uncapped == "true",
             signed_by=signed_by,
             signer=signer,
             engine=engine,
         )
-    else:
-        from pipelines.discover import discover
-
-        signed_by = _trusted(asked, "aux_signer", scratch)
-        discover(campaign, asked.input, asked.keys, out, party="analyzer", signed_by=signed_by, engine=engine)
 
 
-def _signer(asked: argparse.Namespace, role: str) -> Any:
-    """Return the key that signs what is handed on, or None."""
-    if not asked.sign_with:
-        return None
-    from keys.store import active_key
-
-    return active_key(asked.sign_with, role)  # type: ignore[arg-type]
-
-
-def _trusted(asked: argparse.Namespace, role: str, scratch: str) -> tuple[Any, ...]:
-    """Return the keys by one of which the input must be signed; empty: signatures are not checked."""
-    if not asked.signed_by:
-        return ()
-    from keys.store import verify_keys
-
+def _fetched(path: str, scratch: str) -> Path:
+    """Return a local copy of a party's public.json."""
     copy = Path(scratch) / "signed-by" / "public.json"
-    storage.copy(asked.signed_by, str(copy))
-    return verify_keys(copy, role)  # type: ignore[arg-type]
+    storage.copy(path, str(copy))
+    return copy
 
 
 if __name__ == "__main__":

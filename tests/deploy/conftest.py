@@ -32,16 +32,22 @@ RECIPES = [*sorted((DEPLOY / "images").glob("*.Dockerfile")), DEPLOY / "dataflow
 
 @pytest.fixture(scope="package")
 def chain(tmp_path_factory: pytest.TempPathFactory) -> Chain:
-    """A collection that is encoded, shuffled and released. Nobody writes to these files."""
+    """A collection that is encoded, shuffled and released, signed by each party. Nobody writes to these files."""
     root = tmp_path_factory.mktemp("collection")
     keys = new_keys(root / "keys")
+    signing_keys(root)
     write_lines(root / "values.txt", ["alpha"] * 60 + ["unlisted"] * 60)
     items = write_lines(root / "items.txt", ["alpha", "beta"])
     made = Chain(new_campaign(root / "graph.json", keys, dictionary=items, discovery=2.0), keys)
     made.encode(root / "values.txt")
-    made.shuffle()
-    made.discover("--party", "aux-server", out="released")
+    made.shuffle("--sign-with", root / "signing-keys" / "shuffler")
+    made.discover("--party", "aux-server", "--sign-with", root / "signing-keys" / "aux-server", out="released")
     return made
+
+
+def signing_keys(root: Path) -> None:
+    for party, role in SIGNERS.items():
+        create(root / "signing-keys" / party, 365, [role])
 
 
 @contextmanager
@@ -68,8 +74,7 @@ def hand_on() -> Iterator[ModuleType]:
 def site(tmp_path: Path) -> Site:
     """What a collector left, the redacted campaigns beside the whole ones, and the keys of those who sign."""
     site = Site(tmp_path, discovery=True)
-    for party, role in SIGNERS.items():
-        create(tmp_path / "signing-keys" / party, 365, [role])
+    signing_keys(tmp_path)
     collect(site.store, site.campaign, values(300), day=0)
     folder = tmp_path / "redacted-campaigns" / "words"
     folder.mkdir(parents=True)

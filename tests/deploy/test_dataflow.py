@@ -14,10 +14,11 @@ import pytest
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, WorkerOptions
 
 from hushcount.errors import HushcountError, NotYet, UsageError
+from hushcount.signatures import SignatureError
 from pipelines.beam_options import unknown_options
 from pipelines.deployment import Deployment
-from tests.deploy.conftest import DEPLOY, ROOT, script
-from tests.support.jobs import Chain, estimates, summary
+from tests.deploy.conftest import DEPLOY, ROOT, SIGNERS, script
+from tests.support.jobs import Chain, done, estimates, summary
 from tests.support.stub_store import StubStore
 
 FOLDER = DEPLOY / "dataflow"
@@ -88,8 +89,9 @@ def test_faults_of_form_are_found() -> None:
 def test_a_template_has_the_launchers_parameters_and_takes_no_secret(name: str) -> None:
     parameters = {one["name"]: one for one in template(name)["parameters"]}
     required = {one for one, parameter in parameters.items() if not parameter["isOptional"]}
-    assert required == {"job", "campaign", "input", "out"} | (set() if name == "shuffle" else {"keys"})
-    assert set(parameters) - required <= {"dictionary"}
+    assert required == {"job", "campaign", "input", "out"} | (set() if name == "shuffle" else {"keys", "signed_by"})
+    optional = {"analyze": {"dictionary"}, "release": {"uncapped"}, "reveal": {"uncapped"}}
+    assert set(parameters) - required == optional.get(name, set())
     good = {
         "job": name,
         "campaign": "gs://example/campaigns/words.json",
@@ -97,6 +99,8 @@ def test_a_template_has_the_launchers_parameters_and_takes_no_secret(name: str) 
         "out": "gs://example/results",
         "keys": "/etc/hushcount/keys",
         "dictionary": "gs://example/campaigns/words.txt",
+        "signed_by": "gs://example/trusted/shuffler/public.json",
+        "uncapped": "true",
     }
     bad = {
         "job": ["demo", f"{name} --keys=x", "shuffle" if name != "shuffle" else "analyze"],
@@ -105,6 +109,8 @@ def test_a_template_has_the_launchers_parameters_and_takes_no_secret(name: str) 
         "out": ["results", "gs://"],
         "keys": ["0" * 64, "gs://example/keys", '{"secret": "00"}', "env:KEYS"],
         "dictionary": ["words.txt"],
+        "signed_by": ["trusted/public.json", "gs://example/trusted/*.json"],
+        "uncapped": ["yes", "true --keys=x"],
     }
     for one, parameter in parameters.items():
         (regex,) = parameter["regexes"]
@@ -185,15 +191,32 @@ def upload(chain: Chain) -> None:
     for path in (chain.campaign_path, chain.campaign_path.with_name("items.txt")):
         StubStore.put(f"stub://store/{path.name}", path.read_bytes())
     for name in ("encoded", "shuffled", "released"):
-        for path in chain.path(name).rglob("*"):
-            if path.is_file():
-                StubStore.put(f"stub://store/{name}/{path.relative_to(chain.path(name))}", path.read_bytes())
+        put(chain.path(name))
+    for party in SIGNERS:
+        keys = chain.campaign_path.parent / "signing-keys" / party / "public.json"
+        StubStore.put(f"stub://store/trusted/{party}.json", keys.read_bytes())
 
 
-def asked(launch: ModuleType, chain: Chain, job: str, source: str) -> list[str]:
-    keys = [] if job == "shuffle" else [f"--keys={chain.keys}"]
+def put(directory: Path) -> None:
+    """Upload an output under its own name, for which it was signed."""
+    for path in directory.rglob("*"):
+        if path.is_file():
+            StubStore.put(f"stub://store/{directory.name}/{path.relative_to(directory)}", path.read_bytes())
+
+
+def asked(chain: Chain, job: str, source: str) -> list[str]:
     paths = {"campaign": chain.campaign_path.name, "dictionary": "items.txt", "input": source, "out": "made"}
+    if job != "shuffle":
+        paths["signed_by"] = f"trusted/{'aux-server' if job == 'reveal' else 'shuffler'}.json"
+    keys = [] if job == "shuffle" else [f"--keys={chain.keys}"]
     return [f"--job={job}", *keys, *(f"--{name}=stub://store/{path}" for name, path in paths.items())]
+
+
+def finishing(chain: Chain, arguments: list[str]) -> list[str]:
+    """Return how a job is finished: with the key of whoever hands on."""
+    party = {"--job=shuffle": "shuffler", "--job=release": "aux-server"}.get(arguments[0])
+    keys = chain.campaign_path.parent / "signing-keys"
+    return ["finish", *arguments, *([] if party is None else [f"--sign_with={keys / party}"])]
 
 
 def sent(launch: ModuleType, arguments: list[str]) -> beam.Pipeline:
@@ -213,7 +236,12 @@ def fetched(directory: Path) -> Path:
     return directory
 
 
-SOURCES = {"shuffle": "encoded", "release": "shuffled", "reveal": "released", "analyze": "shuffled"}
+SOURCES = {
+    "shuffle": "graph-encoded",
+    "release": "graph-shuffled",
+    "reveal": "graph-released",
+    "analyze": "graph-shuffled",
+}
 MAIN = {"shuffle": "reports", "release": "bins", "reveal": "found.csv", "analyze": "estimates.parquet"}
 
 
@@ -222,48 +250,93 @@ def test_a_job_that_is_sent_and_finished_apart_gives_the_whole_result(
     launch: ModuleType, chain: Chain, tmp_path: Path, job: str
 ) -> None:
     upload(chain)
-    arguments = asked(launch, chain, job, SOURCES[job])
+    arguments = asked(chain, job, SOURCES[job])
     pipeline = sent(launch, arguments)
     assert not [path for path in StubStore.objects if path.startswith("stub://store/made/")]
     with pytest.raises(NotYet, match="not ended"):
-        launch.main(["finish", *arguments])
+        launch.main(finishing(chain, arguments))
     pipeline.run().wait_until_finish()
     assert "stub://store/made/summary.json" not in StubStore.objects
-    launch.main(["finish", *arguments])
+    launch.main(finishing(chain, arguments))
     assert StubStore.named[-1] == "stub://store/made/summary.json"
     made = fetched(tmp_path / "made")
     assert (made / MAIN[job]).exists()
     assert not list(made.rglob(".*"))
     streams = summary(made)["streams"].values()
     assert all(one["received"] == 120 and not one["rejected"] for one in streams)
+    assert (made / "summary.json.sig").exists() == (job in ("shuffle", "release"))
     with pytest.raises(UsageError, match="already holds a result"):
-        launch.main(["finish", *arguments])
+        launch.main(finishing(chain, arguments))
 
 
 def test_what_was_analyzed_apart_is_what_hushcount_analyze_finds(
     launch: ModuleType, chain: Chain, tmp_path: Path
 ) -> None:
     upload(chain)
-    arguments = asked(launch, chain, "analyze", "shuffled")
+    arguments = asked(chain, "analyze", SOURCES["analyze"])
     sent(launch, arguments).run().wait_until_finish()
-    launch.main(["finish", *arguments])
+    launch.main(finishing(chain, arguments))
     assert estimates(fetched(tmp_path / "made")) == estimates(chain.analyze())
 
 
 def test_a_job_that_lost_a_part_is_not_finished(launch: ModuleType, chain: Chain) -> None:
     upload(chain)
-    arguments = asked(launch, chain, "shuffle", "encoded")
+    arguments = asked(chain, "shuffle", SOURCES["shuffle"])
     sent(launch, arguments).run().wait_until_finish()
     lost = next(path for path in StubStore.objects if path.startswith("stub://store/made/reports/"))
     del StubStore.objects[lost]
     with pytest.raises(HushcountError, match="were written"):
-        launch.main(["finish", *arguments])
+        launch.main(finishing(chain, arguments))
     assert "stub://store/made/summary.json" not in StubStore.objects
 
 
 def test_the_launcher_refuses_what_would_not_be_launched(launch: ModuleType, chain: Chain) -> None:
-    arguments = asked(launch, chain, "analyze", "shuffled")
+    arguments = asked(chain, "analyze", SOURCES["analyze"])
     with pytest.raises(UsageError, match="--template_location is missing"):
         launch.main(arguments)
-    with pytest.raises(UsageError, match="--keys is missing"):
-        launch.main([one for one in arguments if not one.startswith("--keys")])
+    for job in ("release", "reveal", "analyze"):
+        whole = asked(chain, job, SOURCES[job])
+        for option in ("--keys", "--signed_by"):
+            with pytest.raises(UsageError, match=f"{option} is missing"):
+                launch.main([one for one in whole if not one.startswith(option)])
+    for job in ("shuffle", "release"):
+        with pytest.raises(UsageError, match=f"--sign_with is missing: what {job} hands on is signed"):
+            launch.main(["finish", *asked(chain, job, SOURCES[job])])
+
+
+def test_what_nobody_signed_is_neither_sent_nor_finished(launch: ModuleType, chain: Chain) -> None:
+    upload(chain)
+    arguments = asked(chain, "analyze", SOURCES["analyze"])
+    StubStore.put("stub://store/graph-shuffled/reports/planted.blocks", b"planted")
+    with pytest.raises(SignatureError, match=r"planted\.blocks was not signed"):
+        sent(launch, arguments)
+    StubStore.put("stub://store/made/.counts.json", b"{}")
+    with pytest.raises(SignatureError, match=r"planted\.blocks was not signed"):
+        launch.main(finishing(chain, arguments))
+
+
+def test_discovery_without_a_cap_is_sent_only_where_it_is_wanted(launch: ModuleType, chain: Chain) -> None:
+    """Of envelopes without a client each; the auxiliary server is asked, and the analyzer after it."""
+    upload(chain)
+    root = chain.campaign_path.parent
+    values = ("--values", root / "values.txt", "--out", root / "anyone")
+    done("encode", "--campaign", chain.campaign_path, *values)
+    signed = ("--sign-with", root / "signing-keys" / "shuffler")
+    both = ("--input", root / "anyone", "--out", root / "anyone-shuffled")
+    done("shuffle", "--campaign", chain.campaign_path, *both, *signed)
+    put(root / "anyone-shuffled")
+    arguments = asked(chain, "release", "anyone-shuffled")
+    with pytest.raises(UsageError, match=r"'none', must be 'client-token' for discovery.*--uncapped"):
+        sent(launch, arguments)
+    wanted = [*arguments, "--uncapped=true"]
+    sent(launch, wanted).run().wait_until_finish()
+    with pytest.raises(UsageError, match="'none', must be 'client-token'"):
+        launch.main(finishing(chain, arguments))
+    launch.main(finishing(chain, wanted))
+    assert json.loads(StubStore.objects["stub://store/made/summary.json"])["authentication"] == "none"
+    reveal = [
+        one.replace("--out=stub://store/made", "--out=stub://store/found") for one in asked(chain, "reveal", "made")
+    ]
+    with pytest.raises(UsageError, match="'none', must be 'client-token'"):
+        sent(launch, reveal)
+    sent(launch, [*reveal, "--uncapped=true"])

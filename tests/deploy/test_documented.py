@@ -113,7 +113,7 @@ def test_the_documented_way_to_finish_starts_the_launcher_and_not_a_worker() -> 
         assert words[5:7] == ["/opt/hushcount/launch.py", "finish"]
         assert f"COPY deploy/dataflow/launch.py {words[5]}" in recipe
         given = {word.partition("=")[0] for word in words[7:]}
-        assert given == {"--job", "--campaign", "--input", "--keys", "--out"}
+        assert given == {"--job", "--campaign", "--input", "--keys", "--signed_by", "--out"}
 
 
 def test_the_documented_image_with_wrapped_keys_can_be_read_by_its_user_alone(tmp_path: Path) -> None:
