@@ -26,7 +26,7 @@ _SECONDS = 5
 _PORTS = ("job_port", "artifact_port", "expansion_port")
 _MAKE_JAR = "deploy/flink/fetch.py makes it, see deploy/README.md"
 _MAKE_PRISM = f"go install github.com/apache/beam/sdks/v2/go/cmd/prism@v{beam.__version__} makes it"
-_REMEDIES = {
+REMEDIES = {
     "Google Cloud Dataflow runner not available": "pip install 'apache-beam[gcp]'",
     "Unable to fetch remote job server jar": f"give --flink_job_server_jar=JAR; {_MAKE_JAR}",
     "Unable to fetch remote prism binary": f"give --prism_location=PRISM; {_MAKE_PRISM}",
@@ -69,7 +69,7 @@ def ready(runner: str, options: PipelineOptions) -> tuple[str, ...]:
 
 def remedy(reason: str) -> str:
     """Return the end of a sentence that says why a job failed: what to do, if what the runner needs is missing."""
-    cures = [cure for begins, cure in _REMEDIES.items() if reason.startswith(begins)]
+    cures = [cure for begins, cure in REMEDIES.items() if reason.startswith(begins)]
     return f" ({cures[0]})" if cures else ""
 
 

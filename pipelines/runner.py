@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import re
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -18,16 +17,14 @@ from apache_beam.runners.runner import PipelineState
 from hushcount.errors import HushcountError, UsageError
 from pipelines import storage
 from pipelines.beam_options import reach_with, unknown_options
+from pipelines.job_errors import root
 from pipelines.job_server import ready, remedy
 from pipelines.store_errors import StorageError, silent_clients
-from pipelines.worker_processes import LOST
+from pipelines.worker_processes import silent_workers
 
 # A bare DirectRunner first tries to download another runner; the embedded one is named in full instead.
 _EMBEDDED = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 _KEPT_CHARACTERS = 800
-# What the embedded runner says of a worker process that was lost while it sent.
-_CHANNEL_CLOSED = "Channel closed prematurely."
-_JOB_NAME = re.compile(r"^Pipeline \S+ failed in state \w+: ")
 # What grpc's own thread says when a job server that never came up is given up.
 _CHANNEL_GONE = "Cannot monitor channel state"
 
@@ -85,7 +82,7 @@ class Engine:
         further = () if self.embedded else ready(self.runner, PipelineOptions(list(self.options)))
         pipeline = made(self.runner, _EMBEDDED if self.embedded else self.runner, (*self.options, *further))
         yield pipeline
-        _run(pipeline.run, job)
+        _run(pipeline.run, job, pipeline.applied_labels)
 
 
 def made(named: str, runner: str, options: Sequence[str]) -> beam.Pipeline:
@@ -110,21 +107,22 @@ def made(named: str, runner: str, options: Sequence[str]) -> beam.Pipeline:
         raise UsageError(f"runner {named} cannot be used: {reason}") from None
 
 
-def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str) -> None:
+def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str, steps: Collection[str] = ()) -> None:
     logger = logging.getLogger("apache_beam")
     level = logger.level
     # Beam logs a failing bundle's whole stack; the one sentence raised below says it all.
     logger.setLevel(logging.CRITICAL)
     try:
-        with _silent_readers(), silent_clients():
+        with _silent_readers(), silent_clients(), silent_workers():
             _finish(run())
     except HushcountError:
         raise
     except Exception as error:
-        reason = root(error)
+        reason = root(error, steps)
+        # Without the exception, whose text would be printed with this one's.
         raise StorageError(
             f"the {job} job failed and released nothing; the input is untouched: {reason}{remedy(reason)}"
-        ) from error
+        ) from None
     finally:
         logger.setLevel(level)
 
@@ -154,13 +152,3 @@ def _finish(result: beam.runners.runner.PipelineResult) -> None:
         raise
     if state != PipelineState.DONE:
         raise StorageError(f"the job ended as {state}, not as {PipelineState.DONE}")
-
-
-def root(error: BaseException) -> str:
-    """Return the one line that says why a pipeline failed, without the stack that Beam puts around it."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    named = [line for line in lines if "Error" in line.split(":")[0] or "[while running" in line]
-    chosen = (named or lines or [type(error).__name__])[-1]
-    if chosen == _CHANNEL_CLOSED:
-        return LOST
-    return _JOB_NAME.sub("", chosen).split(" [while running")[0][:_KEPT_CHARACTERS]

@@ -1,20 +1,39 @@
 """Worker processes of the embedded runner: if one is lost the job fails, where Beam by itself would wait for ever.
 
-Importing this module puts the watched kind in the place of Beam's own, for `--direct_running_mode=multi_processing`.
+Of what a step raises workers print nothing here. Importing this module puts the watched kind in the place of Beam's
+own, for `--direct_running_mode=multi_processing`.
 """
 
 from __future__ import annotations
 
+import os
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from apache_beam.portability import python_urns
 from apache_beam.portability.api import beam_fn_api_pb2
 from apache_beam.runners.portability.fn_api_runner.worker_handlers import SubprocessSdkWorkerHandler, WorkerHandler
 from apache_beam.runners.portability.local_job_service import SubprocessSdkWorker
+from apache_beam.runners.worker import sdk_worker
 
 LOST = "a worker process ended in the middle of its work"
 _SECONDS = 0.2
+
+
+@contextmanager
+def silent_workers() -> Iterator[None]:
+    """Keep workers that are threads of this process from printing what a step raised: it may hold a report's value."""
+    # Beam prints it whatever the level of its loggers is; in the module its name comes before the built-in one.
+    vars(sdk_worker)["print"] = _silent
+    try:
+        yield
+    finally:
+        vars(sdk_worker).pop("print", None)
+
+
+def _silent(*_: object, **__: object) -> None:
+    """Print nothing."""
 
 
 @WorkerHandler.register_environment(python_urns.SUBPROCESS_SDK, bytes)  # type: ignore[misc]  # Beam is not typed
@@ -23,9 +42,9 @@ class WatchedWorker(SubprocessSdkWorkerHandler):  # type: ignore[misc]
 
     def start_worker(self) -> None:
         self._stopped = threading.Event()
-        self.worker = SubprocessSdkWorker(
-            self._worker_command_line, self.control_address, self.provision_info, self.worker_id
-        )
+        # A worker prints what a step raised, which may hold a value of a report.
+        silent = self._worker_command_line + f" >{os.devnull} 2>&1".encode()
+        self.worker = SubprocessSdkWorker(silent, self.control_address, self.provision_info, self.worker_id)
         # Beam stops no further worker if to stop one failed: a daemon does not keep the command from ending then.
         self.worker_thread = threading.Thread(name="run_worker", target=self._run, daemon=True)
         self.worker_thread.start()

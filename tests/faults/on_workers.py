@@ -74,7 +74,6 @@ def test_a_killed_worker_of_the_embedded_runner(collection: Collection, tmp_path
         _, told = process.communicate(timeout=60)
     assert process.returncode == 1, told
     assert "Traceback" not in told
-    # Before it come lines that Beam's workers print.
     assert told.splitlines()[-1].endswith("input is untouched: a worker process ended in the middle of its work")
     assert sorted(tmp_path.iterdir()) == []
     finished(*collection.arguments(job, out), *PROCESSES)
