@@ -12,7 +12,8 @@ from apache_beam.io.filesystem import FileMetadata, FileSystem
 from apache_beam.portability.api import beam_runner_api_pb2
 
 from hushcount.errors import HushcountError, UsageError
-from pipelines.runner import Engine, made, root
+from pipelines.runner import Engine, made
+from pipelines.store_errors import line
 
 NOWHERE = "nowhere://output"
 """An output in a store that holds nothing and takes nothing, so that a graph can be built without credentials."""
@@ -45,7 +46,7 @@ class GraphOnly(Engine):
                     "pip install 'apache-beam[gcp]', or leave --runner out for the portable form"
                 ) from None
             except Exception as error:
-                raise HushcountError(f"runner {self.runner} cannot translate the job: {root(error)}") from error
+                raise HushcountError(f"runner {self.runner} cannot translate the job: {line(error)}") from error
             self.graphs.append(pipeline.runner.proto_pipeline)
         else:
             self.graphs.append(pipeline.to_runner_api())
