@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from pydantic import BaseModel
 
 from hushcount.blocks import Kind, read_block, read_header
 from hushcount.campaign import Campaign, Stream
 from hushcount.errors import HushcountError, UsageError
+from hushcount.parts import Part
+from hushcount.reading import validated
 from hushcount.senders import told_in
 from pipelines import storage
 from pipelines.block_io import SUFFIX, BlockFile, find_files, write_file
@@ -21,12 +24,12 @@ from pipelines.summary import StreamCounts, Summary, make_summary
 
 FOLDER = "dead_letter"
 CURES: Mapping[str, str] = {
-    "wrong_campaign": "made under other parameters: replay them with the campaign file that they were made with",
+    "wrong_campaign": "made under other parameters: replay those that were kept, with their own campaign file",
     "wrong_length": "no reports of this campaign: see which clients send them",
-    "not_opened": "sealed to another key, or altered: replay them with the key that they were sealed to",
+    "not_opened": "sealed to another key, or altered: replay those that were kept, with their own key",
     "malformed": "a field is out of its range: a client's bug, or an attack",
 }
-"""What became of the reports of each reason, and what can be done."""
+"""What became of the reports of each reason, and what can be done; a file holds only what was kept of them."""
 _NAME = re.compile(r"(?P<reason>[a-z_]+)-(?P<length>[0-9]+)\.blocks")
 _REPLAYED = ("wrong_campaign", "not_opened")
 _STREAMS: tuple[Stream, ...] = ("reports", "discovery")
@@ -67,6 +70,7 @@ class DeadLetter:
         record_bytes: length of each.
         path: of the file.
         campaign: fingerprint of the campaign file of the job.
+        not_kept: how many of the reason, of any length, no file holds: they are counted, and cannot be replayed.
     """
 
     hop: str
@@ -76,6 +80,19 @@ class DeadLetter:
     record_bytes: int
     path: str
     campaign: str
+    not_kept: int
+
+
+class _Kept(Part):
+    kept: int
+    not_kept: int
+
+
+class _Summary(BaseModel):
+    """Of a hop's summary, what `kept_of` said; the rest is not needed."""
+
+    hop: str
+    dead_letters: dict[Stream, dict[str, _Kept]] = {}
 
 
 def list_dead_letters(directory: str) -> list[DeadLetter]:
@@ -84,17 +101,26 @@ def list_dead_letters(directory: str) -> list[DeadLetter]:
     Raises:
         UsageError: it is no output of a job, or a file is damaged.
     """
-    hop = str(storage.read_json(storage.join(directory, SUMMARY)).get("hop"))
+    path = storage.join(directory, SUMMARY)
+    told = validated(_Summary, storage.read_json(path), path, "is no summary of a hop")
     found = []
     for stream in _STREAMS:
         for file in find_files(storage.join(directory, FOLDER, stream), Kind.DEAD_LETTER):
             match = _NAME.fullmatch(file.path.rpartition("/")[2])
             if match is None:
                 raise UsageError(f"{file.path} is no dead letter that a job wrote: remove it")
-            header = file.header
+            header, reason = file.header, match["reason"]
+            counts = told.dead_letters.get(stream, {}).get(reason)
             found.append(
                 DeadLetter(
-                    hop, stream, match["reason"], header.records, header.record_bytes, file.path, header.campaign.hex()
+                    hop=told.hop,
+                    stream=stream,
+                    reason=reason,
+                    records=header.records,
+                    record_bytes=header.record_bytes,
+                    path=file.path,
+                    campaign=header.campaign.hex(),
+                    not_kept=0 if counts is None else counts.not_kept,
                 )
             )
     return found
@@ -103,7 +129,7 @@ def list_dead_letters(directory: str) -> list[DeadLetter]:
 def replay(
     campaign_path: Path, directory: str, stream: Stream, reason: str, out: str, *, overwrite: bool = False
 ) -> Summary:
-    """Make of the dead letters of one reason what the shuffler would hand on, for analyze or discover to read.
+    """Make of what was kept of one reason what the shuffler would hand on, for analyze or discover to read.
 
     They are a batch of their own: what is released from it is another release, and charged as one.
 

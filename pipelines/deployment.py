@@ -68,7 +68,8 @@ class RetentionPart(Part):
         default=None, description="what the auxiliary server handed on; an analyzer elsewhere must have fetched it"
     )
     dead_letters: Duration | None = Field(
-        default=None, description="sealed reports that a hop did not pass on; they can be replayed as long"
+        default=None,
+        description="what a hop kept of reports that it did not pass on; it can be replayed as long",
     )
 
 

@@ -30,7 +30,7 @@ def list_(
     reason: Annotated[str | None, typer.Option(help="Only those of this reason.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List sealed reports that were not passed on, by reason, with what can be done; never what is in them.
+    """List what was kept of reports that were not passed on, by reason, with what can be done; never what is in them.
 
     Example: hushcount dead-letters list --input results
     """
@@ -45,7 +45,12 @@ def list_(
         (one.hop, one.stream, one.reason, f"{one.records:,}", f"{one.record_bytes:,}", CURES.get(one.reason, ""))
         for one in letters
     ]
-    show_table(out_console(), heads, rows, title="dead letters", words=("what it means",))
+    console = out_console()
+    show_table(console, heads, rows, title="dead letters", words=("what it means",))
+    # A reason has a file for each length.
+    lost = sum({(one.stream, one.reason): one.not_kept for one in letters}.values())
+    if lost:
+        console.print(f"{lost:,} reports were not kept: summary.json counts them, and they cannot be replayed")
 
 
 @dead_letters_app.command("replay")
@@ -59,7 +64,7 @@ def replay(
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a batch of the dead letters of one reason, to be read again with a corrected campaign file or key.
+    """Make a batch of what was kept of one reason, to be read again with a corrected campaign file or key.
 
     Example: hushcount dead-letters replay --input results --campaign c.json --reason not_opened --out again
     """

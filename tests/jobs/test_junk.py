@@ -11,7 +11,7 @@ from hushcount.campaign import Campaign
 from pipelines import dead_letter_files
 from pipelines.analyze import analyze
 from pipelines.dead_letters import list_dead_letters
-from tests.support.jobs import summary
+from tests.support.jobs import done, summary
 
 JUNK = 400_000
 """At 414 bytes each they took 160 MiB."""
@@ -47,4 +47,8 @@ def test_what_cannot_be_opened_is_kept_up_to_the_bound_too(
     told = analyze(campaign, str(source), campaign.parent / "keys", str(tmp_path / "out"))
     assert told["rejected"] == {"not_opened": 250}
     assert told["dead_letters"]["reports"] == {"not_opened": {"kept": 100, "not_kept": 150}}
-    assert [letter.records for letter in list_dead_letters(str(tmp_path / "out"))] == [100]
+    assert [(letter.records, letter.not_kept) for letter in list_dead_letters(str(tmp_path / "out"))] == [(100, 150)]
+    shown = " ".join(done("dead-letters", "list", "--input", tmp_path / "out").out.split())
+    assert "replay those that were kept" in shown
+    assert "250" not in shown
+    assert "150 reports were not kept: summary.json counts them, and they cannot be replayed" in shown
