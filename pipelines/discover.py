@@ -24,7 +24,7 @@ from hushcount.senders import require_told_apart, told_in
 from hushcount.tags import tag_keys
 from keys.store import KeyReference, campaign_key
 from pipelines import results, storage
-from pipelines.block_io import BlockFile, ReadBlocks, WriteShards, find_files, total_records
+from pipelines.block_io import SUFFIX, BlockFile, ReadBlocks, WriteShards, find_files, total_records
 from pipelines.counting import WriteCounts, require_read_once, take_counts
 from pipelines.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
 from pipelines.dead_letters import kept_of
@@ -140,18 +140,23 @@ def _release(
     """The auxiliary server's job."""
     files = find_files(storage.join(input_directory, "discovery"), SEALED["discovery"])
     check_complete(upstream, campaign, "discovery", files, exact=True)
-    total = total_records(files)
-    with ExitStack() as stack:
-        progress = stack.enter_context(bar(console, "discover", total, directory))
-        # Outside the pipeline, which runs when its block ends.
-        spill = stack.enter_context(engine.spill(directory))
-        pipeline = stack.enter_context(engine.pipeline("discover"))
-        _release_graph(pipeline, campaign, key, files, directory, spill, progress)
-    counts = _counts(directory)
-    require_read_once("discovery", counts.received, total)
-    require_minimum("release", campaign, "discovery", counts, upstream)
-    storage.make_directory(storage.join(directory, _BINS))
-    charge.fix_draw(storage.join(directory, _BINS))
+    total, bins = total_records(files), storage.join(directory, _BINS)
+    with engine.spill(directory) as spill:
+        # In a store the output lies open while it is made, and the analyzer must not see a draw that is thrown away.
+        drawn = bins if spill is None else storage.join(spill, _BINS)
+        with ExitStack() as stack:
+            progress = stack.enter_context(bar(console, "discover", total, directory))
+            # Outside the pipeline, which runs when its block ends.
+            pipeline = stack.enter_context(engine.pipeline("discover"))
+            _release_graph(pipeline, campaign, key, files, directory, drawn, spill, progress)
+        counts = _counts(directory)
+        require_read_once("discovery", counts.received, total)
+        require_minimum("release", campaign, "discovery", counts, upstream)
+        for made in (drawn, bins):
+            storage.make_directory(made)
+        charge.fix_draw(drawn)
+        if drawn != bins:
+            _copy(drawn, bins)
     summary = make_summary("release", campaign, {"discovery": counts}, None, upstream)
     summary["dead_letters"] = kept_of(directory, {"discovery": counts})
     # How many bins are kept follows from the release; it lets the analyzer notice a file that was lost on the way.
@@ -165,6 +170,7 @@ def _release_graph(
     key: KeyReference,
     files: list[BlockFile],
     directory: str,
+    drawn: str,
     spill: str | None,
     progress: str | None,
 ) -> None:
@@ -192,13 +198,19 @@ def _release_graph(
         | "released records meet" >> beam.GroupByKey()
         | "in random order" >> beam.Map(_in_random_order)
         | "write released"
-        >> WriteShards(storage.join(directory, _BINS), Kind.RELEASED, campaign, form.pair_bytes, 1, allowed)
+        >> WriteShards(drawn, Kind.RELEASED, campaign, form.pair_bytes, 1, allowed)
     )
     dead = (
         read["dead"] | "stream of dead" >> beam.Map(of_stream, "discovery"),
         opened.dead | "length of dead" >> beam.Map(of_stream_and_length, "discovery", form.sealed_bytes),
     )
     dead | "dead letter" >> WriteDeadLetter(directory, campaign, allowed)
+
+
+def _copy(drawn: str, bins: str) -> None:
+    """Copy the one file of a draw that is fixed to where the analyzer finds it; of a draw of nothing there is none."""
+    for path, size in storage.list_files(drawn, SUFFIX):
+        storage.write_whole(storage.join(bins, f"released{SUFFIX}"), [storage.read_bytes(path, size)])
 
 
 def _one_place(record: bytes) -> tuple[int, bytes]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from hushcount.campaign import Campaign
 from hushcount.client import Client
 from pipelines.runner import Engine
 from pipelines.shuffle import shuffle
@@ -223,3 +224,34 @@ def test_progress_on_a_terminal_leaves_nothing_behind(
     assert not list(tmp_path.rglob(".*"))
     summary = store.objects.get(f"{out}/summary.json") or (tmp_path / "out" / "summary.json").read_bytes()
     assert json.loads(summary)["accepted"] == 240
+
+
+def test_of_a_release_into_a_store_nobody_sees_a_draw_but_the_one_that_is_handed_out(
+    chain: Chain, store: type[StubStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever reads the store all the time, retries included: each draw that is thrown away would be a release.
+
+    Two draws of these values are equal with a probability below 1e-9: 40 bins, each kept in about half of the draws.
+    """
+    even = Campaign.read(chain.campaign_path).require_keep_rule().count_for(0.5)
+    values = [f"unlisted {number}" for number in range(40) for _ in range(even)]
+    named = each_a_client(write_lines(tmp_path / "borderline.txt", values), tmp_path / "named.txt")
+    done("encode", "--campaign", chain.campaign_path, "--values", named, "--clients", "--out", tmp_path / "encoded")
+    done(*shuffle_arguments(chain, tmp_path / "encoded", str(tmp_path / "shuffled")))
+    seen: list[bytes] = []
+    put = store.put
+
+    def watched(_store: type[StubStore], path: str, content: bytes) -> None:
+        if "/bins/" in path:
+            seen.append(content)
+        put(path, content)
+
+    monkeypatch.setattr(store, "put", classmethod(watched))
+    common = ("--campaign", chain.campaign_path, "--keys", chain.keys, "--ledger", tmp_path / "ledger.db")
+    for _ in range(3):
+        done(
+            "discover", "--party", "aux-server", *common, "--input", tmp_path / "shuffled",
+            "--out", "stub://b/released", "--overwrite",
+        )  # fmt: skip
+    assert len(set(seen)) == 1
+    assert names(store, "stub://b/released/") == {"summary.json", "bins/released.blocks"}
