@@ -45,7 +45,7 @@ def _hushcount() -> Callable[[], None]:
     try:
         from pipelines.cli import app
     except ModuleNotFoundError as error:
-        sys.exit(f"error: the hushcount command needs {error.name}: pip install 'hushcount[server]'")
+        sys.exit(f"error: the hushcount command needs {error.name}: in a checkout, pip install '.[server]'")
     return app
 
 

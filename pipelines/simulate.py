@@ -39,8 +39,8 @@ class SimulationResult:
         worst_mse: the largest mean squared error of an item.
         predicted_l2: what the exact variance predicts for these values, collisions over pools drawn anew included.
         lower_bound_l2: that of every unbiased estimator, [P26] Theorem 3.8.
-        lower_bound_l1: the l1 loss that goes with it where all items are alike, [P26] Corollary 2.1; other values
-            have less.
+        l1_at_bound: the l1 loss that goes with it where all items are alike, [P26] Corollary 2.1. No bound: other
+            values have less.
         bias_z_max: the largest mean error of an item, in standard deviations of a mean of so many runs.
         encode_us_per_report, tally_us_per_report, decode_seconds: CPU time.
     """
@@ -57,7 +57,7 @@ class SimulationResult:
     worst_mse: float
     predicted_l2: float
     lower_bound_l2: float
-    lower_bound_l1: float
+    l1_at_bound: float
     l2_ratio_to_bound: float
     l2_ratio_to_predicted: float
     bias_z_max: float
@@ -160,7 +160,7 @@ def _result(
         worst_mse=float(losses.square.max()),
         predicted_l2=predicted,
         lower_bound_l2=bound,
-        lower_bound_l1=largest_l1(bound, d),
+        l1_at_bound=largest_l1(bound, d),
         l2_ratio_to_bound=l2 / bound,
         l2_ratio_to_predicted=l2 / predicted,
         bias_z_max=float(np.abs(losses.bias_z).max()),

@@ -12,10 +12,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.support.collecting import collect
@@ -56,6 +54,8 @@ ELSEWHERE: Mapping[str, str] = {
 """What is not run here, by how it begins, and why, or where it is."""
 KINDS = {"sh", "python", "toml", "dockerfile", ""}
 """Kinds of blocks: commands, an app, a file, a recipe that tests/deploy/test_documented.py runs, and a picture."""
+COLLECTOR = "https://collector.example.com"
+"""In the README's app."""
 VALUES = [f"item-{number % 40}" for number in range(1100)] + ["dark-mode"] * 300
 
 
@@ -147,6 +147,7 @@ def test_the_readme_as_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (file,) = (block.text for block in page if block.kind == "toml")
     (app,) = (block.text for block in page if block.kind == "python")
     assert file.startswith("# deployment.toml\n")
+    assert COLLECTOR in app
     # Any port: 8080 may be somebody's.
     (tmp_path / "deployment.toml").write_text(
         file.replace("[collector]", "[collector]\nport = 0\nleast_free_bytes = 0")
@@ -158,7 +159,7 @@ def test_the_readme_as_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         if words[0] == "collect":
             with process(words, lambda said: '"event": "started"' in said, tmp_path / "collect.log") as said:
                 (port,) = set(re.findall(r'"port": ([0-9]+)', said))
-                exec(app, {"send": partial(send, port)})  # noqa: S102  # the README's own lines
+                exec(app.replace(COLLECTOR, f"http://127.0.0.1:{port}"), {})  # noqa: S102  # the README's own lines
         elif words[0] == "run":
             collect(tmp_path / "store", tmp_path / "campaign.json", VALUES, day=-2, collector="earlier")
             with process(words, has_results, tmp_path / "run.log"):
@@ -183,13 +184,6 @@ def test_the_readme_as_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def has_results(_said: str) -> bool:
     return any(Path("store", "results").rglob("summary.json"))
-
-
-def send(port: str, path: str, body: bytes) -> None:
-    """Post as an app does."""
-    url = f"http://127.0.0.1:{port}/v1/campaigns/settings{path}?epoch=1"
-    headers = {"content-type": "application/octet-stream", "client-token": "a-secret-of-this-client"}
-    assert httpx.post(url, content=body, headers=headers).status_code == 202
 
 
 def test_the_page_of_three_parties_as_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -225,7 +225,7 @@ async def _tell(collector: Collector, scope: Scope, send: Send, path: str) -> No
         media_type = ((b"content-type", CONTENT_TYPE_PLAIN_0_0_4.encode()), (b"cache-control", b"no-store"))
         await _answer(send, 200, media_type, generate_latest(collector.metrics.registry))
     else:
-        await _answer(send, 200, _JSON, json.dumps(openapi()).encode())
+        await _answer(send, 200, _JSON, json.dumps(openapi(collector.around.authentication.way)).encode())
 
 
 def _require(scope: Scope, *methods: str) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 from hushcount.campaign import GREATEST_EPOCH
+from hushcount.senders import Authentication
 from shuffler.collector.problems import MEDIA_TYPE, REASONS
 
 Json = dict[str, Any]
@@ -32,6 +34,7 @@ _CONDITION: Json = {
     "description": "The ETag of the copy that the client has.",
     "schema": {"type": "string"},
 }
+_SECURITY: Mapping[Authentication, Json] = {"none": {}, "bearer": {"bearer": []}, "client-token": {"client": []}}
 _TEXT: Json = {"schema": {"type": "string"}}
 _FILE_HEADERS: Json = {
     "ETag": _TEXT,
@@ -45,8 +48,9 @@ _EVERYWHERE = ("malformed_request", "wrong_method", "too_slow", "head_too_long",
 _OF_CAMPAIGN = (*_EVERYWHERE, "unknown_campaign", "not_found", "epoch_not_begun", "campaign_unreadable")
 
 
-def openapi() -> Json:
-    """Return the document, for docs/openapi.json and /openapi.json."""
+def openapi(*ways: Authentication) -> Json:
+    """Return the document, for /openapi.json with the way to authorise a request, for docs/openapi.json with each."""
+    security = [_SECURITY[way] for way in ways or _SECURITY]
     return {
         "openapi": "3.1.0",
         "info": {
@@ -57,8 +61,8 @@ def openapi() -> Json:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": {
-            f"{_CAMPAIGN}/reports": {"parameters": [_ID, _EPOCH], "post": _post("reports")},
-            f"{_CAMPAIGN}/discovery": {"parameters": [_ID, _EPOCH], "post": _post("discovery")},
+            f"{_CAMPAIGN}/reports": {"parameters": [_ID, _EPOCH], "post": _post("reports", security)},
+            f"{_CAMPAIGN}/discovery": {"parameters": [_ID, _EPOCH], "post": _post("discovery", security)},
             _CAMPAIGN: {
                 "parameters": [_ID],
                 "get": _file("campaign", "The campaign file.", "application/json"),
@@ -89,12 +93,12 @@ def openapi() -> Json:
     }
 
 
-def _post(stream: str) -> Json:
+def _post(stream: str, security: list[Json]) -> Json:
     apart = ("malformed_request", "too_slow", "head_too_long", "not_found")
     return {
         "operationId": f"send_{stream}",
         "summary": f"Send sealed reports of the stream {stream}.",
-        "security": [{}, {"bearer": []}, {"client": []}],
+        "security": security,
         "requestBody": {
             "required": True,
             "description": "One sealed report, or several one after another; all of the campaign's length.",

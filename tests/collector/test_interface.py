@@ -22,6 +22,13 @@ def test_the_stored_document_is_current() -> None:
     assert openapi() == STORED, "run: python -m shuffler.collector.openapi > docs/openapi.json"
 
 
+def test_a_collector_documents_the_one_header_that_it_wants(tmp_path: Path) -> None:
+    with running(make_site(tmp_path / "site", collector={"authentication": "client-token"})) as collector:
+        paths = collector.get("/openapi.json").json()["paths"]
+        posted = [path["post"] for path in paths.values() if "post" in path]
+        assert [post["security"] for post in posted] == [[{"client": []}]] * 2
+
+
 def test_every_refusal_is_documented() -> None:
     text = json.dumps(STORED)
     assert all(f"({name})" in text for name in REASONS)
