@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from hushcount.campaign import Campaign
@@ -14,48 +16,15 @@ from pipelines.cli import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "deploy" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-COMMANDS = (
-    ("keys", "new"),
-    ("keys", "list"),
-    ("keys", "rotate"),
-    ("keys", "retire"),
-    ("keys", "rehearse"),
-    ("campaign", "new"),
-    ("campaign", "show"),
-    ("campaign", "redact"),
-    ("campaign", "sign"),
-    ("campaign", "verify"),
-    ("campaign", "schema"),
-    ("design", "list"),
-    ("design", "search"),
-    ("ledger", "set"),
-    ("ledger", "show"),
-    ("ledger", "check"),
-    ("ledger", "export"),
-    ("epoch", "publish"),
-    ("dead-letters", "list"),
-    ("dead-letters", "replay"),
-    ("segments", "relist"),
-    ("collect",),
-    ("run",),
-    ("status",),
-    ("doctor",),
-    ("trend",),
-    ("stream",),
-    ("graph",),
-    ("encode",),
-    ("shuffle",),
-    ("analyze",),
-    ("estimate",),
-    ("adjust",),
-    ("discover",),
-    ("demo",),
-    ("plan",),
-    ("simulate",),
-    ("privacy",),
-    ("reproduce",),
-    ("bench",),
-)
+
+
+def commands_of(command: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Return the words of every command below one."""
+    below = getattr(command, "commands", None)
+    return [path] if below is None else [one for name in below for one in commands_of(below[name], (*path, name))]
+
+
+COMMANDS = commands_of(typer.main.get_command(app))
 GROUPS = f"(?:{'|'.join(sorted({command[0] for command in COMMANDS if len(command) > 1}))})"
 
 
@@ -64,6 +33,8 @@ def test_every_command_has_help_with_an_example(command: tuple[str, ...]) -> Non
     shown = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "200"})
     assert shown.exit_code == 0
     assert f"Example: hushcount {' '.join(command)}" in shown.output
+    # README.md: the one logs JSON, the other prints it.
+    assert ("--json" in shown.output) == (command not in (("collect",), ("campaign", "schema")))
 
 
 def test_every_command_in_the_documents_exists_with_its_options() -> None:
