@@ -15,6 +15,10 @@ from hushcount.power import detection_power, reports_to_detect
 from hushcount.probability import LARGEST_EPSILON, LEAST_EPSILON
 from hushcount.systems import SYSTEMS, build
 
+_SHARED = (
+    "in a pool or a block, detection depends on what all others hold: try hushcount simulate with a list of values"
+)
+
 
 @dataclass(frozen=True)
 class Detection:
@@ -33,7 +37,7 @@ class Detection:
 def to_detect(task: Task, wanted: Detection, epsilon: float | None, reports: int | None) -> tuple[Plan, float]:
     """Return the plan of the fewest reports, or of the least epsilon, that detects an item, and its power.
 
-    Pools and blocks are left out: there it depends on what all others hold.
+    Pools and blocks are left out, and the plan says so: there it depends on what all others hold.
 
     Args:
         task: what is to be planned.
@@ -44,9 +48,10 @@ def to_detect(task: Task, wanted: Detection, epsilon: float | None, reports: int
     Raises:
         UsageError: nothing is enough.
     """
-    names = tuple(name for name in task.mechanisms if name != "rhr" and not SYSTEMS[name].seeded)
+    shared = {name: _SHARED for name in task.mechanisms if name == "rhr" or SYSTEMS[name].seeded}
+    names = tuple(name for name in task.mechanisms if name not in shared)
     if not names:
-        raise UsageError("no mechanism is possible: in pools and blocks detection depends on what all others hold")
+        raise UsageError(f"no mechanism is possible: {', '.join(shared)}: {_SHARED}")
     narrowed = replace(task, mechanisms=names)
 
     def chosen(plan: Plan) -> Mechanism:
@@ -72,7 +77,7 @@ def to_detect(task: Task, wanted: Detection, epsilon: float | None, reports: int
             found = make_plan(narrowed, min(LARGEST_EPSILON, steps / digits), n)
             if _power(chosen(found), n, wanted) >= wanted.power:
                 break
-    return found, _power(chosen(found), found.reports, wanted)
+    return replace(found, left_out=found.left_out | shared), _power(chosen(found), found.reports, wanted)
 
 
 def _power(mechanism: Mechanism, reports: int, wanted: Detection) -> float:

@@ -11,7 +11,7 @@ from hushcount.errors import UsageError
 from hushcount.plan_detection import Detection, to_detect
 from hushcount.planner import Task
 from hushcount.power import detection_power
-from hushcount.systems import build
+from hushcount.systems import SYSTEMS, build
 from hushcount.tally import Tally
 from tests.support.statistics import deviations
 from tests.support.words import SeededWords
@@ -52,10 +52,19 @@ def test_no_fewer_reports_are_enough_and_epsilon_is_the_other_side() -> None:
     assert reached >= 0.95
 
 
+def test_what_is_left_out_is_said() -> None:
+    plan, _ = to_detect(Task(100), Detection(0.1, 0.95, 0.001), 1.0, None)
+    planned = {candidate.mechanism for candidate in plan.candidates}
+    assert planned | plan.left_out.keys() == set(SYSTEMS)
+    assert {name for name, reason in plan.left_out.items() if "depends on what all others hold" in reason} == {
+        "rhr", *(name for name, system in SYSTEMS.items() if system.seeded),
+    }  # fmt: skip
+
+
 def test_what_cannot_be_detected_or_planned_is_one_sentence() -> None:
     with pytest.raises(UsageError, match="10 reports do not show it at any epsilon"):
         to_detect(Task(100), Detection(0.001, 0.95, 0.001), None, 10)
-    with pytest.raises(UsageError, match="pools and blocks"):
+    with pytest.raises(UsageError, match="gcms, rhr: in a pool or a block, detection depends on what all others hold"):
         to_detect(Task(100, mechanisms=("gcms", "rhr")), Detection(0.1, 0.95, 0.001), 1.0, None)
     for share, power in ((0.0, 0.9), (0.1, 1.0), (math.nan, 0.9)):
         with pytest.raises(UsageError, match=r"must be in \(0, 1\)"):
