@@ -14,7 +14,7 @@ from hushcount.campaign import Campaign, Stream
 from hushcount.dictionary import Dictionary
 from hushcount.discovery import HASH_BYTES, DiscoveryFormat
 from hushcount.domain import items_of
-from hushcount.errors import UsageError
+from hushcount.errors import HushcountError, UsageError
 from hushcount.items import fault_of_text
 from hushcount.memory import KEY_BYTES, Memory
 from hushcount.public_keys import valid_key
@@ -48,10 +48,11 @@ class Client:
         from the auxiliary server it hides only values that it cannot guess.
         A client that sends both pays for both. Without a memory, sending the same value again spends the budget again.
         With one, all frequency reports of a campaign's epoch together spend `long_run_epsilon(epsilon, k)` for its
-        k = `memory_values` different values, those outside the dictionary being one; a further value is answered as the
-        last of them was, because to fall silent would tell. The price: an answer that is sent again is the same, sealed
-        afresh, so the shuffler sees no link, but the analyzer sees which reports are alike, in one batch or in many,
-        which for k above 1 tells when a value changed; and shuffling gains nothing.
+        k = `memory_values` different values, those outside the dictionary being one. A further value, or one that the
+        memory has no room for, is answered as the last of them was, because to fall silent would tell. The price: an
+        answer that is sent again is the same, sealed afresh, so the shuffler sees no link, but the analyzer sees which
+        reports are alike, in one batch or in many, which for k above 1 tells when a value changed; and shuffling gains
+        nothing.
     Randomness: the operating system's cryptographic generator.
     """
 
@@ -100,6 +101,8 @@ class Client:
 
         Raises:
             OverCap: they are more than this client may make in this window.
+            HushcountError: the memory holds no answer of this epoch and cannot keep one, or cannot be read: then for
+                every value alike.
         """
         _require_text(values)
         items = items_of(self.campaign.require_frequency(), self.dictionary, values)
@@ -159,7 +162,13 @@ class Client:
         return answers[place.reshape(-1)]
 
     def _answer(self, item: int, memory: Memory) -> bytes:
-        """Return the one answer to an item, drawn if a place is free for it; if none is, that of the last place."""
+        """Return the one answer to an item, drawn if a place is free for it; if none is, that of the last place.
+
+        A place that cannot be kept is no place: to raise for an item without an answer alone would tell.
+
+        Raises:
+            HushcountError: the memory holds no answer of this epoch and cannot keep one, whatever the item.
+        """
         held = b""
         for place in range(self.campaign.memory_values):
             key = _place_key(self.campaign, place)
@@ -168,7 +177,12 @@ class Client:
                 salt = SystemWords().words(_SALT_BYTES // 8).tobytes()
                 drawn = self._drawn(np.array([item], dtype=np.uint64)).tobytes()
                 # Of two threads that draw at a time both go by what was kept first.
-                found = memory.keep(key, salt + _name(item, salt) + drawn)
+                try:
+                    found = memory.keep(key, salt + _name(item, salt) + drawn)
+                except HushcountError:
+                    if not held:
+                        raise
+                    break
             held = found
             if held[_SALT_BYTES:_NAME_END] == _name(item, held[:_SALT_BYTES]):
                 break

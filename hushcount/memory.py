@@ -39,7 +39,7 @@ class Memory(Protocol):
         """Store an answer unless the key holds one, and return what it holds now, when that is stored for good.
 
         Raises:
-            HushcountError: it cannot be stored. The caller must then send nothing: an answer that is sent and
+            HushcountError: it cannot be stored. The caller must then not send it: an answer that is sent and
                 forgotten is drawn anew the next time.
         """
         ...
@@ -80,7 +80,7 @@ class ProcessMemory:
     """Answers in this process's memory: for tests, and for a process that lives as long as its campaign.
 
     Args:
-        limit: most answers, of all campaigns and epochs together.
+        limit: most answers, of all campaigns and epochs together, see FileMemory.
     """
 
     limit: int = 1000
@@ -115,7 +115,8 @@ class FileMemory:
     Args:
         path: of the file, made with the first answer; beside it a file `.lock`, where the system can lock files.
             Elsewhere one process at a time may use it.
-        limit: most answers, of all campaigns and epochs together.
+        limit: most answers, of all campaigns and epochs together. In an epoch that has one, a further value is then
+            answered as the last of them; an epoch that has none cannot begin, and every value of it is refused.
     """
 
     path: Path
@@ -243,5 +244,5 @@ def _require_limit(limit: int) -> None:
 def _require_room(answers: int, limit: int) -> None:
     if answers >= limit:
         raise HushcountError(
-            f"the memory holds {answers} answers, its limit: a further value would spend more than {limit} reports may"
+            f"the memory holds {answers} answers, its limit: delete it when its epochs are over, or give a larger limit"
         )

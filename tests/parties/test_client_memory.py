@@ -229,6 +229,40 @@ def test_a_full_memory_takes_no_further_value_and_forgets_none(memory: Memory) -
     assert memory.get(b"n" * 32) is None
 
 
+@pytest.mark.parametrize("free", range(4))
+def test_a_full_memory_silences_a_client_for_every_value_or_for_none(memory: Memory, free: int) -> None:
+    """At every fill level: who fell silent over some values only would tell which ones it has answered before."""
+    for number in range(3 - free):
+        memory.keep(bytes([number]) * 32, b"of another epoch")
+    client = client_of(memory, values=4)
+    if free > 1:
+        plain(client, ["item 1"])
+    silent = [falls_silent(client, value) for value in ("item 1", "item 2", "item 3", "item 4", "item 5", "unlisted")]
+    assert silent == [free == 0] * 6
+
+
+def test_a_memory_that_cannot_be_written_answers_a_further_value_as_the_last(tmp_path: Path) -> None:
+    client = client_of(FileMemory(tmp_path / "memory"))
+    first = plain(client, ["item 1", "item 2"])
+    lock = tmp_path / ".memory.lock"
+    lock.unlink()
+    lock.mkdir()
+    assert plain(client, ["item 1", "item 2", "item 3", "unlisted"]) == [*first, first[1], first[1]]
+    another = client_of(FileMemory(tmp_path / "memory"), epoch=2)
+    assert falls_silent(another, "item 1")
+    assert falls_silent(another, "item 3")
+    lock.rmdir()
+    assert plain(client, ["item 3"])[0] not in first
+
+
+def falls_silent(client: Client, value: str) -> bool:
+    try:
+        client.report(value)
+    except HushcountError:
+        return True
+    return False
+
+
 def test_of_many_threads_all_send_the_first_answer(memory: Memory) -> None:
     """And no more than one answer is drawn for good, whoever comes first."""
     client = client_of(memory)
