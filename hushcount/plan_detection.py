@@ -15,9 +15,7 @@ from hushcount.power import detection_power, reports_to_detect
 from hushcount.probability import LARGEST_EPSILON, LEAST_EPSILON
 from hushcount.systems import SYSTEMS, build
 
-_SHARED = (
-    "in a pool or a block, detection depends on what all others hold: try hushcount simulate with a list of values"
-)
+_SHARED = "in a pool or a block, detection depends on what all others hold: try hushcount simulate with real values"
 
 
 @dataclass(frozen=True)
