@@ -197,8 +197,7 @@ def _release_graph(
         | "one place" >> beam.Map(_one_place)
         | "released records meet" >> beam.GroupByKey()
         | "in random order" >> beam.Map(_in_random_order)
-        | "write released"
-        >> WriteShards(drawn, Kind.RELEASED, campaign, form.pair_bytes, 1, allowed)
+        | "write released" >> WriteShards(drawn, Kind.RELEASED, campaign, form.pair_bytes, 1, allowed)
     )
     dead = (
         read["dead"] | "stream of dead" >> beam.Map(of_stream, "discovery"),

@@ -23,7 +23,7 @@ from hushcount.privacy.unit import unit_of
 from hushcount.senders import Authentication, told_in
 from pipelines import ledger_input
 from pipelines.ledger_balance import balance, require_room
-from pipelines.ledger_draws import draw_path, fix_draw
+from pipelines.ledger_draws import draw_path, fix_draw, is_first_opened
 from pipelines.ledger_file import LedgerError, opened, writing
 from pipelines.ledger_records import Charge, Hop, charge_key, put, read_charges, read_limit, stamp, utc_now
 from pipelines.summary import Summary
@@ -123,8 +123,10 @@ def charging(
     wanted = _wanted(campaign, hop, upstream, folder)
     most = cost_of(statement(campaign, None, told_in(upstream)), hop)
     _require_room_or_retry(path, wanted, most)
-    if not wanted.manifest:
-        wanted = _keyed(wanted, ledger_input.manifest(folder))
+    manifest = ledger_input.manifest(folder)
+    # Which release it is, the auxiliary server says; another one under the name of one that was charged is charged too.
+    if not wanted.manifest or not is_first_opened(path, wanted.key, manifest):
+        wanted = _keyed(wanted, manifest)
     charge = _reserve(path, wanted, most)
     if drawn and charge.state == "committed" and not draw_path(path, charge.key).is_file():
         raise LedgerError(

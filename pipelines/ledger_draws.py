@@ -1,6 +1,7 @@
 """A release that is drawn at random is drawn once for each key: a retried job hands out the first draw again.
 
-A second draw from the same reports would be a second release, whatever became of the first.
+A second draw from the same reports would be a second release, whatever became of the first. Who opens a release is told
+by whom it comes from which one it is, and goes by what it holds: under one key one release is opened.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from pathlib import Path
 
 from hushcount.errors import HushcountError
 from hushcount.files import write_new
-from pipelines import storage
+from pipelines import ledger_input, storage
 from pipelines.block_io import SUFFIX
 from pipelines.ledger_file import LedgerError
 
 _LONGEST = 1 << 36
+_OPENED = ".opened"
 
 
 def draw_path(ledger: Path, key: str) -> Path:
@@ -55,3 +57,27 @@ def fix_draw(ledger: Path, key: str, directory: str) -> None:
         storage.remove(path)
     if first:
         storage.write_whole(storage.join(directory, f"released{SUFFIX}"), [first])
+
+
+def is_first_opened(ledger: Path, key: str, opened: str) -> bool:
+    """Return whether a release is the one that was drawn, or else opened first, under a key; the first is noted.
+
+    Args:
+        ledger: the ledger's path.
+        key: the release's, as the auxiliary server says.
+        opened: digest of the files of the release, of `ledger_input.manifest`.
+
+    Raises:
+        LedgerError: the note cannot be written or read.
+    """
+    kept = draw_path(ledger, key)
+    note = kept.with_suffix(_OPENED)
+    try:
+        if kept.is_file():
+            return opened == ledger_input.manifest_of([str(kept)] if kept.stat().st_size else [])
+        kept.parent.mkdir(mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            write_new(note, opened, 0o600)
+        return note.read_bytes() == opened.encode()
+    except OSError as error:
+        raise LedgerError(f"cannot keep the note {note}: {error.strerror}") from None

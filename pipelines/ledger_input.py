@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
 from pipelines import storage
 from pipelines.block_io import SUFFIX
@@ -18,7 +19,12 @@ def manifest(directory: str) -> str:
 
     Sealed reports are random to whoever cannot open them, so that no two batches are alike, whatever they hold.
     """
-    return _digest([storage.digest_of(path)[1] for path, _ in storage.list_files(directory, SUFFIX)])
+    return manifest_of([path for path, _ in storage.list_files(directory, SUFFIX)])
+
+
+def manifest_of(paths: Iterable[str]) -> str:
+    """Return the digest of the contents of these files, as `manifest` does of a directory that holds no others."""
+    return _digest([storage.digest_of(path)[1] for path in paths])
 
 
 def _digest(parts: list[str]) -> str:

@@ -738,6 +738,31 @@ def test_discover_draws_once(chain: Chain, ledger: Path) -> None:
     refused(*chain.discover_arguments(out="d"), *file, status=1, says=["is missing", "second release"])
 
 
+@pytest.mark.usefixtures("clean")
+def test_another_release_under_the_name_of_one_that_was_charged_is_charged_too(chain: Chain, ledger: Path) -> None:
+    """The analyzer is told by the auxiliary server which release it opens: one that lies would spend nothing.
+
+    Fails on right code with probability ALPHA: that two draws of 60 even chances are alike. (see `chain`)
+    """
+    first, own = ledger.with_name("first.db"), ledger.with_name("own.db")
+    released = chain.discover("--party", "aux-server", "--ledger", first, out="d")
+    told = summary(released)["ledger"]
+    opened = ("--campaign", chain.campaign_path, "--keys", chain.keys, "--party", "analyzer")
+    for ledger_of, again in ((own, 1), (own, 1), (first, 1)):
+        shutil.rmtree(chain.path("b"), ignore_errors=True)
+        done("discover", *opened, "--input", released, "--ledger", ledger_of, "--out", chain.path("b"))
+        assert len(charges(ledger_of)) == again
+    shutil.rmtree(released)
+    other = chain.discover("--party", "aux-server", out="d")
+    forged = summary(other) | {"ledger": told}
+    (other / "summary.json").write_text(json.dumps(forged))
+    for ledger_of in (own, first):
+        shutil.rmtree(chain.path("b"))
+        done("discover", *opened, "--input", other, "--ledger", ledger_of, "--out", chain.path("b"))
+        assert summary(chain.path("b"))["ledger"]["charged"]["new"]
+        assert len(charges(ledger_of)) == 2
+
+
 def test_the_output_may_not_hold_the_ledger(chain: Chain, tmp_path: Path) -> None:
     inside = tmp_path / "out" / "ledger.db"
     inside.parent.mkdir()
