@@ -24,9 +24,14 @@ def make_file(path: str) -> None:
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        os.fchmod(descriptor, 0o640 if _shares(Path(path).parent) else 0o600)
+        os.fchmod(descriptor, mode_in(Path(path).parent))
     finally:
         os.close(descriptor)
+
+
+def mode_in(folder: Path) -> int:
+    """Return the mode of a file in a folder."""
+    return 0o640 if _shares(folder) else 0o600
 
 
 def make_folder(path: str | Path) -> None:

@@ -16,12 +16,12 @@ from hushcount.files import sync, write_over
 from hushcount.parts import Part
 from hushcount.reading import TABLE_BYTES, parse_model, read_file
 from pipelines.epochs import Epochs
+from pipelines.modes import mode_in
 from pipelines.publish import publishing
 from pipelines.tracked_items import ITEMS_FILE, TrackedItem, TrackedItems, read_tracked
 
 REVIEW_FILE = "review.json"
 ALL = "all"
-_FILE_MODE = 0o644
 _ID_BYTES = 6
 
 
@@ -101,7 +101,7 @@ def decide(epochs: Epochs, approve: Sequence[str], reject: Sequence[str]) -> Dec
             approved=tuple(sorted((set(before.approved) - no) | yes)),
             rejected=tuple(sorted((set(before.rejected) - yes) | no)),
         )
-        write_over(epochs.directory / REVIEW_FILE, after.model_dump_json(indent=1) + "\n", _FILE_MODE)
+        write_over(epochs.directory / REVIEW_FILE, after.model_dump_json(indent=1) + "\n", mode_in(epochs.directory))
         sync(epochs.directory)
     return after
 

@@ -15,6 +15,7 @@ from hushcount.items import fault_of_item
 from hushcount.parts import Part
 from hushcount.reading import TABLE_BYTES, parse_model, read_file
 from pipelines import storage
+from pipelines.modes import mode_in
 from pipelines.results import ESTIMATES, FOUND, TALLY, read_csv_rows, read_found_items
 from pipelines.staging import SUMMARY
 from pipelines.summary_file import read_summary
@@ -22,7 +23,6 @@ from pipelines.summary_file import read_summary
 ITEMS_FILE = "items.json"
 MOST_FOUND = 10_000
 """How many found items are followed: strangers decide what is found."""
-_FILE_MODE = 0o644
 
 
 def _item(value: str) -> str:
@@ -102,7 +102,8 @@ def read_tracked(path: Path, given: tuple[str, ...]) -> TrackedItems:
 
 def write_tracked(path: Path, tracked: TrackedItems) -> None:
     """Write the items of a campaign, in one step."""
-    write_over(path, tracked.model_dump_json(indent=1) + "\n", _FILE_MODE)
+    # What was found is for those who read results, though it lies among files that everybody may read.
+    write_over(path, tracked.model_dump_json(indent=1) + "\n", mode_in(path.parent))
 
 
 def updated(tracked: TrackedItems, batch: str, found: list[str], detected: list[str]) -> TrackedItems:

@@ -11,8 +11,11 @@ import pytest
 
 from pipelines import storage
 from pipelines.collect import write_durably
+from pipelines.epochs import read_epochs
 from pipelines.modes import make_folder
+from pipelines.review import REVIEW_FILE, decide
 from pipelines.staging import staged
+from pipelines.tracked_items import ITEMS_FILE
 from tests.support.collecting import collect
 from tests.support.jobs import done
 from tests.support.site import FLOOR, Site, values
@@ -39,16 +42,21 @@ def test_a_segment_and_the_folders_around_it_are_their_owners(tmp_path: Path, op
 
 
 def test_all_that_a_run_writes_is_its_owners(tmp_path: Path, open_umask: None) -> None:
-    site = Site(tmp_path, discovery=True)
+    site = Site(tmp_path, discovery=True, tail="[next_epoch.words]\n")
     collect(site.store, site.campaign, values(FLOOR), day=0)
     assert site.run(1.1).problems == []
     done("status", "--config", site.config)
+    (epochs,) = read_epochs(site.deployment.campaigns)[0]
+    decide(epochs, [], [])
     found = {
         path: mode
         for folder in ("shuffled", "released", "found", "results", "batches")
         for path, mode in modes_below(site.store / folder).items()
     }
     assert len(found) >= 10
+    # Found values and what was decided about them lie beside campaign files, which everybody may read.
+    found |= {name: mode for name, mode in modes_below(epochs.directory).items() if name in (ITEMS_FILE, REVIEW_FILE)}
+    assert {ITEMS_FILE, REVIEW_FILE} <= found.keys()
     wrong = {path: oct(mode) for path, mode in found.items() if mode & 0o077}
     assert wrong == {}
 
