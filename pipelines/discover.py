@@ -142,13 +142,12 @@ def _release(
     check_complete(upstream, campaign, "discovery", files, exact=True)
     total, bins = total_records(files), storage.join(directory, _BINS)
     with engine.spill(directory) as spill:
-        # In a store the output lies open while it is made, and the analyzer must not see a draw that is thrown away.
-        drawn = bins if spill is None else storage.join(spill, _BINS)
+        drawn = _drawn_to(directory, spill)
         with ExitStack() as stack:
             progress = stack.enter_context(bar(console, "discover", total, directory))
             # Outside the pipeline, which runs when its block ends.
             pipeline = stack.enter_context(engine.pipeline("discover"))
-            _release_graph(pipeline, campaign, key, files, directory, drawn, spill, progress)
+            _release_graph(pipeline, campaign, key, files, directory, spill, progress)
         counts = _counts(directory)
         require_read_once("discovery", counts.received, total)
         require_minimum("release", campaign, "discovery", counts, upstream)
@@ -170,7 +169,6 @@ def _release_graph(
     key: KeyReference,
     files: list[BlockFile],
     directory: str,
-    drawn: str,
     spill: str | None,
     progress: str | None,
 ) -> None:
@@ -197,13 +195,18 @@ def _release_graph(
         | "one place" >> beam.Map(_one_place)
         | "released records meet" >> beam.GroupByKey()
         | "in random order" >> beam.Map(_in_random_order)
-        | "write released" >> WriteShards(drawn, Kind.RELEASED, campaign, form.pair_bytes, 1, allowed)
+        | "write released" >> WriteShards(_drawn_to(directory, spill), Kind.RELEASED, campaign, form.pair_bytes, 1, allowed)
     )
     dead = (
         read["dead"] | "stream of dead" >> beam.Map(of_stream, "discovery"),
         opened.dead | "length of dead" >> beam.Map(of_stream_and_length, "discovery", form.sealed_bytes),
     )
     dead | "dead letter" >> WriteDeadLetter(directory, campaign, allowed)
+
+
+def _drawn_to(directory: str, spill: str | None) -> str:
+    """Return where bins are drawn: in a store an output lies open, and a draw that is thrown away must not be seen."""
+    return storage.join(directory if spill is None else spill, _BINS)
 
 
 def _copy(drawn: str, bins: str) -> None:
