@@ -172,6 +172,7 @@ def _release_graph(
     spill: str | None,
     progress: str | None,
 ) -> None:
+    drawn = _drawn_to(directory, spill)
     form, rule = campaign.discovery_format, campaign.require_keep_rule()
     each = THROUGH_ENGINE_RECORDS if spill is None else _PLACE_RECORDS
     places = min(MOST_PLACES, max(1, -(-total_records(files) // each)))
@@ -195,7 +196,7 @@ def _release_graph(
         | "one place" >> beam.Map(_one_place)
         | "released records meet" >> beam.GroupByKey()
         | "in random order" >> beam.Map(_in_random_order)
-        | "write released" >> WriteShards(_drawn_to(directory, spill), Kind.RELEASED, campaign, form.pair_bytes, 1, allowed)
+        | "write released" >> WriteShards(drawn, Kind.RELEASED, campaign, form.pair_bytes, 1, allowed)
     )
     dead = (
         read["dead"] | "stream of dead" >> beam.Map(of_stream, "discovery"),
