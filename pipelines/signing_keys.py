@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hushcount.errors import UsageError
+
 if TYPE_CHECKING:
     from hushcount.public_keys import VerifyKeyPart
     from keys.roles import SigningRole
@@ -15,10 +17,22 @@ if TYPE_CHECKING:
 
 
 def signer_of(keys: Path | str | None, role: SigningRole) -> KeyReference | None:
-    """Return the key that a party signs with what it hands on, or None."""
+    """Return the key that a party signs with what it hands on, or None.
+
+    Raises:
+        UsageError: there is none, it cannot be used, or what signs is not installed.
+    """
     if keys is None:
         return None
-    from keys.store import active_key
+    try:
+        from keys.store import active_key
+    except ModuleNotFoundError as error:
+        if error.name != "keys":
+            raise
+        raise UsageError(
+            "what is handed on cannot be signed: the package keys is not in this image; run it in the one that is "
+            "built with --target signing, or of Dataflow's --target shuffler-signing"
+        ) from None
 
     return active_key(keys, role)
 
