@@ -19,6 +19,7 @@ from hushcount.parameters import Parameters
 from hushcount.public_keys import valid_key
 from hushcount.randomness import SystemWords, permutation, uniform
 from hushcount.sealing import Octets, Sealer
+from hushcount.senders import Senders
 from hushcount.threads import available_threads
 from keys import store
 from pipelines import storage
@@ -190,7 +191,7 @@ def as_shuffled(place: Place, stream: Stream, parts: Iterable[Octets]) -> str:
     records = (part.tobytes() for part in parts)
     written = _write(place, storage.join(out, stream), SEALED[stream], records, place.campaign.sealed_bytes(stream))
     summary = make_summary(
-        "shuffle", place.campaign, {stream: StreamCounts(written, written, {})}, None, authentication="client-token"
+        "shuffle", place.campaign, {stream: StreamCounts(written, written, {})}, None, senders=Senders("client-token")
     )
     storage.write_json(storage.join(out, SUMMARY), summary)
     return out

@@ -58,7 +58,12 @@ class DictionaryPart(Part):
 class ShufflePart(Part):
     """What the shuffler promises."""
 
-    cap: int = Field(default=1, ge=1, le=1000, description="reports of one client that are forwarded, for each stream")
+    cap: int = Field(
+        default=1,
+        ge=1,
+        le=1000,
+        description="reports of one client that are forwarded of each stream, in one window at one collector",
+    )
     minimum_batch: int = Field(default=1000, ge=1, description="nothing is released below so many reports of a stream")
     delta: float = Field(default=1e-8, gt=0.0, lt=1.0, description="delta at which the shuffled epsilon is stated")
 
@@ -135,11 +140,6 @@ class Campaign(Part):
     def frequency(self) -> Mechanism | None:
         """The mechanism of the frequency reports, or None where only discovery runs."""
         return self._build_frequency()
-
-    @property
-    def repeats(self) -> int:
-        """How many reports of a batch may be one answer that a client repeats; 1 where each is drawn afresh."""
-        return self.shuffle.cap if self.memory else 1
 
     @property
     def epoch_epsilon(self) -> float | None:

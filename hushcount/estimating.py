@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from hushcount.campaign import Campaign
 from hushcount.estimates import Estimate
+from hushcount.privacy.unit import repeats_of
 from hushcount.randomness import UInt64Array
 from hushcount.tally import Tally
 
 
 def estimated(campaign: Campaign, tally: Tally, items: UInt64Array) -> Estimate:
     """Return the estimates of a campaign's tally, with the error of answers that its clients repeat in it."""
-    return campaign.require_frequency().estimate(tally, items).repeated(campaign.repeats)
+    return campaign.require_frequency().estimate(tally, items).repeated(repeats_of(campaign, tally.senders))

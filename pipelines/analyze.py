@@ -102,9 +102,10 @@ def analyze(
     columns = tally_items(mechanism, None if wanted is None else wanted.items)
     upstream = read_upstream(input_directory, "shuffle", campaign, signed_by, "reports")
     reports = storage.join(input_directory, "reports")
+    files = find_files(reports, SEALED["reports"])
+    # Before the ledger is asked: what a release costs follows from how many reports the hop before says that there are.
+    check_complete(upstream, campaign, "reports", files, exact=True)
     with charging(ledger, campaign, "analyze", upstream, reports) as charge:
-        files = find_files(reports, SEALED["reports"])
-        check_complete(upstream, campaign, "reports", files, exact=True)
         engine = engine or Engine()
         with staged(out, overwrite) as directory:
             with ExitStack() as stack:
@@ -123,7 +124,7 @@ def analyze(
                 )
             summary = make_summary("analyze", campaign, counts, accepted, upstream)
             summary["dead_letters"] = kept_of(directory, counts)
-            results.write_tally(directory, replace(tally, authentication=told_in(upstream)), campaign)
+            results.write_tally(directory, replace(tally, senders=told_in(upstream)), campaign)
             results.write_results(directory, campaign, tally, wanted, levels or Levels(), summary, revealed)
             charge.commit(summary)
             storage.write_json(storage.join(directory, SUMMARY), summary)

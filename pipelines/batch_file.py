@@ -12,7 +12,8 @@ from hushcount.envelopes import ENVELOPES
 from hushcount.errors import FormatError, UsageError
 from hushcount.parts import Hex32, Part, text_of
 from hushcount.reading import validated
-from hushcount.senders import KEY, WEAKEST, Authentication, weakest
+from hushcount.segment_names import allotments
+from hushcount.senders import WEAKEST, Authentication, counted, weakest
 from pipelines import storage
 from pipelines.block_io import BlockFile, find_files
 from pipelines.store_errors import cause
@@ -144,6 +145,10 @@ def collected(batch: BatchFile) -> Summary:
     """Return the batch as the summary of the hop before the shuffler: what the collectors received for it."""
     numbers = {name: sum(segment.records for segment in segments) for name, segments in batch.segments.items()}
     total = sum(numbers.values())
+    way = weakest(segment.authentication for segments in batch.segments.values() for segment in segments)
+    reports, discovery = (
+        allotments(segment.path for segment in batch.segments.get(stream, ())) for stream in ENVELOPES
+    )
     return {
         "hop": "collect",
         "campaign": batch.campaign,
@@ -155,5 +160,5 @@ def collected(batch: BatchFile) -> Summary:
         "streams": {name: StreamCounts(number, number, {}).data() for name, number in numbers.items()},
         "upstream": [],
         "window": batch.window,
-        KEY: weakest(segment.authentication for segments in batch.segments.values() for segment in segments),
+        **counted(way, reports, discovery).data(),
     }

@@ -182,8 +182,8 @@ def replay(
         counts = {stream: StreamCounts(number, kept, rejected)}
         for other in campaign.streams:
             counts.setdefault(other, StreamCounts(0, 0, {}))
-        way = told_in(storage.read_json(storage.join(directory, SUMMARY)))
-        summary = make_summary("shuffle", campaign, counts, None, authentication=way)
+        senders = told_in(storage.read_json(storage.join(directory, SUMMARY)))
+        summary = make_summary("shuffle", campaign, counts, None, senders=senders)
         summary["replayed"] = reason
         storage.write_json(storage.join(target, SUMMARY), summary)
     return summary

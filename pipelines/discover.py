@@ -18,6 +18,8 @@ from hushcount.blocks import Kind
 from hushcount.campaign import Campaign
 from hushcount.errors import RetiredKey, UsageError
 from hushcount.places import MOST_PLACES
+from hushcount.privacy.keep_rules import KeepRule
+from hushcount.privacy.unit import rule_of
 from hushcount.public_keys import VerifyKeyPart
 from hushcount.randomness import SystemWords, permutation
 from hushcount.senders import require_told_apart, told_in
@@ -76,7 +78,8 @@ def discover(
         ledger: where the release is charged, once for an input, and beside which its draw is kept; None: nowhere.
 
     Raises:
-        UsageError: a file or key is missing or invalid, `out` is taken, or no client was told from another.
+        UsageError: a file or key is missing or invalid, `out` is taken, no client was told from another, or each
+            has more reports in it than any keep rule bounds.
         RetiredKey: a key that is needed was destroyed; `out` then holds a summary that counts all as retired_key.
         SignatureError: the input is not what one of `signed_by` signed.
         TooFewOpened: fewer reports were accepted than the minimum batch; nothing is written or charged.
@@ -105,7 +108,9 @@ def discover(
     require_free(out, overwrite, ("release", "discover"), read)
     hop, read_folder = ("release", _BINS) if party == "analyzer" else ("shuffle", "discovery")
     upstream = read_upstream(input_directory, hop, campaign, signed_by, read_folder)
-    require_told_apart(told_in(upstream), uncapped)
+    senders = told_in(upstream)
+    require_told_apart(senders, uncapped)
+    rule = rule_of(campaign, senders)
     if party == "analyzer":
         pass_on_withheld(campaign, upstream)
     engine = engine or Engine()
@@ -117,7 +122,7 @@ def discover(
         summary, release = upstream, input_directory
         if aux is not None:
             release = directory
-            summary = _release(campaign, input_directory, aux, directory, upstream, charge, engine, console)
+            summary = _release(campaign, rule, input_directory, aux, directory, upstream, charge, engine, console)
         if analyzer is not None:
             summary = _reveal(campaign, release, analyzer, directory, summary, engine)
         if party == "both":
@@ -129,6 +134,7 @@ def discover(
 
 def _release(
     campaign: Campaign,
+    rule: KeepRule,
     input_directory: str,
     key: KeyReference,
     directory: str,
@@ -147,7 +153,7 @@ def _release(
             progress = stack.enter_context(bar(console, "discover", total, directory))
             # Outside the pipeline, which runs when its block ends.
             pipeline = stack.enter_context(engine.pipeline("discover"))
-            _release_graph(pipeline, campaign, key, files, directory, spill, progress)
+            _release_graph(pipeline, campaign, rule, key, files, directory, spill, progress)
         counts = _counts(directory)
         require_read_once("discovery", counts.received, total)
         require_minimum("release", campaign, "discovery", counts, upstream)
@@ -166,6 +172,7 @@ def _release(
 def _release_graph(
     pipeline: beam.Pipeline,
     campaign: Campaign,
+    rule: KeepRule,
     key: KeyReference,
     files: list[BlockFile],
     directory: str,
@@ -173,7 +180,7 @@ def _release_graph(
     progress: str | None,
 ) -> None:
     drawn = _drawn_to(directory, spill)
-    form, rule = campaign.discovery_format, campaign.require_keep_rule()
+    form = campaign.discovery_format
     each = THROUGH_ENGINE_RECORDS if spill is None else _PLACE_RECORDS
     places = min(MOST_PLACES, max(1, -(-total_records(files) // each)))
     read = pipeline | "read" >> ReadBlocks(files, campaign.fingerprint, form.sealed_bytes, 0, progress)

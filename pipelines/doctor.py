@@ -16,7 +16,7 @@ from hushcount.campaign import Campaign
 from hushcount.collection import EpochPart, epoch_folder
 from hushcount.errors import HushcountError
 from hushcount.reading import parse_object
-from hushcount.senders import KEY, told_in
+from hushcount.senders import as_way
 from hushcount.signatures import signature_path
 from hushcount.windows import window_at
 from pipelines import storage
@@ -262,7 +262,7 @@ def _senders(connection: Connection, epochs: Epochs) -> Iterator[Check]:
     mine = select(MANIFESTS.c.collector, MANIFESTS.c.authentication).where(MANIFESTS.c.campaign == epochs.campaign)
     last = {row.collector: row.authentication for row in connection.execute(mine.order_by(MANIFESTS.c.window))}
     for collector, way in sorted(last.items()):
-        yield told_apart(f"senders of {epochs.campaign} at {collector}", told_in({KEY: way}))
+        yield told_apart(f"senders of {epochs.campaign} at {collector}", as_way(way))
 
 
 def _drift(deployment: Deployment, epochs: Epochs) -> Iterator[Check]:

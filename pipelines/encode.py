@@ -24,7 +24,7 @@ from hushcount.errors import UsageError
 from hushcount.memory import ProcessMemory
 from hushcount.randomness import SystemWords
 from hushcount.sealing import Octets
-from hushcount.senders import Authentication
+from hushcount.senders import Senders
 from hushcount.threads import available_threads
 from pipelines import storage
 from pipelines.block_io import WriteShards
@@ -90,8 +90,8 @@ def encode(
                 progress,
             )
         sums = take_counts(directory)
-        way: Authentication = "client-token" if clients else "none"
-        summary = make_summary("encode", campaign, counts_of(sums, campaign.streams), None, authentication=way)
+        senders = Senders("client-token" if clients else "none")
+        summary = make_summary("encode", campaign, counts_of(sums, campaign.streams), None, senders=senders)
         if not summary["accepted"]:
             first = summary["streams"][campaign.streams[0]]["rejected"]
             reasons = ", ".join(f"{reason} {number:,}" for reason, number in first.items())

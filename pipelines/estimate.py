@@ -33,7 +33,7 @@ def estimate(
     results.require_counted(mechanism, tally, wanted)
     counts: dict[Stream, StreamCounts] = {"reports": StreamCounts(tally.reports, tally.reports, {})}
     with staged(out, overwrite) as directory:
-        summary = make_summary("estimate", campaign, counts, tally.reports, authentication=tally.authentication)
+        summary = make_summary("estimate", campaign, counts, tally.reports, senders=tally.senders)
         results.write_results(directory, campaign, tally, wanted, levels or Levels(), summary, None)
         storage.write_json(storage.join(directory, SUMMARY), summary)
     return summary

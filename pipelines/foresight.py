@@ -9,6 +9,8 @@ from pathlib import Path
 from hushcount.campaign import Campaign
 from hushcount.privacy.composition import Loss
 from hushcount.privacy.statement import statement
+from hushcount.privacy.unit import rule_of
+from hushcount.senders import Senders, counted
 from pipelines.checks import Check, Verdict
 from pipelines.deployment import Deployment, most_epochs_a_year
 from pipelines.epochs import Epochs
@@ -51,7 +53,7 @@ def budget(deployment: Deployment, epochs: Epochs, reports: int, now: datetime) 
     costs = _costs(deployment, campaign, reports)
     if not costs:
         return
-    limit, left = _room(deployment.ledger, campaign, costs, now)
+    limit, left = _room(deployment.ledger, campaign, costs, now, _senders(deployment))
     if limit is None:
         yield Check(name, "good", "no limit is set, and nothing is refused: hushcount ledger set")
         return
@@ -75,16 +77,27 @@ def budget(deployment: Deployment, epochs: Epochs, reports: int, now: datetime) 
 def _costs(deployment: Deployment, campaign: Campaign, reports: int) -> list[tuple[Hop, Loss]]:
     """Return what the releases of one window cost that are charged here."""
     # A limit is a client's, and what clients are not told apart in is no charge of one.
-    stated = statement(campaign, max(reports, campaign.shuffle.minimum_batch), "client-token")
+    stated = statement(campaign, max(reports, campaign.shuffle.minimum_batch), _senders(deployment))
     parties = deployment.file.parties
     discovers = campaign.discovery is not None and {"aux-server", "analyzer"} & set(parties)
     hops: list[Hop] = ["discover"] if discovers else []
     if campaign.mechanism is not None and "analyzer" in parties:
         hops.append("analyze")
+    if discovers:
+        # A sentence, where no rule holds for so many collectors.
+        rule_of(campaign, _senders(deployment))
     return [(hop, cost_of(stated, hop)) for hop in hops]
 
 
-def _room(ledger: Path, campaign: Campaign, costs: list[tuple[Hop, Loss]], now: datetime) -> tuple[Limit | None, int]:
+def _senders(deployment: Deployment) -> Senders:
+    """Return whose reports a window brings: each collector that is named counts a client's cap by itself."""
+    collectors = max(1, len(deployment.file.collectors))
+    return counted("client-token", collectors, collectors)
+
+
+def _room(
+    ledger: Path, campaign: Campaign, costs: list[tuple[Hop, Loss]], now: datetime, senders: Senders
+) -> tuple[Limit | None, int]:
     """Return the limit, and how many windows fit into it, of _ENOUGH at most."""
     if not ledger.exists():
         return None, 0
@@ -95,7 +108,7 @@ def _room(ledger: Path, campaign: Campaign, costs: list[tuple[Hop, Loss]], now: 
     fits, most = 0, _ENOUGH
     while fits < most:
         tried = (fits + most + 1) // 2
-        *others, last = [_charge(campaign, hop, loss, now) for hop, loss in costs * tried]
+        *others, last = [_charge(campaign, hop, loss, now, senders) for hop, loss in costs * tried]
         try:
             require_room(limit, [*charges, *others], last, last.loss, now)
             fits = tried
@@ -104,9 +117,9 @@ def _room(ledger: Path, campaign: Campaign, costs: list[tuple[Hop, Loss]], now: 
     return limit, fits
 
 
-def _charge(campaign: Campaign, hop: Hop, loss: Loss, now: datetime) -> Charge:
+def _charge(campaign: Campaign, hop: Hop, loss: Loss, now: datetime, senders: Senders) -> Charge:
     """Return what a release to come will stand in the ledger as."""
-    local, epoch_epsilon = linked(campaign, hop, "client-token")
+    local, epoch_epsilon = linked(campaign, hop, senders)
     return Charge(
         key="", campaign=campaign.id, fingerprint=campaign.fingerprint.hex(), epoch=campaign.epoch, hop=hop,
         manifest="", outline="", state="committed", epsilon=loss.epsilon, delta=loss.delta, local=local,
@@ -138,6 +151,9 @@ def spent_in(epochs: int, campaign: Campaign) -> str:
         return "clients send no frequency reports, and spend nothing by them"
     if campaign.epoch_epsilon is None:
         each = campaign.shuffle.cap * campaign.mechanism.epsilon
-        return f"clients do not remember, and each spends epsilon {each:g} at most in every window, whatever the epochs"
+        return (
+            f"clients do not remember, and each spends epsilon {each:g} at most in every window at one collector, "
+            "whatever the epochs"
+        )
     values = f"{campaign.memory_values} {'value' if campaign.memory_values == 1 else 'values'}"
     return f"each client spends epsilon {epochs * campaign.epoch_epsilon:g} at most, for {values} an epoch"

@@ -20,7 +20,7 @@ from hushcount.errors import HushcountError
 from hushcount.privacy.composition import Loss
 from hushcount.privacy.statement import statement
 from hushcount.privacy.unit import unit_of
-from hushcount.senders import Authentication, told_in
+from hushcount.senders import Senders, told_in
 from pipelines import ledger_input
 from pipelines.ledger_balance import balance, require_room
 from pipelines.ledger_draws import draw_path, fix_draw, is_first_opened
@@ -108,9 +108,9 @@ def charging(
         path: the ledger, made where it is missing; None: nothing is charged.
         campaign: whose limit it is, by its id.
         hop: the job that releases.
-        upstream: summary of the hop before.
+        upstream: summary of the hop before, whose count of frequency reports the files hold if those are released.
         folder: directory of the input's block files. Where there is no room and none of that outline was charged, not
-            one of them is opened.
+            one of them is opened here.
         drawn: whether this job draws the release at random.
 
     Raises:
@@ -157,11 +157,12 @@ def cost_of(privacy: dict[str, Any], hop: Hop) -> Loss:
     return Loss(sides * part["epsilon"], sides * part["delta"])
 
 
-def linked(campaign: Campaign, hop: Hop, authentication: Authentication) -> tuple[float | None, float | None]:
+def linked(campaign: Campaign, hop: Hop, senders: Senders) -> tuple[float | None, float | None]:
     """Return a release's local epsilon and its epoch's, where clients repeat their answers; None and None elsewhere."""
     if hop == "discover" or not campaign.memory:
         return None, None
-    return unit_of(campaign, authentication).answers * campaign.require_frequency().epsilon, campaign.epoch_epsilon
+    unit = unit_of(campaign, senders, "reports")
+    return unit.answers * campaign.require_frequency().epsilon, campaign.epoch_epsilon
 
 
 def _wanted(campaign: Campaign, hop: Hop, upstream: Summary, folder: str) -> Charge:

@@ -1,12 +1,12 @@
 """Segments that no manifest lists: of a collector that lost its disk, or whose manifest was lost; list them again.
 
 What a collector acknowledged is counted if a manifest names its segment. An orphan is found by its file, looked
-through, and named in a manifest of its own; then it is as any segment that came late.
+through, and named in a manifest of its own; then it is as any segment that came late. Its name, which the collector
+gave it, says how its senders were told apart; where it does not, nothing is known that held them.
 """
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections import defaultdict
 from collections.abc import Container
@@ -24,6 +24,8 @@ from hushcount.envelopes import ENVELOPES
 from hushcount.errors import HushcountError, UsageError
 from hushcount.manifests import Manifest, SegmentPart, manifest_name
 from hushcount.parts import explain
+from hushcount.segment_names import SegmentName, segment_named
+from hushcount.senders import WEAKEST
 from hushcount.windows import window_start
 from pipelines import storage
 from pipelines.batches import closed_windows, known_windows
@@ -32,9 +34,8 @@ from pipelines.intake import register_new
 from pipelines.state import SEGMENTS
 from pipelines.store_errors import told
 
-_SEGMENT = re.compile(r"(?P<collector>[a-z0-9][a-z0-9-]*?)-[0-9]{6}-[0-9a-f]{8}\.blocks")
-_UNNAMED = "relisted"
-"""The collector of a segment whose name does not say whose it is."""
+_UNNAMED = SegmentName("relisted", WEAKEST, "")
+"""Of a segment whose name does not say whose it is."""
 
 
 @dataclass
@@ -43,10 +44,12 @@ class Relisted:
 
     Attributes:
         segments: those that are in a manifest now, by their path in the folder of segments, and their reports.
+        unsaid: those of them of which nothing says how their senders were told apart: they count as none.
         problems: a sentence for each that cannot be listed.
     """
 
     segments: dict[str, int] = field(default_factory=dict)
+    unsaid: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -95,32 +98,35 @@ def relist(state: Database, deployment: Deployment, campaign: str, now: datetime
     with state.begin() as connection:
         found = orphans(connection, deployment, campaign, moment)
         windows = known_windows(connection, campaign)
-    groups: dict[tuple[str, str], dict[Stream, list[SegmentPart]]] = defaultdict(lambda: defaultdict(list))
+    groups: dict[tuple[str, SegmentName], dict[Stream, list[SegmentPart]]] = defaultdict(lambda: defaultdict(list))
     fingerprints: dict[str, str] = {}
     for relative, size in sorted(found.items()):
         folder, stream, name = relative.rsplit("/", 2)
-        match = _SEGMENT.fullmatch(name)
         try:
             part, fingerprint = _looked_through(deployment, relative, size)
         except (HushcountError, OSError) as error:
             made.problems.append(told(error))
             continue
         fingerprints[folder] = fingerprint
-        groups[folder, _UNNAMED if match is None else match["collector"]][cast(Stream, stream)].append(part)
+        named = segment_named(name)
+        if named is None:
+            made.unsaid.append(relative)
+        groups[folder, named or _UNNAMED][cast(Stream, stream)].append(part)
         made.segments[relative] = part.records
-    for (folder, collector), segments in groups.items():
+    for (folder, whose), segments in groups.items():
         _, epoch, window = folder.split("/")
         length = windows[window].length if window in windows else deployment.windows.length
         manifest = Manifest(
-            collector=collector,
+            collector=whose.collector,
             campaign=campaign,
             epoch=int(epoch.partition("-")[0]),
             fingerprint=fingerprints[folder],
             window=window,
             seconds=int(length.total_seconds()),
+            authentication=whose.way,
             segments={stream: tuple(parts) for stream, parts in segments.items()},
         )
-        path = deployment.folder("segments", *folder.split("/"), manifest_name(collector, secrets.token_hex(8)))
+        path = deployment.folder("segments", *folder.split("/"), manifest_name(whose.collector, secrets.token_hex(8)))
         storage.write_json(path, manifest.model_dump(mode="json"))
     made.problems += register_new(state, deployment, campaign)
     return made

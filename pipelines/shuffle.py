@@ -14,7 +14,7 @@ from hushcount.campaign import Campaign, Stream
 from hushcount.envelopes import ENVELOPES, envelope_dtype, sealed_offset
 from hushcount.errors import HushcountError, NotYet, UsageError
 from hushcount.places import MOST_PLACES
-from hushcount.senders import Authentication, told_in
+from hushcount.senders import Senders, told_in
 from pipelines import storage
 from pipelines.batch_file import (
     BatchFile,
@@ -36,7 +36,7 @@ from pipelines.runner import Engine
 from pipelines.staging import SUMMARY, require_free, staged
 from pipelines.streams import SEALED, counts_of, label
 from pipelines.summary import Summary, make_summary
-from pipelines.upstream import authentication_of, check_complete, read_upstream
+from pipelines.upstream import check_complete, read_upstream, senders_of
 from shuffler.shuffle import Shuffle
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def shuffle(
         # Both before any work: a key that cannot be used, and a place where nobody would take it.
         signer.read_signing()
         require_own_folder(out, batch)
-    way = told_in(upstream) if upstream is not None else _told_apart(input_directory, files)
+    senders = told_in(upstream) if upstream is not None else _senders(input_directory, files)
     engine = engine or Engine()
     total = sum(total_records(found) for found in files.values())
     with staged(out, overwrite) as directory:
@@ -109,7 +109,7 @@ def shuffle(
             if written != counted.accepted:
                 # An engine that lost what it grouped, or ran a step on other input the second time.
                 raise HushcountError(f"{stream}: {written} of {counted.accepted} reports were written; run again")
-        summary = make_summary("shuffle", campaign, counts, None, upstream, way)
+        summary = make_summary("shuffle", campaign, counts, None, upstream, senders)
         summary["dead_letters"] = kept_of(directory, counts)
         hand_on(directory, out, tuple(files), summary, signer, batch)
     return summary
@@ -154,10 +154,9 @@ def _find_input(source: str, campaign: Campaign) -> tuple[Files, Files, Summary 
     return files, {}, upstream
 
 
-def _told_apart(source: str, files: Files) -> Authentication:
-    """Return how the senders of a collector's directory of one window were told apart."""
-    found = (storage.relative(file.path, source) for listed in files.values() for file in listed)
-    return authentication_of(source, found)
+def _senders(source: str, files: Files) -> Senders:
+    """Return whose reports a collector's directory of one window holds."""
+    return senders_of(source, [storage.relative(file.path, source) for listed in files.values() for file in listed])
 
 
 def _released(batch: BatchFile, stream: Stream, summaries: list[Summary]) -> list[BlockFile]:

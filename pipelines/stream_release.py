@@ -31,7 +31,7 @@ from pipelines.stream_windows import RECORD, StreamFolders
 from pipelines.streams import SEALED, counts_of
 from pipelines.summary import Summary, make_summary
 from pipelines.summary_file import read_summary
-from pipelines.upstream import authentication_of
+from pipelines.upstream import senders_of
 from pipelines.withheld import withheld_summary
 
 Fact = tuple[str, str, int]
@@ -105,10 +105,10 @@ class Release(beam.DoFn):
                 window.name, counts[stream].accepted, stream, floor,
             )  # fmt: skip
         if enough:
-            way = authentication_of(
-                storage.join(self._folders.segments, window.name), (name.partition("/")[2] for name in segments)
+            senders = senders_of(
+                storage.join(self._folders.segments, window.name), [name.partition("/")[2] for name in segments]
             )
-            summary = make_summary("shuffle", self._campaign, enough, None, authentication=way)
+            summary = make_summary("shuffle", self._campaign, enough, None, senders=senders)
             summary["dead_letters"] = kept_of(shuffled, enough)
             storage.write_json(storage.join(shuffled, SUMMARY), summary)
         else:
@@ -176,7 +176,7 @@ class WindowResults(beam.DoFn):
             storage.remove_directory(work)
         else:
             summary["dead_letters"] = kept_of(work, counts)
-            results.write_tally(work, replace(tally, authentication=told_in(released)), campaign)
+            results.write_tally(work, replace(tally, senders=told_in(released)), campaign)
             results.write_results(work, campaign, tally, self._wanted, Levels(), summary, None)
         put(work, done, SUMMARY, summary)
 

@@ -11,7 +11,7 @@ from hushcount.errors import HushcountError
 from hushcount.influence import influence, influence_sentence
 from hushcount.mechanism import Mechanism
 from hushcount.privacy.statement import statement
-from hushcount.senders import KEY, Authentication, told_in
+from hushcount.senders import Senders, told_in
 
 Summary = dict[str, Any]
 
@@ -54,16 +54,16 @@ def make_summary(
     streams: Mapping[Stream, StreamCounts],
     reports: int | None,
     upstream: Summary | None = None,
-    authentication: Authentication | None = None,
+    senders: Senders | None = None,
 ) -> Summary:
     """Return a hop's summary: totals over its streams, each stream, the statement, and the hops before it.
 
     Args:
         reports: frequency reports that were accepted, where their number is the result's; None elsewhere. With it goes
             how far forged ones among them can move a count.
-        authentication: by which senders were told apart; None: as the hop before says, or the weakest if there is none.
+        senders: whose reports these are; None: as the hop before says, or UNBOUND if there is none.
     """
-    way = authentication or told_in(upstream or {})
+    whose = senders or told_in(upstream or {})
     rejected: dict[str, int] = {}
     for counts in streams.values():
         for reason, number in counts.rejected.items():
@@ -77,9 +77,9 @@ def make_summary(
         "accepted": sum(counts.accepted for counts in streams.values()),
         "rejected": rejected,
         "streams": {name: counts.data() for name, counts in streams.items()},
-        KEY: way,
+        **whose.data(),
         # Who reads counts reads of both streams: a client that sends both pays for both.
-        "privacy": statement(campaign, reports, way, streams if reports is None else None),
+        "privacy": statement(campaign, reports, whose, streams if reports is None else None),
         "upstream": [] if upstream is None else [*upstream["upstream"], brief(upstream)],
     }
     if reports is not None and campaign.frequency is not None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from hushcount.campaign import Campaign, Stream
-from hushcount.envelopes import envelope_dtype
+from hushcount.envelopes import ENVELOPES, envelope_dtype
 from hushcount.errors import FormatError, UsageError
 from hushcount.manifests import SUFFIX, read_manifest
 from hushcount.public_keys import VerifyKeyPart
-from hushcount.senders import WEAKEST, Authentication, weakest
+from hushcount.segment_names import allotments
+from hushcount.senders import UNBOUND, WEAKEST, Authentication, Senders, counted, weakest
 from pipelines import storage
 from pipelines.block_io import BlockFile, total_records
 from pipelines.handover import require_place
@@ -68,8 +69,8 @@ def read_upstream(
     return summary
 
 
-def authentication_of(window: str, segments: Iterable[str]) -> Authentication:
-    """Return the weakest way by which the senders of a window's segments were told apart, as its manifests say.
+def senders_of(window: str, segments: Collection[str]) -> Senders:
+    """Return whose reports a window's segments hold: the weakest way that its manifests say, and keys by their names.
 
     Args:
         window: a collector's directory of one window.
@@ -80,10 +81,14 @@ def authentication_of(window: str, segments: Iterable[str]) -> Authentication:
         try:
             manifest = read_manifest(storage.read_bytes(path), path)
         except FormatError:
-            return WEAKEST
+            return UNBOUND
         for stream, parts in manifest.segments.items():
             named |= {f"{stream}/{part.name}": manifest.authentication for part in parts}
-    return weakest(named.get(segment, WEAKEST) for segment in segments)
+    way = weakest(named.get(segment, WEAKEST) for segment in segments)
+    reports, discovery = (
+        allotments(segment for segment in segments if segment.startswith(f"{stream}/")) for stream in ENVELOPES
+    )
+    return counted(way, reports, discovery)
 
 
 def check_complete(upstream: Summary, campaign: Campaign, stream: Stream, files: list[BlockFile], exact: bool) -> None:

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from hushcount.privacy.rounding import ceiling
-from hushcount.privacy.unit import Unit
+from hushcount.privacy.unit import Units
 
 _ONE_VALUE = "sent one value rather than another"
 _ROLES = "as long as the parties keep to their roles"
 
 
-def plain_sentences(result: dict[str, Any], unit: Unit) -> Iterator[str]:
+def plain_sentences(result: dict[str, Any], units: Units) -> Iterator[str]:
     """Yield what the figures of a statement tell about one person; each sentence holds by itself.
 
     Args:
         result: the statement's figures: local, shuffled, discovery and total, as far as there are.
-        unit: whose reports they bound.
+        units: whose reports they bound.
 
     The same figures give the same sentences, so that two jobs say the same of the same clients, each of what it
     released. The odds between any two values that a person may have sent are what `odds.Odds` bounds: seeing the
@@ -30,15 +30,15 @@ def plain_sentences(result: dict[str, Any], unit: Unit) -> Iterator[str]:
     counted = " to be counted" if found else ""
     if counts and not lasting:
         yield (
-            f"What the counts tell about {unit.person(counted)} changes the odds that the person "
+            f"What the counts tell about {units.reports.person(counted)} changes the odds that the person "
             f"{_ONE_VALUE} by {_within(counts)}, {_ROLES}."
         )
     if found:
         relation = _ONE_VALUE if found["relation"] == "replace-one" else "took part"
         yield (
-            f"A value is shown only when {unit.enough}, about "
-            f"{found['clients_for_even_chance']:,}: what the values found tell about {unit.person(' for discovery')} "
-            f"changes the odds that the person {relation} by {_within(found)}, {_ROLES}."
+            f"A value is shown only when {units.discovery.enough}, about {found['clients_for_even_chance']:,}: what "
+            f"the values found tell about {units.discovery.person(' for discovery')} changes the odds that the "
+            f"person {relation} by {_within(found)}, {_ROLES}."
         )
     if lasting:
         changes = "; when a value changed is not hidden" if result["local"]["values"] > 1 else ""
@@ -49,13 +49,13 @@ def plain_sentences(result: dict[str, Any], unit: Unit) -> Iterator[str]:
         )
     if both:
         yield (
-            f"Counts and values found together, of {unit.person(' of each kind')}, change the odds that the person "
+            f"Counts and values found together, of {units.person()}, change the odds that the person "
             f"{_ONE_VALUE} by {_within(both)}, {_ROLES}."
         )
     if "local" in result and not lasting:
         yield (
-            f"Even if all parties broke their promises together, the reports of {unit.person(counted)} would change "
-            f"the odds that the person {_ONE_VALUE} by {_odds(result['local']['epsilon'])}, because each is "
+            f"Even if all parties broke their promises together, the reports of {units.reports.person(counted)} would "
+            f"change the odds that the person {_ONE_VALUE} by {_odds(result['local']['epsilon'])}, because each is "
             "randomised on the person's own device."
         )
     if found:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import asdict
 from typing import Any
 
 from hushcount.campaign import Campaign, Stream
+from hushcount.errors import UsageError
 from hushcount.privacy.amplification import Amplified, amplify, closed_form_epsilon
+from hushcount.privacy.keep_rules import KeepRule
 from hushcount.privacy.odds import odds_of_pair, odds_of_points, of_group
 from hushcount.privacy.plain import plain_sentences
 from hushcount.privacy.rounding import rounded_up
-from hushcount.privacy.unit import Unit, unit_of
-from hushcount.senders import KEY, Authentication
+from hushcount.privacy.unit import NAMES, Unit, Units, repeats_of, rule_of, units_of
+from hushcount.senders import KEY, Senders
 
 Guarantee = dict[str, Any]
 
@@ -20,7 +22,7 @@ Guarantee = dict[str, Any]
 def statement(
     campaign: Campaign,
     reports: int | None,
-    authentication: Authentication,
+    senders: Senders,
     streams: Collection[Stream] | None = None,
 ) -> dict[str, Any]:
     """Return the statement for a run, as JSON data: figures, plain sentences, and exact ones for engineers.
@@ -29,9 +31,12 @@ def statement(
         campaign: what clients were told.
         reports: frequency reports that were opened and accepted; None before that is known, and no amplification is
             stated: what was merely forwarded may be anything.
-        authentication: by which senders were told apart. Where that tells no client from another, the cap binds nobody,
-            and every guarantee is for one report.
+        senders: by which way they were told apart: where that tells no client from another, the cap binds nobody, and
+            every guarantee is for one report. And how many times a client gets the cap: all of these are bounded.
         streams: what the run read, and the statement is about; all that the campaign carries if None.
+
+    Where no keep rule has the campaign's epsilon and delta for so many reports, nothing is stated of discovery, and
+    `hushcount discover` refuses the batch.
 
     Privacy: epsilons compose by addition; a client with l reports by group privacy, `(l e, d (1 + exp(e) + ...))`. The
     shuffled epsilon of one report is the smaller of two certified bounds, on the reports that arrived: the general one,
@@ -41,26 +46,43 @@ def statement(
     `odds` is what the plain sentences say: by how much odds change, but for a chance (`odds.Odds`).
     """
     covered = campaign.streams if streams is None else streams
-    unit = unit_of(campaign, authentication)
+    units = units_of(campaign, senders)
+    rule, refusal = _rule(campaign, senders) if "discovery" in covered else (None, None)
     result: dict[str, Any] = {
-        "unit": unit.text,
-        "per": unit.per,
-        KEY: authentication,
+        "unit": _unit_text(units, covered),
+        "per": units.per,
+        KEY: senders.way,
         "relation": "replace-one",
         "sentences": [],
     }
     gained = None
     if "reports" in covered:
-        gained = None if reports is None else _gained(campaign, unit, reports)
-        result["local"] = _local(campaign, unit)
-        result["shuffled"] = None if gained is None else _shuffled(unit, gained)
-    if "discovery" in covered:
-        result["discovery"] = _discovery(campaign, unit)
-    if "discovery" in covered and reports is not None:
-        result["total"] = _total(unit, result, gained)
-    result["plain"] = list(plain_sentences(result, unit))
-    result["sentences"] = _sentences(result, reports)
+        gained = None if reports is None else _gained(campaign, senders, units.reports, reports)
+        result["local"] = _local(campaign, units.reports)
+        result["shuffled"] = None if gained is None else _shuffled(units.reports, gained)
+    if rule is not None:
+        result["discovery"] = _discovery(rule, units.discovery)
+    if rule is not None and reports is not None:
+        result["total"] = _total(units, result, gained)
+    result["plain"] = list(plain_sentences(result, units))
+    result["sentences"] = [*_of_whom(result, units, covered), *_sentences(result, reports)]
+    if refusal is not None:
+        result["sentences"].append(f"Discovery is refused: {refusal}.")
     return result
+
+
+def _unit_text(units: Units, covered: Collection[Stream]) -> str:
+    if len(covered) > 1:
+        return units.text
+    return units.reports.text if "reports" in covered else units.discovery.text
+
+
+def _rule(campaign: Campaign, senders: Senders) -> tuple[KeepRule | None, str | None]:
+    """Return the keep rule; or why there is none for so many reports of a client."""
+    try:
+        return rule_of(campaign, senders), None
+    except UsageError as error:
+        return None, str(error)
 
 
 def _local(campaign: Campaign, unit: Unit) -> Guarantee:
@@ -77,13 +99,13 @@ def _local(campaign: Campaign, unit: Unit) -> Guarantee:
     }
 
 
-def _gained(campaign: Campaign, unit: Unit, reports: int) -> Amplified | None:
+def _gained(campaign: Campaign, senders: Senders, unit: Unit, reports: int) -> Amplified | None:
     """What shuffling gains, or None where nothing can be claimed.
 
     That is below the minimum batch, where less than 1 % is gained, where the delta of a client's reports is 1, and
     where several of its reports may be one answer, which links them.
     """
-    if reports < campaign.shuffle.minimum_batch or campaign.repeats > 1:
+    if reports < campaign.shuffle.minimum_batch or repeats_of(campaign, senders) > 1:
         return None
     gained = amplify(campaign.require_frequency(), reports, campaign.shuffle.delta)
     return None if gained.bound is None or _group_delta(unit, gained) >= 1.0 else gained
@@ -109,8 +131,7 @@ def _shuffled(unit: Unit, gained: Amplified) -> Guarantee:
     }
 
 
-def _discovery(campaign: Campaign, unit: Unit) -> Guarantee:
-    rule = campaign.require_keep_rule()
+def _discovery(rule: KeepRule, unit: Unit) -> Guarantee:
     return {
         "epsilon": rule.epsilon,
         "delta": rule.delta,
@@ -124,7 +145,7 @@ def _discovery(campaign: Campaign, unit: Unit) -> Guarantee:
     }
 
 
-def _total(unit: Unit, result: dict[str, Any], gained: Amplified | None) -> Guarantee:
+def _total(units: Units, result: dict[str, Any], gained: Amplified | None) -> Guarantee:
     """What the analyzer learns from both streams of one client, under replace-one.
 
     The odds are those of the sum of both curves: a frequency report and a discovery report of one client are drawn
@@ -137,25 +158,37 @@ def _total(unit: Unit, result: dict[str, Any], gained: Amplified | None) -> Guar
     epsilon, delta = sides * found["epsilon"], sides * found["delta"]
     odds = odds_of_pair(counts["epsilon"] + epsilon, delta)
     if gained is not None and not lasting:
-        both = [(point + epsilon, spent + delta) for point, spent in gained.points(unit.reports)]
+        both = [(point + epsilon, spent + delta) for point, spent in gained.points(units.reports.reports)]
         odds = odds_of_points(both, gained.delta + odds.chance)
     return {
         "epsilon": counts["epsilon"] + epsilon,
         "delta": counts["delta"] + delta,
         "odds": asdict(odds),
         "relation": "replace-one",
-        "unit": unit.text if unit.per == "client" else "one report of each stream",
+        "unit": units.text if units.per == "client" else "one report of each stream",
         "against": "the analyzer, if the shuffler and the auxiliary server are honest",
     }
 
 
-def _sentences(result: dict[str, Any], reports: int | None) -> list[str]:
-    sentences = []
+def _of_whom(result: dict[str, Any], units: Units, covered: Collection[Stream]) -> Iterator[str]:
     if result["per"] == "report":
-        sentences.append(
+        yield (
             f"Senders were told apart by authentication {result[KEY]}, which tells no client from another: the cap "
             "bound nobody, each guarantee is for one report, and a client that sent several pays for each of them."
         )
+        return
+    both: tuple[tuple[Stream, Unit], ...] = (("reports", units.reports), ("discovery", units.discovery))
+    for stream, unit in both:
+        if stream in covered and unit.allotments > 1:
+            yield (
+                f"The {NAMES[stream]} are of {unit.allotments:,} collector windows, windows at one collector each: a "
+                f"client may have the cap of {unit.cap:,} in each of them, {unit.reports:,} in all, which every "
+                "guarantee is for."
+            )
+
+
+def _sentences(result: dict[str, Any], reports: int | None) -> list[str]:
+    sentences = []
     if "local" in result:
         local, shuffled = result["local"], result["shuffled"]
         sentences.append(

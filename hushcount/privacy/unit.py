@@ -1,39 +1,51 @@
-"""Whose reports a statement bounds: the one place that says it, in figures and in words."""
+"""Whose reports a statement bounds, and how many: the one place that says it, in figures and in words."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from hushcount.campaign import Campaign
-from hushcount.senders import Authentication, tells_clients_apart
+from hushcount.campaign import Campaign, Stream
+from hushcount.errors import UsageError
+from hushcount.privacy.keep_rules import KeepRule
+from hushcount.senders import Senders
+
+NAMES: dict[Stream, str] = {"reports": "frequency reports", "discovery": "discovery reports"}
 
 
 @dataclass(frozen=True)
 class Unit:
-    """One client that sends at most so many reports of each stream, or, where none is told from another, one report.
+    """One client that sends at most so many reports of a stream, or, where none is told from another, one report.
 
     Attributes:
-        reports: l, at least 1.
+        cap: reports in one collector window: a window at one collector, which has a key of client tokens of its own.
         answers: how many answers its frequency reports are at most: fewer than reports where it repeats them.
         per: "client", or "report": nothing then held a client to its cap.
+        allotments: in how many collector windows, at least 1.
     """
 
-    reports: int
+    cap: int
     answers: int
     per: Literal["client", "report"] = "client"
+    allotments: int = 1
+
+    @property
+    def reports(self) -> int:
+        """l, how many reports in all: the cap, once for each collector window."""
+        return self.cap * self.allotments
 
     @property
     def text(self) -> str:
         """The unit, for engineers."""
         if self.per == "report":
             return "one report of a stream"
-        return f"one client that sends at most {self._many} a stream"
+        windows = f" in each of {self.allotments:,} collector windows" if self.allotments > 1 else ""
+        return f"one client that sends at most {_many(self.cap)} a stream{windows}"
 
     def person(self, purpose: str = "") -> str:
         """The unit, for people; the purpose, if any, names the stream."""
         held = "" if self.per == "client" else ", to which nobody held people,"
-        return f"any one person who sends at most {self._many}{purpose}{held}"
+        return f"any one person who sends at most {_many(self.cap)}{purpose}{self._windows}{held}"
 
     @property
     def enough(self) -> str:
@@ -41,13 +53,84 @@ class Unit:
         return "enough people sent it" if self.per == "client" else "enough reports hold it"
 
     @property
-    def _many(self) -> str:
-        return f"{self.reports} {'report' if self.reports == 1 else 'reports'}"
+    def _windows(self) -> str:
+        return f" in each of {self.allotments:,} windows at a collector" if self.allotments > 1 else ""
 
 
-def unit_of(campaign: Campaign, authentication: Authentication) -> Unit:
-    """Return the unit of a campaign: its shuffler forwards at most its cap of each client that is told from others."""
-    if not tells_clients_apart(authentication):
+@dataclass(frozen=True)
+class Units:
+    """The units of both streams of one release.
+
+    Attributes:
+        reports: of frequency reports.
+        discovery: of discovery reports.
+    """
+
+    reports: Unit
+    discovery: Unit
+
+    @property
+    def per(self) -> Literal["client", "report"]:
+        """Of whom both are."""
+        return self.reports.per
+
+    @property
+    def text(self) -> str:
+        """Both, for engineers."""
+        if self.reports.reports == self.discovery.reports:
+            return self.reports.text
+        counted, found = self.reports.reports, self.discovery.reports
+        return f"one client that sends at most {_many(counted, 'frequency ')} and {_many(found, 'discovery ')}"
+
+    def person(self) -> str:
+        """Both, for people."""
+        if self.reports.reports == self.discovery.reports:
+            return self.reports.person(" of each kind")
+        counted, found = self.reports.reports, self.discovery.reports
+        return f"any one person who sends at most {_many(counted)} to be counted and {found:,} for discovery"
+
+
+def _many(number: int, kind: str = "") -> str:
+    return f"{number:,} {kind}{'report' if number == 1 else 'reports'}"
+
+
+def unit_of(campaign: Campaign, senders: Senders, stream: Stream) -> Unit:
+    """Return the unit of a stream: the shuffler forwards at most the cap under each key of client tokens."""
+    if not senders.told_apart:
         return Unit(1, 1, "report")
-    cap = campaign.shuffle.cap
-    return Unit(cap, min(cap, campaign.memory_values) if campaign.memory else cap)
+    cap, allotments = campaign.shuffle.cap, senders.allotments(stream)
+    most = cap * allotments
+    return Unit(cap, min(most, campaign.memory_values) if campaign.memory else most, "client", allotments)
+
+
+def units_of(campaign: Campaign, senders: Senders) -> Units:
+    """Return the units of both streams."""
+    return Units(unit_of(campaign, senders, "reports"), unit_of(campaign, senders, "discovery"))
+
+
+def repeats_of(campaign: Campaign, senders: Senders) -> int:
+    """Return how many reports of a batch may be one answer that a client repeats; 1 where each is drawn afresh.
+
+    Clients keep to the cap by themselves, also where nobody holds them to it.
+    """
+    return campaign.shuffle.cap * senders.reports if campaign.memory else 1
+
+
+def rule_of(campaign: Campaign, senders: Senders) -> KeepRule:
+    """Return the keep rule of a batch: the campaign's epsilon and delta, for all reports that a client has in it.
+
+    Raises:
+        UsageError: the campaign carries no discovery reports, or no rule has that epsilon and delta for so many.
+    """
+    rule, unit = campaign.require_keep_rule(), unit_of(campaign, senders, "discovery")
+    if unit.reports <= rule.cap:
+        return rule
+    try:
+        return replace(rule, cap=unit.reports)
+    except ValueError as error:
+        raise UsageError(
+            f"no value of this batch can be revealed: a client has up to {unit.reports:,} reports in it, the cap of "
+            f"{unit.cap:,} in each of {unit.allotments:,} collector windows, and no keep rule has epsilon "
+            f"{rule.epsilon:g} and delta {rule.delta:g} for so many ({error}); let fewer windows share a batch (grace "
+            "under [windows]), have fewer collectors, or publish an epoch with a larger discovery epsilon"
+        ) from None

@@ -25,7 +25,9 @@ from hushcount.privacy.answers import (
 from hushcount.privacy.blanket import BlanketLaw, blanket_law
 from hushcount.privacy.keep_rules import KeepRule
 from hushcount.privacy.rounding import rounded_up
+from hushcount.privacy.unit import repeats_of
 from hushcount.probability import require_epsilon
+from hushcount.senders import UNBOUND
 from hushcount.systems import ANY_SEED, build, plan
 from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json
 from pipelines.commands.settings import parse_settings
@@ -126,7 +128,7 @@ def _of_campaign(campaign: Campaign) -> _Subject:
         campaign.shuffle.minimum_batch,
         campaign.shuffle.delta,
         campaign.epoch_epsilon,
-        campaign.repeats,
+        repeats_of(campaign, UNBOUND),
     )
 
 
@@ -223,6 +225,10 @@ def _show(answer: Answer, as_json: bool) -> None:
     even, sure = answer["clients_for_even_chance"], answer["clients_for_95_percent"]
     sentence = f"  an item needs about {even:,} clients to be found with probability 50 %, {sure:,} with 95 %"
     console.print(sentence, soft_wrap=True)
+    console.print(
+        "  in a batch of one window at one collector; of several, a client has its cap in each, and it needs more",
+        soft_wrap=True,
+    )
 
 
 def _text(value: object) -> str:

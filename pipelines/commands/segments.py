@@ -27,7 +27,8 @@ def relist(
 ) -> None:
     """List segments again that no manifest lists though their window is over, so that the next run counts them.
 
-    For what a collector stored that lost its disk, or whose manifest was lost; one that still runs lists its own.
+    For what a collector stored that lost its disk, or whose manifest was lost; one that still runs lists its own. How
+    senders were told apart the names of segments say; where a name does not, they count as authentication none.
 
     Example: hushcount segments relist --config deployment.toml
     """
@@ -51,6 +52,12 @@ def relist(
         console = out_console()
         for path, reports in (item for found in made.values() for item in found.segments.items()):
             console.print(f"listed again: {path}, {reports:,} reports", markup=False, soft_wrap=True)
+        for path in (path for found in made.values() for path in found.unsaid):
+            console.print(
+                f"warning: nothing says how the senders of {path} were told apart: it counts as authentication none, "
+                "and so does every batch that it joins",
+                markup=False, soft_wrap=True,
+            )  # fmt: skip
         if not any(found.segments for found in made.values()):
             console.print("every segment of a window that is over is in a manifest")
     for problem in problems:

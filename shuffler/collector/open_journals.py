@@ -15,6 +15,7 @@ from shuffler.collector import window_files
 from shuffler.collector.epochs import Target
 from shuffler.collector.journal import HEADER_BYTES, MARK_BYTES, Journal, JournalHeader
 from shuffler.collector.window_files import JournalFile, journal_file
+from shuffler.collector.window_senders import segments_mark
 
 _LOG = logging.getLogger("hushcount.collector")
 
@@ -62,7 +63,7 @@ class OpenJournals:
                 target.campaign,
                 secrets.token_bytes(MARK_BYTES),
             )
-            path = window_files.new_journal(self._root, window.name, target)
+            path = window_files.new_journal(self._root, window.name, target, segments_mark(self._root, window.name))
             journal = self._journals[target] = Journal.create(path, header)
         journal.append(records)
 

@@ -8,14 +8,14 @@
                    id                                   of its manifests' names
                    authentication                       the weakest by which its senders were told apart
                    CAMPAIGN/EPOCH-FINGERPRINT/refused.json
-                                              STREAM-SERIAL-NUMBER.journal
-                                              STREAM-SERIAL-NUMBER.RECORDS.BYTES.DIGEST.receipt
-                                              STREAM-SERIAL-NUMBER.FRAMES.damaged
+                                              STREAM-SERIAL-NUMBER-WAY-KEY.journal
+                                              STREAM-SERIAL-NUMBER-WAY-KEY.RECORDS.BYTES.DIGEST.receipt
+                                              STREAM-SERIAL-NUMBER-WAY-KEY.FRAMES.damaged
 
 SERIAL counts a stream's journals in one window. NUMBER is random: a collector that lost its disk does not write over
-segments that it wrote before. A receipt is what a journal becomes when its segment is in the store: renamed, which is
-one step and needs no room on a full disk, and emptied. A journal with damaged frames is put aside instead, beside a new
-receipt, and how many frames are damaged stands in the name of an empty file.
+segments that it wrote before. WAY and KEY are what a segment's name says of its senders (`hushcount/segment_names.py`).
+A receipt is what a journal becomes when its segment is in the store: renamed, which is one step and needs no room on a
+full disk, and emptied. One with damaged frames is put aside, beside a new receipt; an empty file's name says how many.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ from hushcount.errors import HushcountError, UsageError
 from hushcount.files import sync, write_over
 from hushcount.parts import Hex32, Part
 from hushcount.reading import parse_model
+from hushcount.segment_names import MARK
 from hushcount.windows import Window, is_window
 from shuffler.collector.epochs import Target
 
 KEY_BYTES = 32
 _FILE = re.compile(
-    r"(?P<stream>reports|discovery)-(?P<segment>(?P<serial>[0-9]{6})-[0-9a-f]{8})"
+    rf"(?P<stream>reports|discovery)-(?P<segment>(?P<serial>[0-9]{{6}})-[0-9a-f]{{8}}-{MARK})"
     r"\.(journal|(?P<records>[0-9]+)\.(?P<bytes>[0-9]+)\.(?P<digest>[0-9a-f]{64})\.receipt)"
 )
 REFUSED = "refused.json"
@@ -203,11 +204,11 @@ def write_noted(folder: Path, noted: Noted) -> None:
     write_over(folder / REFUSED, noted.model_dump_json(), 0o600)
 
 
-def new_journal(root: Path, window: str, target: Target) -> Path:
-    """Return the path of the next journal of a stream in a window; its folder is there."""
+def new_journal(root: Path, window: str, target: Target, mark: str) -> Path:
+    """Return the path of the next journal of a stream in a window; its folder is there. `mark` is of its segments."""
     folder = note_target(root, window, target)
     serials = [int(match["serial"]) for match in _files(folder) if match["stream"] == target.stream]
-    return folder / f"{target.stream}-{max(serials, default=0) + 1:06d}-{secrets.token_hex(4)}.journal"
+    return folder / f"{target.stream}-{max(serials, default=0) + 1:06d}-{secrets.token_hex(4)}-{mark}.journal"
 
 
 def journal_file(path: Path) -> JournalFile:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from hushcount.files import sync, write_over
-from hushcount.senders import KEY, WEAKEST, Authentication, told_in, weakest
-from shuffler.collector.window_files import make_folder
+from hushcount.segment_names import mark
+from hushcount.senders import KEY, WEAKEST, Authentication, as_way, weakest
+from shuffler.collector.window_files import make_folder, window_key
 
 
 def note_authentication(root: Path, window: str, way: Authentication) -> None:
@@ -22,6 +23,15 @@ def note_authentication(root: Path, window: str, way: Authentication) -> None:
 def authentication_of(root: Path, window: str) -> Authentication:
     """Return the weakest way by which senders of a window were told apart; the weakest there is if none is noted."""
     try:
-        return told_in({KEY: (root / window / KEY).read_text(encoding="ascii", errors="replace")})
+        return as_way((root / window / KEY).read_text(encoding="ascii", errors="replace"))
     except FileNotFoundError:
         return WEAKEST
+
+
+def segments_mark(root: Path, window: str) -> str:
+    """Return WAY-KEY of the segments of a window's next journals.
+
+    Raises:
+        HushcountError: the window's key is damaged.
+    """
+    return mark(authentication_of(root, window), window_key(root, window))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hushcount.segment_names import mark
 from hushcount.windows import named_window
 from shuffler.collector import damage, window_files
 from shuffler.collector.epochs import Target
@@ -36,7 +37,7 @@ def site(tmp_path: Path) -> Site:
 
 def unreadable_journal(site: Site, window: str) -> Path:
     """Put a directory where a journal would be: there, and not to be read."""
-    path = window_files.new_journal(site.journal, window, target_of(site))
+    path = window_files.new_journal(site.journal, window, target_of(site), mark("client-token", b"key"))
     path.mkdir()
     return path
 

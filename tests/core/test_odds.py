@@ -18,6 +18,7 @@ from hushcount.privacy.divergence import divergence
 from hushcount.privacy.odds import loss_at, odds_of_pair, odds_of_points, of_group, points_about
 from hushcount.privacy.statement import statement
 from hushcount.randomness import SystemWords
+from hushcount.senders import Senders
 from hushcount.systems import build
 from keys.store import PublicFile, create
 from pipelines.create import create_campaign
@@ -105,7 +106,7 @@ def test_odds_change_no_more_often_than_the_sentence_says(
     cap: int,
 ) -> None:
     """Exact. That (epsilon, delta) says no such thing is shown too: beyond its epsilon it is more than delta."""
-    stated = statement(campaign(keys, tmp_path, name, epsilon, items, cap), reports, "client-token")
+    stated = statement(campaign(keys, tmp_path, name, epsilon, items, cap), reports, Senders("client-token"))
     change, chance = said(stated["plain"][0])
     assert max(tail(law, change) for law in laws) <= chance
     assert change < 2.0 * stated["shuffled"]["epsilon"]

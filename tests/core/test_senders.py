@@ -12,7 +12,7 @@ from hushcount.campaign import Campaign
 from hushcount.errors import UsageError
 from hushcount.manifests import Manifest
 from hushcount.privacy.statement import statement
-from hushcount.senders import KEY, Authentication, require_told_apart, told_in, weakest
+from hushcount.senders import KEY, UNBOUND, Authentication, Senders, require_told_apart, told_in, weakest
 from keys.store import create
 from pipelines.batch_file import BatchFile, collected
 from pipelines.batches import Batch, register, segments_of
@@ -20,7 +20,7 @@ from pipelines.create import create_campaign
 from pipelines.ledger import charging
 from pipelines.ledger_report import describe
 from pipelines.state import SEGMENTS, opened
-from pipelines.upstream import authentication_of
+from pipelines.upstream import senders_of
 from shuffler.collector.settings import CollectorPart
 from shuffler.collector.window_senders import authentication_of as noted_of
 from shuffler.collector.window_senders import note_authentication
@@ -34,9 +34,10 @@ def test_of_several_ways_the_weakest_counts_and_of_none_the_weakest_that_there_i
     assert weakest([]) == "none"
 
 
-@pytest.mark.parametrize("said", [{}, {KEY: "CLIENT-TOKEN"}, {KEY: None}, {KEY: ["client-token"]}, {KEY: 1}])
+@pytest.mark.parametrize("said", [{KEY: wrong} for wrong in ("CLIENT-TOKEN", None, ["client-token"], 1)] + [{}])
 def test_a_summary_that_does_not_say_it_counts_as_the_weakest(said: dict[str, object]) -> None:
-    assert told_in(said) == "none"
+    once = {"allotments": {"reports": 1, "discovery": 1}}
+    assert told_in(said) == told_in({**once, **said}) == UNBOUND
     with pytest.raises(UsageError, match="any one client could reveal a value"):
         require_told_apart(told_in(said), uncapped=False)
     require_told_apart(told_in(said), uncapped=True)
@@ -66,13 +67,15 @@ def test_the_segments_of_a_window_are_what_their_manifests_say_and_the_weakest_w
         (tmp_path / f"{collector}.manifest.json").write_text(manifest.model_dump_json())
 
     put("one", "client-token", "one-1.blocks")
-    assert authentication_of(str(tmp_path), ["reports/one-1.blocks"]) == "client-token"
-    assert authentication_of(str(tmp_path), ["reports/one-1.blocks", "reports/one-2.blocks"]) == "none"
-    assert authentication_of(str(tmp_path), ["discovery/one-1.blocks"]) == "none"
+    assert senders_of(str(tmp_path), ["reports/one-1.blocks"]).way == "client-token"
+    assert senders_of(str(tmp_path), ["reports/one-1.blocks", "reports/one-2.blocks"]).way == "none"
+    assert senders_of(str(tmp_path), ["discovery/one-1.blocks"]).way == "none"
+    for keys, names in ((1, ["one-1.blocks"]), (2, ["one-1.blocks", "one-2.blocks"])):
+        assert senders_of(str(tmp_path), [f"reports/{name}" for name in names]).reports == keys
     put("two", "bearer", "two-1.blocks")
-    assert authentication_of(str(tmp_path), ["reports/one-1.blocks", "reports/two-1.blocks"]) == "bearer"
+    assert senders_of(str(tmp_path), ["reports/one-1.blocks", "reports/two-1.blocks"]).way == "bearer"
     (tmp_path / "two.manifest.json").write_text("no manifest")
-    assert authentication_of(str(tmp_path), ["reports/one-1.blocks"]) == "none"
+    assert senders_of(str(tmp_path), ["reports/one-1.blocks"]).way == "none"
 
 
 @pytest.mark.parametrize("way", ["none", "bearer"])
@@ -85,7 +88,7 @@ def test_where_no_client_is_told_from_another_nothing_speaks_of_a_client(
 ) -> None:
     campaign = made(tmp_path, mechanism, relation)
     for reports in (None, 100_000) if mechanism else (None,):
-        stated = statement(campaign, reports, way)
+        stated = statement(campaign, reports, Senders(way))
         said = [*stated["plain"], *stated["sentences"][1:], stated["unit"]]
         said += [part["unit"] for part in stated.values() if isinstance(part, dict)]
         assert not any("one client" in text or "a client that" in text.lower() for text in said)
@@ -115,9 +118,9 @@ def test_a_batch_is_as_weak_as_its_weakest_segment(tmp_path: Path) -> None:
         segments_of_batch = {name: tuple(parts) for name, parts in segments_of(connection, batch).items()}
     common = {"campaign": "words", "epoch": 1, "fingerprint": "0" * 64, "window": batch.window, "segments_folder": "s"}
     both = BatchFile.model_validate({**common, "segments": segments_of_batch})
-    assert told_in(collected(both)) == "bearer"
+    assert told_in(collected(both)) == Senders("bearer", reports=2)
     only = BatchFile.model_validate({**common, "segments": {"reports": segments_of_batch["reports"][:1]}})
-    assert told_in(collected(only)) == "client-token"
+    assert told_in(collected(only)) == Senders("client-token")
 
 
 def test_a_charge_of_one_report_is_not_one_of_a_client(tmp_path: Path) -> None:
@@ -128,9 +131,9 @@ def test_a_charge_of_one_report_is_not_one_of_a_client(tmp_path: Path) -> None:
         folder = tmp_path / name
         folder.mkdir()
         (folder / "00000.blocks").write_text(name)
-        upstream = {"hop": "shuffle", KEY: way, "streams": {"reports": {"accepted": 100_000}}}
+        upstream = {"hop": "shuffle", **Senders(way).data(), "streams": {"reports": {"accepted": 100_000}}}
         with charging(ledger, campaign, "analyze", upstream, str(folder)) as charge:
-            result: dict[str, Any] = {"accepted": 100_000, "privacy": statement(campaign, 100_000, way)}
+            result: dict[str, Any] = {"accepted": 100_000, "privacy": statement(campaign, 100_000, Senders(way))}
             charge.commit(result)
         return dict(result["ledger"])
 

@@ -163,6 +163,11 @@ def test_how_many_windows_the_budget_allows_is_said(tmp_path: Path) -> None:
     assert limit(0.5).verdict == "bad"
     three = limit(9.0)
     assert (three.verdict, three.says.partition(",")[0]) == ("warning", "the ledger allows 3 windows")
+    # Each collector counts a client's cap by itself: an analysis costs twice as much, discovery what it did.
+    config = site.config.read_text()
+    site.config.write_text(f'collectors = ["one", "two"]\n{config}')
+    assert limit(9.0).says.partition(",")[0] == "the ledger allows 1 windows"
+    site.config.write_text(config)
     assert limit(9.0, "--renew-days", 3).verdict == "good"
     assert limit(100.0).verdict == "good"
 

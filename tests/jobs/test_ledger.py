@@ -18,10 +18,12 @@ from typing import Any
 
 import pytest
 
+from hushcount.blocks import HEADER_BYTES
 from hushcount.campaign import Campaign
 from hushcount.errors import HushcountError
 from hushcount.privacy.composition import Loss
 from hushcount.privacy.statement import statement
+from hushcount.senders import Senders, told_in
 from pipelines.ledger import charging, cost_of
 from pipelines.ledger_balance import OverLimit, balance, require_room
 from pipelines.ledger_draws import draw_path
@@ -75,13 +77,16 @@ def batch(tmp_path: Path, name: str, content: bytes | None = None) -> str:
 
 
 def upstream(reports: int = FORWARDED) -> dict[str, Any]:
-    return {"hop": "shuffle", "authentication": "client-token", "streams": {"reports": {"accepted": reports}}}
+    return {"hop": "shuffle", **Senders("client-token").data(), "streams": {"reports": {"accepted": reports}}}
 
 
 def release(ledger: Path, campaign: Campaign, folder: str, accepted: int = FORWARDED) -> dict[str, Any]:
     """What analyze does between its reservation and its output; return the summary's part about the ledger."""
     with charging(ledger, campaign, "analyze", upstream(), folder) as charge:
-        result: dict[str, Any] = {"accepted": accepted, "privacy": statement(campaign, accepted, "client-token")}
+        result: dict[str, Any] = {
+            "accepted": accepted,
+            "privacy": statement(campaign, accepted, Senders("client-token")),
+        }
         charge.commit(result)
     return result["ledger"]  # type: ignore[no-any-return]
 
@@ -92,7 +97,7 @@ def charges(ledger: Path) -> list[Charge]:
 
 
 def shuffled_cost(campaign: Campaign) -> float:
-    return cost_of(statement(campaign, FORWARDED, "client-token"), "analyze").epsilon
+    return cost_of(statement(campaign, FORWARDED, Senders("client-token")), "analyze").epsilon
 
 
 _LISTENERS: list[list[str]] = []
@@ -149,7 +154,7 @@ def test_every_part_of_the_key_counts() -> None:
 
 def test_without_a_ledger_nothing_is_charged(tmp_path: Path, campaign: Campaign) -> None:
     with charging(None, campaign, "analyze", upstream(), batch(tmp_path, "in")) as charge:
-        result: dict[str, Any] = {"privacy": statement(campaign, FORWARDED, "client-token")}
+        result: dict[str, Any] = {"privacy": statement(campaign, FORWARDED, Senders("client-token"))}
         charge.commit(result)
     assert result["ledger"] is None
     assert not list(tmp_path.glob("*.db"))
@@ -344,7 +349,7 @@ def test_a_limit_that_is_set_later_or_again_forgets_nothing(tmp_path: Path, camp
 
 
 def test_what_a_charge_costs(campaign: Campaign) -> None:
-    unopened, accepted = (statement(campaign, reports, "client-token") for reports in (None, FORWARDED))
+    unopened, accepted = (statement(campaign, reports, Senders("client-token")) for reports in (None, FORWARDED))
     assert cost_of(unopened, "analyze") == Loss(unopened["local"]["epsilon"], 0.0)
     shuffled = accepted["shuffled"]
     assert cost_of(accepted, "analyze") == Loss(shuffled["epsilon"], shuffled["delta"])
@@ -361,6 +366,7 @@ from pathlib import Path
 from hushcount.campaign import Campaign
 from hushcount.errors import HushcountError
 from hushcount.privacy.statement import statement
+from hushcount.senders import Senders
 from pipelines import staging
 from pipelines.ledger import charging
 from pipelines.staging import staged
@@ -387,7 +393,7 @@ for number, folder in enumerate(folders):
         with charging(Path(ledger), campaign, "analyze", upstream, folder) as charge:
             here("reserved")
             with staged(out + str(number), False) as directory:
-                stated = statement(campaign, 100_000, "client-token")
+                stated = statement(campaign, 100_000, Senders("client-token"))
                 summary = {"hop": "analyze", "accepted": 100_000, "privacy": stated}
                 here("before the commit")
                 charge.commit(summary)
@@ -682,24 +688,54 @@ def test_analyze_with_a_ledger(chain: Chain, tmp_path: Path, ledger: Path) -> No
 
 
 @pytest.mark.usefixtures("clean")
+def test_a_wrong_claim_of_the_hop_before_is_charged_nothing_and_refuses_nobody_who_has_room(
+    chain: Chain, tmp_path: Path, ledger: Path
+) -> None:
+    """What is reserved follows from the claim, before files are opened; what is charged, from what was accepted."""
+    source = tmp_path / chain.path("shuffled").name
+    shutil.copytree(chain.path("shuffled"), source)
+    true = summary(source)
+    forwarded = true["streams"]["reports"]["accepted"]
+    cost = cost_of(statement(chain.campaign, forwarded, told_in(true)), "analyze")
+    terms = ("--ledger", ledger, "--campaign", chain.campaign.id, "--delta", "1e-6")
+    done("ledger", "set", *terms, "--epsilon", 1.0001 * cost.epsilon)
+    common = ("--campaign", chain.campaign_path, "--keys", chain.keys, "--out", chain.path("a"), "--ledger", ledger)
+    for claimed, reason in ((10**12, "a file is missing"), (forwarded - 1, "a file was added")):
+        said = json.loads(json.dumps(true))
+        for counts in (said, said["streams"]["reports"]):
+            counts["received"] += claimed - forwarded
+            counts["accepted"] += claimed - forwarded
+        (source / "summary.json").write_text(json.dumps(said))
+        refused("analyze", *common, "--input", source, says=[reason])
+        assert charges(ledger) == []
+    (source / "summary.json").write_text(json.dumps(true))
+    charged = done("analyze", *common, "--input", source, "--json").json["ledger"]["charged"]
+    assert (charged["epsilon"], charged["delta"]) == (cost.epsilon, cost.delta)
+
+
+@pytest.mark.usefixtures("clean")
 def test_the_jobs_refuse_before_they_read(chain: Chain, tmp_path: Path, ledger: Path) -> None:
-    """The input is garbage: within the limit that is what is found, over it nothing looks."""
+    """The input is garbage: within the limit that is what is found; over it nothing looks behind headers."""
     shutil.copytree(chain.path("shuffled"), tmp_path / "garbage")
     for stream in ("reports", "discovery"):
         for path in (tmp_path / "garbage" / stream).glob("*.blocks"):
             path.write_bytes(b"garbage")
-    before = files_under(tmp_path / "garbage")
     common = ("--campaign", chain.campaign_path, "--keys", chain.keys, "--out", chain.path("a"), "--ledger", ledger)
     for job in ("analyze", "discover"):
         refused(job, *common, "--input", tmp_path / "garbage", says=["not a Hushcount block file"])
-        assert charges(ledger) == []
+        assert not ledger.exists() or charges(ledger) == []
+    for path in chain.path("shuffled").glob("*/*.blocks"):
+        whole = path.read_bytes()
+        garbage = whole[:HEADER_BYTES].ljust(len(whole), b"g")
+        (tmp_path / "garbage" / path.parent.name / path.name).write_bytes(garbage)
+    before = files_under(tmp_path / "garbage")
     done("ledger", "set", "--ledger", ledger, "--campaign", chain.campaign.id, "--epsilon", 0.01, "--delta", "1e-6")
-    for job in ("analyze", "discover"):
+    for job, headers in (("analyze", 1), ("discover", 0)):
         with listening() as opens:
             refused(
                 job, *common, "--input", tmp_path / "garbage", status=1, says=["limit of campaign", "does not renew"]
             )
-        assert not [path for path in opens if path.endswith(".blocks")]
+        assert len([path for path in opens if path.endswith(".blocks")]) == headers
     assert charges(ledger) == []
     assert files_under(tmp_path / "garbage") == before
     assert not chain.path("a").exists()

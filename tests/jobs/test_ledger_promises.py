@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hushcount.campaign import Campaign
 from hushcount.privacy.composition import Loss
 from hushcount.privacy.statement import statement
+from hushcount.senders import Senders
 from pipelines.ledger import Charging, charging
 from pipelines.ledger_balance import OverLimit, balance, require_room
 from pipelines.ledger_records import Charge, Limit, stamp
@@ -71,7 +72,7 @@ class Jobs:
         file, charge, stack = self.running.pop(number)
         try:
             with stack:
-                stated = statement(self.campaigns[file], accepted, "client-token")
+                stated = statement(self.campaigns[file], accepted, Senders("client-token"))
                 charge.commit({"accepted": accepted, "privacy": stated})
         except OverLimit:
             return False

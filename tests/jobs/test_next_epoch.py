@@ -258,6 +258,23 @@ def test_an_epoch_that_somebody_publishes_meanwhile_is_left_to_the_next_run(site
     assert items(newest(site)) == ("alpha", "beta", "gamma", NEW)
 
 
+def test_clients_remember_as_many_values_in_the_next_epoch(site: Site) -> None:
+    folder = site.root / "campaigns" / "again"
+    folder.mkdir()
+    path = new_campaign(
+        folder / "again.json", site.keys, "--memory", "--memory-values", 3, "--cap", 2, dictionary=site.words
+    )
+    part = {"epoch": 1, "file": path.name, "begins": START.isoformat()}
+    (folder / "collection.json").write_text(json.dumps({"epochs": [part]}))
+    follow_with(site, "", "again")
+    rotate(site.keys, ("analyzer",), overlap=timedelta(days=7), begins=at(0.5))
+    assert site.run(1.1).published == ["again/2"]
+    first, second = Campaign.read(path), newest(site, "again")
+    assert (first.memory, first.memory_values) == (second.memory, second.memory_values) == (True, 3)
+    assert second.epoch_epsilon == first.epoch_epsilon
+    assert second.shuffle == first.shuffle
+
+
 def test_an_active_key_that_the_campaign_does_not_have_makes_an_epoch(site: Site) -> None:
     collect(site.store, site.campaign, sent(0), day=0)
     site.run(1.1)

@@ -120,7 +120,9 @@ def test_discovery_for_people_and_of_a_campaign(world: World) -> None:
     truth = KeepRule("optimal", 1.0, 1e-9)
     even, sure = truth.count_for(0.5), truth.count_for(0.95)
     sentence = f"about {even} clients to be found with probability 50 %, {sure} with 95 %"
-    assert sentence in done("privacy", "--discovery", "--campaign", path).out
+    said = done("privacy", "--discovery", "--campaign", path).out
+    assert sentence in said
+    assert "in a batch of one window at one collector; of several" in said
     assert sentence in done("privacy", "--discovery", "--epsilon", 1, "--delta", "1e-9").out
 
 

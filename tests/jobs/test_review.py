@@ -146,7 +146,7 @@ def test_what_a_remembering_client_spends_in_a_year_is_stated_and_an_epoch_by_ha
     checks = {check.name: check.says for check in examine(site.deployment, at(0.5))}
     # Five epochs begin in a year, and one had begun before it; epsilon is 2 a report.
     assert "6 epochs" in checks["epochs of words a year"]
-    assert "each spends epsilon 2 at most in every window" in checks["epochs of words a year"]
+    assert "each spends epsilon 2 at most in every window at one collector" in checks["epochs of words a year"]
     remembering = new_campaign(
         site.root / "kept.json", site.keys, "--memory", "--memory-values", 3, dictionary=site.words
     )

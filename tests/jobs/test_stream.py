@@ -13,6 +13,7 @@ from apache_beam.transforms.window import GlobalWindow, IntervalWindow
 from apache_beam.utils.timestamp import Timestamp
 
 from hushcount.randomness import SystemWords
+from hushcount.segment_names import mark
 from hushcount.tags import tag_keys
 from hushcount.windows import window_at
 from pipelines.stream import too_late
@@ -213,7 +214,9 @@ def test_the_order_in_which_segments_come_makes_no_difference(collected: Collect
     ):
         place = Collected(collected.chain, tmp_path / name, collected.made)
         begins = np.cumsum((0, *sizes[:-1])).tolist()
-        found = [place.segment(FIRST, f"s-{index}", begins[index], size) for index, size in enumerate(sizes)]
+        key = mark("client-token", b"of the window")
+        names = [f"one-{index:06d}-0123abcd-{key}" for index in range(len(sizes))]
+        found = [place.segment(FIRST, *part) for part in zip(names, begins, sizes, strict=True)]
         events = [event for time, names in sorted(zip(times, found, strict=True)) for event in (time, names)]
         play(job_of(place, tmp_path / f"out-{name}"), [*events, 4200], *IN_PROCESS)
         tallies.append(tally(tmp_path / f"out-{name}" / FIRST.name / "results"))

@@ -17,6 +17,7 @@ from hushcount.fields import Reports
 from hushcount.memory import ProcessMemory
 from hushcount.privacy.statement import statement
 from hushcount.randomness import SystemWords, permutation
+from hushcount.senders import Senders
 from hushcount.systems import build
 from hushcount.tally import Tally
 from tests.parties.test_campaign_file import data
@@ -82,9 +83,9 @@ def test_equal_answers_show_more_than_shuffling_would_allow_and_none_is_claimed(
     seen, base = guesses(HELD), guesses(OTHER)
     least = stats.beta.ppf(FAILURE / 2, seen, RUNS - seen + 1)
     most = stats.beta.isf(FAILURE / 2, base + 1, RUNS - base)
-    claimed = statement(campaign(memory=False), OTHERS + CAP, "client-token")["shuffled"]
+    claimed = statement(campaign(memory=False), OTHERS + CAP, Senders("client-token"))["shuffled"]
     assert least > math.exp(claimed["epsilon"]) * most + claimed["delta"]
-    stated = statement(campaign(memory=True), OTHERS + CAP, "client-token")
+    stated = statement(campaign(memory=True), OTHERS + CAP, Senders("client-token"))
     assert stated["shuffled"] is None
     # One answer, however often it is sent: the local epsilon of one report, of which the attack keeps below.
     assert stated["local"]["epsilon"] == stated["local"]["epoch_epsilon"] == stated["local"]["epsilon_per_report"]
@@ -93,7 +94,7 @@ def test_equal_answers_show_more_than_shuffling_would_allow_and_none_is_claimed(
 
 @pytest.mark.parametrize(("cap", "values", "answers"), [(1, 1, 1), (3, 1, 1), (3, 2, 2), (2, 5, 2)])
 def test_a_statement_of_clients_that_remember_counts_answers(cap: int, values: int, answers: int) -> None:
-    stated = statement(campaign(True, cap, values), 100_000, "client-token")
+    stated = statement(campaign(True, cap, values), 100_000, Senders("client-token"))
     one = stated["local"]["epsilon_per_report"]
     assert stated["local"]["epsilon"] == answers * one
     assert stated["local"]["epoch_epsilon"] == values * one

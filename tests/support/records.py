@@ -14,6 +14,7 @@ from hushcount.blocks import Header, Kind, encode_blocks, read_block, read_heade
 from hushcount.campaign import Campaign, Stream
 from hushcount.envelopes import client_token, envelope_dtype
 from hushcount.sealing import Octets
+from hushcount.senders import Senders
 from keys.private import PrivateKey
 from keys.roles import OpeningRole, Role
 from keys.store import KeyReference
@@ -125,7 +126,7 @@ def write_summary(directory: Path, campaign: Campaign, streams: dict[str, dict[s
         "rejected": {},
         "streams": streams,
         "upstream": [],
-        "authentication": "client-token",
+        **Senders("client-token").data(),
     }
     (directory / "summary.json").write_text(json.dumps(data), encoding="utf-8")
 
