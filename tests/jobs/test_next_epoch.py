@@ -267,7 +267,7 @@ def test_clients_remember_as_many_values_in_the_next_epoch(site: Site) -> None:
     part = {"epoch": 1, "file": path.name, "begins": START.isoformat()}
     (folder / "collection.json").write_text(json.dumps({"epochs": [part]}))
     follow_with(site, "", "again")
-    rotate(site.keys, ("analyzer",), overlap=timedelta(days=7), begins=at(0.5))
+    rotate(site.keys, ("analyzer",), overlap=timedelta(days=7), begins=at(1.05))
     assert site.run(1.1).published == ["again/2"]
     first, second = Campaign.read(path), newest(site, "again")
     assert (first.memory, first.memory_values) == (second.memory, second.memory_values) == (True, 3)
