@@ -171,7 +171,7 @@ SERVER_SIDE = [
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_the_client_needs_numpy_pynacl_mmh3_and_pydantic_only(tmp_path: Path, name: str) -> None:
+def test_the_client_needs_numpy_pynacl_and_pydantic_only(tmp_path: Path, name: str) -> None:
     """In a process where all else that is installed cannot be imported."""
     (tmp_path / "words.txt").write_text("".join(f"{item}\n" for item in WORDS.items))
     campaign = client_of(name).campaign
