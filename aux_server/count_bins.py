@@ -14,7 +14,6 @@ import numpy as np
 from apache_beam.pvalue import PCollection, TaggedOutput
 
 from aux_server.bins import Bins, bins_of, counted_dtype, united
-from hushcount.discovery import HASH_BYTES
 from hushcount.places import split
 from hushcount.randomness import SystemWords, UInt64Array
 from hushcount.tags import tag_keys, tags
@@ -39,7 +38,7 @@ class CountBins(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no 
         self._meet = meet or beam.GroupByKey()
 
     def expand(self, pairs: PCollection) -> dict[str, PCollection]:
-        keys = tag_keys(HASH_BYTES, SystemWords())
+        keys = tag_keys(self._pair_bytes, SystemWords())
         single = (
             pairs
             | "equal reports meet" >> self._meet
@@ -56,7 +55,8 @@ class CountOnce(beam.DoFn):
     Args:
         pair_bytes: length of a pair.
         places: how many.
-        keys: of the tags of hashes, which only spread the bins.
+        keys: of the tags of pairs, which only spread the bins: a forger chooses the hash of its pairs, and could bring
+            all of them to one place by that.
     """
 
     def __init__(self, pair_bytes: int, places: int, keys: UInt64Array) -> None:
@@ -68,8 +68,8 @@ class CountOnce(beam.DoFn):
         bins = bins_of(b"".join(element[1]), self._pair_bytes)
         parts = np.empty(len(bins.pairs), dtype=counted_dtype(self._pair_bytes))
         parts["pair"], parts["count"] = bins.pairs, bins.counts
-        hashes = parts.view(np.uint8).reshape(len(parts), parts.itemsize)[:, :HASH_BYTES]
-        yield from split(parts, tags(hashes, self._keys), self._places)
+        pairs = parts.view(np.uint8).reshape(len(parts), parts.itemsize)[:, : self._pair_bytes]
+        yield from split(parts, tags(pairs, self._keys), self._places)
         if bins.copies:
             yield TaggedOutput("counts", ("accepted", -bins.copies))
             yield TaggedOutput("counts", ("duplicate", bins.copies))

@@ -20,8 +20,11 @@ from hushcount.responders.base import Counts, Responder
 from hushcount.tally import Tally
 from hushcount.variance import Numbers, SupportLaw, opposing, supporting
 
-_FREQUENT = 50.0
-"""An item that is this part of the variance of what others collide with has a law of its own."""
+_FREQUENT = 50
+"""An item that is this part of the variance of what others collide with has a law of its own.
+
+No more than so many can be, of those that are held; of those that forged reports only seem to hold there is no end.
+"""
 
 
 @dataclass(frozen=True)
@@ -185,9 +188,10 @@ class Mechanism:
         assert isinstance(encoder, PoolEncoder)  # noqa: S101  # for the type checker: the caller has asked
         matrix, m, gain = encoder.cell_scores(tally.counts), encoder.pool_cells, float(self.law.gain)
         law = cell_sum(matrix)
-        # What an item adds to the cells is no collision of its own; fifty at most can be worth a fiftieth of the law.
+        # What an item adds to the cells is no collision of its own.
         part = self.law.clash * np.maximum(count, 0.0) ** 2 * gain**2
-        places = np.flatnonzero(part > law.variance / _FREQUENT)
+        largest = np.argsort(-part, kind="stable")[:_FREQUENT]
+        places = largest[part[largest] > law.variance / _FREQUENT]
         frequent = {int(place): cell_sum(matrix, encoder.cells_of(int(items[place]))) for place in places}
         return SharedCells(scores, law, frequent, count, gain, self.p_star, math.sqrt(m / (m - 1.0)))
 

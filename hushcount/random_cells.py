@@ -27,6 +27,8 @@ _NEGLIGIBLE = 1e-18
 _SHORT = 1 << 12
 """A grid of so many sums needs no rounding and no window."""
 _CHUNK = 1 << 22
+_WIDE = 1 << 10
+"""Steps from a row's lowest cell to its highest beyond which the row is transformed by itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,34 +83,59 @@ def cell_sum(matrix: IntArray, without: npt.NDArray[np.uint64] | None = None) ->
     step = 1 if spans.sum() < _SHORT else max(1, int(_STEP * deviation / math.sqrt(len(matrix))))
     spans = -(-spans // step)
     mean, total = float((means - lowest).sum()), int(spans.sum())
-    farthest = max(float((matrix.max(axis=1) - means).max()), float((means - lowest).max()))
-    slope = farthest * _FAR / 3.0
-    reach = slope + math.sqrt(slope**2 + 2.0 * _FAR * deviation**2)
-    size = 1 << max(1, min(total, int(2.0 * reach / step) + 4)).bit_length()
+    size = 1 << max(1, min(total, int(2.0 * _reach(matrix) / step) + 4)).bit_length()
     first = 0 if total < size else int(mean / step) - size // 2
-    transform = _transform(matrix, lowest, step, int(spans.max()) + 1, size)
+    transform = _transform(matrix - lowest[:, None], spans, step, size)
     weights = np.roll(np.maximum(np.fft.irfft(transform, size), 0.0), -(first % size))
     offset = float(lowest.sum())
     tail, head = (np.minimum(1.0, sums + _ROUNDING) for sums in (np.cumsum(weights[::-1])[::-1], np.cumsum(weights)))
     return CellSum(offset + mean, variance, offset + first * step, float(step), tail, head)
 
 
-def _transform(matrix: IntArray, lowest: IntArray, step: int, width: int, size: int) -> npt.NDArray[np.complex128]:
-    """Return the characteristic function of the sum at the frequencies 0..size/2, up to where it vanishes."""
+def _reach(matrix: IntArray) -> float:
+    """Return how far from its mean the sum is with a probability below `2 exp(-35)`.
+
+    The rows that spread most are taken at their worst and the others by Bernstein, for the number of them that makes it
+    least: by Bernstein alone one cell that a forger filled would make the window many times what can be reached.
+    """
+    means = matrix.mean(axis=1)
+    far = np.maximum(matrix.max(axis=1) - means, means - matrix.min(axis=1))
+    order = np.argsort(-far)
+    sure = np.concatenate([[0.0], np.cumsum(far[order])])
+    variances = np.concatenate([np.cumsum(matrix.var(axis=1)[order][::-1])[::-1], [0.0]])
+    slope = np.concatenate([far[order], [0.0]]) * _FAR / 3.0
+    return float((sure + slope + np.sqrt(slope**2 + 2.0 * _FAR * variances)).min())
+
+
+def _transform(offsets: IntArray, spans: IntArray, step: int, size: int) -> npt.NDArray[np.complex128]:
+    """Return the characteristic function of the sum at the frequencies 0..size/2, up to where it vanishes.
+
+    Args:
+        offsets: int64[k, m], cells less their row's lowest.
+        spans: int64[k], their largest in each row, in steps.
+        step: of the grid.
+        size: of the grid, longer than any row's span.
+    """
     found = np.zeros(size // 2 + 1, dtype=np.complex128)
-    rows = max(1, _CHUNK // max(width, _BLOCK))
-    values = np.arange(width)
+    # Rows of like spans together: a row with one high cell must not make all others as wide.
+    octaves = np.where(spans < _WIDE, np.ceil(np.log2(spans + 1)).astype(np.int64), -1)
+    groups = [(1 << int(octave), np.flatnonzero(octaves == octave)) for octave in np.unique(octaves[octaves >= 0])]
+    values = np.arange(max((width for width, _ in groups), default=1))
     for start in range(0, len(found), _BLOCK):
         places = np.arange(start, min(start + _BLOCK, len(found)))
         angles = (-2.0 * np.pi / size) * ((values[:, None] * places[None, :]) % size)
         waves = np.exp(1j * angles)
         product = np.ones(len(places), dtype=np.complex128)
-        for row in range(0, len(matrix), rows):
-            laws = _row_laws(matrix[row : row + rows] - lowest[row : row + rows, None], step, width)
-            product *= (laws @ waves).prod(axis=0)
+        for width, members in groups:
+            rows = max(1, _CHUNK // max(width, _BLOCK))
+            for row in range(0, len(members), rows):
+                laws = _row_laws(offsets[members[row : row + rows]], step, width)
+                product *= (laws @ waves[:width]).prod(axis=0)
         found[places] = product
         if size > _SHORT and np.abs(product).max() < _NEGLIGIBLE:
             break
+    for wide in np.flatnonzero(octaves < 0).tolist():
+        found *= np.fft.rfft(_row_laws(offsets[[wide]], step, int(spans[wide]) + 1)[0], size)
     return found
 
 

@@ -9,11 +9,15 @@ import pytest
 
 from analyzer.reveal import reveal
 from aux_server.keep import draw_kept
+from hushcount import mechanism as mechanism_module
 from hushcount.discovery import HASH_BYTES
+from hushcount.fingerprints import fingerprints
 from hushcount.influence import influence
 from hushcount.privacy.keep_rules import KeepRule
+from hushcount.random_cells import CellSum, cell_sum
 from hushcount.randomness import SystemWords
-from hushcount.systems import SYSTEMS
+from hushcount.systems import ANY_SEED, SYSTEMS, build
+from hushcount.tally import Tally
 from tests.core.test_discovery import FORM, KEY, SEALER, pair
 from tests.core.test_influence import counted
 from tests.mechanisms.cases import CASES, Case
@@ -68,6 +72,32 @@ def test_on_several_targets_no_target_gains_more(case: Case) -> None:
     if not case.pooled:
         # On average an honest client of a target adds one user to all targets together; the best report adds more.
         assert gained.sum() > FORGED
+
+
+def test_reports_that_support_every_item_make_few_laws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each item that seems frequent has a law of its own: with all bits set, all items do."""
+    mechanism = build("rappor", 1.0, None, {"k": 8, "m": 16, "seed": ANY_SEED})
+    items = fingerprints(f"item {number}" for number in range(300))
+    honest = mechanism.encode(np.resize(items, 2000), SeededWords(12))
+    full = np.zeros(400, dtype=mechanism.report)
+    full["row"], full["bits"] = np.arange(400) % 8, 255
+    assert mechanism.unpack(mechanism.pack(full))[1].all()
+    made: list[CellSum] = []
+
+    def counted_law(*arguments: np.ndarray) -> CellSum:
+        made.append(cell_sum(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr(mechanism_module, "cell_sum", counted_law)
+    tally = mechanism.new_tally(items)
+    mechanism.accumulate(tally, np.concatenate([honest, full]), items)
+    estimate = mechanism.estimate(Tally(tally, 2400, items), items)
+    assert len(made) <= 51
+    bound = influence(mechanism)
+    gained = estimate.count - counted(mechanism, honest, items)
+    assert gained == pytest.approx(400 * bound.up, rel=1e-9)
+    # All of them rise, and none above the others.
+    assert not estimate.detected(0.05, len(items)).any()
 
 
 # Discovery: forged pairs under the hash of an honest value.

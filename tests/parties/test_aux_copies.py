@@ -174,7 +174,7 @@ def test_bins_are_a_set_of_boxes_counted_by_pair(blocks: list[list[int]]) -> Non
 @settings(deadline=None)
 def test_counting_in_two_steps_is_counting_at_once(blocks: list[list[int]], places: int) -> None:
     """Blocks here are places of reports, which share none, so that each is sent there whole."""
-    length, parts = 40, CountOnce(40, places, tag_keys(32, SystemWords()))
+    length, parts = 40, CountOnce(40, places, tag_keys(40, SystemWords()))
     rows = [[(place, number) for number in numbers] for place, numbers in enumerate(blocks)]
 
     def tagged(rows: list[tuple[int, int]]) -> bytes:
@@ -207,11 +207,25 @@ def test_half_of_all_reports_of_one_value_make_no_place_heavy() -> None:
     received: Counter[int] = Counter()
     for place in range(places):
         mine = rows[place::places]
-        for where, block in CountOnce(pair_bytes, places, tag_keys(32, SystemWords())).process((0, [mine.tobytes()])):
+        parts = CountOnce(pair_bytes, places, tag_keys(pair_bytes, SystemWords()))
+        for where, block in parts.process((0, [mine.tobytes()])):
             received[where] += len(block) // counted_dtype(pair_bytes).itemsize
     # Half of the reports, which all differ, and eight records of the value.
     assert sum(received.values()) == count // 2 + places
     assert max(received.values()) < 2 * count / 2 / places
+
+
+def test_forged_pairs_under_one_hash_make_no_place_heavy() -> None:
+    """A forger chooses the hash of its pairs, and whatever else it chooses does not tell where they meet."""
+    count, places, pair_bytes = 20_000, 8, 60
+    rows = np.random.default_rng(6).integers(0, 256, (count, TAG_BYTES + pair_bytes), dtype=np.uint8)
+    rows[:, TAG_BYTES:-8] = 7
+    parts = CountOnce(pair_bytes, places, tag_keys(pair_bytes, SystemWords()))
+    received = Counter[int]()
+    for where, block in parts.process((0, [rows.tobytes()])):
+        received[where] += len(block) // counted_dtype(pair_bytes).itemsize
+    assert sum(received.values()) == count
+    assert max(received.values()) < 2 * count / places
 
 
 def test_forged_pairs_that_share_eight_bytes_are_kept_apart_among_honest_ones() -> None:
