@@ -86,7 +86,8 @@ def follow(
     taken_over = before.taken_over(campaign.fingerprint.hex(), listed, _listed_before(epochs, before.epochs))
     decisions = read_decisions(epochs.directory)
     rejected = frozenset(decisions.rejected)
-    tracked = _up_to_date(connection, deployment, epochs, part, taken_over.without(rejected), rejected)
+    settled = frozenset((*decisions.approved, *listed))
+    tracked = _up_to_date(connection, deployment, epochs, part, taken_over.without(rejected), rejected, settled)
     if tracked != before:
         write_tracked(epochs.directory / ITEMS_FILE, tracked)
     newest = epochs.collection.epochs[-1]
@@ -153,6 +154,7 @@ def _up_to_date(
     part: NextEpochPart,
     tracked: TrackedItems,
     rejected: Set[str],
+    settled: Set[str],
 ) -> TrackedItems:
     """Return the items after all batches that the analyzer was done with, and the share that the newest one shows."""
     streams = streams_done(connection, epochs.campaign)
@@ -167,7 +169,7 @@ def _up_to_date(
         rows, reports = ([], 0) if results is None else estimated_items(results)
         revealed = found_items(found) if found is not None and part.add_found else []
         revealed = [item for item in revealed if item not in rejected]
-        tracked = updated(tracked, batch, revealed, [item for item, _, detected in rows if detected])
+        tracked = updated(tracked, batch, revealed, [item for item, _, detected in rows if detected], settled)
         share = _target_share([count for _, count, _ in rows], part.target_rank, reports)
         if newest and share is not None:
             tracked = tracked.model_copy(update={"target_share": share})

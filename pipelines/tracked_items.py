@@ -22,7 +22,7 @@ from pipelines.summary_file import read_summary
 
 ITEMS_FILE = "items.json"
 MOST_FOUND = 10_000
-"""How many found items are followed: strangers decide what is found."""
+"""How many found items that nobody decided about are followed: strangers decide what is found."""
 
 
 def _item(value: str) -> str:
@@ -106,20 +106,24 @@ def write_tracked(path: Path, tracked: TrackedItems) -> None:
     write_over(path, tracked.model_dump_json(indent=1) + "\n", mode_in(path.parent))
 
 
-def updated(tracked: TrackedItems, batch: str, found: list[str], detected: list[str]) -> TrackedItems:
+def updated(
+    tracked: TrackedItems, batch: str, found: list[str], detected: list[str], settled: Set[str] = frozenset()
+) -> TrackedItems:
     """Return the items after one batch; a batch that they are up to date with changes nothing.
 
     Args:
         tracked: the items so far.
         batch: its name, which begins with its window's.
-        found: what discovery revealed; beyond MOST_FOUND in all it is left in the batch's own result.
+        found: what discovery revealed; of all that is not settled the MOST_FOUND seen last are followed, so that who
+            has many values found at once shuts out none that is found later.
         detected: items of the dictionary whose estimate says that somebody holds them.
+        settled: items that an operator approved, or that clients have been given.
     """
     if batch in tracked.batches:
         return tracked
     window = batch.partition("-")[0]
-    most = MOST_FOUND + sum(one.source == "given" for one in tracked.items)
     items = {one.item: one for one in tracked.items}
+    revealed = frozenset(found)
     for item in (*detected, *found):
         if item in items:
             seen = {
@@ -127,8 +131,11 @@ def updated(tracked: TrackedItems, batch: str, found: list[str], detected: list[
                 "last_seen": _last(items[item].last_seen, window),
             }
             items[item] = items[item].model_copy(update=seen)
-        elif item in found and len(items) < most:
+        elif item in revealed:
             items[item] = TrackedItem(item=item, source="discovered", first_seen=window, last_seen=window)
+    open_ = [one for one in items.values() if one.source == "discovered" and one.item not in settled]
+    for one in sorted(open_, key=lambda one: one.last_seen or "", reverse=True)[MOST_FOUND:]:
+        del items[one.item]
     return tracked.model_copy(update={"items": tuple(items.values()), "batches": (*tracked.batches, batch)})
 
 

@@ -28,6 +28,7 @@ def review(
 
     Example: hushcount epoch review --config deployment.toml --campaign settings --approve 0c5f1e9a2b3d --reject all
     """
+    from pipelines import tracked_items
     from pipelines.deployment import Deployment
     from pipelines.epochs import read_epochs
     from pipelines.review import decide, id_of, read_decisions, shown, waiting
@@ -52,3 +53,9 @@ def review(
         show_table(out_console(), heads, cells, title=f"{campaign}: found values that wait", words=("value",))
     approved, rejected = len(decisions.approved), len(decisions.rejected)
     out_console().print(f"{len(wait):,} wait, {approved:,} approved, {rejected:,} rejected", markup=False)
+    if len(wait) >= tracked_items.MOST_FOUND:
+        out_console().print(
+            f"the list is full: of more than {tracked_items.MOST_FOUND:,} values those found last stay; reject what is "
+            "not wanted, and see found.csv of each batch for all of them",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip

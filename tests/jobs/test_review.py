@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from hushcount.campaign import Campaign
 from hushcount.collection import FINGERPRINT_DIGITS
+from pipelines import tracked_items
 from pipelines.doctor import examine
 from pipelines.epochs import read_campaign
 from pipelines.foresight import spent_in
@@ -157,3 +158,20 @@ def test_what_a_remembering_client_spends_in_a_year_is_stated_and_an_epoch_by_ha
     assert publish(site.deployment, second, at(73), at(0.5)).begins == START + timedelta(days=73)
     third = new_campaign(site.root / "again.json", site.keys, "--epoch", 3, "--id", "words", dictionary=site.words)
     done(*(*early[:5], third, "--begins", at(80).isoformat()), "--early")
+
+
+def test_a_list_that_a_flood_filled_says_so_and_takes_what_is_found_after_it(
+    tmp_path: Path, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracked_items, "MOST_FOUND", 3)
+    site = Attacked(tmp_path, 'least_length = "1d"\n')
+    assert not site.day(connection, 0, "approved")
+    site.review("--approve", "all")
+    assert site.day(connection, 1, "forged 1", "forged 2", "forged 3", "forged 4")
+    listing = "epoch", "review", "--config", site.config, "--campaign", "found"
+    assert "the list is full" in done(*listing).out
+    site.day(connection, 2, "wanted")
+    assert {one["item"] for one in site.review()} == {"forged 1", "forged 2", "wanted"}
+    site.review("--reject", "all")
+    assert "the list is full" not in done(*listing).out
+    assert site.listed[-1] == "approved"

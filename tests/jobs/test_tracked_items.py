@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hushcount.campaign import Campaign
+from pipelines import tracked_items
 from pipelines.tracked_items import TrackedItem, TrackedItems, updated
 from tests.support.collecting import DAY, START, collect, window_name
 from tests.support.jobs import new_campaign
@@ -172,3 +173,15 @@ def test_given_items_stay_and_discovered_ones_age_out() -> None:
     assert tracked.kept(windows, 2) == ("given", "fresh")
     assert tracked.kept(windows, 3) == ("given", "old", "fresh")
     assert tracked.kept(windows, 9) == ("given", "old", "fresh")
+
+
+def test_a_flood_of_found_values_shuts_out_none_that_is_found_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits and was seen longest ago gives way; what an operator approved, and what is listed, does not."""
+    monkeypatch.setattr(tracked_items, "MOST_FOUND", 4)
+    result = TrackedItems(items=(TrackedItem(item="given", source="given"),))
+    result = updated(result, "20260101T000000Z-1", ["approved", "popular"], [], {"approved"})
+    flood = [f"a flood {number}" for number in range(10)]
+    result = updated(result, "20260102T000000Z-1", [*flood, "popular"], [], {"approved"})
+    assert [one.item for one in result.items] == ["given", "approved", "popular", *flood[:3]]
+    result = updated(result, "20260103T000000Z-1", ["new", "popular"], [], {"approved"})
+    assert [one.item for one in result.items] == ["given", "approved", "popular", *flood[:2], "new"]
