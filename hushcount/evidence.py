@@ -115,10 +115,12 @@ class SharedCells:
     """Scores of a pool, at cells that other items share: noise and collisions in one law, taken from the tally.
 
     The p-value is the tail of `CellSum`, over the draw of the functions. Limits combine what the cells of others say
-    and the noise of the item's own reports, each at its limit ("MOVER": Zou and Donner 2008).
+    and the noise of the item's own reports, each at its limit ("MOVER": Zou and Donner 2008). Of a tail that the few
+    cells of a small pool do not show they say nothing but that the truth is between 0 and n.
 
     Attributes:
         scores: int64[c].
+        reports: n.
         law: of the score of an item that nobody holds.
         frequent: of items that are a good part of what others collide with: the law without their own cells, by place.
         count: float64[c], users.
@@ -129,6 +131,7 @@ class SharedCells:
     """
 
     scores: IntArray
+    reports: int
     law: CellSum
     frequent: dict[int, CellSum]
     count: FloatArray
@@ -141,6 +144,8 @@ class SharedCells:
         return self.law.at_least(self.scores)
 
     def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
+        if tail < self.law.least:
+            return np.minimum(self.count, 0.0), np.maximum(self.count, self.reports)
         below, above = (np.full(len(self.count), each) for each in self.law.deviations(tail))
         seen = self.p_values() <= tail
         for place, law in self.frequent.items():

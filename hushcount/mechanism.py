@@ -193,7 +193,7 @@ class Mechanism:
         largest = np.argsort(-part, kind="stable")[:_FREQUENT]
         places = largest[part[largest] > law.variance / _FREQUENT]
         frequent = {int(place): cell_sum(matrix, encoder.cells_of(int(items[place]))) for place in places}
-        return SharedCells(scores, law, frequent, count, gain, self.p_star, math.sqrt(m / (m - 1.0)))
+        return SharedCells(scores, tally.reports, law, frequent, count, gain, self.p_star, math.sqrt(m / (m - 1.0)))
 
     def variance(self, n: int, share: Numbers, near: Numbers | None = None) -> FloatArray:
         """Return the variance of an estimated count by randomisation, in users squared, exact: `SupportLaw.noise`.

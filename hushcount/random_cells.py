@@ -40,6 +40,7 @@ class CellSum:
         start, step: the sums that are tabulated are `start + i step`.
         tail: float64[g], descending: an upper bound on the probability of `start + i step` or more.
         head: float64[g], ascending: the same of `start + i step` or less.
+        least: m^-k, the probability of one choice of cells: of a smaller tail the law says nothing.
     """
 
     mean: float
@@ -48,6 +49,7 @@ class CellSum:
     step: float
     tail: FloatArray
     head: FloatArray
+    least: float
 
     def at_least(self, sums: FloatArray | IntArray) -> FloatArray:
         """Return the probability of each sum or more, 1e-13 at least."""
@@ -89,7 +91,8 @@ def cell_sum(matrix: IntArray, without: npt.NDArray[np.uint64] | None = None) ->
     weights = np.roll(np.maximum(np.fft.irfft(transform, size), 0.0), -(first % size))
     offset = float(lowest.sum())
     tail, head = (np.minimum(1.0, sums + _ROUNDING) for sums in (np.cumsum(weights[::-1])[::-1], np.cumsum(weights)))
-    return CellSum(offset + mean, variance, offset + first * step, float(step), tail, head)
+    least = float(matrix.shape[1]) ** -len(matrix)
+    return CellSum(offset + mean, variance, offset + first * step, float(step), tail, head, least)
 
 
 def _reach(matrix: IntArray) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache, partial
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy import stats
 
 from hushcount.errors import UsageError
 from hushcount.estimates import Estimate, Levels
-from hushcount.evidence import Signs, Supports
+from hushcount.evidence import SharedCells, Signs, Supports
 from hushcount.mechanism import Mechanism
 from hushcount.planning import Objective
 from hushcount.systems import ANY_SEED, build, plan
@@ -302,6 +303,42 @@ def test_a_frequent_item_of_a_pool_has_no_collisions_with_itself() -> None:
     assert held.mean() >= CONFIDENCE - deviations() * math.sqrt(0.05 * 0.95 / len(held))
     _, low, high = limits(uneven_estimates, False)
     assert ((high - low)[:, 0] / (high - low)[:, 1:].mean(axis=1)).mean() < 0.75
+
+
+# Small pools: of few cells, whose law shows no small tail.
+
+SMALL_HELD = np.array([20] * 25 + [0] * 50)
+SMALL = ((1, 64), (4, 8))
+
+
+@lru_cache(maxsize=2)
+def small_estimates(k: int, m: int) -> list[Estimate]:
+    def rappor(number: int) -> Mechanism:
+        return build("rappor", 4.0, None, {"k": k, "m": m, "seed": pool_seed(number)})
+
+    return [one for run in range(200) for one in estimated(rappor(run), SMALL_HELD, range(run, run + 1))]
+
+
+@pytest.mark.parametrize(("k", "m"), SMALL)
+def test_a_small_pool_claims_no_more_than_its_cells_show(k: int, m: int) -> None:
+    """Fails with probability below 1e-6. The extremes of 64 cells would not hold for all items together."""
+    estimates = partial(small_estimates, k, m)
+    nobody = SMALL_HELD == 0
+    for rate in (RATE, 0.05):
+        seen = detections(estimates(), rate)[:, nobody].mean(axis=1)
+        assert seen.mean() <= rate + 1.25 * deviations() * seen.std() / math.sqrt(len(seen))
+    assert agrees(hits(estimates, SMALL_HELD, together=False).mean(axis=1), CONFIDENCE + 0.005, slack=0.015)
+    assert all_hold(estimates, SMALL_HELD)
+    _, low, high = limits(estimates, True)
+    nothing = (low <= 0.0) & (high >= SMALL_HELD.sum())
+    assert nothing.all() == (k == 1)
+    if k == 1:
+        before = [(one.evidence, one.evidence.law) for one in estimates() if isinstance(one.evidence, SharedCells)]
+        bold = [replace(evidence, law=replace(law, least=0.0)) for evidence, law in before]
+        both = [one.limits((1.0 - CONFIDENCE) / (2 * len(SMALL_HELD))) for one in bold]
+        held = [bool(((low <= SMALL_HELD) & (high >= SMALL_HELD)).all()) for low, high in both]
+        assert len(held) == 200
+        assert np.mean(held) < CONFIDENCE - deviations() * math.sqrt(CONFIDENCE * (1.0 - CONFIDENCE) / len(held))
 
 
 # Blocks: signed scores.
