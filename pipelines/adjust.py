@@ -112,7 +112,7 @@ def _read(path: str, schema: pa.Schema) -> pa.Table:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {cause(error)}") from None
     try:
-        table = _read_parquet(raw) if path.endswith(".parquet") else _read_csv(raw, schema)
+        table = _read_parquet(path, raw) if path.endswith(".parquet") else _read_csv(raw, schema)
         if table.column_names != schema.names:
             raise UsageError(f"{path} has columns {', '.join(table.column_names)}, must have {', '.join(schema.names)}")
         table = table.cast(schema)
@@ -121,18 +121,20 @@ def _read(path: str, schema: pa.Schema) -> pa.Table:
         if path.endswith(".csv"):
             items = pa.array([text_of(item) for item in table["item"].to_pylist()], pa.string())
             table = table.set_column(0, "item", items)
-    except (pa.ArrowException, OSError) as error:
-        raise UsageError(f"{path} is no table of estimates: {str(error).splitlines()[0]}") from None
+    except (pa.ArrowException, OSError):
+        raise UsageError(
+            f"{path} is no table of estimates: give the estimates.parquet or estimates.csv of analyze or estimate"
+        ) from None
     if any(column.null_count for column in table.columns):
         raise UsageError(f"{path} has empty cells: restore it")
     return table
 
 
-def _read_parquet(raw: pa.BufferReader) -> pa.Table:
+def _read_parquet(path: str, raw: pa.BufferReader) -> pa.Table:
     file = pq.ParquetFile(raw)
     # A few bytes may say that a value stands a million times.
     if file.metadata.num_rows > _MOST_ROWS:
-        raise pa.ArrowInvalid(f"{file.metadata.num_rows:,} rows, at most {_MOST_ROWS:,} are read")
+        raise UsageError(f"{path} has {file.metadata.num_rows:,} rows, must have {_MOST_ROWS:,} at most")
     return file.read()
 
 

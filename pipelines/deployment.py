@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from hushcount.campaign import Identifier
+from hushcount.errors import UsageError
 from hushcount.parts import Part
 from hushcount.reading import read_mapping, validated
 from hushcount.windows import duration
@@ -206,7 +207,7 @@ class Deployment:
         # What looks at the store without running a job must find it too.
         reach_with(file.engine.options)
         base = path.absolute().parent
-        return cls(
+        found = cls(
             path=path,
             store=_resolve(base, file.store),
             state=file.state if "://" in file.state else str(base / file.state),
@@ -218,6 +219,19 @@ class Deployment:
             aux_server_keys=None if file.aux_server_keys is None else base / file.aux_server_keys,
             file=file,
         )
+        found._require_kinds()
+        return found
+
+    def _require_kinds(self) -> None:
+        """Refuse what is there and is of another kind: a run would find nothing in it, and have nothing to do."""
+        folders = {"store": self.store, **{name: self.folder(name) for name in self.file.paths}}
+        for name, where in (*folders.items(), ("campaigns", str(self.campaigns))):
+            if not storage.is_remote(where) and Path(where).exists() and not Path(where).is_dir():
+                raise UsageError(f"deployment file {self.path}: {name} is {where}, must be a directory")
+        files = {"state": None if "://" in self.state else Path(self.state), "ledger": self.ledger}
+        for name, file in files.items():
+            if file is not None and file.exists() and not file.is_file():
+                raise UsageError(f"deployment file {self.path}: {name} is {file}, must be a file")
 
     @property
     def base(self) -> Path:

@@ -183,9 +183,8 @@ def _require_input(directory: str) -> None:
     """
     if storage.is_remote(directory):
         return
+    storage.require_directory(directory)
     path = Path(directory)
-    if not path.is_dir():
-        raise UsageError(f"input directory {directory} {'is no directory' if path.exists() else 'does not exist'}")
     if any(path.iterdir()) and not any((path / stream).is_dir() for stream in ENVELOPES):
         raise UsageError(f"input directory {directory} holds neither reports/ nor discovery/")
 

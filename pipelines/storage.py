@@ -90,6 +90,17 @@ def exists(path: str) -> bool:
         return bool(FileSystems.exists(path))
 
 
+def require_directory(directory: str, name: str = "input") -> None:
+    """Refuse what is no directory; a store has none, and there it passes.
+
+    Raises:
+        UsageError: the path does not exist, or is of something else.
+    """
+    if not is_remote(directory) and not Path(directory).is_dir():
+        wrong = "is no directory" if Path(directory).exists() else "does not exist"
+        raise UsageError(f"{name} directory {directory} {wrong}")
+
+
 def relative(path: str, directory: str) -> str:
     """Return a path below a directory, as it was listed, without the directory."""
     return path[len(directory.rstrip("/")) + 1 :]

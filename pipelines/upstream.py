@@ -42,6 +42,7 @@ def read_upstream(
     path = storage.join(directory, SUMMARY)
     command = COMMANDS.get(hop, hop)
     if not storage.exists(path):
+        storage.require_directory(directory)
         raise UsageError(
             f"input directory {directory} is no complete output of hushcount {command}: it has no {SUMMARY}"
         )

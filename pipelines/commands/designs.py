@@ -15,6 +15,7 @@ from hushcount.design_search import search_design
 from hushcount.errors import UsageError
 from hushcount.files import write_new
 from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json
+from pipelines.commands.numbers import MOST_SEED
 from pipelines.commands.tables import show_table
 
 design_app = typer.Typer(help="List and search the designs of the mechanism wss.", no_args_is_help=True)
@@ -67,7 +68,7 @@ def search(
     method: Annotated[
         MethodName, typer.Option(help="cyclic; or paper, the same law by a search that is quick up to 30 cells.")
     ] = MethodName.cyclic,
-    seed: Annotated[int, typer.Option(help="Of the blocks that are tried.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Of the blocks that are tried.", min=0, max=MOST_SEED)] = 0,
     out: Annotated[
         Path | None, typer.Option(help="File to write; the user's cache, where it is found, if none.")
     ] = None,

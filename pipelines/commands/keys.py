@@ -15,10 +15,11 @@ from keys.records import key_path
 from keys.roles import OPENING_ROLES, Role
 from pipelines.commands.common import JsonOption, moment, out_console, progress_console, reported, show_json, span
 from pipelines.commands.jobs import PartyName
+from pipelines.commands.numbers import MOST_DAYS
 
 keys_app = typer.Typer(help="Make, rotate, retire, list and rehearse key pairs.", no_args_is_help=True)
 KeysOption = Annotated[Path, typer.Option("--keys", help="Key directory of hushcount keys new.")]
-DaysOption = Annotated[int, typer.Option(help="How long clients may seal to these keys.")]
+DaysOption = Annotated[int, typer.Option(help="How long clients may seal to these keys.", max=MOST_DAYS)]
 WrapOption = Annotated[
     str | None,
     typer.Option(

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from pipelines.commands.common import JsonOption, out_console, reported, show_json
+from pipelines.commands.numbers import MOST_LIMIT
 from pipelines.commands.tables import show_table, stamp
 
 ledger_app = typer.Typer(help="Set, show, check and export what releases cost.", no_args_is_help=True)
@@ -20,7 +21,7 @@ FileOption = Annotated[Path, typer.Option("--ledger", help="The ledger, a file."
 def set_limit(
     ledger: FileOption,
     campaign: Annotated[str, typer.Option(help="Id of the campaign; the limit is for all its epochs.")],
-    epsilon: Annotated[float, typer.Option(help="What all its releases may come to, for one client.")],
+    epsilon: Annotated[float, typer.Option(help="What all its releases may come to, for one client.", max=MOST_LIMIT)],
     delta: Annotated[float, typer.Option(help="At which that is stated; 0 for local guarantees only.")],
     renew_days: Annotated[
         int | None,

@@ -17,6 +17,7 @@ from hushcount.planning import Objective
 from hushcount.systems import SYSTEMS, system
 from keys import store
 from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json
+from pipelines.commands.numbers import LEAST_USERS, MOST_BYTES, MOST_MIB, MOST_REPORTS, MOST_USERS
 from pipelines.commands.tables import show_table
 from pipelines.create import create_campaign
 
@@ -24,7 +25,7 @@ from pipelines.create import create_campaign
 @reported
 def plan(
     epsilon: Annotated[float | None, typer.Option(help="Local budget of one report.")] = None,
-    reports: Annotated[int | None, typer.Option(help="How many reports are expected.")] = None,
+    reports: Annotated[int | None, typer.Option(help="How many reports are expected.", max=MOST_REPORTS)] = None,
     dictionary_size: Annotated[
         int | None, typer.Option(help="Items to tell apart; in a campaign 'other' is one of them.")
     ] = None,
@@ -36,7 +37,11 @@ def plan(
     target_share: Annotated[float | None, typer.Option(help="Share of the item whose error is to be small.")] = None,
     want_error: Annotated[
         float | None,
-        typer.Option(help="Largest standard error in users: solves for the least epsilon, or the most reports."),
+        typer.Option(
+            help="Largest standard error in users: solves for the least epsilon, or the most reports.",
+            min=LEAST_USERS,
+            max=MOST_USERS,
+        ),
     ] = None,
     want_share: Annotated[
         float | None,
@@ -44,8 +49,8 @@ def plan(
     ] = None,
     power: Annotated[float, typer.Option(help="Probability that it is detected; with --want-share.")] = 0.95,
     mechanism: Annotated[list[str] | None, typer.Option(help="Compare these only.")] = None,
-    max_report_bytes: Annotated[int | None, typer.Option(help="Longest plain report.", min=1)] = None,
-    max_tally_mib: Annotated[float | None, typer.Option(help="Largest tally, in MiB.", min=0.0)] = None,
+    max_report_bytes: Annotated[int | None, typer.Option(help="Longest plain report.", min=1, max=MOST_BYTES)] = None,
+    max_tally_mib: Annotated[float | None, typer.Option(help="Largest tally, in MiB.", min=0.0, max=MOST_MIB)] = None,
     out: Annotated[Path | None, typer.Option(help="Campaign file to write with the chosen mechanism.")] = None,
     id: Annotated[str | None, typer.Option(help="Name of the campaign; with --out.")] = None,
     keys: Annotated[list[Path] | None, typer.Option(help="Directory with public.json; with --out.")] = None,
@@ -113,8 +118,6 @@ def _solve(task: Task, epsilon: float | None, reports: int | None, error: float 
         if epsilon is None or reports is None:
             raise UsageError("give --epsilon and --reports, or one of them with --want-error")
         return make_plan(task, epsilon, reports)
-    if not error > 0.0:
-        raise UsageError(f"want_error is {error:g}, must be above 0 users")
     if (epsilon is None) == (reports is None):
         raise UsageError("give --want-error with --reports, to solve for epsilon, or with --epsilon, to solve for them")
     if epsilon is None and reports is not None:

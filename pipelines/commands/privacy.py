@@ -30,6 +30,7 @@ from hushcount.probability import require_epsilon
 from hushcount.senders import UNBOUND
 from hushcount.systems import ANY_SEED, build, plan
 from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json
+from pipelines.commands.numbers import MOST_EPSILON, MOST_REPORTS
 from pipelines.commands.settings import parse_settings
 from pipelines.commands.tables import show_facts, show_table
 
@@ -70,7 +71,9 @@ def privacy(
     epsilon: Annotated[
         float | None, typer.Option(help="Local budget of one report; that of discovery with it.")
     ] = None,
-    reports: Annotated[int | None, typer.Option(help="How many reports are shuffled together.")] = None,
+    reports: Annotated[
+        int | None, typer.Option(help="How many reports are shuffled together.", max=MOST_REPORTS)
+    ] = None,
     delta: Annotated[float | None, typer.Option(help="In (0, 1), far below 1/reports.")] = None,
     mechanism: Annotated[str | None, typer.Option(help="For its own bound beside that of any mechanism.")] = None,
     dictionary_size: Annotated[
@@ -79,10 +82,11 @@ def privacy(
     set_: Annotated[list[str] | None, typer.Option("--set", help="name=value: a parameter of the mechanism.")] = None,
     campaign: Annotated[Path | None, typer.Option(help="Campaign file, in place of mechanism and epsilon.")] = None,
     want_epsilon: Annotated[
-        float | None, typer.Option(help="Shuffled epsilon: solves for the local one, in place of --epsilon.")
+        float | None,
+        typer.Option(help="Shuffled epsilon: solves for the local one, in place of --epsilon.", max=MOST_EPSILON),
     ] = None,
     at_epsilon: Annotated[
-        float | None, typer.Option(help="Shuffled epsilon: solves for delta, in place of --delta.")
+        float | None, typer.Option(help="Shuffled epsilon: solves for delta, in place of --delta.", max=MOST_EPSILON)
     ] = None,
     discovery: Annotated[bool, typer.Option("--discovery", help="About discovery in place of shuffling.")] = False,
     cap: Annotated[int | None, typer.Option(help="Discovery: reports of one client; 1 if not given.")] = None,

@@ -11,6 +11,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pipelines.commands.common import JsonOption, OverwriteOption, out_console, progress_console, reported, show_json
+from pipelines.commands.numbers import MOST_RUNS, MOST_SEED
 from pipelines.commands.tables import show_table
 
 if TYPE_CHECKING:
@@ -28,9 +29,10 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="Few runs and points, for a first look.")] = False,
     data: Annotated[Path | None, typer.Option(help="Directory of data files that are not shipped.")] = None,
     runs: Annotated[
-        int | None, typer.Option(help="Collections of each simulated point; as in the papers if none.")
+        int | None,
+        typer.Option(help="Collections of each simulated point; as in the papers if none.", min=1, max=MOST_RUNS),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of data and simulations.", min=0)] = 1,
+    seed: Annotated[int, typer.Option(help="Of data and simulations.", min=0, max=MOST_SEED)] = 1,
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -16,6 +16,7 @@ from hushcount.systems import SYSTEMS
 from keys import store
 from keys.signing import sign
 from pipelines.commands.common import JsonOption, moment, progress_console, reported, show_facts, show_json
+from pipelines.commands.numbers import MOST_REPORTS
 from pipelines.commands.settings import parse_settings
 from pipelines.create import create_campaign
 
@@ -42,7 +43,7 @@ def new_campaign(
         typer.Option("--set", help="name=value: k, m, s, p, B, objective (l2, the default, or mse), or target_share."),
     ] = None,
     cap: Annotated[int, typer.Option(help="Reports of one client that are forwarded.")] = 1,
-    min_batch: Annotated[int, typer.Option(help="Nothing is released below so many reports.")] = 1000,
+    min_batch: Annotated[int, typer.Option(help="Nothing is released below so many reports.", max=MOST_REPORTS)] = 1000,
     delta: Annotated[float, typer.Option(help="Delta at which the shuffled epsilon of one report is stated.")] = 1e-8,
     memory: Annotated[
         bool, typer.Option("--memory", help="Clients repeat their answer to a value for the whole epoch.")

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from hushcount.simulation import Losses
 from pipelines.commands.common import JsonOption, progress_console, reported, show_facts, show_json
+from pipelines.commands.numbers import MOST_RUNS, MOST_SEED
 from pipelines.commands.settings import parse_settings
 
 
@@ -22,8 +23,10 @@ def simulate(
     dictionary: Annotated[
         Path | None, typer.Option(help="Known items, one a line; the values that occur, if not given.")
     ] = None,
-    runs: Annotated[int, typer.Option(help="How many collections.")] = 10,
-    seed: Annotated[int | None, typer.Option(help="To repeat a simulation; never for real values.")] = None,
+    runs: Annotated[int, typer.Option(help="How many collections.", max=MOST_RUNS)] = 10,
+    seed: Annotated[
+        int | None, typer.Option(help="To repeat a simulation; never for real values.", min=0, max=MOST_SEED)
+    ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="name=value: a parameter, objective, or target_share.")
     ] = None,

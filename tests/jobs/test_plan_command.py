@@ -161,7 +161,7 @@ def test_a_planned_campaign_collects(world: World, tmp_path: Path) -> None:
         (("--dictionary-size", 100, "--epsilon", 1), "give --epsilon and --reports"),
         (("--dictionary-size", 100, "--want-error", 5), "give --want-error with --reports"),
         (("--dictionary-size", 100, "--want-error", 5, "--epsilon", 1, "--reports", 9), "give --want-error with"),
-        (("--dictionary-size", 100, "--want-error", 0, "--reports", 9), "want_error is 0, must be above 0 users"),
+        (("--dictionary-size", 100, "--want-error", 0, "--reports", 9), "'--want-error': 0.0 is not in the range"),
         (("--dictionary-size", 100, "--want-error", "nan", "--reports", 9), "want_error is nan, must be above 0"),
         (("--dictionary-size", 100, "--want-error", 0.1, "--epsilon", 1), "a single report has more at epsilon 1"),
         (("--dictionary-size", 1, "--epsilon", 1, "--reports", 9), "domain is 1, must be in 2..2147483647 items"),
