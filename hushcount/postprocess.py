@@ -40,8 +40,9 @@ def sum_to(counts: FloatArray, total: float) -> FloatArray:
 
     The nearest counts with that sum in squared distance. Bias: none for any item, if the counts are unbiased and
     `total` is the true sum or an unbiased estimate of it; else every item carries the same share of its error. Counts
-    may be negative still. Little is gained: independent errors shrink by one part in 2c, and estimates of a whole
-    dictionary with "other" add up to the reports already by an identity encoder (grr, ss), and nearly by ais.
+    may be negative still. Little is gained: independent errors shrink by one part in 2c. Estimates of a whole
+    dictionary with "other" add up to the reports already where every report supports equally many of its items: by grr
+    and ss, and by wss with a design of just as many cells; nearly by ais; not by sue, oue, or wss with spare cells.
 
     Args:
         counts: float64[c], users.

@@ -10,9 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
+from hushcount.fields import Reports
+from hushcount.mechanism import Mechanism
 from hushcount.postprocess import non_negative, norm_sub, sum_to
 from hushcount.systems import build
 from hushcount.tally import Tally
+from tests.mechanisms.cases import CASES, Case
+from tests.support.enumeration import all_reports, supported
 from tests.support.statistics import deviations
 from tests.support.words import SeededWords
 
@@ -218,11 +222,26 @@ def test_norm_sub_lifts_rare_items_and_lowers_frequent_ones() -> None:
     assert np.all(off[FREQUENT] < -0.5 * spread)
 
 
-def test_estimates_of_identity_encoders_add_up_by_themselves() -> None:
-    frequency = build("grr", 1.0, 6, {})
-    items = np.arange(6, dtype=np.uint64)
+IDENTITY = [case for case in CASES if case.small and case.system in ("grr", "ss", "wss", "sue", "oue")]
+
+
+@pytest.mark.parametrize("case", IDENTITY, ids=lambda case: case.name)
+def test_estimates_add_up_by_themselves_where_every_report_supports_equally_many_items(case: Case) -> None:
+    """By enumeration of all reports: the counts of all items add up to the reports whatever is sent, or need not."""
+    frequency = case.mechanism
+    items, reports = np.arange(case.domain, dtype=np.uint64), all_reports(frequency)
+    per_report = supported(frequency, reports, items).sum(axis=1)
+    spare = case.system == "wss" and frequency.encoder.cells > len(items)
+    assert (np.ptp(per_report) == 0) == (case.system in ("grr", "ss", "wss") and not spare)
+    extremes = [int(per_report.argmin()), int(per_report.argmax())]
+    least, most = (estimated_sum(frequency, reports[[place]], items) for place in extremes)
+    assert (most - least > 0.1) == (np.ptp(per_report) > 0)
+    if np.ptp(per_report) == 0:
+        for sample in (reports[:1], reports[-2:], reports):
+            assert estimated_sum(frequency, sample, items) == pytest.approx(len(sample), abs=1e-6)
+
+
+def estimated_sum(frequency: Mechanism, reports: Reports, items: np.ndarray) -> float:
     tally = frequency.new_tally(items)
-    frequency.accumulate(tally, frequency.encode(np.repeat(items, 20), SeededWords(1)), items)
-    found = frequency.estimate(Tally(tally, 120, items), items).count
-    assert np.ptp(found) > 0.0
-    assert sum_to(found, 120.0) == pytest.approx(found, abs=1e-9)
+    frequency.accumulate(tally, reports, items)
+    return float(frequency.estimate(Tally(tally, len(reports), items), items).count.sum())
