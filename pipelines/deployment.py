@@ -197,8 +197,12 @@ class Deployment:
     file: DeploymentFile
 
     @classmethod
-    def read(cls, path: Path) -> Deployment:
+    def read(cls, path: Path, *, waits: bool = False) -> Deployment:
         """Read a deployment file.
+
+        Args:
+            path: of the file.
+            waits: whether a store that is something else now is waited for, as a collector does.
 
         Raises:
             UsageError: unreadable or invalid; every error at once, each with its field; or an option of the engine.
@@ -219,7 +223,8 @@ class Deployment:
             aux_server_keys=None if file.aux_server_keys is None else base / file.aux_server_keys,
             file=file,
         )
-        found._require_kinds()
+        if not waits:
+            found._require_kinds()
         return found
 
     def _require_kinds(self) -> None:

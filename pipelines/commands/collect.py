@@ -23,7 +23,7 @@ def collect(config: Annotated[Path, typer.Option(help="Deployment file with a [c
     from pipelines.collect import collect as job
     from pipelines.deployment import Deployment
 
-    deployment = Deployment.read(config)
+    deployment = Deployment.read(config, waits=True)
     if deployment.collector is None:
         raise UsageError(f"deployment file {config} has no [collector] table: add one with a name")
     job(
