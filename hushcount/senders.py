@@ -89,6 +89,20 @@ def _are_allotments(said: object) -> bool:
     return type(said) is int and 1 <= said <= MOST_ALLOTMENTS
 
 
+def recapped(senders: Senders, before: object, cap: int) -> Senders:
+    """Return the senders of reports that were forwarded under another cap, in allotments of this one.
+
+    Args:
+        senders: as they were forwarded.
+        before: the cap under which they were, from whoever says so; where it is none, nothing binds a client.
+        cap: of the campaign that they are read by now.
+    """
+    if not _are_allotments(before):
+        return UNBOUND
+    reports, discovery = (-(-before * times // cap) for times in (senders.reports, senders.discovery))  # type: ignore[operator]
+    return counted(senders.way, reports, discovery)
+
+
 def told_in(summary: Mapping[str, Any]) -> Senders:
     """Return whose reports a summary says that there are; UNBOUND where it does not say all of it."""
     times = summary.get(ALLOTMENTS)

@@ -15,7 +15,7 @@ from hushcount.campaign import Campaign, Stream
 from hushcount.errors import HushcountError, UsageError
 from hushcount.parts import Part
 from hushcount.reading import validated
-from hushcount.senders import told_in
+from hushcount.senders import recapped, told_in
 from pipelines import storage
 from pipelines.block_io import SUFFIX, BlockFile, find_files, write_file
 from pipelines.staging import SUMMARY, require_free, staged
@@ -182,7 +182,9 @@ def replay(
         counts = {stream: StreamCounts(number, kept, rejected)}
         for other in campaign.streams:
             counts.setdefault(other, StreamCounts(0, 0, {}))
-        senders = told_in(storage.read_json(storage.join(directory, SUMMARY)))
+        refused = storage.read_json(storage.join(directory, SUMMARY))
+        # They came through under the cap of the campaign that refused them, which may have been larger.
+        senders = recapped(told_in(refused), refused.get("cap"), campaign.shuffle.cap)
         summary = make_summary("shuffle", campaign, counts, None, senders=senders)
         summary["replayed"] = reason
         storage.write_json(storage.join(target, SUMMARY), summary)

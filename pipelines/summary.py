@@ -78,6 +78,7 @@ def make_summary(
         "rejected": rejected,
         "streams": {name: counts.data() for name, counts in streams.items()},
         **whose.data(),
+        "cap": campaign.shuffle.cap,
         # Who reads counts reads of both streams: a client that sends both pays for both.
         "privacy": statement(campaign, reports, whose, streams if reports is None else None),
         "upstream": [] if upstream is None else [*upstream["upstream"], brief(upstream)],

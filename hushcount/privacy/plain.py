@@ -10,6 +10,7 @@ from hushcount.privacy.rounding import ceiling
 from hushcount.privacy.unit import Units
 
 _ONE_VALUE = "sent one value rather than another"
+_TOOK_PART = "took part (what the exact numbers of reports tell of that comes on top)"
 _ROLES = "as long as the parties keep to their roles"
 
 
@@ -34,7 +35,7 @@ def plain_sentences(result: dict[str, Any], units: Units) -> Iterator[str]:
             f"{_ONE_VALUE} by {_within(counts)}, {_ROLES}."
         )
     if found:
-        relation = _ONE_VALUE if found["relation"] == "replace-one" else "took part"
+        relation = _ONE_VALUE if found["relation"] == "replace-one" else _TOOK_PART
         yield (
             f"A value is shown only when {units.discovery.enough}, about {found['clients_for_even_chance']:,}: what "
             f"the values found tell about {units.discovery.person(' for discovery')} changes the odds that the "

@@ -17,6 +17,7 @@ from hushcount.privacy.unit import NAMES, Unit, Units, repeats_of, rule_of, unit
 from hushcount.senders import KEY, Senders
 
 Guarantee = dict[str, Any]
+_EXACT = " How many reports there were is published exactly, and shows that a client was added or removed."
 
 
 def statement(
@@ -103,9 +104,11 @@ def _gained(campaign: Campaign, senders: Senders, unit: Unit, reports: int) -> A
     """What shuffling gains, or None where nothing can be claimed.
 
     That is below the minimum batch, where less than 1 % is gained, where the delta of a client's reports is 1, and
-    where several of its reports may be one answer, which links them.
+    where several of its reports may be one answer, which links them: a client that remembers and is not held to its
+    cap may repeat its answer as often as it likes.
     """
-    if reports < campaign.shuffle.minimum_batch or repeats_of(campaign, senders) > 1:
+    links = campaign.memory and (repeats_of(campaign, senders) > 1 or not senders.told_apart)
+    if links or reports < campaign.shuffle.minimum_batch:
         return None
     gained = amplify(campaign.require_frequency(), reports, campaign.shuffle.delta)
     return None if gained.bound is None or _group_delta(unit, gained) >= 1.0 else gained
@@ -204,7 +207,7 @@ def _sentences(result: dict[str, Any], reports: int | None) -> list[str]:
                 f"which of them are alike{', and so when a value changed' if local['values'] > 1 else ''}."
             )
         if shuffled:
-            only = ", and as long as no other batch of the epoch is counted" if lasting else ""
+            only = ", and as long as it gets no other batch of the epoch, counted or not" if lasting else ""
             sentences.append(
                 f"Mixed among {shuffled['reports']:,} reports, what the analyzer receives is "
                 f"{_pair(shuffled)}-private for {shuffled['unit']}, replace-one, if the shuffler is honest and those "
@@ -222,6 +225,7 @@ def _sentences(result: dict[str, Any], reports: int | None) -> list[str]:
             f"it (about {part['clients_for_even_chance']} for an even chance), which is {_pair(part)}"
             f"-private for {part['unit']}, {part['relation']}, if the shuffler and the auxiliary server are honest; "
             "the auxiliary server can test a value that it guesses."
+            + (_EXACT if part["relation"] == "add-remove" else "")
         )
     if "total" in result:
         total = result["total"]

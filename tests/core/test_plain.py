@@ -132,3 +132,6 @@ def test_discovery_alone_names_its_relation(keys: PublicFile, relation: str, wor
     assert stated_factor(first) >= math.exp(0.5)
     assert "1 in 1,000,000" in first
     assert "not randomised" in second
+    # Whoever knows of all others sees in the number of reports whether the person took part.
+    assert ("exact numbers of reports" in first) == (relation == "add-remove")
+    assert ("shows that a client was added or removed" in stated["sentences"][-1]) == (relation == "add-remove")

@@ -7,8 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from hushcount.blocks import Kind
 from hushcount.campaign import Campaign
+from hushcount.client import Client
+from hushcount.privacy.keep_rules import KeepRule
+from hushcount.senders import Senders
+from pipelines.summary import StreamCounts, make_summary
 from tests.support.jobs import Chain, done, new_campaign, new_keys, refused, summary, values_of, write_lines
+from tests.support.records import write_rows
 
 TRUTH = {"alpha": 300, "beta": 200}
 
@@ -93,3 +99,45 @@ def test_what_cannot_be_cured_is_refused(mixed: tuple[Path, Path, Path], tmp_pat
     # The shuffler's own, which it keeps without a token.
     (results / "dead_letter").rename(shuffled / "dead_letter")
     refused(*replay, "--campaign", other, "--reason", "wrong_campaign", says=["no client token, so no cap could hold"])
+
+
+@pytest.mark.parametrize(("before", "times", "allotments"), [(3, 1, 3), (3, 2, 6), (1, 1, 1), (None, 1, None)])
+def test_who_came_through_under_a_larger_cap_is_stated_with_it(
+    tmp_path: Path, before: int | None, times: int, allotments: int | None
+) -> None:
+    """One client of epoch 2, whose cap is 1, sends its value 3 times to epoch 1's address: all 3 are forwarded there.
+
+    Replayed with epoch 2's file they were stated as one report of a client, and revealed by the rule for one.
+    """
+    keys, words = new_keys(tmp_path / "keys"), write_lines(tmp_path / "words.txt", ["alpha"])
+    for epoch in (1, 2):
+        (tmp_path / f"{epoch}").mkdir()
+    first, second = (
+        Campaign.read(
+            new_campaign(
+                tmp_path / f"{epoch}" / "words.json", keys, "--epoch", epoch, "--cap", cap, dictionary=words,
+                discovery=1.0, min_batch=3,
+            )
+        )
+        for epoch, cap in ((1, before or 1), (2, 1))
+    )  # fmt: skip
+    made = Client(second, uncapped=True).discovery_reports(["secret"] * 3)
+    released, length = tmp_path / "released", second.sealed_bytes("discovery")
+    letters = released / "dead_letter" / "discovery" / f"wrong_campaign-{length}.blocks"
+    letters.parent.mkdir(parents=True)
+    write_rows(letters, Kind.DEAD_LETTER, made, first)
+    counts = {"discovery": StreamCounts(53, 50, {"wrong_campaign": 3})}
+    told = make_summary("release", first, counts, None, senders=Senders("client-token", times, times))
+    if before is None:
+        del told["cap"]
+    (released / "summary.json").write_text(json.dumps({**told, "released": 0}))
+    done(
+        "dead-letters", "replay", "--input", released, "--stream", "discovery", "--reason", "wrong_campaign",
+        "--campaign", tmp_path / "2" / "words.json", "--out", tmp_path / "again",
+    )  # fmt: skip
+    again = summary(tmp_path / "again")
+    assert again["privacy"]["per"] == ("report" if allotments is None else "client")
+    if allotments is not None:
+        assert again["allotments"]["discovery"] == allotments
+        even = KeepRule("optimal", 1.0, 1e-9, cap=allotments).count_for(0.5)
+        assert again["privacy"]["discovery"]["clients_for_even_chance"] == even
