@@ -7,13 +7,14 @@ were given one name, or one that lost its disk, never write over what the other 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
 from hushcount.campaign import GREATEST_EPOCH, Identifier, Stream
 from hushcount.parts import Hex32, Part, text_of
-from hushcount.reading import parse_model
+from hushcount.reading import MOST_SEGMENTS, parse_model
 from hushcount.senders import WEAKEST, Authentication
 from hushcount.windows import window_start
 
@@ -35,7 +36,9 @@ Count = Annotated[int, Field(ge=0, le=_MOST)]
 class SegmentPart(Part):
     """One block file of envelopes."""
 
-    name: Annotated[str, text_of(r"^[a-z0-9][a-z0-9-]*\.blocks$", "must be the name of a segment, ending in .blocks")]
+    name: Annotated[
+        str, text_of(r"^[a-z0-9][a-z0-9-]{0,95}\.blocks$", "must be the name of a segment, ending in .blocks")
+    ]
     records: int = Field(ge=1, le=_MOST)
     bytes: int = Field(ge=1, le=_MOST)
     digest: Hex32 = Field(description="BLAKE2b-256 of the file")
@@ -52,7 +55,9 @@ class Manifest(Part):
     window: Annotated[str, text_of(r"^[0-9]{8}T[0-9]{6}Z$", "must be a window's start, as in 20261121T000000Z")]
     seconds: int = Field(ge=1, le=366 * 86_400, description="length of the window, which a deployment may change")
     authentication: Authentication = Field(default=WEAKEST, description="the weakest by which senders were told apart")
-    segments: dict[Stream, tuple[SegmentPart, ...]] = Field(default_factory=dict)
+    segments: dict[Stream, Annotated[tuple[SegmentPart, ...], Field(max_length=MOST_SEGMENTS)]] = Field(
+        default_factory=dict
+    )
     refused: dict[Reason, Count] = Field(
         default_factory=dict, max_length=_MOST_REASONS, description="requests refused at the door, by reason"
     )
@@ -76,6 +81,29 @@ class Manifest(Part):
 def manifest_name(collector: str, id: str) -> str:
     """Return the name of the file of a manifest; `id` is of the journal's window."""
     return f"{collector}-{id}{SUFFIX}"
+
+
+def divided(
+    segments: Mapping[Stream, Sequence[SegmentPart]], id: str
+) -> list[tuple[str, dict[Stream, tuple[SegmentPart, ...]]]]:
+    """Return the segments of a window in as many parts as there must be manifests, each with an id of its own.
+
+    Args:
+        segments: by stream.
+        id: of the journal's window, and of the first manifest.
+    """
+    parts = max([1, *(-(-len(listed) // MOST_SEGMENTS) for listed in segments.values())])
+    return [
+        (
+            f"{(int(id, 16) + part) % (1 << 64):016x}",
+            {
+                stream: tuple(listed[part * MOST_SEGMENTS : (part + 1) * MOST_SEGMENTS])
+                for stream, listed in segments.items()
+                if len(listed) > part * MOST_SEGMENTS
+            },
+        )
+        for part in range(parts)
+    ]
 
 
 def collector_of(name: str) -> str | None:

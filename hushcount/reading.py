@@ -24,7 +24,11 @@ from hushcount.errors import FormatError, UsageError
 from hushcount.parts import explain
 
 RECORD_BYTES = 1 << 23
-"""Longest file that a program wrote: a summary, a batch, a manifest, a listing of keys."""
+"""Longest file that a program wrote: a summary, a listing of keys."""
+LISTING_BYTES = 1 << 24
+"""Longest file that lists segments: a manifest, a batch, the record of a window of a stream."""
+MOST_SEGMENTS = 1 << 14
+"""How many segments such a file lists of one stream. So many, each with what it may have, are within LISTING_BYTES."""
 TABLE_BYTES = 1 << 30
 """Longest file that has a line for each item."""
 SETTINGS_BYTES = 1 << 18

@@ -11,7 +11,7 @@ from hushcount.campaign import Campaign, Identifier, Stream
 from hushcount.envelopes import ENVELOPES
 from hushcount.errors import FormatError, UsageError
 from hushcount.parts import Hex32, Part, text_of
-from hushcount.reading import validated
+from hushcount.reading import LISTING_BYTES, MOST_SEGMENTS, validated
 from hushcount.segment_names import allotments
 from hushcount.senders import WEAKEST, Authentication, counted, weakest
 from pipelines import storage
@@ -32,7 +32,7 @@ class BatchSegment(Part):
     """One segment: its path from the folder of segments on."""
 
     path: Annotated[
-        str, text_of(r"^[A-Za-z0-9][A-Za-z0-9._/-]*\.blocks$", "must be the path of a segment in the store")
+        str, text_of(r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,255}\.blocks$", "must be the path of a segment in the store")
     ]
     window: str
     records: int = Field(ge=1)
@@ -52,9 +52,11 @@ class BatchFile(Part):
     segments_folder: str = Field(description="where the paths of segments begin")
     shuffled_folder: str = Field(default="", description="where the names of earlier batches begin")
     earlier: tuple[BatchName, ...] = Field(
-        default=(), description="batches that were shuffled before, whose reports are not forwarded again"
+        default=(),
+        max_length=MOST_SEGMENTS,
+        description="batches that were shuffled before, whose reports are not forwarded again",
     )
-    segments: dict[Stream, tuple[BatchSegment, ...]]
+    segments: dict[Stream, Annotated[tuple[BatchSegment, ...], Field(max_length=MOST_SEGMENTS)]]
 
 
 def is_batch(path: str) -> bool:
@@ -74,7 +76,7 @@ def read_batch(path: str, campaign: Campaign) -> BatchFile:
         UsageError: it cannot be read, or is of another campaign file.
         FormatError: it is none.
     """
-    batch = validated(BatchFile, storage.read_json(path), path, "is no batch that hushcount run wrote")
+    batch = validated(BatchFile, storage.read_json(path, LISTING_BYTES), path, "is no batch that hushcount run wrote")
     if batch.fingerprint != campaign.fingerprint.hex():
         raise UsageError(
             f"{path} is of campaign {batch.campaign} with fingerprint {batch.fingerprint}, the campaign file has "

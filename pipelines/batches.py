@@ -10,15 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import product
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, select, update
+from sqlalchemy import Connection, Row, and_, func, select, update
 
-from hushcount.campaign import Campaign
 from hushcount.collection import FINGERPRINT_DIGITS, folder_name
 from hushcount.envelopes import ENVELOPES
 from hushcount.manifests import Manifest
@@ -130,103 +129,6 @@ def streams_done(connection: Connection, campaign: str) -> dict[str, set[str]]:
 def shuffled_batches(connection: Connection, campaign: str) -> set[str]:
     """Return the names of the batches that were shuffled here."""
     return {batch for batch, hops in hops_done(connection, campaign).items() if "shuffle" in hops}
-
-
-def due_windows(
-    connection: Connection, campaign: str, patience: timedelta, collectors: tuple[str, ...], now: datetime
-) -> list[Window]:
-    """Return the windows to close, oldest first: those that ended, with all manifests there or waited for long enough.
-
-    Args:
-        connection: to the state.
-        campaign: id.
-        patience: how long after a window's end manifests are waited for.
-        collectors: names of all collectors; none: only time decides.
-        now: the present.
-    """
-    closed = closed_windows(connection, campaign)
-    reported: dict[str, set[str]] = defaultdict(set)
-    for window, collector in connection.execute(
-        select(MANIFESTS.c.window, MANIFESTS.c.collector).where(MANIFESTS.c.campaign == campaign)
-    ):
-        reported[window].add(collector)
-    due = []
-    for name, window in sorted(known_windows(connection, campaign).items()):
-        if name in closed:
-            continue
-        complete = bool(collectors) and reported[name] >= set(collectors)
-        if window.end > now or (not complete and window.end + patience > now):
-            # A later window must not be closed first: its batch would take this one's segments.
-            break
-        due.append(window)
-    return due
-
-
-def close(
-    connection: Connection,
-    campaign: str,
-    window: Window,
-    files: Mapping[tuple[int, str], Campaign],
-    grace: timedelta,
-    now: datetime,
-) -> None:
-    """Close a window: make a batch of the streams of which enough reports wait, and say of which it is too late.
-
-    Args:
-        connection: to the state, in one transaction with what the caller concludes from it.
-        campaign: id.
-        window: the one to close; nothing happens if it is closed already.
-        files: campaign files by epoch and the digits of the fingerprint.
-        grace: how long after its window's end a segment may join a batch.
-        now: when it is closed, for the record.
-    """
-    here = and_(WINDOWS.c.campaign == campaign, WINDOWS.c.window == window.name)
-    if connection.execute(select(WINDOWS.c.window).where(here)).first() is not None:
-        return
-    connection.execute(WINDOWS.insert().values(campaign=campaign, window=window.name, closed_at=now.isoformat()))
-    waiting = and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "waiting", SEGMENTS.c.window <= window.name)
-    _set_too_late(connection, waiting, campaign, window.end - grace, f"grace ended before {window.name} closed")
-    enough: dict[tuple[int, str], list[str]] = defaultdict(list)
-    totals = select(SEGMENTS.c.epoch, SEGMENTS.c.fingerprint, SEGMENTS.c.stream, func.sum(SEGMENTS.c.records))
-    for epoch, fingerprint, stream, records in connection.execute(
-        totals.where(waiting).group_by(SEGMENTS.c.epoch, SEGMENTS.c.fingerprint, SEGMENTS.c.stream)
-    ):
-        file = files.get((epoch, fingerprint))
-        if file is not None and stream in file.streams and records >= file.shuffle.minimum_batch:
-            enough[epoch, fingerprint].append(stream)
-    for (epoch, fingerprint), streams in sorted(enough.items()):
-        batch = Batch(campaign, window.name, epoch, fingerprint)
-        connection.execute(
-            BATCHES.insert().values(
-                name=batch.name,
-                campaign=campaign,
-                epoch=epoch,
-                fingerprint=fingerprint,
-                window=window.name,
-                state="made",
-            )
-        )
-        mine = and_(SEGMENTS.c.epoch == epoch, SEGMENTS.c.fingerprint == fingerprint, SEGMENTS.c.stream.in_(streams))
-        connection.execute(update(SEGMENTS).where(waiting, mine).values(state="batched", batch=batch.name))
-
-
-def give_up(connection: Connection, campaign: str, grace: timedelta, now: datetime) -> None:
-    """Say that it is too late for segments that no window which is still open could take; `now` is the present."""
-    closed = closed_windows(connection, campaign)
-    ends = [window.end for name, window in known_windows(connection, campaign).items() if name not in closed]
-    waiting = and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "waiting")
-    _set_too_late(connection, waiting, campaign, min([now, *ends]) - grace, "grace ended, and no window closed")
-
-
-def _set_too_late(
-    connection: Connection, waiting: ColumnElement[bool], campaign: str, before: datetime, reason: str
-) -> None:
-    """Let go of the waiting segments of windows that ended before a moment."""
-    names = connection.execute(select(SEGMENTS.c.window).where(waiting).distinct()).scalars().all()
-    windows = known_windows(connection, campaign) if names else {}
-    for name in (name for name in names if windows[name].end < before):
-        old = and_(waiting, SEGMENTS.c.window == name)
-        connection.execute(update(SEGMENTS).where(old).values(state="too_late", reason=reason))
 
 
 def made_batches(connection: Connection, campaign: str) -> list[Batch]:

@@ -13,6 +13,7 @@ from sqlalchemy import select
 from hushcount.campaign import Campaign, Stream
 from hushcount.errors import TooFewOpened
 from hushcount.public_keys import VerifyKeyPart
+from hushcount.reading import LISTING_BYTES
 from pipelines import batches, storage
 from pipelines.batch_file import SUFFIX, BatchFile, BatchSegment, fault_of
 from pipelines.batches import Batch
@@ -225,7 +226,7 @@ def _write_batch(state: Database, deployment: Deployment, campaign: Campaign, ba
         segments=good,
     )
     path = batch_path(deployment, batch)
-    storage.write_json(path, file.model_dump(mode="json"))
+    storage.write_json(path, file.model_dump(mode="json"), LISTING_BYTES)
     return path
 
 

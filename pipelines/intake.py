@@ -11,7 +11,8 @@ from sqlalchemy.exc import DataError, IntegrityError
 from hushcount.collection import folder_name
 from hushcount.errors import FormatError, HushcountError
 from hushcount.manifests import SUFFIX, Manifest, collector_of, read_manifest
-from pipelines import batches, storage
+from hushcount.reading import LISTING_BYTES
+from pipelines import batches, closing, storage
 from pipelines.batch_file import fault_of
 from pipelines.deployment import Deployment
 from pipelines.epochs import Epochs
@@ -38,7 +39,7 @@ def new_manifests(
 
 
 def _read(path: str, relative: str) -> Manifest:
-    manifest = read_manifest(storage.read_bytes(path), path)
+    manifest = read_manifest(storage.read_bytes(path, LISTING_BYTES), path)
     # CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/COLLECTOR-ID.manifest.json
     where = f"{manifest.campaign}/{folder_name(manifest.epoch, manifest.fingerprint)}/{manifest.window}"
     folder, _, name = relative.rpartition("/")
@@ -100,11 +101,11 @@ def close_due(
     """Close the windows that are due, oldest first; yield the name of each when it is closed, and go on."""
     windows = deployment.windows
     with state.begin() as connection:
-        due = batches.due_windows(connection, epochs.campaign, windows.patience, deployment.file.collectors, now)
+        due = closing.due_windows(connection, epochs.campaign, windows.patience, deployment.file.collectors, now)
     for window in due:
         say(f"{epochs.campaign}: closing {window.name}")
         with state.begin() as connection:
-            batches.close(connection, epochs.campaign, window, epochs.campaigns, windows.grace, now)
+            closing.close(connection, epochs.campaign, window, epochs.campaigns, windows.grace, now)
         yield window.name
     with state.begin() as connection:
-        batches.give_up(connection, epochs.campaign, windows.grace, now)
+        closing.give_up(connection, epochs.campaign, windows.grace, now)

@@ -22,8 +22,9 @@ from hushcount.blocks import read_header
 from hushcount.campaign import Stream
 from hushcount.envelopes import ENVELOPES
 from hushcount.errors import HushcountError, UsageError
-from hushcount.manifests import Manifest, SegmentPart, manifest_name
+from hushcount.manifests import Manifest, SegmentPart, divided, manifest_name
 from hushcount.parts import explain
+from hushcount.reading import LISTING_BYTES
 from hushcount.segment_names import SegmentName, segment_named
 from hushcount.senders import WEAKEST
 from hushcount.windows import window_start
@@ -116,18 +117,19 @@ def relist(state: Database, deployment: Deployment, campaign: str, now: datetime
     for (folder, whose), segments in groups.items():
         _, epoch, window = folder.split("/")
         length = windows[window].length if window in windows else deployment.windows.length
-        manifest = Manifest(
-            collector=whose.collector,
-            campaign=campaign,
-            epoch=int(epoch.partition("-")[0]),
-            fingerprint=fingerprints[folder],
-            window=window,
-            seconds=int(length.total_seconds()),
-            authentication=whose.way,
-            segments={stream: tuple(parts) for stream, parts in segments.items()},
-        )
-        path = deployment.folder("segments", *folder.split("/"), manifest_name(whose.collector, secrets.token_hex(8)))
-        storage.write_json(path, manifest.model_dump(mode="json"))
+        for id, listed in divided(segments, secrets.token_hex(8)):
+            manifest = Manifest(
+                collector=whose.collector,
+                campaign=campaign,
+                epoch=int(epoch.partition("-")[0]),
+                fingerprint=fingerprints[folder],
+                window=window,
+                seconds=int(length.total_seconds()),
+                authentication=whose.way,
+                segments=listed,
+            )
+            path = deployment.folder("segments", *folder.split("/"), manifest_name(whose.collector, id))
+            storage.write_json(path, manifest.model_dump(mode="json"), LISTING_BYTES)
     made.problems += register_new(state, deployment, campaign)
     return made
 

@@ -211,22 +211,29 @@ def make_directory(path: str) -> None:
         modes.make_folder(path)
 
 
-def read_json(path: str) -> dict[str, Any]:
+def read_json(path: str, most: int = reading.RECORD_BYTES) -> dict[str, Any]:
     """Read a JSON object that one of our jobs wrote, or another party put in its place.
 
     Raises:
-        UsageError: missing, or not a JSON object.
+        UsageError: missing, longer than so many bytes, or not a JSON object.
     """
     try:
-        raw = read_bytes(path)
+        raw = read_bytes(path, most)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {cause(error)}") from None
     return reading.parse_object(raw, path)
 
 
-def write_json(path: str, data: dict[str, Any]) -> None:
-    """Write a JSON object."""
-    write_whole(path, [json_bytes(data)])
+def write_json(path: str, data: dict[str, Any], most: int = reading.RECORD_BYTES) -> None:
+    """Write a JSON object, which `read_json` with the same limit can read.
+
+    Raises:
+        StorageError: it would be longer than so many bytes; nothing is written.
+    """
+    raw = json_bytes(data)
+    if len(raw) > most:
+        raise StorageError(f"{path} would have {len(raw):,} bytes, it can be read with at most {most:,}: not written")
+    write_whole(path, [raw])
 
 
 def json_bytes(data: dict[str, Any]) -> bytes:

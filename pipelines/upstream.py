@@ -9,6 +9,7 @@ from hushcount.envelopes import ENVELOPES, envelope_dtype
 from hushcount.errors import FormatError, UsageError
 from hushcount.manifests import SUFFIX, read_manifest
 from hushcount.public_keys import VerifyKeyPart
+from hushcount.reading import LISTING_BYTES
 from hushcount.segment_names import allotments
 from hushcount.senders import UNBOUND, WEAKEST, Authentication, Senders, counted, weakest
 from pipelines import storage
@@ -80,7 +81,7 @@ def senders_of(window: str, segments: Collection[str]) -> Senders:
     named: dict[str, Authentication] = {}
     for path, _ in storage.list_files(window, SUFFIX):
         try:
-            manifest = read_manifest(storage.read_bytes(path), path)
+            manifest = read_manifest(storage.read_bytes(path, LISTING_BYTES), path)
         except FormatError:
             return UNBOUND
         for stream, parts in manifest.segments.items():

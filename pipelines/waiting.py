@@ -12,8 +12,10 @@ from sqlalchemy import Connection, and_, func, select
 
 from hushcount.campaign import Campaign
 from hushcount.collection import folder_name
+from hushcount.reading import MOST_SEGMENTS
 from hushcount.windows import window_at
 from pipelines.batches import closed_windows, known_windows
+from pipelines.closing import full
 from pipelines.deployment import WindowsPart
 from pipelines.state import SEGMENTS
 
@@ -93,11 +95,18 @@ def waiting_of(
             why = "their campaign file has no such stream: see which collector stored them"
         else:
             missing = file.shuffle.minimum_batch - sum(by_window.values())
+            if missing > 0:
+                unless = f"unless at least {missing:,} more come by then"
+            elif full(connection, campaign, epoch, fingerprint, stream):
+                unless = (
+                    "unless a window that closes by then takes them: the last batch took all the segments that it can, "
+                    f"{MOST_SEGMENTS:,}, so that collectors need a greater segment_bytes"
+                )
+            else:
+                unless = "unless a window that closes by then brings enough that can be forwarded"
             why = (
-                f"unless at least {missing:,} more come by then"
-                if missing > 0
-                else "unless a window that closes by then brings enough that can be forwarded"
-            ) + f"; the minimum batch is {file.shuffle.minimum_batch:,}, a longer windows.grace gives them time"
+                f"{unless}; the minimum batch is {file.shuffle.minimum_batch:,}, a longer windows.grace gives them time"
+            )
         found.append(
             Waiting(
                 epoch, stream, sum(left.values()), oldest, left[oldest], ends.isoformat(), verdict,

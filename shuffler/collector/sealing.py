@@ -18,7 +18,7 @@ from hushcount.blocks import Header, encode_blocks
 from hushcount.campaign import Stream
 from hushcount.errors import FormatError
 from hushcount.files import sync, write_over
-from hushcount.manifests import ID, Manifest, SegmentPart, manifest_name
+from hushcount.manifests import ID, Manifest, SegmentPart, divided, manifest_name
 from shuffler.collector import damage, window_files, window_senders
 from shuffler.collector.journal import JournalHeader
 from shuffler.collector.metrics import Metrics
@@ -130,17 +130,19 @@ class Sealing:
             # None is left by what was handed over; removing one would lose reports.
             self.seal(journal)
         blocked: Exception | None = None
-        name = manifest_name(self.collector, manifest_id(self.root, window))
+        id = manifest_id(self.root, window)
         for folder in window_files.folders(self.root, window):
-            campaign = folder.parent.name
-            path = f"{self.segments}/{campaign}/{folder.name}/{window}/{name}"
+            home = f"{self.segments}/{folder.parent.name}/{folder.name}/{window}"
             try:
-                manifest = self._manifest(window, folder)
+                manifests = self._manifests_of(window, folder, id)
             except Exception as error:
                 # The window stays, but other campaigns need not wait for it.
                 blocked = error
                 continue
-            if path not in self._manifests:
+            for name, manifest in manifests.items():
+                path = f"{home}/{name}"
+                if path in self._manifests:
+                    continue
                 data = manifest.model_dump_json(indent=2).encode() + b"\n"
                 _in_store(partial(self.write_whole, path, [data]))
                 self.metrics.manifests.inc()
@@ -151,9 +153,10 @@ class Sealing:
         self._manifests = {path for path in self._manifests if path.split("/")[-2] != window}
         _LOG.info("window sealed", extra={"window": window})
 
-    def _manifest(self, window: str, folder: Path) -> Manifest:
+    def _manifests_of(self, window: str, folder: Path, id: str) -> dict[str, Manifest]:
+        """Return the manifests of a campaign file's window by their names: one, where its segments fit into one."""
         noted = self._noted(folder)
-        segments: dict[Stream, tuple[SegmentPart, ...]] = {}
+        segments: dict[Stream, list[SegmentPart]] = {}
         for receipt in window_files.receipts(folder):
             part = SegmentPart(
                 name=segment_name(self.collector, receipt.segment),
@@ -161,19 +164,24 @@ class Sealing:
                 bytes=receipt.bytes,
                 digest=receipt.digest,
             )
-            segments[receipt.stream] = (*segments.get(receipt.stream, ()), part)
-        return Manifest(
-            collector=self.collector,
-            campaign=folder.parent.name,
-            epoch=int(folder.name.partition("-")[0]),
-            fingerprint=noted.fingerprint,
-            window=window,
-            seconds=self._seconds(window),
-            authentication=window_senders.authentication_of(self.root, window),
-            segments=segments,
-            refused=noted.refused,
-            damaged=damage.damage_noted(folder),
-        )
+            segments.setdefault(receipt.stream, []).append(part)
+        seconds = self._seconds(window)
+        return {
+            manifest_name(self.collector, of_part): Manifest(
+                collector=self.collector,
+                campaign=folder.parent.name,
+                epoch=int(folder.name.partition("-")[0]),
+                fingerprint=noted.fingerprint,
+                window=window,
+                seconds=seconds,
+                authentication=window_senders.authentication_of(self.root, window),
+                segments=listed,
+                # Readers add up what manifests count.
+                refused=noted.refused if of_part == id else {},
+                damaged=damage.damage_noted(folder) if of_part == id else 0,
+            )
+            for of_part, listed in divided(segments, id)
+        }
 
     def _seconds(self, window: str) -> int:
         try:
