@@ -8,12 +8,13 @@ altered on the way, and a whole output that was put in the place of another, is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hushcount.errors import UsageError
-from hushcount.parts import Hex32, Part
+from hushcount.parts import FileName, Hex32, Part
+from hushcount.places import MOST_PLACES
 from hushcount.public_keys import VerifyKeyPart
 from hushcount.reading import validated
 from hushcount.signatures import SIGNATURE_BYTES, SignatureError, parse_signature, verify
@@ -29,15 +30,27 @@ SIGNATURE = f"{SUMMARY}.sig"
 
 
 class _SignedFile(Part):
-    name: str
-    bytes: int
+    name: FileName
+    bytes: int = Field(ge=0, le=1 << 62)
     digest: Hex32
+
+
+_Folder = Annotated[tuple[_SignedFile, ...], Field(max_length=4 * MOST_PLACES)]
+"""A hop writes one file for each place at most."""
 
 
 class _Signed(BaseModel):
     """Of a summary, the files that it lists; the rest is read as any summary."""
 
-    files: dict[str, tuple[_SignedFile, ...]] = {}
+    model_config = ConfigDict(frozen=True)
+    files: dict[str, _Folder] = Field(default={}, max_length=8)
+
+    @model_validator(mode="after")
+    def _check(self) -> _Signed:
+        for listed in self.files.values():
+            if len({file.name for file in listed}) < len(listed):
+                raise ValueError("files names a file twice in one folder")
+        return self
 
 
 def listed_files(directory: str, folders: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
