@@ -29,6 +29,7 @@ from pipelines.orphans import orphans
 from pipelines.reconcile import account_of
 from pipelines.state import HOPS, MANIFESTS, SEGMENTS, opened, snapshot
 from pipelines.store_errors import cause, told
+from pipelines.unclaimed import unclaimed
 from pipelines.waiting import waiting_of
 
 _SOON = timedelta(days=14)
@@ -175,8 +176,11 @@ def _usual_bytes(connection: Connection) -> float:
 
 
 def _state(deployment: Deployment, now: datetime) -> Iterator[Check]:
+    campaigns, faults = read_epochs(deployment.campaigns)
+    for name, said in unclaimed(deployment, {epochs.campaign for epochs in campaigns} | faults.keys()).items():
+        yield Check(f"segments of {name}", "warning", said)
     with opened(deployment.state) as state, snapshot(state) as connection:
-        for epochs in read_epochs(deployment.campaigns)[0]:
+        for epochs in campaigns:
             yield from _volume(connection, epochs, deployment.windows)
             yield from _waiting(connection, epochs, deployment.windows, now)
             usual = partial(budget, deployment, epochs, _usual_reports(connection, epochs.campaign), now)

@@ -33,6 +33,7 @@ from pipelines.state import HOPS, alone, opened, snapshot
 from pipelines.store_errors import told
 from pipelines.summary import Summary, brief
 from pipelines.telemetry import Telemetry, telemetry
+from pipelines.unclaimed import unclaimed
 from pipelines.waiting import dropped, waiting_of
 from pipelines.withheld import is_withheld, sentence
 
@@ -45,8 +46,8 @@ class Done:
 
     Attributes:
         closed: windows, as CAMPAIGN/WINDOW.
-        waiting: what no batch has taken yet though its window has closed: a sentence for each stream, with what would
-            prevent its loss.
+        waiting: what no batch has taken though its window has closed: a sentence for each stream of a campaign, and for
+            each campaign without a file, with what would prevent its loss.
         hops: jobs, as CAMPAIGN/BATCH HOP.
         published: epochs, as CAMPAIGN/EPOCH.
         review: found values that are new and wait for the operator, as CAMPAIGN: NUMBER.
@@ -105,7 +106,7 @@ def run(
     done = Done()
     with opened(deployment.state) as state, alone(state, deployment.state, wait), telemetry() as metrics:
         engine = Engine(deployment.file.engine.runner, deployment.file.engine.options)
-        work = _Work(deployment, state, moment, done, engine, console, say or _silent, metrics)
+        work = _Work(deployment, state, moment, done, engine, console, say or (lambda _: None), metrics)
         campaigns, faults = read_epochs(deployment.campaigns)
         for campaign, fault in faults.items():
             done.problems.append(f"{campaign}: {fault}")
@@ -115,6 +116,8 @@ def run(
             with _contained(work, epochs.campaign):
                 _run_campaign(work, epochs)
             metrics.add_problems(epochs.campaign, len(done.problems) - before)
+        with _contained(work, "segments"):
+            done.waiting += unclaimed(deployment, {epochs.campaign for epochs in campaigns} | faults.keys()).values()
     return done
 
 
@@ -175,10 +178,6 @@ def _dropped(work: _Work, epochs: Epochs) -> dict[str, tuple[int, str]]:
     """Return how many reports of each segment are too late, and why, by its path."""
     with work.state.begin() as connection:
         return dropped(connection, epochs.campaign)
-
-
-def _silent(_line: str) -> None:
-    """Say nothing."""
 
 
 def _follow(work: _Work, epochs: Epochs) -> None:

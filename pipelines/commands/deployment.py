@@ -148,8 +148,9 @@ def status(
     from pipelines.commands.collecting import facts_of, show_collecting
     from pipelines.deployment import Deployment
     from pipelines.epochs import read_epochs
-    from pipelines.reconcile import account_of
+    from pipelines.reconcile import Account, account_of
     from pipelines.state import opened, snapshot
+    from pipelines.unclaimed import unclaimed
 
     deployment = Deployment.read(config)
     campaigns, faults = read_epochs(deployment.campaigns)
@@ -161,16 +162,21 @@ def status(
             account_of(connection, deployment, name, digests=digests) for name in names if campaign in (None, name)
         ]
     now = datetime.now(timezone.utc)
+    strange = unclaimed(deployment, {*names, *faults}) if campaign is None else {}
     open_now = {account.campaign: collecting(deployment, account.campaign, now) for account in accounts}
     if as_json:
-        show_json([{**asdict(account), "collecting": facts_of(open_now[account.campaign])} for account in accounts])
+        without_file = [asdict(Account(name, differences=[said])) for name, said in strange.items()]
+        shown = [{**asdict(account), "collecting": facts_of(open_now[account.campaign])} for account in accounts]
+        show_json([*shown, *without_file])
     else:
         for account in accounts:
             show_collecting(account.campaign, open_now[account.campaign])
             _show_account(account, last)
+        for said in strange.values():
+            out_console().print(f"DIFFERENCE {said}", style="yellow", markup=False, soft_wrap=True)
     for name, fault in faults.items():
         progress_console().print(f"error: {name}: {fault}", style="bold red", markup=False, soft_wrap=True)
-    differences = len(faults) + sum(len(account.differences) for account in accounts)
+    differences = len(faults) + len(strange) + sum(len(account.differences) for account in accounts)
     if differences:
         raise HushcountError(f"{differences} difference{'s' if differences > 1 else ''}: see above")
 
