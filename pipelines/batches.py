@@ -185,17 +185,14 @@ def records_by_state(connection: Connection, campaign: str) -> dict[tuple[str, s
     return {one: found.get(one, 0) for one in product(ENVELOPES, SEGMENT_STATES)}
 
 
-def take_out(connection: Connection, batch: Batch, streams: Collection[str]) -> bool:
+def take_out(connection: Connection, batch: Batch, streams: Collection[str]) -> None:
     """Let the segments of streams of a batch wait again, because too few of their reports can be forwarded.
 
-    Returns:
-        Whether other streams stay in the batch; else it is dissolved.
+    A batch that none stays in is dissolved.
     """
     mine = and_(SEGMENTS.c.campaign == batch.campaign, SEGMENTS.c.batch == batch.name)
     short = and_(mine, SEGMENTS.c.stream.in_(streams))
     connection.execute(update(SEGMENTS).where(short).values(state="waiting", batch=None))
-    if connection.execute(select(SEGMENTS.c.path).where(mine)).first() is not None:
-        return True
-    here = and_(BATCHES.c.campaign == batch.campaign, BATCHES.c.name == batch.name)
-    connection.execute(update(BATCHES).where(here).values(state="dissolved"))
-    return False
+    if connection.execute(select(SEGMENTS.c.path).where(mine)).first() is None:
+        here = and_(BATCHES.c.campaign == batch.campaign, BATCHES.c.name == batch.name)
+        connection.execute(update(BATCHES).where(here).values(state="dissolved"))

@@ -274,16 +274,18 @@ def _say_withheld(work: _Work, campaign: Campaign, batch: Batch, hop: str, summa
 
 
 def _of_what_stays(work: _Work, batch: Batch, job: Job) -> Summary | None:
-    """Return what a job says; where streams are too few to be forwarded, of the batch without them, if any is left."""
-    while True:
-        try:
-            return job()
-        except NotYet as few:
-            with work.state.begin() as connection:
-                if batches.take_out(connection, batch, few.streams):
-                    continue
-            storage.remove(batch_path(work.deployment, batch))
-            return None
+    """Return what a job says; streams that it left out, because too few can be forwarded, wait again."""
+    try:
+        summary = job()
+    except NotYet as few:
+        with work.state.begin() as connection:
+            batches.take_out(connection, batch, few.streams)
+        storage.remove(batch_path(work.deployment, batch))
+        return None
+    if summary is not None and summary.get("left_out"):
+        with work.state.begin() as connection:
+            batches.take_out(connection, batch, summary["left_out"])
+    return summary
 
 
 def _record(connection: Connection, batch: Batch, hop: str, summary: Summary) -> None:

@@ -70,7 +70,9 @@ def shuffle(
 
     Raises:
         UsageError: a file is missing or invalid, or `out` is taken.
-        NotYet: a stream has fewer reports than the minimum batch; nothing is written, the input stays.
+        NotYet: every stream has fewer reports than the minimum batch; nothing is written, the input stays.
+
+    No stream waits for another: one below the minimum is left out, and counted in the summary as `left_out`.
     """
     campaign = Campaign.read(campaign_path)
     require_free(out, overwrite, ("shuffle",), (input_directory, campaign_path))
@@ -96,14 +98,17 @@ def shuffle(
             require_read_once(stream, counted.received, total_records(files[stream]))
         _require_released(sums, released)
         floor = campaign.shuffle.minimum_batch
-        short = tuple(stream for stream, counted in counts.items() if counted.accepted < floor)
-        if short:
+        left_out = {stream: counted for stream, counted in counts.items() if counted.accepted < floor}
+        if len(left_out) == len(counts):
             have = ", ".join(f"{stream} {counted.accepted:,}" for stream, counted in counts.items())
             raise NotYet(
-                f"reports that can be forwarded: {have}; the minimum batch is {floor:,} of every stream: nothing was "
+                f"reports that can be forwarded: {have}; the minimum batch is {floor:,} of a stream: nothing was "
                 "released and the input stays; run again when more have arrived",
-                short,
+                tuple(left_out),
             )
+        for stream in left_out:
+            del counts[stream]
+            storage.remove_directory(storage.join(directory, stream))
         for stream, counted in counts.items():
             written = total_records(find_files(storage.join(directory, stream), SEALED[stream]))
             if written != counted.accepted:
@@ -111,7 +116,9 @@ def shuffle(
                 raise HushcountError(f"{stream}: {written} of {counted.accepted} reports were written; run again")
         summary = make_summary("shuffle", campaign, counts, None, upstream, senders)
         summary["dead_letters"] = kept_of(directory, counts)
-        hand_on(directory, out, tuple(files), summary, signer, batch)
+        if left_out:
+            summary["left_out"] = {stream: counted.data() for stream, counted in left_out.items()}
+        hand_on(directory, out, tuple(counts), summary, signer, batch)
     return summary
 
 
@@ -198,7 +205,7 @@ def _graph(
     spill: str | None,
     progress: str | None,
 ) -> None:
-    """Read, shuffle and count each stream by itself; release only if all of them reach the minimum batch.
+    """Read, shuffle and count each stream by itself; release those that reach the minimum batch.
 
     A local directory is released as a whole by its renaming. In a store every object is there when it is written, so
     that the writing there waits until all reports are counted.
@@ -230,14 +237,15 @@ def _graph(
         dead.append(read["dead"] | f"stream of dead {stream}" >> beam.Map(of_stream, stream))
     summed = counts | "all counts" >> beam.Flatten()
     summed | "counts" >> WriteCounts(directory)
-    enough = (
-        summed
-        | "sum for the floor" >> beam.CombinePerKey(sum)
-        | "all sums" >> beam.combiners.ToDict()
-        | "minimum batch" >> beam.Map(reaches_floor, tuple(files), campaign.shuffle.minimum_batch)
-    )
+    sums = summed | "sum for the floor" >> beam.CombinePerKey(sum) | "all sums" >> beam.combiners.ToDict()
+    enough = {
+        stream: AsSingleton(
+            sums | f"minimum batch {stream}" >> beam.Map(reaches_floor, stream, campaign.shuffle.minimum_batch)
+        )
+        for stream in files
+    }
     for stream, part in zip(files, dead, strict=True):
-        part | f"dead letter {stream}" >> WriteDeadLetter(directory, campaign, AsSingleton(enough))
+        part | f"dead letter {stream}" >> WriteDeadLetter(directory, campaign, enough[stream])
     for stream in files:
         shards[stream] | f"write {stream}" >> WriteShards(
             storage.join(directory, stream),
@@ -245,10 +253,10 @@ def _graph(
             campaign,
             campaign.sealed_bytes(stream),
             numbers[stream],
-            allowed=AsSingleton(enough) if storage.is_remote(directory) else None,
+            allowed=enough[stream] if storage.is_remote(directory) else None,
         )
 
 
-def reaches_floor(sums: dict[str, int], streams: tuple[str, ...], floor: int) -> bool:
-    """Return whether every stream has at least the minimum batch."""
-    return all(sums.get(f"{stream}:accepted", 0) >= floor for stream in streams)
+def reaches_floor(sums: dict[str, int], stream: str, floor: int) -> bool:
+    """Return whether a stream has at least the minimum batch."""
+    return sums.get(f"{stream}:accepted", 0) >= floor

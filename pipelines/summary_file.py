@@ -57,6 +57,7 @@ class _SummaryFile(_Hop):
     fingerprint: Hex32
     upstream: tuple[_Hop, ...] = Field(max_length=8)
     released: Count | None = None
+    left_out: dict[Stream, _Counts] = {}
     bins: _Bins | None = None
 
     @model_validator(mode="after")

@@ -148,6 +148,12 @@ def show_summary(summary: Summary, out: str, as_json: bool, result: str | None =
     title = f"{summary['hop']}: {summary['campaign']}"
     tables.show_table(console, ("stream", "received", "accepted", "rejected"), rows, title=title, words=("rejected",))
     console.print()
+    for stream, counts in summary.get("left_out", {}).items():
+        said = (
+            f"left out: of {counts['received']:,} {stream} {counts['accepted']:,} can be forwarded, fewer than the "
+            "minimum batch: none was released; shuffle them with more of their stream, without what was forwarded"
+        )
+        console.print(said, style="yellow", markup=False, soft_wrap=True)
     if state:
         show_sentences(console, summary)
     if result:
