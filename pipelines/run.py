@@ -102,8 +102,7 @@ def run(
         HushcountError: another run is at work, or the state cannot be used.
         UsageError: the deployment or its campaigns are invalid.
     """
-    moment = now or datetime.now(timezone.utc)
-    done = Done()
+    moment, done = now or datetime.now(timezone.utc), Done()
     with opened(deployment.state) as state, alone(state, deployment.state, wait), telemetry() as metrics:
         engine = Engine(deployment.file.engine.runner, deployment.file.engine.options)
         work = _Work(deployment, state, moment, done, engine, console, say or (lambda _: None), metrics)
