@@ -11,6 +11,7 @@ from analyzer.reveal import reveal
 from aux_server.keep import draw_kept
 from hushcount import mechanism as mechanism_module
 from hushcount.discovery import HASH_BYTES
+from hushcount.encoders.base import PoolEncoder
 from hushcount.fingerprints import fingerprints
 from hushcount.influence import influence
 from hushcount.privacy.keep_rules import KeepRule
@@ -98,6 +99,28 @@ def test_reports_that_support_every_item_make_few_laws(monkeypatch: pytest.Monke
     assert gained == pytest.approx(400 * bound.up, rel=1e-9)
     # All of them rise, and none above the others.
     assert not estimate.detected(0.05, len(items)).any()
+
+
+def test_a_string_chosen_for_its_cells_in_a_pool_is_detected_though_nobody_holds_it() -> None:
+    """A limit: the functions of a pool are public, so that a forger can choose among strings before any report is sent.
+
+    Where functions are drawn for each report there is nothing to choose by.
+    """
+    mechanism = build("rappor", 3.0, None, {"k": 64, "m": 128, "seed": ANY_SEED})
+    encoder = mechanism.encoder
+    assert isinstance(encoder, PoolEncoder)
+    popular = int(fingerprints(["popular"])[0])
+    strings = fingerprints(f"string {number}" for number in range(3000))
+    shared = [int((encoder.cells_of(int(string)) == encoder.cells_of(popular)).sum()) for string in strings]
+    chosen = strings[[int(np.argmax(shared))]]
+    others = fingerprints(f"item {number}" for number in range(40))
+    held = np.concatenate([np.full(10_000, popular, dtype=np.uint64), np.resize(others, 10_000)])
+    reports = mechanism.encode(held, SeededWords(13))
+    tally = mechanism.new_tally(held)
+    mechanism.accumulate(tally, reports, held)
+    estimate = mechanism.estimate(Tally(tally, len(held), held), chosen)
+    assert estimate.detected(0.001).all()
+    assert estimate.count[0] > 10_000 * (max(shared) - 1) / 64
 
 
 # Discovery: forged pairs under the hash of an honest value.
