@@ -7,6 +7,7 @@ exception's own words is Python's: what comes after may be a report's, also if i
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Collection
@@ -23,6 +24,7 @@ _STEP = re.compile(r" \[while running '([^'\n]+)'\]")
 _STACK = "Traceback (most recent call last):\n"
 _FRAME = re.compile(r'  File "([^"\n]+)", line (\d+), in ')
 _TYPE = re.compile(r"([A-Za-z_][\w.]*)(?:: (.*))?$")
+_ERRNO = re.compile(r"\[Errno (\d{1,3})\]")
 _JAVA = re.compile(r"\b(?:java|javax|org\.apache|io\.grpc)(?:\.\w+)*\.[A-Z]\w*(?:Exception|Error)\b")
 _RUNNERS = re.compile(r"apache_beam/runners/(?:portability|dataflow|direct)/")
 _HOME = Path(__file__).parents[1]
@@ -43,16 +45,20 @@ def root(error: BaseException, steps: Collection[str] = ()) -> str:
     if isinstance(error, HushcountError):
         return _STEP.split(text)[0]
     told = [type(error).__name__]
-    if isinstance(error, OSError) and error.errno is not None:
-        # The system's words for the number, not what the exception says.
-        told.append(os.strerror(error.errno))
     if frames and _RUNNERS.search(frames[-1][0]):
         # An engine repeats what its workers printed.
         head, stack, printed = text.partition(_STACK)
         if stack:
             return _of_text(printed, text, steps)
         told += [found[0] for found in [_JAVA.search(head)] if found]
-    return f"{': '.join(told)}{_at(frames)}{_step(text, steps)}"
+    return f"{': '.join(told)}{_system(text)}{_at(frames)}{_step(text, steps)}"
+
+
+def _system(text: str) -> str:
+    """Return the system's words for the number of an error that a text names, not the text's own: a disk is full."""
+    named = _ERRNO.search(text)
+    number = int(named[1]) if named else 0
+    return f": {os.strerror(number)}" if number in errno.errorcode else ""
 
 
 def _of_text(printed: str, text: str, steps: Collection[str]) -> str:
@@ -68,7 +74,7 @@ def _of_text(printed: str, text: str, steps: Collection[str]) -> str:
                 break
             if kind[1] in _ours():
                 return _STEP.split(kind[2] or kind[1])[0]
-            return kind[1].rpartition(".")[2] + _at(frames) + _step(text, steps)
+            return kind[1].rpartition(".")[2] + _system(line) + _at(frames) + _step(text, steps)
     return f"an exception{_at(frames)}{_step(text, steps)}"
 
 

@@ -604,7 +604,7 @@ def test_where_no_ledger_can_be(tmp_path: Path) -> None:
     [
         (("--campaign", "No Id", "--epsilon", 1, "--delta", 0), "campaign is 'No Id'"),
         (("--campaign", "a", "--epsilon", 0, "--delta", 0), "epsilon is 0.0, must be above 0"),
-        (("--campaign", "a", "--epsilon", "nan", "--delta", 0), "epsilon is nan"),
+        (("--campaign", "a", "--epsilon", "nan", "--delta", 0), "epsilon is 'nan'"),
         (("--campaign", "a", "--epsilon", 1, "--delta", 1), "delta is 1.0, must be in [0, 1)"),
         (("--campaign", "a", "--epsilon", 1, "--delta", 0, "--renew-days", 0), "renew-days is 0, must be in 1..36500"),
     ],
