@@ -248,7 +248,7 @@ def test_forged_pairs_that_share_eight_bytes_are_kept_apart_among_honest_ones() 
 def test_the_draw_has_one_consumer_and_that_is_a_checkpoint(campaign: Campaign, key: KeyReference) -> None:
     """In the graph that hushcount discover runs: what follows may run twice, and never sees two draws."""
     pipeline = beam.Pipeline()
-    _release_graph(pipeline, campaign, key, [], key.source, None, None)
+    _release_graph(pipeline, campaign, campaign.require_keep_rule(), key, [], key.source, None, None)
     consumers: dict[str, list[str]] = {}
     steps = pipeline.to_runner_api().components.transforms
     for step in steps.values():
