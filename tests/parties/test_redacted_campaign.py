@@ -84,9 +84,8 @@ def test_no_graph_of_the_auxiliary_server_holds_the_key_if_its_file_does_not(tmp
     graphs = []
     for campaign in (Campaign.model_validate(data()), Campaign.model_validate(data()).redacted()):
         pipeline = beam.Pipeline()
-        _release_graph(
-            pipeline, campaign, KeyReference(str(tmp_path), "aux_server", "0" * 16), [], str(tmp_path), None, None
-        )
+        rule, key = campaign.require_keep_rule(), KeyReference(str(tmp_path), "aux_server", "0" * 16)
+        _release_graph(pipeline, campaign, rule, key, [], str(tmp_path), None, None)
         graphs.append(unfolded(pipeline.to_runner_api().SerializeToString()))
     assert [bytes.fromhex(KEY) in graph or KEY.encode() in graph for graph in graphs] == [True, False]
 
