@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from hushcount.senders import WAYS, Authentication, as_way
+from hushcount.campaign import Stream
+from hushcount.senders import WAYS, Authentication, Senders, as_way, counted
 
 _KEY_DIGITS = 16
 _PERSON = b"token key id"
-MARK = rf"({'|'.join(WAYS)})-[0-9a-f]{{{_KEY_DIGITS}}}"
+MARK = rf"(?P<way>{'|'.join(WAYS)})-(?P<key>[0-9a-f]{{{_KEY_DIGITS}}})"
 """WAY-KEY, in a regular expression."""
-_NAME = re.compile(
-    rf"(?P<collector>[a-z0-9][a-z0-9-]*?)-[0-9]{{6}}-[0-9a-f]{{8}}-(?P<way>{'|'.join(WAYS)})-(?P<key>[0-9a-f]{{{_KEY_DIGITS}}})\.blocks"
-)
+_NAME = re.compile(rf"(?P<collector>[a-z0-9][a-z0-9-]*?)-[0-9]{{6}}-[0-9a-f]{{8}}-{MARK}\.blocks")
 
 
 @dataclass(frozen=True)
@@ -61,3 +60,13 @@ def allotments(paths: Iterable[str]) -> int:
     """
     named = ((path, segment_named(path)) for path in paths)
     return max(1, len({path if name is None else (name.collector, name.key) for path, name in named}))
+
+
+def senders_of(way: Authentication, segments: Mapping[Stream, Iterable[str]]) -> Senders:
+    """Return whose reports segments hold.
+
+    Args:
+        way: the weakest by which their senders were told apart.
+        segments: their paths, by stream.
+    """
+    return counted(way, allotments(segments.get("reports", ())), allotments(segments.get("discovery", ())))

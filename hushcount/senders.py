@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeGuard, get_args
 
 from hushcount.errors import UsageError
 
@@ -79,12 +79,12 @@ def counted(way: Authentication, reports: object, discovery: object) -> Senders:
         reports: allotments of frequency reports, from whoever says so.
         discovery: of discovery reports.
     """
-    if _are_allotments(reports) and _are_allotments(discovery):
-        return Senders(way, reports, discovery)  # type: ignore[arg-type]
+    if _is_count(reports) and _is_count(discovery):
+        return Senders(way, reports, discovery)
     return UNBOUND
 
 
-def _are_allotments(said: object) -> bool:
+def _is_count(said: object) -> TypeGuard[int]:
     # A bool is an int to Python, and no number to us.
     return type(said) is int and 1 <= said <= MOST_ALLOTMENTS
 
@@ -97,9 +97,9 @@ def recapped(senders: Senders, before: object, cap: int) -> Senders:
         before: the cap under which they were, from whoever says so; where it is none, nothing binds a client.
         cap: of the campaign that they are read by now.
     """
-    if not _are_allotments(before):
+    if not _is_count(before):
         return UNBOUND
-    reports, discovery = (-(-before * times // cap) for times in (senders.reports, senders.discovery))  # type: ignore[operator]
+    reports, discovery = (-(-before * times // cap) for times in (senders.reports, senders.discovery))
     return counted(senders.way, reports, discovery)
 
 

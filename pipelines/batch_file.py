@@ -12,8 +12,8 @@ from hushcount.envelopes import ENVELOPES
 from hushcount.errors import FormatError, UsageError
 from hushcount.parts import Hex32, Part, text_of
 from hushcount.reading import LISTING_BYTES, MOST_SEGMENTS, validated
-from hushcount.segment_names import allotments
-from hushcount.senders import WEAKEST, Authentication, counted, weakest
+from hushcount.segment_names import senders_of
+from hushcount.senders import WEAKEST, Authentication, weakest
 from pipelines import storage
 from pipelines.block_io import BlockFile, find_files
 from pipelines.store_errors import cause
@@ -148,9 +148,7 @@ def collected(batch: BatchFile) -> Summary:
     numbers = {name: sum(segment.records for segment in segments) for name, segments in batch.segments.items()}
     total = sum(numbers.values())
     way = weakest(segment.authentication for segments in batch.segments.values() for segment in segments)
-    reports, discovery = (
-        allotments(segment.path for segment in batch.segments.get(stream, ())) for stream in ENVELOPES
-    )
+    paths = {stream: [segment.path for segment in segments] for stream, segments in batch.segments.items()}
     return {
         "hop": "collect",
         "campaign": batch.campaign,
@@ -162,5 +160,5 @@ def collected(batch: BatchFile) -> Summary:
         "streams": {name: StreamCounts(number, number, {}).data() for name, number in numbers.items()},
         "upstream": [],
         "window": batch.window,
-        **counted(way, reports, discovery).data(),
+        **senders_of(way, paths).data(),
     }

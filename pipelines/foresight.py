@@ -50,10 +50,11 @@ def budget(deployment: Deployment, epochs: Epochs, reports: int, now: datetime) 
     if deployment.ledger is None:
         return
     name, campaign = f"budget of {epochs.campaign}", epochs.newest[1]
-    costs = _costs(deployment, campaign, reports)
+    senders = _senders(deployment)
+    costs = _costs(deployment, campaign, reports, senders)
     if not costs:
         return
-    limit, left = _room(deployment.ledger, campaign, costs, now, _senders(deployment))
+    limit, left = _room(deployment.ledger, campaign, costs, now, senders)
     if limit is None:
         yield Check(name, "good", "no limit is set, and nothing is refused: hushcount ledger set")
         return
@@ -74,10 +75,10 @@ def budget(deployment: Deployment, epochs: Epochs, reports: int, now: datetime) 
     yield Check(name, verdict, f"the ledger allows {more} windows, {then}{cure}")
 
 
-def _costs(deployment: Deployment, campaign: Campaign, reports: int) -> list[tuple[Hop, Loss]]:
+def _costs(deployment: Deployment, campaign: Campaign, reports: int, senders: Senders) -> list[tuple[Hop, Loss]]:
     """Return what the releases of one window cost that are charged here."""
     # A limit is a client's, and what clients are not told apart in is no charge of one.
-    stated = statement(campaign, max(reports, campaign.shuffle.minimum_batch), _senders(deployment))
+    stated = statement(campaign, max(reports, campaign.shuffle.minimum_batch), senders)
     parties = deployment.file.parties
     discovers = campaign.discovery is not None and {"aux-server", "analyzer"} & set(parties)
     hops: list[Hop] = ["discover"] if discovers else []
@@ -85,7 +86,7 @@ def _costs(deployment: Deployment, campaign: Campaign, reports: int) -> list[tup
         hops.append("analyze")
     if discovers:
         # A sentence, where no rule holds for so many collectors.
-        rule_of(campaign, _senders(deployment))
+        rule_of(campaign, senders)
     return [(hop, cost_of(stated, hop)) for hop in hops]
 
 

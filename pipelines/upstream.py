@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from hushcount import segment_names
 from hushcount.campaign import Campaign, Stream
 from hushcount.envelopes import ENVELOPES, envelope_dtype
 from hushcount.errors import FormatError, UsageError
 from hushcount.manifests import SUFFIX, read_manifest
 from hushcount.public_keys import VerifyKeyPart
 from hushcount.reading import LISTING_BYTES
-from hushcount.segment_names import allotments
-from hushcount.senders import UNBOUND, WEAKEST, Authentication, Senders, counted, weakest
+from hushcount.senders import UNBOUND, WEAKEST, Authentication, Senders, weakest
 from pipelines import storage
 from pipelines.block_io import BlockFile, total_records
 from pipelines.handover import require_place
@@ -87,10 +87,8 @@ def senders_of(window: str, segments: Collection[str]) -> Senders:
         for stream, parts in manifest.segments.items():
             named |= {f"{stream}/{part.name}": manifest.authentication for part in parts}
     way = weakest(named.get(segment, WEAKEST) for segment in segments)
-    reports, discovery = (
-        allotments(segment for segment in segments if segment.startswith(f"{stream}/")) for stream in ENVELOPES
-    )
-    return counted(way, reports, discovery)
+    paths = {stream: [segment for segment in segments if segment.startswith(f"{stream}/")] for stream in ENVELOPES}
+    return segment_names.senders_of(way, paths)
 
 
 def check_complete(upstream: Summary, campaign: Campaign, stream: Stream, files: list[BlockFile], exact: bool) -> None:

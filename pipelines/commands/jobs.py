@@ -40,7 +40,9 @@ ConfidenceOption = Annotated[
 ]
 FalsePositivesOption = Annotated[
     float,
-    typer.Option("--false-positives", metavar="RATE", help="Detected of items nobody holds.", min=1e-15, max=0.499999),
+    typer.Option(
+        metavar="RATE", help="Of items that nobody holds, how many count as detected.", min=1e-15, max=0.499999
+    ),
 ]
 UncappedOption = Annotated[
     bool, typer.Option("--uncapped", help="Also where no client was told from another: any one can reveal a value.")
