@@ -35,6 +35,10 @@ class NotYet(HushcountError):
         self.streams = streams
 
 
+class LostLock(HushcountError):
+    """Another run works on the same state, or the state was exchanged: this run records nothing any more."""
+
+
 class TooFewOpened(HushcountError):
     """Fewer reports could be opened and accepted than the minimum batch: there is no result, and more cannot come.
 

@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from itertools import product
 from typing import Any
 
@@ -25,6 +25,7 @@ from hushcount.reading import parse_object
 from hushcount.windows import Window, window_start
 from pipelines.batch_file import BATCH_NAME, BatchSegment
 from pipelines.state import BATCHES, HOPS, MANIFESTS, SEGMENT_STATES, SEGMENTS, WINDOWS
+from pipelines.summary import Summary, brief
 
 
 @dataclass(frozen=True)
@@ -196,3 +197,16 @@ def take_out(connection: Connection, batch: Batch, streams: Collection[str]) -> 
     if connection.execute(select(SEGMENTS.c.path).where(mine)).first() is None:
         here = and_(BATCHES.c.campaign == batch.campaign, BATCHES.c.name == batch.name)
         connection.execute(update(BATCHES).where(here).values(state="dissolved"))
+
+
+def record(connection: Connection, batch: Batch, hop: str, summary: Summary) -> None:
+    """Enter what a hop of a batch counted."""
+    connection.execute(
+        HOPS.insert().values(
+            campaign=batch.campaign,
+            batch=batch.name,
+            hop=hop,
+            counts=json.dumps(brief(summary), sort_keys=True),
+            finished_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        )
+    )

@@ -6,7 +6,6 @@ output is complete is not run a second time. So a run may be killed anywhere, an
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,24 +13,24 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from rich.console import Console
-from sqlalchemy import Connection
 from sqlalchemy import Engine as Database
 from sqlalchemy.exc import OperationalError
 
 from hushcount.campaign import Campaign
-from hushcount.errors import HushcountError, NotYet, RetiredKey
+from hushcount.errors import HushcountError, LostLock, NotYet, RetiredKey
 from pipelines import batches, storage
 from pipelines.batches import Batch
 from pipelines.deployment import Deployment, RetentionPart
 from pipelines.epochs import Epochs, read_epochs
 from pipelines.hops import Job, batch_path, hop_names, hops_of
 from pipelines.intake import close_due, register_new, take_back_restored
+from pipelines.lock import alone, prove
 from pipelines.retention import delete_old
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY
-from pipelines.state import HOPS, alone, opened, snapshot
+from pipelines.state import opened, snapshot
 from pipelines.store_errors import told
-from pipelines.summary import Summary, brief
+from pipelines.summary import Summary
 from pipelines.telemetry import Telemetry, telemetry
 from pipelines.unclaimed import unclaimed
 from pipelines.waiting import dropped, waiting_of
@@ -103,7 +102,7 @@ def run(
         UsageError: the deployment or its campaigns are invalid.
     """
     moment, done = now or datetime.now(timezone.utc), Done()
-    with opened(deployment.state) as state, alone(state, deployment.state, wait), telemetry() as metrics:
+    with opened(deployment.state) as database, alone(database, deployment.state, wait) as state, telemetry() as metrics:
         engine = Engine(deployment.file.engine.runner, deployment.file.engine.options)
         work = _Work(deployment, state, moment, done, engine, console, say or (lambda _: None), metrics)
         campaigns, faults = read_epochs(deployment.campaigns)
@@ -122,10 +121,10 @@ def run(
 
 @contextmanager
 def _contained(work: _Work, where: str) -> Iterator[None]:
-    """Make a problem of whatever a block raises, and go on; but for a database that is away, which ends the run."""
+    """Make a problem of whatever a block raises, and go on; but for a database that is away or lost."""
     try:
         yield
-    except OperationalError:
+    except (OperationalError, LostLock):
         raise
     except Exception as error:
         work.done.problems.append(f"{where}: {told(error)}")
@@ -245,10 +244,11 @@ def _advance(work: _Work, epochs: Epochs, batch: Batch, finished: set[str]) -> N
         if job is None:
             # As one that counted nothing: so every reader knows that the batch was through here.
             with work.state.begin() as connection:
-                _record(
+                batches.record(
                     connection, batch, hop, {"hop": hop, "received": 0, "accepted": 0, "rejected": {}, "streams": {}}
                 )
             continue
+        prove(work.state)
         work.say(f"{batch.campaign}/{batch.name}: {hop}")
         began = time.monotonic()
         try:
@@ -261,7 +261,7 @@ def _advance(work: _Work, epochs: Epochs, batch: Batch, finished: set[str]) -> N
             return
         _say_withheld(work, campaign, batch, hop, summary)
         with work.state.begin() as connection:
-            _record(connection, batch, hop, summary)
+            batches.record(connection, batch, hop, summary)
         work.metrics.hop(batch.campaign, summary, time.monotonic() - began)
         work.done.hops.append(f"{batch.campaign}/{batch.name} {hop}")
 
@@ -285,16 +285,3 @@ def _of_what_stays(work: _Work, batch: Batch, job: Job) -> Summary | None:
         with work.state.begin() as connection:
             batches.take_out(connection, batch, summary["left_out"])
     return summary
-
-
-def _record(connection: Connection, batch: Batch, hop: str, summary: Summary) -> None:
-    counts = json.dumps(brief(summary), sort_keys=True)
-    connection.execute(
-        HOPS.insert().values(
-            campaign=batch.campaign,
-            batch=batch.name,
-            hop=hop,
-            counts=counts,
-            finished_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        )
-    )

@@ -10,8 +10,10 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import quote
 
 from sqlalchemy import (
     BigInteger,
@@ -32,14 +34,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
-from sqlalchemy.pool import StaticPool
+from sqlalchemy.pool import NullPool, StaticPool
 
 from hushcount.errors import HushcountError, UsageError
 
-VERSION = 3
+VERSION = 4
 _BUSY_SECONDS = 30
-_LOCK = 0x48757368  # "Hush"
-_MODE = 0o600
+_MAKING = 0x4D616B65  # "Make"
+MODE = 0o600
+READ_ONLY = "postgresql_readonly"
+"""The option of a transaction that only looks."""
 
 _METADATA = MetaData()
 VERSIONS = Table("hushcount_state", _METADATA, Column("version", Integer, primary_key=True))
@@ -115,6 +119,14 @@ DELETED = Table(
     Column("complete", Boolean, nullable=False),
 )
 """One row for each part of a batch whose time was over; `complete` once all its files are gone."""
+RUNS = Table(
+    "runs",
+    _METADATA,
+    Column("token", BigInteger, nullable=False),
+    Column("owner", String, nullable=False),
+    Column("at", String),
+)
+"""One row: who took the lock last, and the last moment that a run trusted (ISO 8601)."""
 
 
 @contextmanager
@@ -130,13 +142,13 @@ def opened(address: str) -> Iterator[Engine]:
     engine = _engine(address)
     try:
         with engine.begin() as connection:
-            _prepare(connection, _shown(address))
+            _prepare(connection, shown(address))
         yield engine
     except DBAPIError as error:
         # The driver's own words: SQLAlchemy's would repeat the statement.
         cause = str(error.orig).strip().splitlines()
         raise HushcountError(
-            f"state {_shown(address)} cannot be used: {cause[0] if cause else 'no reason given'}"
+            f"state {shown(address)} cannot be used: {cause[0] if cause else 'no reason given'}"
         ) from None
     finally:
         engine.dispose()
@@ -149,7 +161,8 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
     SQLite's readers and writers wait for each other, so that it is a copy in memory; PostgreSQL's do not.
     """
     if engine.dialect.name == "postgresql":
-        with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection, connection.begin():
+        look = {"isolation_level": "REPEATABLE READ", READ_ONLY: True}
+        with engine.connect().execution_options(**look) as connection, connection.begin():
             yield connection
         return
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
@@ -163,47 +176,6 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
             yield connection
 
 
-@contextmanager
-def alone(engine: Engine, address: str, wait: bool) -> Iterator[None]:
-    """Let one run at a time work on a state; it ends with the process, however that ends.
-
-    Args:
-        engine: of the state.
-        address: its file or URL.
-        wait: whether to wait for another run to end.
-
-    Raises:
-        HushcountError: another run is at work, and it is not to be waited for.
-    """
-    if engine.dialect.name == "postgresql":
-        with engine.connect() as connection:
-            if wait:
-                connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _LOCK})
-            elif not connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _LOCK}).scalar_one():
-                raise _busy(address)
-            connection.commit()
-            try:
-                yield
-            finally:
-                connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": _LOCK})
-        return
-    import fcntl
-
-    descriptor = os.open(f"{address}.lock", os.O_RDWR | os.O_CREAT, _MODE)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            raise _busy(address) from None
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _busy(address: str) -> HushcountError:
-    return HushcountError(f"another run is at work on {_shown(address)}: nothing was done; --wait waits for its end")
-
-
 def _engine(address: str) -> Engine:
     try:
         if "://" in address:
@@ -214,17 +186,24 @@ def _engine(address: str) -> Engine:
         path = Path(address)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, _MODE))
-        engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": _BUSY_SECONDS})
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, MODE))
+        # Opened anew for each transaction: what lies at the path by then is what is read and written.
+        engine = create_engine("sqlite://", creator=partial(_connect, path), poolclass=NullPool)
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
         raise UsageError(
-            f"state {_shown(address)} cannot be opened: {error}; for PostgreSQL pip install 'hushcount[postgres]'"
+            f"state {shown(address)} cannot be opened: {error}; for PostgreSQL pip install 'hushcount[postgres]'"
         ) from None
     except OSError as error:
         raise UsageError(f"cannot make state {address}: {error.strerror}") from None
     event.listen(engine, "connect", _synchronous)
     event.listen(engine, "begin", _immediate)
     return engine
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    # Not made where it is gone: it would be a state that knows of nothing.
+    file = f"file:{quote(str(path))}?mode=rw"
+    return sqlite3.connect(file, uri=True, timeout=_BUSY_SECONDS, check_same_thread=False)
 
 
 def _synchronous(connection: Any, _record: Any) -> None:
@@ -239,21 +218,42 @@ def _immediate(connection: Connection) -> None:
 
 
 def _prepare(connection: Connection, shown: str) -> None:
-    tables = inspect(connection).get_table_names()
-    if VERSIONS.name not in tables:
-        if tables:
-            raise UsageError(
-                f"state {shown} holds other tables ({tables[0]}) and none of ours: give a database of its own"
-            )
-        _METADATA.create_all(connection)
-        connection.execute(VERSIONS.insert().values(version=VERSION))
-        return
-    found = connection.execute(select(VERSIONS.c.version)).scalar_one()
-    if found != VERSION:
+    if VERSIONS.name not in inspect(connection).get_table_names():
+        _make(connection, shown)
+    found = _only(connection, VERSIONS.c.version, shown)
+    if found == VERSION:
+        _only(connection, RUNS.c.token, shown)
+    else:
         cure = "use the newer hushcount" if found > VERSION else "use the older hushcount, or begin with a new state"
         raise UsageError(f"state {shown} is of version {found}, this is version {VERSION}: {cure}")
 
 
-def _shown(address: str) -> str:
+def _make(connection: Connection, shown: str) -> None:
+    """Make the tables, unless another process makes them at the same time."""
+    if connection.dialect.name == "postgresql":
+        # Until the transaction ends; SQLite's has the whole file to itself.
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MAKING})
+    tables = inspect(connection).get_table_names()
+    if VERSIONS.name in tables:
+        return
+    if tables:
+        raise UsageError(f"state {shown} holds other tables ({tables[0]}) and none of ours: give a database of its own")
+    _METADATA.create_all(connection)
+    connection.execute(VERSIONS.insert().values(version=VERSION))
+    connection.execute(RUNS.insert().values(token=0, owner=""))
+
+
+def _only(connection: Connection, column: Column[int], shown: str) -> int:
+    """Return the value of a table that has one row."""
+    values = connection.execute(select(column)).scalars().all()
+    if len(values) != 1:
+        raise UsageError(
+            f"state {shown} is damaged: table {column.table.name} has {len(values)} rows, must have 1; restore the "
+            "state, or begin with a new one"
+        )
+    return values[0]
+
+
+def shown(address: str) -> str:
     """Return an address without its password."""
     return make_url(address).render_as_string(hide_password=True) if "://" in address else address

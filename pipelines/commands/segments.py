@@ -34,14 +34,15 @@ def relist(
     """
     from pipelines.deployment import Deployment
     from pipelines.epochs import read_epochs
+    from pipelines.lock import alone
     from pipelines.orphans import relist as again
-    from pipelines.state import alone, opened
+    from pipelines.state import opened
 
     deployment = Deployment.read(config)
     campaigns, faults = read_epochs(deployment.campaigns)
     problems = [f"{name}: {fault}" for name, fault in faults.items()]
     made = {}
-    with opened(deployment.state) as state, alone(state, deployment.state, wait=False):
+    with opened(deployment.state) as database, alone(database, deployment.state, wait=False) as state:
         for epochs in campaigns:
             found = again(state, deployment, epochs.campaign)
             problems += found.problems

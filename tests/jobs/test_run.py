@@ -14,15 +14,17 @@ from hushcount.campaign import Campaign
 from hushcount.envelopes import client_token
 from hushcount.errors import HushcountError
 from pipelines import analyze as analyze_module
+from pipelines import batches as batches_module
 from pipelines import hops as hops_module
 from pipelines import run as run_module
 from pipelines import shuffle as shuffle_module
 from pipelines.batches import Batch, made_batches
 from pipelines.commands.tables import window_names
 from pipelines.doctor import examine
+from pipelines.lock import alone
 from pipelines.reconcile import account_of
 from pipelines.run import Done
-from pipelines.state import HOPS, alone, opened, snapshot
+from pipelines.state import HOPS, opened, snapshot
 from tests.support.collecting import add_copies, collect, window_name
 from tests.support.jobs import cli, done, refused, summary
 from tests.support.postgres import postgresql
@@ -403,7 +405,7 @@ def test_a_run_that_dies_before_and_after_each_step_is_taken_up_by_the_next(
     died: list[tuple[str, str]] = []
 
     def mortal(name: str) -> None:
-        places = (hops_module, run_module, shuffle_module, analyze_module)
+        places = (hops_module, run_module, shuffle_module, analyze_module, batches_module)
         module = next(place for place in places if hasattr(place, name))
         real = getattr(module, name)
 
@@ -418,7 +420,7 @@ def test_a_run_that_dies_before_and_after_each_step_is_taken_up_by_the_next(
 
         monkeypatch.setattr(module, name, wrapped)
 
-    steps = ("register_new", "take_back_restored", "close_due", "_write_batch", "shuffle", "analyze", "_record")
+    steps = ("register_new", "take_back_restored", "close_due", "_write_batch", "shuffle", "analyze", "record")
     for name in steps:
         mortal(name)
     for _ in range(2 * len(steps)):

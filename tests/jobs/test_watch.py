@@ -13,7 +13,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from hushcount.windows import window_at
-from pipelines.state import alone, opened
+from pipelines.lock import alone
+from pipelines.state import opened
 from tests.collector.running import wait_for
 from tests.support import collecting
 from tests.support.jobs import done
