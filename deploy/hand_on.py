@@ -6,7 +6,8 @@
 The jobs of a recipient read the folder of their stream and the summary. The other stream's folder and the dead letters
 lie beside these, and no mount and no bucket's policy can part them: so each recipient gets copies in a place of its
 own. What was deleted where it was written is deleted there too. A copy or a deletion that did not come to its end is
-done again by the next call. A batch whose files hold another number of records than its summary says is not handed on.
+done again by the next call, and so is a copy that is not as it was made. A batch whose files hold another number of
+records than its summary says, or are not those that it lists, is not handed on.
 """
 
 from __future__ import annotations
@@ -20,14 +21,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hushcount.blocks import Kind
-from hushcount.errors import HushcountError, UsageError
+from hushcount.errors import FormatError, HushcountError, UsageError
 from pipelines import storage
 from pipelines.batches import Batch
 from pipelines.block_io import SUFFIX, find_files, total_records
 from pipelines.deployment import Deployment
+from pipelines.file_list import all_files, files_of
 from pipelines.staging import SUMMARY
 from pipelines.store_errors import cause, silent_clients
 from pipelines.streams import SEALED
+from pipelines.summary import Summary
+from pipelines.summary_file import read_summary
 
 FOLDERS = {"shuffled": ("reports", "discovery"), "released": ("bins",)}
 """What of an output is for the next party; all else stays."""
@@ -124,16 +128,16 @@ def hand_on(deployment: Deployment, hands: Sequence[Hand]) -> tuple[list[str], l
                 "to be there, or correct its path; if all of it was to be deleted, delete the copies too"
             )
             continue
-        for batch in sorted((made - there) | (held - made)):
+        for batch in sorted(made | held):
             name, target = f"{'/'.join(batch)} {hand.folder}", storage.join(hand.target, *batch)
             try:
                 with silent_clients():
                     if batch not in made:
                         _delete(target)
                         done.append(f"deleted: {name}")
-                    else:
+                    elif batch not in there or not _is_as_made(storage.join(source, *batch), hand.folder, target):
                         _copy(storage.join(source, *batch), hand.folder, target)
-                        done.append(f"handed on: {name}")
+                        done.append(f"handed on{' again' if batch in there else ''}: {name}")
             except _FAILURES as error:
                 # The others go on.
                 problems.append(f"{name}: {cause(error)}")
@@ -162,50 +166,97 @@ def _copy(source: str, folder: str, target: str) -> None:
     A batch that does not have the stream is handed on as its summary alone: it says that there is nothing to wait for.
     What an earlier try left is deleted first: it may have had other files.
     """
-    summary = storage.join(source, SUMMARY)
-    records = _records(summary, folder)
-    storage.remove_directory(storage.join(target, folder))
-    if records is not None:
-        _require_whole(storage.join(source, folder), folder, records)
-        for path, _ in storage.list_files(storage.join(source, folder), SUFFIX):
-            storage.copy(path, storage.join(target, folder, path.rpartition("/")[2]))
-        _require_whole(storage.join(target, folder), folder, records)
-    if storage.exists(storage.join(source, _SIGNATURE)):
-        storage.copy(storage.join(source, _SIGNATURE), storage.join(target, _SIGNATURE))
-    storage.copy(summary, storage.join(target, SUMMARY))
+    wanted = _wanted(source, folder)
+    _require_whole(source, folder, wanted)
+    _delete(target, folder)
+    for name, (_, digest) in wanted.items():
+        path, copy = storage.join(source, folder, name), storage.join(target, folder, name)
+        storage.copy(path, copy)
+        if not storage.exists(copy) or _digest(copy) != (digest or _digest(path)):
+            raise HushcountError(f"{copy} is not what {path} was when it was written: it was not handed on; restore it")
+    for name in (_SIGNATURE, SUMMARY):
+        if storage.exists(storage.join(source, name)):
+            storage.copy(storage.join(source, name), storage.join(target, name))
 
 
-def _records(path: str, folder: str) -> int | None:
-    """Return how many records of a folder a summary promises; None if the batch has no such stream."""
-    summary = storage.read_json(path)
-    if folder == "bins":
-        number = summary.get("released")
-    else:
-        streams = summary.get("streams")
-        if isinstance(streams, dict) and folder not in streams:
-            return None
-        counts = streams[folder] if isinstance(streams, dict) else None
-        number = counts.get("accepted") if isinstance(counts, dict) else None
-    if not isinstance(number, int):
-        raise UsageError(f"{path} does not say how many records {folder} holds: restore it")
-    return number
+def _is_as_made(source: str, folder: str, target: str) -> bool:
+    """Return whether a copy is what was handed on: its summary, names and lengths, and what was changed since.
+
+    The summary was written last: a file that is newer than it was written by somebody else, and is read.
+    """
+    if any(_bytes(storage.join(source, name)) != _bytes(storage.join(target, name)) for name in (SUMMARY, _SIGNATURE)):
+        return False
+    wanted, marked = _wanted(source, folder), storage.modified(storage.join(target, SUMMARY))
+    held = {path.rpartition("/")[2]: (path, size) for path, size in all_files(storage.join(target, folder))}
+    if {name: size for name, (_, size) in held.items()} != {name: size for name, (size, _) in wanted.items()}:
+        return False
+    newer = [name for name, (path, _) in held.items() if storage.modified(path) > marked]
+    return all(
+        _digest(held[name][0]) == (wanted[name][1] or _digest(storage.join(source, folder, name))) for name in newer
+    )
 
 
-def _require_whole(directory: str, folder: str, records: int) -> None:
+def _digest(path: str) -> str:
+    return storage.digest_of(path)[1]
+
+
+def _bytes(path: str) -> bytes | None:
+    """Return what is in a small file, or None: it is missing, or nobody of ours wrote one of that length."""
+    try:
+        return storage.read_bytes(path) if storage.exists(path) else None
+    except FormatError:
+        return None
+
+
+def _wanted(source: str, folder: str) -> dict[str, tuple[int, str | None]]:
+    """Return bytes and digest of each file that is to be handed on, by name.
+
+    As the summary lists them; where it lists none, as they are, without a digest.
+    """
+    path = storage.join(source, SUMMARY)
+    listed = files_of(read_summary(path), folder, path)
+    return {**listed} if listed is not None else {name: (size, None) for name, size in _held(source, folder).items()}
+
+
+def _held(source: str, folder: str) -> dict[str, int]:
+    return {path.rpartition("/")[2]: size for path, size in storage.list_files(storage.join(source, folder), SUFFIX)}
+
+
+def _require_whole(source: str, folder: str, wanted: dict[str, tuple[int, str | None]]) -> None:
+    """Check that a batch has the records that its summary counts, in the files that it lists.
+
+    Raises:
+        HushcountError: it has not.
+        UsageError: the summary counts no such thing.
+    """
+    path, directory = storage.join(source, SUMMARY), storage.join(source, folder)
+    records = _records(read_summary(path), folder, path)
     held = total_records(find_files(directory, _KINDS[folder]))
     if held != records:
         raise HushcountError(
             f"the files of {directory} hold {held} records, the batch's summary says {records}: it was not handed on; "
             "restore what is missing, or delete what was added"
         )
+    if _held(source, folder) != {name: size for name, (size, _) in wanted.items()}:
+        raise HushcountError(f"the files of {directory} are not those that {path} lists: restore them")
 
 
-def _delete(directory: str) -> None:
+def _records(summary: Summary, folder: str, path: str) -> int:
+    """Return how many records of a folder a summary counts; 0 if the batch has no such stream."""
+    if folder != "bins":
+        return int(summary["streams"].get(folder, {"accepted": 0})["accepted"])
+    if summary.get("released") is None:
+        raise UsageError(f"{path} does not say how many bins were released: restore it")
+    return int(summary["released"])
+
+
+def _delete(directory: str, folder: str = "") -> None:
+    """Delete a copy, or only its folder and its mark."""
     # Its mark first: nobody must find half of a batch. The reports last: by them the next call finds what is left.
     for name in (SUMMARY, _SIGNATURE):
         if storage.exists(storage.join(directory, name)):
             storage.remove(storage.join(directory, name))
-    storage.remove_directory(directory)
+    storage.remove_directory(storage.join(directory, folder) if folder else directory)
 
 
 if __name__ == "__main__":

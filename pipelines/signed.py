@@ -8,60 +8,20 @@ altered on the way, and a whole output that was put in the place of another, is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
-
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hushcount.errors import UsageError
-from hushcount.parts import FileName, Hex32, Part
-from hushcount.places import MOST_PLACES
 from hushcount.public_keys import VerifyKeyPart
-from hushcount.reading import validated
 from hushcount.signatures import SIGNATURE_BYTES, SignatureError, parse_signature, verify
 from keys.signing import sign
 from keys.store import KeyReference
 from pipelines import storage
 from pipelines.batch_file import digest_of
+from pipelines.file_list import all_files, files_of, listed_files
 from pipelines.staging import SUMMARY
 from pipelines.summary import Summary
 from pipelines.summary_file import parse_summary
 
 SIGNATURE = f"{SUMMARY}.sig"
-
-
-class _SignedFile(Part):
-    name: FileName
-    bytes: int = Field(ge=0, le=1 << 62)
-    digest: Hex32
-
-
-_Folder = Annotated[tuple[_SignedFile, ...], Field(max_length=4 * MOST_PLACES)]
-"""A hop writes one file for each place at most."""
-
-
-class _Signed(BaseModel):
-    """Of a summary, the files that it lists; the rest is read as any summary."""
-
-    model_config = ConfigDict(frozen=True)
-    files: dict[str, _Folder] = Field(default={}, max_length=8)
-
-    @model_validator(mode="after")
-    def _check(self) -> _Signed:
-        for listed in self.files.values():
-            if len({file.name for file in listed}) < len(listed):
-                raise ValueError("files names a file twice in one folder")
-        return self
-
-
-def listed_files(directory: str, folders: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return name, bytes and digest of every file of a job's output, by its folder."""
-    listed: dict[str, list[dict[str, Any]]] = {}
-    for folder in folders:
-        listed[folder] = []
-        for path, _ in _files(storage.join(directory, folder)):
-            size, digest = digest_of(path)
-            listed[folder].append({"name": path.rpartition("/")[2], "bytes": size, "digest": digest})
-    return listed
 
 
 def write_signed(directory: str, folders: Iterable[str], summary: Summary, reference: KeyReference) -> None:
@@ -105,21 +65,14 @@ def require_files(directory: str, folder: str, summary: Summary, *, digests: boo
         SignatureError: a file is missing, was added, or is not what was signed; it is named.
         UsageError: the summary lists no such folder.
     """
-    files = validated(_Signed, summary, storage.join(directory, SUMMARY)).files
-    if folder not in files:
+    signed = files_of(summary, folder, storage.join(directory, SUMMARY))
+    if signed is None:
         raise UsageError(f"{storage.join(directory, SUMMARY)} lists no {folder} files")
-    signed = {file.name: (file.bytes, file.digest) for file in files[folder]}
     where = storage.join(directory, folder)
-    there = {path.rpartition("/")[2]: (path, size) for path, size in _files(where)}
+    there = {path.rpartition("/")[2]: (path, size) for path, size in all_files(where)}
     for name in sorted(signed.keys() ^ there.keys()):
         what = "is missing" if name in signed else "was not signed"
         raise SignatureError(f"{storage.join(where, name)} {what}")
     for name, (path, size) in there.items():
         if size != signed[name][0] or (digests and digest_of(path) != signed[name]):
             raise SignatureError(f"{path} is not the file that was signed: restore it")
-
-
-def _files(directory: str) -> list[tuple[str, int]]:
-    """Return path and size of all files of a directory, whatever their names are."""
-    # A store may have an object in a directory's place.
-    return [(path, size) for path, size in storage.list_files(directory, "") if not path.endswith("/")]

@@ -111,6 +111,16 @@ def list_files(directory: str, suffix: str) -> list[tuple[str, int]]:
     return sorted((file.path, file.size_in_bytes) for file in _listed(directory, f"*{suffix}"))
 
 
+def modified(path: str) -> float:
+    """Return when a file was written last, in seconds since 1970, by the clock of its store.
+
+    Raises:
+        StorageError: it is missing, or the store cannot be reached.
+    """
+    with _asked(path):
+        return float(FileSystems.last_updated(path))
+
+
 def list_tree(directory: str, pattern: str) -> list[tuple[str, int]]:
     """Return path and size of the files under a directory whose paths there match a pattern such as `*/*.json`, sorted.
 

@@ -117,7 +117,10 @@ def test_a_batch_without_the_stream_is_handed_on_as_its_summary(hand_on: ModuleT
     """An analyzer must hear of a batch of discovery alone: what was found in it comes by another way."""
     batch = tmp_path / "own" / "words" / GONE
     (batch / "discovery").mkdir(parents=True)
-    (batch / "summary.json").write_text(json.dumps({"streams": {"discovery": {"accepted": 0}}}))
+    nothing = {"received": 0, "accepted": 0, "rejected": {}}
+    said = {"hop": "shuffle", **nothing, "streams": {"discovery": nothing}, "upstream": []}
+    named = {"campaign": "words", "epoch": 1, "fingerprint": 64 * "0"}
+    (batch / "summary.json").write_text(json.dumps({**said, **named}))
     asked = hands(hand_on, f"shuffled/reports={tmp_path / 'to'}")
     assert hand_on.hand_on(of_shuffler(tmp_path), asked) == ([f"handed on: words/{GONE} reports"], [])
     assert files(tmp_path / "to") == {"summary.json"}

@@ -62,7 +62,7 @@ def test_a_copy_of_which_the_store_lost_a_file_gets_no_summary(
     monkeypatch.setattr(store, "put", staticmethod(loses))
     done, (problem,) = hand_on.hand_on(shuffler, hands(hand_on, "shuffled/reports=stub://to"))
     assert done == []
-    assert f"stub://to/words/{batch.name}/reports hold" in problem
+    assert f"stub://to/words/{batch.name}/reports{lost} is not what {batch / 'reports'}{lost} was" in problem
     assert not any(name.endswith("/summary.json") for name in store.objects)
 
 
@@ -117,7 +117,7 @@ def test_a_summary_that_does_not_say_how_much_there_is_is_not_handed_on(
     asked = hands(hand_on, f"shuffled/reports={tmp_path / 'to'}")
     done, (problem,) = hand_on.hand_on(of_shuffler(tmp_path), asked)
     assert done == []
-    assert "summary.json does not say how many records reports holds: restore it" in problem
+    assert "summary.json is no summary of a hop" in problem
     assert not (tmp_path / "to").exists()
 
 

@@ -17,9 +17,9 @@ from hushcount.signatures import SignatureError
 from keys.store import create, verify_keys
 from pipelines import storage
 from pipelines.deployment import Deployment
+from pipelines.file_list import listed_files
 from pipelines.reconcile import account_of
 from pipelines.run import run
-from pipelines.signed import listed_files
 from pipelines.state import HOPS, opened, snapshot
 from pipelines.upstream import read_upstream
 from tests.support.collecting import collect

@@ -7,6 +7,7 @@ nothing is renamed but one object at a time.
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Iterator
 from threading import Lock
 from typing import Any, ClassVar
@@ -35,6 +36,10 @@ class StubStore(FileSystem):  # type: ignore[misc]  # apache_beam ships no types
     objects: ClassVar[dict[str, bytes]] = {}
     named: ClassVar[list[str]] = []
     """Every name that an object was put or renamed to, in order."""
+    times: ClassVar[dict[str, float]] = {}
+    """When each object was put or renamed to its name, by the store's clock; no two at one time."""
+    ahead: ClassVar[float] = 0.0
+    """By how many seconds the store's clock is ahead."""
     full: ClassVar[str] = ""
     """Names that contain this cannot be written; empty: all can."""
     lock: ClassVar[Lock] = Lock()
@@ -43,7 +48,8 @@ class StubStore(FileSystem):  # type: ignore[misc]  # apache_beam ships no types
     def clear(cls) -> None:
         cls.objects.clear()
         cls.named.clear()
-        cls.full = ""
+        cls.times.clear()
+        cls.full, cls.ahead = "", 0.0
 
     @classmethod
     def put(cls, path: str, content: bytes) -> None:
@@ -52,6 +58,7 @@ class StubStore(FileSystem):  # type: ignore[misc]  # apache_beam ships no types
         with cls.lock:
             cls.objects[path] = content
             cls.named.append(path)
+            cls.times[path] = max(time.time() + cls.ahead, max(cls.times.values(), default=0.0) + 1e-3)
 
     @classmethod
     def scheme(cls) -> str:
@@ -73,9 +80,8 @@ class StubStore(FileSystem):  # type: ignore[misc]  # apache_beam ships no types
 
     def _list(self, dir_or_prefix: str) -> Iterator[FileMetadata]:
         with self.lock:
-            found = [(path, len(content)) for path, content in self.objects.items() if path.startswith(dir_or_prefix)]
-        for path, size in found:
-            yield FileMetadata(path, size, 0.0)
+            found = [self.metadata(path) for path in self.objects if path.startswith(dir_or_prefix)]
+        yield from found
 
     def create(self, path: str, mime_type: str = "", compression_type: Any = CompressionTypes.AUTO) -> io.BytesIO:
         assert compression_type == CompressionTypes.UNCOMPRESSED
@@ -102,13 +108,13 @@ class StubStore(FileSystem):  # type: ignore[misc]  # apache_beam ships no types
         return len(self.objects[path])
 
     def last_updated(self, path: str) -> float:
-        return 0.0
+        return self.times[path]
 
     def checksum(self, path: str) -> str:
         return str(len(self.objects[path]))
 
     def metadata(self, path: str) -> FileMetadata:
-        return FileMetadata(path, len(self.objects[path]), 0.0)
+        return FileMetadata(path, len(self.objects[path]), self.times.get(path, 0.0))
 
     def delete(self, paths: list[str]) -> None:
         with self.lock:
