@@ -8,14 +8,14 @@ from datetime import datetime
 from sqlalchemy import Engine as Database
 from sqlalchemy.exc import DataError, IntegrityError
 
-from hushcount.collection import folder_name
-from hushcount.errors import FormatError, HushcountError
-from hushcount.manifests import SUFFIX, Manifest, collector_of, read_manifest
+from hushcount.errors import HushcountError
+from hushcount.manifests import SUFFIX, Manifest
 from hushcount.reading import LISTING_BYTES
 from pipelines import batches, closing, storage
 from pipelines.batch_file import fault_of
 from pipelines.deployment import Deployment
 from pipelines.epochs import Epochs
+from pipelines.manifest_files import placed_manifest
 from pipelines.store_errors import told
 
 
@@ -39,13 +39,8 @@ def new_manifests(
 
 
 def _read(path: str, relative: str) -> Manifest:
-    manifest = read_manifest(storage.read_bytes(path, LISTING_BYTES), path)
     # CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/COLLECTOR-ID.manifest.json
-    where = f"{manifest.campaign}/{folder_name(manifest.epoch, manifest.fingerprint)}/{manifest.window}"
-    folder, _, name = relative.rpartition("/")
-    if (folder, collector_of(name)) != (where, manifest.collector):
-        raise FormatError(f"{path} is the manifest of {where} by {manifest.collector}: it lies in the wrong place")
-    return manifest
+    return placed_manifest(storage.read_bytes(path, LISTING_BYTES), path, relative.rpartition("/")[0])
 
 
 def register_new(state: Database, deployment: Deployment, campaign: str) -> list[str]:

@@ -25,6 +25,9 @@ from pipelines.worker_processes import silent_workers
 # A bare DirectRunner first tries to download another runner; the embedded one is named in full instead.
 _EMBEDDED = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 _KEPT_CHARACTERS = 800
+_WHOLLY = "failed and released nothing; the input is untouched"
+_FAILED = {"stream": "failed; a window with a window.json is settled and stays so, nothing was released of any other"}
+"""What is so when a job has failed that does not release all or nothing."""
 # What grpc's own thread says when a job server that never came up is given up.
 _CHANNEL_GONE = "Cannot monitor channel state"
 
@@ -120,9 +123,7 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str, steps:
     except Exception as error:
         reason = root(error, steps)
         # Without the exception, whose text would be printed with this one's.
-        raise StorageError(
-            f"the {job} job failed and released nothing; the input is untouched: {reason}{remedy(reason)}"
-        ) from None
+        raise StorageError(f"the {job} job {_FAILED.get(job, _WHOLLY)}: {reason}{remedy(reason)}") from None
     finally:
         logger.setLevel(level)
 

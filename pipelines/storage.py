@@ -280,6 +280,11 @@ def list_objects(path: str) -> list[str]:
     return sorted(file.path for file in _listed(path, "**"))
 
 
+def list_hidden(path: str) -> list[str]:
+    """Return the objects of a store that lie in hidden directories of this one, sorted."""
+    return sorted(file.path for file in _listed(path, ".*/**"))
+
+
 def holds_objects(path: str) -> bool:
     """Return whether a store has objects whose names begin with this directory."""
     return bool(_listed(path, "**", limits=[1]))

@@ -1,14 +1,15 @@
-"""hushcount stream: watch a collector's segments, and shuffle and analyze each window once, when it closes."""
+"""hushcount stream: watch a collector's segments, and shuffle and analyze each window once, when it closes.
+
+What hushcount run has and this has not: a ledger, which analyze charges afterwards; a batch's name and signatures on
+what it hands on; comparison with the windows before, so that a copy of a report counts in each; and a stream below its
+minimum is not carried into the next window.
+"""
 
 from __future__ import annotations
 
 import re
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from hushcount.campaign import Campaign
 from hushcount.domain import tally_items
@@ -17,13 +18,11 @@ from keys.store import campaign_key
 from pipelines import results, storage
 from pipelines.block_io import SUFFIX
 from pipelines.runner import Engine
-from pipelines.staging import require_free
 from pipelines.stream_graph import Analysis, StreamJob, run_windows
-from pipelines.stream_watch import WatchSegments, list_segments
-from pipelines.stream_windows import RECORD, StreamFolders, StreamWindows
+from pipelines.stream_output import Streamed, claimed, streamed
+from pipelines.stream_watch import WatchSegments, list_names
+from pipelines.stream_windows import StreamFolders, StreamWindows
 
-STREAM = "stream.json"
-"""Whose windows an output directory holds."""
 _SEGMENTS = "the collector's directory of windows, STORE/segments/CAMPAIGN/EPOCH-FINGERPRINT"
 _FINGERPRINTED = re.compile(r"[0-9]{6}-([0-9a-f]{16})")
 
@@ -39,8 +38,9 @@ def stream(
     places: int = 16,
     every: float = 30.0,
     until: float | None = None,
+    without: tuple[str, ...] = (),
     engine: Engine | None = None,
-) -> list[dict[str, Any]]:
+) -> Streamed:
     """Settle each window when it closes: WINDOW/window.json, with WINDOW/shuffled and WINDOW/results if it is released.
 
     Args:
@@ -53,14 +53,17 @@ def stream(
         places: over how many places a window's reports are spread; each must fit into a worker's memory.
         every: seconds from one look at the segments to the next.
         until: when the last look is, in seconds since 1970; windows that are open then stay for the next run.
+        without: segments and manifests that are lost, WINDOW/STREAM/FILE or WINDOW/FILE: their windows are settled
+            without them.
         engine: which engine; Beam's embedded one works only when the last look was.
 
     Returns:
-        The records of all windows that are settled.
+        What has become of all windows.
 
     Raises:
         UsageError: a file or key is missing or invalid, `out` is another's, or the engine has no streams.
         StorageError: the job failed. Windows that were settled stay so.
+        HushcountError: another stream has begun to write to `out`.
 
     Privacy: each window is one release; its minimum batch and its cap are its own. A copy of a report in another
         window is not noticed.
@@ -72,34 +75,17 @@ def stream(
             f"runner {engine.runner} gives no result before its input ends: give --for, or --runner PrismRunner or "
             "FlinkRunner"
         )
-    segments, out = _absolute(segments), _absolute(out)
+    segments, out = absolute(segments), absolute(out)
     _require_segments(segments, campaign, windows)
     analysis = None if keys is None else _analysis(campaign, keys, items)
-    _claim(out, campaign, windows, (segments, campaign_path))
-    with _work(out) as work:
+    with claimed(out, campaign, windows, (segments, campaign_path)) as work:
         folders = StreamFolders(segments, out, work, windows)
         # Set here, because without it Flink takes the source for one that ends.
         streaming = engine if engine.embedded else replace(engine, options=(*engine.options, "--streaming"))
         with streaming.pipeline("stream") as pipeline:
-            sightings = pipeline | "segments" >> WatchSegments(segments, campaign.streams, every, until)
-            run_windows(sightings, StreamJob(campaign, folders, places, until, analysis))
-    return settled_windows(out)
-
-
-def settled_windows(out: str) -> list[dict[str, Any]]:
-    """Return the records of the windows in a stream's output, in order of time."""
-    return [storage.read_json(path) for path, _ in storage.list_tree(out, f"*/{RECORD}")]
-
-
-def too_late(out: str) -> int:
-    """Return how many reports of both streams came too late, of the segments whose number of records is known.
-
-    A job that ended before it settled the window may have noted a segment that the next one found in time: what the
-    window's record lists has counted.
-    """
-    counted = {name for record in settled_windows(out) for name in (*record["segments"], *record["unreadable"])}
-    notes = [storage.read_json(path) for path, _ in storage.list_tree(out, "too_late/*/*/*.json")]
-    return sum(note["too_late"] or 0 for note in notes if note["segment"] not in counted)
+            found = pipeline | "segments" >> WatchSegments(segments, campaign.streams, windows, every, until)
+            run_windows(found, StreamJob(campaign, folders, places, analysis, frozenset(without)))
+    return streamed(segments, out, windows)
 
 
 def _analysis(campaign: Campaign, keys: Path | str, items: Path | None) -> Analysis:
@@ -110,7 +96,7 @@ def _analysis(campaign: Campaign, keys: Path | str, items: Path | None) -> Analy
     return Analysis(key, wanted, tally_items(mechanism, None if wanted is None else wanted.items))
 
 
-def _absolute(path: str) -> str:
+def absolute(path: str) -> str:
     """Return a path that workers in other directories understand."""
     return path if storage.is_remote(path) else str(Path(path).absolute())
 
@@ -128,45 +114,11 @@ def _require_segments(segments: str, campaign: Campaign, windows: StreamWindows)
     if not storage.is_remote(segments) and not Path(segments).is_dir():
         fault = "is a file" if Path(segments).exists() else "does not exist"
         raise UsageError(f"segments {segments} {fault}, must be {_SEGMENTS}")
-    found = list_segments(segments, campaign.streams)
+    found = list_names(segments, campaign.streams)
     strays = [path for stream in campaign.streams for path, _ in storage.list_tree(segments, f"{stream}/*{SUFFIX}")]
     if not found:
         strays += [path for path in storage.list_objects(segments) if path.endswith(SUFFIX)]
     if strays:
         raise UsageError(f"segments {segments} holds {strays[0]}, which lies in no window of it: give {_SEGMENTS}")
-    for segment in found:
-        windows.of_segment(segment)
-
-
-def _claim(out: str, campaign: Campaign, windows: StreamWindows, inputs: tuple[str | Path, ...]) -> None:
-    """Say in `out` whose windows it holds, or refuse one that holds another's or other things."""
-    path = storage.join(out, STREAM)
-    ours = {
-        "hop": "stream",
-        "campaign": campaign.id,
-        "epoch": campaign.epoch,
-        "fingerprint": campaign.fingerprint.hex(),
-        "window_seconds": int(windows.length.total_seconds()),
-    }
-    if not storage.exists(path):
-        require_free(out, False, (), inputs)
-        storage.write_json(path, ours)
-        return
-    held = storage.read_json(path)
-    for name, value in ours.items():
-        if held.get(name) != value:
-            raise UsageError(
-                f"output directory {out} holds a stream with {name} {held.get(name)}, not {value}: give another"
-            )
-
-
-@contextmanager
-def _work(out: str) -> Iterator[str]:
-    """Yield a hidden directory in the output, for windows that are being made; it goes with the job."""
-    work = storage.join(out, f".{uuid.uuid4().hex}{storage.PARTIAL}")
-    if not storage.is_remote(out):
-        Path(work).mkdir(mode=0o700)
-    try:
-        yield work
-    finally:
-        storage.remove_directory(work)
+    for name in found:
+        windows.of_name(name)

@@ -1,6 +1,6 @@
 """The graph of a stream: the transforms of shuffle and analyze, window by window.
 
-Reports are read when their window closes and not before: until then the engine keeps names of segments only.
+Reports are read when their window closes and not before: until then the engine has nothing of it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pipelines.block_io import ReadFiles, WriteShards, in_window
 from pipelines.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
 from pipelines.results import Wanted
 from pipelines.stream_release import Release, WindowResults, fact, number_fact
-from pipelines.stream_segments import Judge, NoteTooLate, OpenSegments
+from pipelines.stream_segments import CheckSegments, FindReleased, Judge, NoteTooLate, OpenManifests
 from pipelines.stream_windows import FolderOf, StreamFolders
 from pipelines.streams import SEALED, label
 from shuffler.shuffle import Shuffle
@@ -52,44 +52,58 @@ class StreamJob:
         campaign: whose reports.
         folders: where the files are.
         places: over how many places a window's reports are spread, and how many shards are written.
-        until: windows that close later stay for the next run; in seconds since 1970; None: none does.
         analysis: None where another party analyses.
+        without: segments and manifests that are lost: their windows are settled without them.
     """
 
     campaign: Campaign
     folders: StreamFolders
     places: int
-    until: float | None
     analysis: Analysis | None
+    without: frozenset[str] = frozenset()
 
 
-def run_windows(sightings: PCollection, job: StreamJob) -> None:
-    """Shuffle every window when it closes, release it once, and analyse what was released.
+def run_windows(found: PCollection, job: StreamJob) -> None:
+    """Shuffle every window that has closed, release it once, and analyse what was released.
 
     Args:
-        sightings: of segments, each once, none with a time before the watermark.
+        found: `Found` of each window at the time at which the engine has it, before the watermark passes that.
         job: what to do with them.
     """
-    judged = sightings | "judge" >> beam.ParDo(Judge(job.folders, job.until, job.analysis is not None)).with_outputs(
-        "too_late", main="in_time"
+    folders, campaign = job.folders, job.campaign
+    judged = found | "judge" >> beam.ParDo(Judge(folders, job.analysis is not None)).with_outputs(
+        "too_late", "released", main="closed"
     )
-    judged.too_late | "note too late" >> beam.ParDo(NoteTooLate(job.folders))
-    closed = (
-        judged.in_time
-        | "windows" >> beam.WindowInto(job.folders.windows.engine_windows())
-        # A segment that was seen twice is one.
-        | "until the window closes" >> beam.GroupByKey()
-        | "open segments" >> beam.ParDo(OpenSegments(job.folders)).with_outputs("facts", *job.campaign.streams)
+    windows = folders.windows.engine_windows()
+    opened = (
+        judged.closed
+        | "windows" >> beam.WindowInto(windows)
+        # A window that was seen twice is one.
+        | "all that was found" >> beam.GroupByKey()
+        | "open manifests"
+        >> beam.ParDo(OpenManifests(folders, campaign, job.without)).with_outputs("facts", "too_late", main="named")
     )
-    facts = [closed.facts, *_shuffled({stream: closed[stream] for stream in job.campaign.streams}, job)]
+    checked = (
+        opened.named
+        | "spread" >> beam.Reshuffle()
+        | "check segments" >> beam.ParDo(CheckSegments(folders)).with_outputs("facts", *campaign.streams)
+    )
+    for name, late in (("too late", judged.too_late), ("in no manifest", opened.too_late)):
+        late | f"note {name}" >> beam.ParDo(NoteTooLate(folders, campaign))
+    facts = [opened.facts, checked.facts, *_shuffled({stream: checked[stream] for stream in campaign.streams}, job)]
     released = (
         facts
         | "all facts" >> beam.Flatten()
         | "of its window" >> beam.GroupByKey()
-        | "release" >> beam.ParDo(Release(job.folders, job.campaign))
+        | "release" >> beam.ParDo(Release(folders, campaign))
     )
     if job.analysis is not None:
-        _analyzed(released, job, job.analysis)
+        before = (
+            judged.released
+            | "windows released before" >> beam.WindowInto(windows)
+            | "find released" >> beam.ParDo(FindReleased(folders))
+        )
+        _analyzed((released, before) | "all released" >> beam.Flatten(), job, job.analysis)
 
 
 def _shuffled(files: dict[Stream, PCollection], job: StreamJob) -> list[PCollection]:

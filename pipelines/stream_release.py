@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -35,10 +34,7 @@ from pipelines.upstream import senders_of
 from pipelines.withheld import withheld_summary
 
 Fact = tuple[str, str, int]
-"""What a step says of a window: kind, name and number."""
-UNREADABLE = -1
-"""Instead of the number of records of a segment whose header is damaged."""
-_SKEW_SECONDS = 60
+"""What a step says of a window: kind, name and number: of a manifest its digest, of anything else how many records."""
 logger = logging.getLogger(__name__)
 
 
@@ -57,10 +53,11 @@ class Release(beam.DoFn):
 
     A window is settled when its record is there, in the directory of its result, which appears as a whole. One that
     is settled already, because an engine runs the step again or because a job before did it, is left as it is: what was
-    drawn for it this time is thrown away, and what was released goes on.
+    drawn for it this time is thrown away, and what was released goes on. One of which something is not as its
+    collectors wrote it waits: `held` says what, nothing of it is released, and the next job looks again.
 
     Raises:
-        HushcountError: the counts do not agree, or the window is still open: the engine was told to drain.
+        HushcountError: the counts do not agree, or another stream has begun to write to the output.
 
     Args:
         folders: where the files are.
@@ -75,13 +72,20 @@ class Release(beam.DoFn):
         self, element: tuple[int, Iterable[Fact]], closed: IntervalWindow = beam.DoFn.WindowParam
     ) -> Iterator[BlockFile]:
         window = self._folders.windows.of_engine(closed)
-        _await(self._folders.windows.closes(window).micros / 1e6, window)
-        record, work = self._folders.record(window), self._folders.being_made(window)
+        facts, record, work = list(element[1]), self._folders.record(window), self._folders.being_made(window)
         if not storage.exists(record):
-            self._settle(window, list(element[1]), work)
+            if faults := faults_in(facts):
+                self._hold(window, faults)
+            elif {"segment", "without"} & {kind for kind, _, _ in facts}:
+                self._settle(window, facts, work)
         storage.remove_directory(work)
-        if "reports" in storage.read_json(record)["released"]:
+        if storage.exists(record) and "reports" in storage.read_json(record)["released"]:
             yield from find_files(storage.join(self._folders.settled(window), "shuffled", "reports"), SEALED["reports"])
+
+    def _hold(self, window: Window, faults: list[str]) -> None:
+        for fault in faults:
+            logger.error("window %s waits: %s", window.name, fault)
+        storage.write_json(self._folders.held(window), {"window": window.name, "faults": faults})
 
     def _settle(self, window: Window, facts: list[Fact], work: str) -> None:
         streams, floor = self._campaign.streams, self._campaign.shuffle.minimum_batch
@@ -89,7 +93,7 @@ class Release(beam.DoFn):
         counts = counts_of(summed(facts, "count"), streams)
         written = summed(facts, "written")
         for stream, counted in counts.items():
-            there = sum(number for name, number in segments.items() if f"/{stream}/" in name and number != UNREADABLE)
+            there = sum(number for name, number in segments.items() if f"/{stream}/" in name)
             if (counted.received, counted.accepted) != (there, written.get(stream, 0)):
                 raise HushcountError(
                     f"window {window.name}: of {there} {stream} {counted.received} were read, {counted.accepted} "
@@ -122,10 +126,14 @@ class Release(beam.DoFn):
             "fingerprint": self._campaign.fingerprint.hex(),
             "minimum_batch": floor,
             "streams": {stream: counted.data() for stream, counted in counts.items()},
-            "segments": {name: number for name, number in sorted(segments.items()) if number != UNREADABLE},
-            "unreadable": sorted(name for name, number in segments.items() if number == UNREADABLE),
+            "manifests": {name: f"{digest:064x}" for kind, name, digest in sorted(facts) if kind == "manifest"},
+            "segments": dict(sorted(segments.items())),
+            "without": dict(sorted(summed(facts, "without").items())),
         }
-        put(work, self._folders.settled(window), RECORD, record)
+        put(self._folders, work, self._folders.settled(window), RECORD, record)
+        if storage.exists(held := self._folders.held(window)):
+            storage.remove(held)
+            storage.remove_empty(held.rpartition("/")[0])
 
 
 class WindowResults(beam.DoFn):
@@ -178,7 +186,7 @@ class WindowResults(beam.DoFn):
             summary["dead_letters"] = kept_of(work, counts)
             results.write_tally(work, replace(tally, senders=told_in(released)), campaign)
             results.write_results(work, campaign, tally, self._wanted, Levels(), summary, None)
-        put(work, done, SUMMARY, summary)
+        put(self._folders, work, done, SUMMARY, summary)
 
 
 def summed(facts: Iterable[Fact], kind: str) -> dict[str, int]:
@@ -190,11 +198,19 @@ def summed(facts: Iterable[Fact], kind: str) -> dict[str, int]:
     return sums
 
 
-def put(work: str, target: str, mark: str, data: dict[str, Any]) -> None:
+def faults_in(facts: Iterable[Fact]) -> list[str]:
+    """Return a sentence for each manifest and segment that is not what its collector wrote."""
+    return sorted(name for kind, name, _ in facts if kind == "fault")
+
+
+def put(folders: StreamFolders, work: str, target: str, mark: str, data: dict[str, Any]) -> None:
     """Make a finished directory appear at `target`, where nothing is that is marked as complete.
 
     A local one appears in one step. In a store its objects come one by one, and the mark, which says that all are
     there, as the last; what was left there without a mark is removed first.
+
+    Raises:
+        HushcountError: another stream has begun to write to the output, and may have removed some of it.
     """
     if not storage.is_remote(target):
         storage.write_json(storage.join(work, mark), data)
@@ -205,20 +221,11 @@ def put(work: str, target: str, mark: str, data: dict[str, Any]) -> None:
         except OSError:
             # Unless another worker was first, something is there that is not ours.
             if not storage.exists(storage.join(target, mark)):
+                folders.require_ours()
                 raise
         return
     storage.remove_directory(target)
     if paths := storage.list_objects(work):
         FileSystems.rename(paths, [target.rstrip("/") + path[len(work.rstrip("/")) :] for path in paths])
+    folders.require_ours()
     storage.write_json(storage.join(target, mark), data)
-
-
-def _await(closes: float, window: Window) -> None:
-    """Wait until a window has closed by this machine's clock too; it may be a little behind the watcher's."""
-    ahead = closes - time.time()
-    if ahead > _SKEW_SECONDS:
-        raise HushcountError(
-            f"window {window.name} is open for {ahead:.0f} s more: an engine must be cancelled, not drained; nothing "
-            "of it was released and the next run has it"
-        )
-    time.sleep(max(0.0, ahead))

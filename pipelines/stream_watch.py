@@ -1,10 +1,10 @@
-"""Watch a directory of segments: a source that lists it again and again, and a watermark that says since when."""
+"""Watch a directory of segments: a source that lists it again and again, and yields windows when they close."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 
 import apache_beam as beam
 from apache_beam.coders import PickleCoder
@@ -13,48 +13,36 @@ from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.core import RestrictionProvider
 from apache_beam.transforms.window import TimestampedValue
-from apache_beam.utils.timestamp import MIN_TIMESTAMP, Duration, Timestamp
+from apache_beam.utils.timestamp import Duration
 
+from hushcount import manifests
 from pipelines import storage
 from pipelines.block_io import SUFFIX
-
-Sighting = tuple[str, "float | None"]
-"""A segment, WINDOW/STREAM/FILE, and a time, in seconds since 1970, before which it was not there; None: not known."""
-
-
-@dataclass(frozen=True)
-class Watched:
-    """What has been seen so far: the watching's whole state, kept by the engine.
-
-    Attributes:
-        seen: the segments.
-        looked: when the last listing began, in seconds since 1970; None before the first.
-        ended: whether there will be no other.
-    """
-
-    seen: frozenset[str] = frozenset()
-    looked: float | None = None
-    ended: bool = False
+from pipelines.stream_closing import Watched, found_between, look
+from pipelines.stream_windows import StreamWindows
 
 
 class WatchSegments(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """Nothing in, a `Sighting` of each segment out, once; nothing is dropped.
+    """Nothing in, `Found` of each window out when it closes, once, and of what is found of it after that.
 
-    A segment's time is when the listing before the one that found it began: it was not there yet. So a segment that is
-    there when its window closes counts, even if it is found a moment later; and those that the first listing finds have
-    come in time for every window that is not settled, however long nobody looked. The watermark never passes the time
-    of a segment that may still be found.
+    To the engine a window happens in the last millisecond before it closes, and the watermark passes that when it has:
+    what is not closed is not in the engine. A name that is there when its window closes counts, even if it is found a
+    moment later; and those that the first listing finds have come in time for every window that is not settled, however
+    long nobody looked.
 
     Args:
-        segments: the directory in which WINDOW/STREAM/FILE lie.
+        segments: the directory in which WINDOW/STREAM/FILE and WINDOW/MANIFEST lie.
         streams: which streams.
+        windows: the collector's.
         every: seconds from listing to listing.
         until: when the last listing is made, in seconds since 1970; None: never.
     """
 
-    def __init__(self, segments: str, streams: tuple[str, ...], every: float, until: float | None) -> None:
+    def __init__(
+        self, segments: str, streams: tuple[str, ...], windows: StreamWindows, every: float, until: float | None
+    ) -> None:
         super().__init__()
-        self._watch = _Watch(segments, streams, every, until)
+        self._watch = _Watch(segments, streams, windows, every, until)
 
     def expand(self, begin: PCollection) -> PCollection:
         return begin | "begin" >> beam.Create([None], reshuffle=False) | "watch" >> beam.ParDo(self._watch)
@@ -114,9 +102,12 @@ _WATERMARK = beam.DoFn.WatermarkEstimatorParam(ManualWatermarkEstimator.default_
 
 
 class _Watch(beam.DoFn):
-    def __init__(self, segments: str, streams: tuple[str, ...], every: float, until: float | None) -> None:
+    def __init__(
+        self, segments: str, streams: tuple[str, ...], windows: StreamWindows, every: float, until: float | None
+    ) -> None:
         self._segments = segments
         self._streams = streams
+        self._windows = windows
         self._every = every
         self._until = until
 
@@ -136,14 +127,16 @@ class _Watch(beam.DoFn):
         # A clock that is set back must not take the watermark with it.
         now = max(time.time(), watched.looked or 0.0)
         ended = self._until is not None and now >= self._until
-        there = frozenset(list_segments(self._segments, self._streams))
-        if not tracker.try_claim(Watched(there, now, ended)):
+        there = list_names(self._segments, self._streams)
+        known = replace(look(watched, there, now, self._every, self._windows), ended=ended)
+        if not tracker.try_claim(known):
             return
-        time_of_new = MIN_TIMESTAMP if watched.looked is None else Timestamp(watched.looked)
-        for segment in sorted(there - watched.seen):
-            yield TimestampedValue((segment, watched.looked), time_of_new)
+        for found in found_between(watched, known, self._windows):
+            late, window = found.late, self._windows.of_name(found.window)
+            yield TimestampedValue(found, known.closed if late else self._windows.event_time(window))
         if not ended:
-            watermark.set_watermark(Timestamp(now))
+            if known.closed is not None:
+                watermark.set_watermark(known.closed)
             tracker.defer_remainder(Duration(self._pause(now)))
 
     def _pause(self, looked: float) -> float:
@@ -151,7 +144,7 @@ class _Watch(beam.DoFn):
         return self._every if self._until is None else max(0.0, min(self._every, self._until - looked))
 
 
-def list_segments(directory: str, streams: tuple[str, ...]) -> list[str]:
-    """Return the segments of a directory, by their last three names, WINDOW/STREAM/FILE."""
-    found = (file for stream in streams for file in storage.list_tree(directory, f"*/{stream}/*{SUFFIX}"))
-    return ["/".join(path.rsplit("/", 3)[1:]) for path, _ in found]
+def list_names(directory: str, streams: tuple[str, ...]) -> list[str]:
+    """Return the segments of a directory by their last three names, WINDOW/STREAM/FILE, and its WINDOW/MANIFEST."""
+    patterns = (*(f"*/{stream}/*{SUFFIX}" for stream in streams), f"*/*{manifests.SUFFIX}")
+    return [storage.relative(path, directory) for one in patterns for path, _ in storage.list_tree(directory, one)]

@@ -8,12 +8,18 @@ from datetime import datetime, timedelta, timezone
 from apache_beam.transforms.window import FixedWindows, IntervalWindow
 from apache_beam.utils.timestamp import Timestamp
 
-from hushcount.errors import UsageError
+from hushcount.errors import HushcountError, UsageError
 from hushcount.windows import Window, named_window
 from pipelines import storage
 
 RECORD = "window.json"
 """Of a settled window: which segments it was made of, and what became of them. Whoever finds it leaves the window."""
+STREAM = "stream.json"
+"""Whose windows an output directory holds."""
+WORK = "work"
+"""In `STREAM`: the hidden directory of the job that may settle windows."""
+HELD = "held"
+"""The folder of what is wrong with windows that wait."""
 
 
 @dataclass(frozen=True)
@@ -49,19 +55,19 @@ class StreamWindows:
         end = datetime.fromtimestamp(window.end.micros // 1_000_000, timezone.utc) - self.lateness
         return Window(end - self.length, end)
 
-    def of_segment(self, segment: str) -> Window:
-        """Return the window that a segment lies in.
+    def of_name(self, name: str) -> Window:
+        """Return the window that a segment or manifest lies in.
 
         Args:
-            segment: its last three names, WINDOW/STREAM/FILE.
+            name: WINDOW, and what follows it.
 
         Raises:
             UsageError: its directory is no window of this length.
         """
         try:
-            return named_window(segment.partition("/")[0], self.length)
+            return named_window(name.partition("/")[0], self.length)
         except ValueError as error:
-            raise UsageError(f"{segment}: {error}; --window must be the collector's") from None
+            raise UsageError(f"{name}: {error}; --window must be the collector's") from None
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,7 @@ class StreamFolders:
     """Where a stream's files are.
 
     Attributes:
-        segments: the collector's, of one campaign file: WINDOW/STREAM/FILE lie in it.
+        segments: the collector's, of one campaign file: WINDOW/STREAM/FILE and WINDOW/MANIFEST lie in it.
         out: the output.
         work: the job's own hidden directory, in `out`.
         windows: whose names the directories have.
@@ -91,6 +97,25 @@ class StreamFolders:
     def too_late(self, segment: str) -> str:
         """Return the file that says that a segment came too late."""
         return storage.join(self.out, "too_late", *segment.split("/")) + ".json"
+
+    def held(self, window: Window) -> str:
+        """Return the file that says why a window that has closed is not settled."""
+        return storage.join(self.out, HELD, f"{window.name}.json")
+
+    def path(self, name: str) -> str:
+        """Return where a segment or manifest lies."""
+        return storage.join(self.segments, *name.split("/"))
+
+    def require_ours(self) -> None:
+        """Raise unless no other stream has begun to write to the output since this one did.
+
+        Raises:
+            HushcountError: one has.
+        """
+        if storage.read_json(storage.join(self.out, STREAM)).get(WORK) != self.work.rstrip("/").rpartition("/")[2]:
+            raise HushcountError(
+                f"another stream has begun to write to {self.out}: this one ends, and that one settles what it has not"
+            )
 
     def being_made(self, window: Window) -> str:
         """Return where a window's result is made."""

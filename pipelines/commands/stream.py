@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +15,7 @@ from pipelines.commands.common import (
     JsonOption,
     RunnerOption,
     engine,
+    fail,
     out_console,
     progress_console,
     reported,
@@ -21,6 +23,9 @@ from pipelines.commands.common import (
     span,
 )
 from pipelines.commands.tables import show_table, window_names
+
+if TYPE_CHECKING:
+    from pipelines.stream_output import Streamed
 
 
 @reported
@@ -42,6 +47,10 @@ def stream(
     run_for: Annotated[
         str | None, typer.Option("--for", help="End after so long, as in 1h; open windows stay for the next run.")
     ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(help="A lost segment or manifest, as WINDOW/STREAM/FILE: its window is settled without it."),
+    ] = None,
     runner: RunnerOption = "FnApiRunner",
     as_json: JsonOption = False,
 ) -> None:
@@ -49,8 +58,9 @@ def stream(
 
     Example: hushcount stream --campaign c.json --segments S --keys keys --out out --window 1h --lateness 10m
     """
-    from pipelines.stream import settled_windows, too_late
+    from pipelines.stream import absolute
     from pipelines.stream import stream as job
+    from pipelines.stream_output import streamed
     from pipelines.stream_windows import StreamWindows
 
     windows = StreamWindows(span("--window", window), span("--lateness", lateness))
@@ -68,15 +78,24 @@ def stream(
             places=places,
             every=pause,
             until=until,
+            without=tuple(without or ()),
             engine=engine(context, runner),
         )
-    _show(settled_windows(out), too_late(out), out, as_json)
+    done = streamed(absolute(segments), absolute(out), windows)
+    _show(done, out, as_json)
+    for name in done.waiting:
+        said = f"window {name} waits: no collector has said that it or a later one is over; {done.clock}"
+        progress_console().print(f"  {said}", style="yellow", soft_wrap=True, markup=False)
+    if done.held:
+        said = "; ".join(f"window {name} waits: {', '.join(faults)}" for name, faults in done.held.items())
+        fail(f"{said}. Nothing of it was released: restore it and start again, or go on with --without", 1)
 
 
-def _show(records: list[dict[str, Any]], late: int, out: str, as_json: bool) -> None:
+def _show(done: Streamed, out: str, as_json: bool) -> None:
     if as_json:
-        show_json({"windows": records, "too_late": late, "out": out})
+        show_json({**asdict(done), "out": out})
         return
+    records, late = done.windows, done.too_late
     short, rows, lost = window_names(record["window"] for record in records), [], 0
     for record in records:
         for name, counts in record["streams"].items():

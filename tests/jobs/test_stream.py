@@ -16,7 +16,8 @@ from hushcount.randomness import SystemWords
 from hushcount.segment_names import mark
 from hushcount.tags import tag_keys
 from hushcount.windows import window_at
-from pipelines.stream import too_late
+from pipelines.stream_closing import Found
+from pipelines.stream_output import too_late
 from pipelines.stream_segments import Judge, NoteTooLate
 from shuffler.window_keys import key_of, tag_keys_of
 from tests.support.jobs import done, files_under, refused, summary
@@ -27,6 +28,7 @@ from tests.support.streams import (
     Collected,
     collect,
     job_of,
+    manifest_of,
     play,
     play_a_day,
     record,
@@ -82,22 +84,26 @@ def test_a_restarted_stream_leaves_settled_windows_and_settles_the_others(collec
     late = [*collected.segment(FIRST, "two-1", 150, 80), *collected.segment(FIRST.next, "two-2", 230, 70)]
     another = FIRST.next.next
     collected.segment(another, "one-3", 300, 60)
-    (collected.store / another.name / "reports" / "torn.blocks").write_bytes(b"HUSHBLK1")
+    torn = f"{another.name}/reports/torn.blocks"
+    (collected.store / torn).write_bytes(b"HUSHBLK1")
     run = done(*collected.arguments(out, *ONCE))
     assert run.json["too_late"] == 2 * (80 + 70)
     after = files_under(out)
     assert {name: after[name] for name in before} == before
-    assert record(out, another)["unreadable"] == [f"{another.name}/reports/torn.blocks"]
+    note = json.loads((out / "too_late" / f"{torn}.json").read_text())
+    assert note == {"segment": torn, "too_late": None}
     require_added_up(out, FIRST, [*first, *late[:2]], collected)
     require_added_up(out, FIRST.next, [*few, *late[2:]], collected)
 
 
 def test_a_stream_below_its_minimum_holds_up_no_other_and_is_said(collected: Collected, tmp_path: Path) -> None:
     for window, few in ((FIRST, "discovery"), (FIRST.next, "reports")):
-        collected.segment(window, "one-1", 0, 100)
-        (collected.store / window.name / few / "one-1.blocks").unlink()
-        short = collected.segment(window, "one-2", 100, 10)
-        (collected.store / next(name for name in short if few not in name)).unlink()
+        many = collected.segment(window, "one-1", 0, 100, closed=False)
+        short = collected.segment(window, "one-2", 100, 10, closed=False)
+        collected.close(window, "one-1", [name for name in many if few not in name])
+        collected.close(window, "one-2", [name for name in short if few in name])
+        for name in (*(name for name in many if few in name), *(name for name in short if few not in name)):
+            (collected.store / name).unlink()
     run = done(*collected.arguments(tmp_path / "out", *ONCE[:-1]))
     assert "20 reports are in no result" in run.err
     for window, enough in ((FIRST, "reports"), (FIRST.next, "discovery")):
@@ -115,13 +121,13 @@ def test_a_segment_that_a_dead_job_found_too_late_and_the_next_in_time_is_counte
     out = tmp_path / "out"
     collected.segment(FIRST, "one-1", 0, 100)
     found_late = collected.segment(FIRST, "two-1", 100, 50)
-    folders = job_of(collected, out).folders
-    for segment in found_late:
-        (judged,) = Judge(folders, None, True).process((segment, HOUR.closes(FIRST).micros / 1e6 + 1))
-        assert (judged.tag, judged.value) == ("too_late", segment)
-        NoteTooLate(folders).process(segment)
-    assert too_late(str(out)) == 2 * 50
-    shutil.rmtree(folders.work)
+    job = job_of(collected, out)
+    manifest = f"{FIRST.name}/{manifest_of('two-1')}"
+    (judged,) = Judge(job.folders, True).process(Found(FIRST.name, (manifest,), late=True))
+    assert (judged.tag, judged.value) == ("too_late", manifest)
+    NoteTooLate(job.folders, job.campaign).process(manifest)
+    assert too_late(str(out), []) == 2 * 50
+    shutil.rmtree(job.folders.work)
     done(*collected.arguments(tmp_path / "other", *ONCE))
     shutil.copy(tmp_path / "other" / "stream.json", out)
     run = done(*collected.arguments(out, *ONCE))

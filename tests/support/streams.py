@@ -6,8 +6,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import apache_beam as beam
 import numpy as np
@@ -15,15 +16,16 @@ from apache_beam.coders import BytesCoder
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing import test_stream as scripted
 from apache_beam.transforms.window import TimestampedValue
-from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
+from hushcount.campaign import Stream
 from hushcount.client import Client
 from hushcount.domain import tally_items
+from hushcount.manifests import Manifest, SegmentPart, manifest_name
 from hushcount.windows import Window, window_at
 from keys.store import campaign_key
 from pipelines import results
+from pipelines.stream_closing import Found, Watched, found_between, look
 from pipelines.stream_graph import Analysis, StreamJob, run_windows
-from pipelines.stream_watch import Sighting
 from pipelines.stream_windows import StreamFolders, StreamWindows
 from tests.support.jobs import Chain, done, new_campaign, new_keys, summary, write_lines
 from tests.support.records import as_set, envelopes, read_file, read_rows, rows_of, write_envelopes
@@ -48,15 +50,47 @@ class Collected:
     store: Path
     made: dict[str, Any]
 
-    def segment(self, window: Window, name: str, first: int, number: int) -> list[str]:
-        """Write a segment of each stream, of `number` clients from `first` on, and return their names."""
+    def segment(
+        self, window: Window, name: str, first: int, number: int, collector: str = "one", *, closed: bool = True
+    ) -> list[str]:
+        """Write a segment of each stream, of `number` clients from `first` on, and return their names.
+
+        The collector has closed the window and written a manifest of the segments, unless it has not `closed` it.
+        """
         named = []
         for stream_name, rows in self.made.items():
             clients = [f"client {index}" for index in range(first, first + number)]
             there = envelopes(self.chain.campaign, rows[first : first + number], clients)
             write_envelopes(self.store / window.name, self.chain.campaign, stream_name, there, name)
             named.append(f"{window.name}/{stream_name}/{name}.blocks")
+        if closed:
+            self.close(window, name, named, collector)
         return named
+
+    def close(self, window: Window, name: str, segments: Sequence[str], collector: str = "one") -> Path:
+        """Write a collector's manifest of segments of a window, and return its path; `name` is of nothing else."""
+        parts: dict[Stream, tuple[SegmentPart, ...]] = {}
+        for segment in segments:
+            _, stream, file = segment.split("/")
+            content = (self.store / segment).read_bytes()
+            records, digest = len(read_file(self.store / segment)[1]), blake2b(content, digest_size=32).hexdigest()
+            part = SegmentPart(name=file, records=records, bytes=len(content), digest=digest)
+            parts[cast(Stream, stream)] = (*parts.get(cast(Stream, stream), ()), part)
+        campaign = self.chain.campaign
+        manifest = Manifest(
+            collector=collector,
+            campaign=campaign.id,
+            epoch=campaign.epoch,
+            fingerprint=campaign.fingerprint.hex(),
+            window=window.name,
+            seconds=int(window.length.total_seconds()),
+            authentication="client-token",
+            segments=parts,
+        )
+        path = self.store / window.name / manifest_of(name, collector)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(manifest.model_dump_json())
+        return path
 
     def arguments(self, out: Path, *options: object) -> tuple[object, ...]:
         """Return the command that streams all windows there are."""
@@ -71,6 +105,11 @@ class Collected:
         paths = ("--input", out / "shuffled", "--keys", self.chain.keys, "--out", out / "results")
         done("analyze", *common, *paths)
         return out
+
+
+def manifest_of(name: str, collector: str = "one") -> str:
+    """Return the name of the manifest that lists a segment of that name."""
+    return manifest_name(collector, blake2b(name.encode(), digest_size=8).hexdigest())
 
 
 def collect(root: Path) -> Collected:
@@ -131,32 +170,41 @@ def job_of(collected: Collected, out: Path) -> StreamJob:
     work = out / ".work.partial"
     work.mkdir(parents=True)
     folders = StreamFolders(str(collected.store), str(out), str(work), HOUR)
-    return StreamJob(campaign, folders, 3, None, Analysis(key, wanted, tally_items(mechanism, wanted.items)))
+    return StreamJob(campaign, folders, 3, Analysis(key, wanted, tally_items(mechanism, wanted.items)))
 
 
 def play(job: StreamJob, events: Sequence[Any], *options: str) -> None:
-    """Run the graph on a script: seconds after FIRST's start that the clock moves to, and names that are then found."""
-    began = FIRST.start.timestamp()
+    """Run the graph on a script: seconds after FIRST's start at which it looks, and names that are there by then.
+
+    With the segments come the manifests that name them.
+    """
+    began, windows = FIRST.start.timestamp(), job.folders.windows
     # Flink reads the script in Java, which knows bytes.
     script: Any = scripted.TestStream(coder=BytesCoder())
-    now = None
+    watched, there = Watched(), set()
     for event in events:
-        if isinstance(event, (int, float)):
-            now = began + event
-            script = script.advance_watermark_to(Timestamp(now))
-        else:
-            time = MIN_TIMESTAMP if now is None else Timestamp(now)
-            script = script.add_elements([TimestampedValue(json.dumps((name, now)).encode(), time) for name in event])
+        if not isinstance(event, (int, float)):
+            manifests = {
+                f"{one.split('/')[0]}/{manifest_of(one.split('/')[2].removesuffix('.blocks'))}" for one in event
+            }
+            there |= {*event, *manifests}
+            continue
+        known = look(watched, there, began + event, 1.0, windows)
+        for found in found_between(watched, known, windows):
+            time = known.closed if found.late else windows.event_time(windows.of_name(found.window))
+            content = json.dumps((found.window, found.names, found.late)).encode()
+            script = script.add_elements([TimestampedValue(content, time)])
+        if known.closed is not None:
+            script = script.advance_watermark_to(known.closed)
+        watched = known
     with beam.Pipeline(options=PipelineOptions(["--streaming", *options])) as pipeline:
-        run_windows(
-            pipeline | "script" >> script.advance_watermark_to_infinity().with_output_types(bytes) | beam.Map(sighting),
-            job,
-        )
+        script = script.advance_watermark_to_infinity().with_output_types(bytes)
+        run_windows(pipeline | "script" >> script | beam.Map(found_in), job)
 
 
-def sighting(element: bytes) -> Sighting:
-    segment, since = json.loads(element)
-    return segment, since
+def found_in(element: bytes) -> Found:
+    window, names, late = json.loads(element)
+    return Found(window, tuple(names), late)
 
 
 def play_a_day(collected: Collected, root: Path, *options: str) -> None:
