@@ -202,13 +202,15 @@ def streams(tmp_path_factory: pytest.TempPathFactory) -> Collected:
 
 def test_a_window_of_junk_has_no_estimates(streams: Collected, tmp_path: Path) -> None:
     collected = Collected(streams.chain, tmp_path / "store", streams.made)
-    for name in collected.segment(FIRST, "one-1", 0, FLOOR + 10):
+    names = collected.segment(FIRST, "one-1", 0, FLOOR + 10, closed=False)
+    for name in names:
         path = collected.store / name
         header, rows = read_file(path)
         start = sealed_offset(streams.chain.campaign.sealed_bytes(path.parent.name))  # type: ignore[arg-type]
         changed = rows.copy()
         changed[1:, start:] = random_rows(len(rows) - 1, rows.shape[1] - start)
         write_rows(path, header.kind, changed, streams.chain.campaign)
+    collected.close(FIRST, "one-1", names)
     out = tmp_path / "out"
     done(*collected.arguments(out, "--for", "1s", "--every", "1s", "--json"))
     assert "reports" in record(out, FIRST)["released"]
