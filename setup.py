@@ -21,7 +21,7 @@ setup(
         "benchmarks",
     ],
     package_data={
-        "hushcount": ["py.typed"],
+        "hushcount": ["py.typed", "unassigned-13.0.txt"],
         "hushcount.design_files": [
             "10.json",
             "16.json",

@@ -23,6 +23,7 @@ from hushcount.public_keys import KeysPart
 from hushcount.reading import read_mapping, validated
 from hushcount.sealing import SEAL_BYTES
 from hushcount.systems import build
+from hushcount.unicode13 import VERSION, Version
 
 Identifier = Annotated[
     str,
@@ -86,6 +87,7 @@ class Campaign(Part):
     shuffle: ShufflePart = Field(default_factory=ShufflePart)
     discovery: DiscoveryPart | None = None
     keys: KeysPart
+    unicode: Version = Field(default=VERSION, description="version of Unicode by whose NFC values are spelled")
 
     _directory: Path = PrivateAttr(default=Path())
 

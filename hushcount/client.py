@@ -15,7 +15,7 @@ from hushcount.dictionary import Dictionary
 from hushcount.discovery import HASH_BYTES, DiscoveryFormat
 from hushcount.domain import items_of
 from hushcount.errors import HushcountError, UsageError
-from hushcount.items import fault_of_text
+from hushcount.items import canonical, fault_of_text
 from hushcount.memory import KEY_BYTES, Memory
 from hushcount.public_keys import valid_key
 from hushcount.randomness import SystemWords, UInt64Array
@@ -104,8 +104,8 @@ class Client:
             HushcountError: the memory holds no answer of this epoch and cannot keep one, or cannot be read: then for
                 every value alike.
         """
-        _require_text(values)
-        items = items_of(self.campaign.require_frequency(), self.dictionary, values)
+        texts = [_text(value) for value in values]
+        items = items_of(self.campaign.require_frequency(), self.dictionary, texts)
         recipient = self._analyzer
         self._take("reports", len(values))
         packed = self._drawn(items) if self.memory is None else self._remembered(items, self.memory)
@@ -128,9 +128,9 @@ class Client:
         empty string or one with a control character (`items.fault_of_text`): it would never be revealed. Such a report
         carries a random hash and no value, so that every client sends one and to send says nothing.
         """
-        _require_text([value for value in values if value is not None])
+        texts = [None if value is None else _text(value) for value in values]
         form, recipient = self.campaign.discovery_format, self._analyzer
-        wanted, rows = _each_once([value if self._is_new(value) else None for value in values])
+        wanted, rows = _each_once([text if self._is_new(text) else None for text in texts])
 
         def pairs(chunk: list[str | None]) -> bytes:
             return b"".join(_pair(form, recipient, value) for value in chunk)
@@ -242,8 +242,8 @@ def _each_once(values: Sequence[str | None]) -> tuple[list[str | None], npt.NDAr
     return wanted, rows
 
 
-def _require_text(values: Sequence[str]) -> None:
-    """Refuse what is no text at all: a fault of the app, whatever the value."""
-    for value in values:
-        if not isinstance(value, str):
-            raise UsageError(f"a value is a {type(value).__name__}, must be a str")
+def _text(value: str) -> str:
+    """Return the one spelling of a value; refuse what is no text at all: a fault of the app, whatever the value."""
+    if not isinstance(value, str):
+        raise UsageError(f"a value is a {type(value).__name__}, must be a str")
+    return canonical(value)

@@ -17,14 +17,14 @@ import numpy as np
 
 from hushcount.errors import UsageError
 from hushcount.fingerprints import OTHER, fingerprints
-from hushcount.items import MOST_ITEM_BYTES, fault_of_item
+from hushcount.items import MOST_SPELLED_BYTES, canonical, fault_of_item
 from hushcount.randomness import UInt64Array
 from hushcount.reading import open_regular
 
 
 @dataclass(frozen=True)
 class Dictionary:
-    """A list of distinct items, taken literally: no case folding, no Unicode normalisation.
+    """A list of distinct items, each in its one spelling (`items.canonical`); whoever asks gives that one too.
 
     Raises:
         UsageError: an item stands twice, is none (`items.fault_of_item`), or there is none; its line is named.
@@ -33,12 +33,13 @@ class Dictionary:
     items: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "items", tuple(map(canonical, self.items)))
         if not self.items:
             raise UsageError("the list of items is empty, must hold at least 1 item")
         if len(self._index) != len(self.items):
             # Of two alike the index holds the last.
             line, other = next((line, at) for line, item in enumerate(self.items) if (at := self._index[item]) != line)
-            raise UsageError(f"lines {line + 1} and {other + 1} of the list of items are alike: remove one")
+            raise UsageError(f"lines {line + 1} and {other + 1} of the list of items are alike in NFC: remove one")
         for line, item in enumerate(self.items, start=1):
             if (fault := fault_of_item(item)) is not None:
                 raise UsageError(f"line {line} of the list of items {fault}: remove it")
@@ -90,7 +91,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
 
 
 def read_items(path: Path) -> list[str]:
-    """Read one item a line, UTF-8.
+    """Read one item a line, UTF-8, each in its one spelling.
 
     Raises:
         UsageError: the file is missing, unreadable, damaged or not UTF-8.
@@ -98,7 +99,7 @@ def read_items(path: Path) -> list[str]:
     items = []
     for number, line in enumerate(read_lines(path), start=1):
         try:
-            items.append(line.decode())
+            items.append(canonical(line.decode()))
         except UnicodeDecodeError:
             raise UsageError(f"line {number} of {path} is not UTF-8: convert the file") from None
     return items
@@ -125,7 +126,7 @@ def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
         with open_regular(path) as raw, gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw as stream:
             for number, item in _items(stream, path):
                 if item in items:
-                    raise UsageError(f"line {number} of dictionary {path} stands there before: remove one")
+                    raise UsageError(f"line {number} of dictionary {path} stands there before, in NFC: remove one")
                 items[item] = None
                 if len(items) > most:
                     raise UsageError(f"dictionary {path} has more items than the {most:,} that it may have")
@@ -138,7 +139,7 @@ def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
 def _items(stream: IO[bytes] | gzip.GzipFile, path: Path) -> Iterator[tuple[int, str]]:
     """Yield line and item of an open dictionary; refuse as soon as a line is no item, or too many bytes have come."""
     left = MOST_BYTES
-    longest = MOST_ITEM_BYTES + len(codecs.BOM_UTF8) + len(b"\r\n")
+    longest = MOST_SPELLED_BYTES + len(codecs.BOM_UTF8) + len(b"\r\n")
     for number in count(1):
         line = stream.readline(longest + 1)
         left -= len(line)
@@ -148,7 +149,7 @@ def _items(stream: IO[bytes] | gzip.GzipFile, path: Path) -> Iterator[tuple[int,
             raise UsageError(f"dictionary {path} has a line or a text that is too long, in line {number}")
         raw = (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).rstrip(b"\r\n")
         try:
-            item = raw.decode()
+            item = canonical(raw.decode())
         except UnicodeDecodeError:
             raise UsageError(f"line {number} of dictionary {path} is not UTF-8: convert the file") from None
         if (fault := fault_of_item(item)) is not None:

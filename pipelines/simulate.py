@@ -15,6 +15,7 @@ from hushcount.bounds import largest_l1, least_l2
 from hushcount.dictionary import Dictionary, read_dictionary, read_items
 from hushcount.domain import items_of, other_item
 from hushcount.errors import UsageError
+from hushcount.items import canonical
 from hushcount.mechanism import Mechanism
 from hushcount.parameters import Parameters, Value
 from hushcount.planning import Objective
@@ -197,7 +198,7 @@ def _read_table(path: Path) -> Counter[str]:
                     raise UsageError(
                         f"line {rows.line_num} of {path}: count is {row['count']!r}, must be a whole number"
                     )
-                counts[row[name] or ""] += int(row["count"])
+                counts[canonical(row[name] or "")] += int(row["count"])
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"cannot read {path}: {cause(error)}") from None
     return counts

@@ -102,7 +102,7 @@ def test_a_report_with_no_value_reveals_nothing() -> None:
 
 
 def test_what_may_be_no_item_does_not_get_into_a_table() -> None:
-    for value in ("", "\ufeff", "a\rb", "a\nb", "a\x00b", "\x1b[31m", "a\u2028b", "\u202egpj"):
+    for value in ("", "\ufeff", "a\rb", "a\nb", "a\x00b", "\x1b[31m", "a\u2028b", "\u202egpj", "cafe\u0301"):
         assert reveal(KEY, FORM, pair(value)) == ("no_item", None)
 
 

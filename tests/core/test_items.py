@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from hushcount.dictionary import Dictionary, read_dictionary
 from hushcount.discovery import MAX_VALUE_BYTES
-from hushcount.errors import UsageError
-from hushcount.items import MOST_ITEM_BYTES, fault_of_item, may_be_item
+from hushcount.errors import FormatError, UsageError
+from hushcount.items import MOST_ITEM_BYTES, canonical, fault_of_item, may_be_item
+from hushcount.systems import build
 from pipelines import results
 from pipelines.csv_cells import csv_rows
 from pipelines.tracked_items import TrackedItem, TrackedItems, read_tracked, write_tracked
@@ -33,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @example(values=["\ufeffx", '"', " ", "a,b", "\u200b", "=1+1", "x" * MOST_ITEM_BYTES])
 @settings(deadline=None, max_examples=150)
 def test_what_may_be_an_item_comes_back_from_every_file(folder: Path, values: list[str]) -> None:
-    items = [value for value in values if may_be_item(value)]
+    items = list(dict.fromkeys(form for value in values if may_be_item(form := canonical(value))))
     if not items:
         return
     for name, opener in (("words.txt", open), ("words.txt.gz", gzip.open)):
@@ -54,21 +55,24 @@ def test_what_may_be_an_item_comes_back_from_every_file(folder: Path, values: li
 
 @given(value=strings)
 def test_what_may_be_no_item_is_refused_everywhere_and_not_repeated(value: str) -> None:
-    fault = fault_of_item(value)
+    form = canonical(value)
+    fault = fault_of_item(form)
     if fault is None:
-        assert Dictionary((value,)).items == (value,)
-        return
-    with pytest.raises(UsageError) as caught:
-        Dictionary(("first", value))
-    assert str(caught.value) == f"line 2 of the list of items {fault}: remove it"
-    with pytest.raises(ValueError, match=fault):
-        TrackedItem(item=value, source="given")
+        assert Dictionary((value,)).items == (form,)
+    else:
+        with pytest.raises(UsageError) as caught:
+            Dictionary(("first", value))
+        assert str(caught.value) == f"line 2 of the list of items {fault}: remove it"
+    if (fault := fault_of_item(value)) is not None:
+        with pytest.raises(ValueError, match=fault):
+            TrackedItem(item=value, source="given")
 
 
 @pytest.mark.parametrize(
     ("value", "says"),
     [
         ("", "is empty"),
+        ("cafe\u0301", "is not in Unicode's normal form NFC"),
         ("a\nb", "a control character"),
         ("a\u2028", "a separator of lines"),
         ("\u202egpj", "a control of direction"),
@@ -104,5 +108,39 @@ def test_every_value_that_can_be_discovered_is_short_enough_for_an_item() -> Non
 
 
 def test_two_items_alike_are_named_by_their_lines_alone() -> None:
-    with pytest.raises(UsageError, match=r"^lines 2 and 4 of the list of items are alike: remove one$"):
+    with pytest.raises(UsageError, match=r"^lines 2 and 4 of the list of items are alike in NFC: remove one$"):
         Dictionary(("a", "b", "c", "b"))
+
+
+@pytest.mark.parametrize("ending", [".txt", ".txt.gz"])
+def test_two_spellings_of_an_item_are_one_item(tmp_path: Path, ending: str) -> None:
+    opener = gzip.open if ending == ".txt.gz" else open
+    for name, lines in (
+        ("nfc", ["caf\u00e9", "tea"]),
+        ("nfd", ["cafe\u0301", "tea"]),
+        ("both", ["cafe\u0301", "caf\u00e9"]),
+    ):
+        with opener(tmp_path / f"{name}{ending}", "wb") as stream:
+            stream.write("".join(f"{line}\n" for line in lines).encode())
+    assert read_dictionary(tmp_path / f"nfd{ending}") == read_dictionary(tmp_path / f"nfc{ending}")
+    assert read_dictionary(tmp_path / f"nfd{ending}").digest == read_dictionary(tmp_path / f"nfc{ending}").digest
+    assert results.read_names(tmp_path / f"nfd{ending}")[0] == "caf\u00e9"
+    with pytest.raises(UsageError, match=r"^line 2 of dictionary .* stands there before, in NFC: remove one$"):
+        read_dictionary(tmp_path / f"both{ending}")
+    with pytest.raises(UsageError, match=r"^lines 1 and 2 of the list of items are alike in NFC: remove one$"):
+        results.wanted_items(build("grr", 1.0, 3, {}), None, results.read_names(tmp_path / f"both{ending}"))
+
+
+def test_what_an_analyst_asks_for_has_one_spelling_in_a_table_too(tmp_path: Path) -> None:
+    (tmp_path / "items.csv").write_text("item\ncafe\u0301\n", encoding="utf-8")
+    wanted = results.wanted_items(
+        build("grr", 1.0, 3, {}), Dictionary(("tea", "caf\u00e9")), results.read_names(tmp_path / "items.csv")
+    )
+    assert wanted is not None
+    assert (wanted.names, wanted.items.tolist()) == (("caf\u00e9",), [1])
+
+
+def test_no_table_of_found_values_holds_another_spelling(tmp_path: Path) -> None:
+    (tmp_path / "found.csv").write_text("item\ncafe\u0301\n", encoding="utf-8")
+    with pytest.raises(FormatError, match="is not what hushcount discover wrote: restore it"):
+        results.read_found_items(str(tmp_path / "found.csv"))

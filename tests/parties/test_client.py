@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from hushcount.client import Client
 from hushcount.dictionary import Dictionary
 from hushcount.domain import other_item
 from hushcount.errors import UsageError
-from hushcount.items import may_be_item
+from hushcount.items import canonical, may_be_item
 from hushcount.memory import FileMemory
 from hushcount.sealing import SEAL_BYTES
 from keys.private import PrivateKey
@@ -79,11 +80,49 @@ def test_every_value_gives_a_discovery_report_of_one_length() -> None:
         assert AUX_SERVER.open(outer[48:]) is None
         assert inner[:16] == client.campaign.binding("discovery")
         assert len(inner) == 16 + 2 + LONGEST
-        wanted = may_be_item(value) and value not in WORDS
-        assert form.unpad(inner[16:]) == (value if wanted else None)
-        assert (value != "\ud800" and outer[16:48] == form.hash(value)) == wanted
+        text = canonical(value)
+        wanted = may_be_item(text) and text not in WORDS
+        assert form.unpad(inner[16:]) == (text if wanted else None)
+        assert (text != "\ud800" and outer[16:48] == form.hash(text)) == wanted
         hashes.add(outer[16:48])
     assert len(hashes) == len(VALUES)
+
+
+def test_two_spellings_of_a_value_are_one_value_of_every_client() -> None:
+    """The first is what a client on another system types; at epsilon 30 an answer is another item's below ALPHA."""
+    part = {"name": "grr", "epsilon": 30.0}
+    listed = changed("mechanism", part) | {"dictionary": {"path": "w.txt", "items": 2, "digest": TWO.digest}}
+    client = Client(Campaign.model_validate(listed), TWO, uncapped=True)
+    mechanism = client.campaign.require_frequency()
+    for value, item in (("cafe\u0301", 1), ("caf\u00e9", 1), ("cafe\u0300", 2), ("CAFE\u0301", 2)):
+        plain = ANALYZER.open(client.report(value))
+        assert plain is not None
+        rows, _ = mechanism.unpack(np.frombuffer(plain[16:], np.uint8)[None])
+        assert mechanism.log_prob(rows, item)[0] > math.log(0.5)
+    outer = [
+        AUX_SERVER.open(client.discovery_report(value))
+        for value in ("Vie\u0323\u0302t", "Vi\u1ec7t", "Vie\u0302\u0323t")
+    ]
+    assert len({plain[:-SEAL_BYTES] for plain in outer if plain is not None}) == 1
+
+
+TWO = Dictionary(("tea", "cafe\u0301"))
+
+
+@pytest.mark.parametrize(
+    ("value", "fits"),
+    [("e\u0301" * (LONGEST // 2), True), ("\U0001d160" * (LONGEST // 4), False)],
+    ids=["shrinks", "grows"],
+)
+def test_a_value_is_measured_in_its_one_spelling(value: str, fits: bool) -> None:
+    """The first shrinks from 48 bytes to 32, the second grows from 32 to 96."""
+    client = client_of("ss")
+    if fits:
+        assert len(client.discovery_report(value)) == client.campaign.sealed_bytes("discovery")
+    else:
+        with pytest.raises(UsageError, match=f"^the value has 96 UTF-8 bytes, must have at most {LONGEST}$"):
+            client.discovery_report(value)
+    assert len(client.report(value)) == client.campaign.sealed_bytes("reports")
 
 
 def test_listed_values_share_no_bin() -> None:

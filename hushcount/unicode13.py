@@ -1,0 +1,52 @@
+"""Unicode 13.0, whatever version Python itself has: the normal form NFC, and which characters there are.
+
+Characters get into Unicode with every version, and a Python normalises those that it knows. So a mark of a later
+version would make one item into two: of clients with an older Python, and with a newer one. A character that 13.0 does
+not assign is therefore left as it is, and parts what stands before it from what stands behind it, as the tables of 13.0
+themselves have it. What lies between such characters every later version normalises as 13.0 did: so Unicode promises.
+
+Reference: Unicode Standard Annex 15, sections 3 (versioning) and 6.1 (substrings); Normalization Stability Policy.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from bisect import bisect_right
+from functools import lru_cache
+from importlib import resources
+from itertools import groupby
+from typing import Literal
+
+Version = Literal["13.0"]
+VERSION: Version = "13.0"
+UNASSIGNED = "unassigned-13.0.txt"
+"""Ranges of code points that Unicode 13.0 does not assign, ascending, FIRST..LAST in hexadecimal digits, one a line."""
+
+
+def nfc(text: str) -> str:
+    """Return the normal form NFC of a text by the tables of Unicode 13.0; lone surrogates stay as they are."""
+    # Substrings of a normalised text are normalised, and so what lies between newer characters.
+    if text.isascii() or unicodedata.is_normalized("NFC", text):
+        return text
+    parts = ((assigned, "".join(letters)) for assigned, letters in groupby(text, _is_assigned))
+    return "".join(unicodedata.normalize("NFC", part) if assigned else part for assigned, part in parts)
+
+
+def category(letter: str) -> str:
+    """Return the general category of a character; "Cn" of one that Unicode 13.0 does not assign."""
+    return unicodedata.category(letter) if _is_assigned(letter) else "Cn"
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_assigned(letter: str) -> bool:
+    return bisect_right(_ends(), letter) % 2 == 0
+
+
+@lru_cache(maxsize=1)
+def _ends() -> list[str]:
+    """Return the first unassigned character, the next assigned one, and so on, ascending."""
+    lines = resources.files("hushcount").joinpath(UNASSIGNED).read_text(encoding="ascii").split()
+    ranges = (tuple(int(place, 16) for place in line.split("..")) for line in lines)
+    places = [place for first, last in ranges for place in (first, last + 1)]
+    # The last range ends with the last code point, behind which there is no character.
+    return list(map(chr, places[:-1]))
