@@ -16,8 +16,9 @@ from pipelines.deployment import Deployment, most_epochs_a_year
 from pipelines.epochs import Epochs
 from pipelines.ledger import cost_of, linked
 from pipelines.ledger_balance import OverLimit, require_room
+from pipelines.ledger_clock import believed
 from pipelines.ledger_file import opened
-from pipelines.ledger_records import Charge, Hop, Limit, read_charges, read_limit, stamp
+from pipelines.ledger_records import Charge, Hop, Limit, read_charges, read_limit, read_newest, stamp
 
 _ENOUGH = 30
 """Windows ahead that a budget without renewal should allow."""
@@ -45,7 +46,7 @@ def budget(deployment: Deployment, epochs: Epochs, reports: int, now: datetime) 
         deployment: whose.
         epochs: of the campaign.
         reports: frequency reports that a window brings.
-        now: decides the period.
+        now: the present, by what else than the clock tells the time too.
     """
     if deployment.ledger is None:
         return
@@ -54,7 +55,7 @@ def budget(deployment: Deployment, epochs: Epochs, reports: int, now: datetime) 
     costs = _costs(deployment, campaign, reports, senders)
     if not costs:
         return
-    limit, left = _room(deployment.ledger, campaign, costs, now, senders)
+    limit, left, now = _room(deployment.ledger, campaign, costs, now, senders)
     if limit is None:
         yield Check(name, "good", "no limit is set, and nothing is refused: hushcount ledger set")
         return
@@ -98,14 +99,15 @@ def _senders(deployment: Deployment) -> Senders:
 
 def _room(
     ledger: Path, campaign: Campaign, costs: list[tuple[Hop, Loss]], now: datetime, senders: Senders
-) -> tuple[Limit | None, int]:
-    """Return the limit, and how many windows fit into it, of _ENOUGH at most."""
+) -> tuple[Limit | None, int, datetime]:
+    """Return the limit, how many windows fit into it, of _ENOUGH at most, and the ledger's time."""
     if not ledger.exists():
-        return None, 0
+        return None, 0, now
     with opened(ledger) as connection:
         limit, charges = read_limit(connection, campaign.id), read_charges(connection, campaign.id)
+        now = believed(now, read_newest(connection))
     if limit is None:
-        return None, 0
+        return None, 0, now
     fits, most = 0, _ENOUGH
     while fits < most:
         tried = (fits + most + 1) // 2
@@ -115,7 +117,7 @@ def _room(
             fits = tried
         except OverLimit:
             most = tried - 1
-    return limit, fits
+    return limit, fits, now
 
 
 def _charge(campaign: Campaign, hop: Hop, loss: Loss, now: datetime, senders: Senders) -> Charge:

@@ -9,9 +9,10 @@ import os
 import re
 import socket
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +23,17 @@ from hushcount.privacy.statement import statement
 from hushcount.privacy.unit import unit_of
 from hushcount.senders import Senders, told_in
 from pipelines import ledger_input
-from pipelines.ledger_balance import balance, require_room
-from pipelines.ledger_draws import draw_path, fix_draw, is_first_opened
+from pipelines.ledger_balance import OverLimit, balance, require_room
+from pipelines.ledger_clock import LedgerTime, advanced, ledger_time
+from pipelines.ledger_draws import digest_of_draw, draw_path, fix_draw
 from pipelines.ledger_file import LedgerError, opened, writing
-from pipelines.ledger_records import Charge, Hop, charge_key, put, read_charges, read_limit, stamp, utc_now
+from pipelines.ledger_records import Charge, Hop, Limit, charge_key, put, read_charges, read_limit
 from pipelines.summary import Summary
 
 _NOTHING = Loss(0.0, 0.0)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Charging:
     """A job's place in the ledger while it runs; without a ledger all of it does nothing.
 
@@ -39,16 +41,20 @@ class Charging:
         path: the ledger's file, or None.
         charge: what the job reserved, or its charge of an earlier time.
         most: what the release may come to at most.
+        known: the latest moment that is known to have come by what else tells the time, or None.
+        draw: digest of the random release that it hands out; None: it draws none, or has not drawn yet.
     """
 
     path: Path | None = None
     charge: Charge | None = None
     most: Loss = _NOTHING
+    known: datetime | None = None
+    draw: str | None = None
 
     def fix_draw(self, directory: str) -> None:
         """Let a release that was drawn into a directory be the first one drawn for its key."""
         if self.path is not None and self.charge is not None:
-            fix_draw(self.path, self.charge.key, directory)
+            self.draw = fix_draw(self.path, self.charge.key, directory)
 
     def commit(self, summary: Summary) -> None:
         """Charge the release that a summary states, and add to the summary what that came to.
@@ -58,15 +64,15 @@ class Charging:
 
         Raises:
             OverLimit: it costs more than was reserved and does not fit; nothing is charged.
-            LedgerError: the ledger cannot be used.
+            LedgerError: the ledger cannot be used; or another draw than this one was charged.
         """
         summary["ledger"] = None
         if self.path is None or self.charge is None:
             return
         actual = cost_of(summary["privacy"], self.charge.hop)
         reports = summary["accepted"] if self.charge.hop == "analyze" else None
-        now = utc_now()
         with opened(self.path) as connection, writing(connection):
+            time = advanced(connection, self.known)
             limit = read_limit(connection, self.charge.campaign)
             charges = read_charges(connection, self.charge.campaign)
             others = [charge for charge in charges if charge.key != self.charge.key]
@@ -74,16 +80,17 @@ class Charging:
             afresh = replace(self.charge, state="reserved", committed_at=None)
             mine = next((charge for charge in charges if charge.key == self.charge.key), afresh)
             new = mine.state == "reserved"
+            if not new:
+                require_same_draw(self.path, mine, self.draw)
             before = _NOTHING if new else mine.loss
             cost = Loss(max(actual.epsilon, before.epsilon), max(actual.delta, before.delta))
             if cost != before or new:
                 charged = replace(mine, epsilon=cost.epsilon, delta=cost.delta)
-                require_room(limit, others, charged, self.most, now)
-                mine = replace(
-                    charged, state="committed", reports=reports, committed_at=mine.committed_at or stamp(now)
-                )
+                _require_room(limit, others, charged, self.most, time)
+                at = mine.committed_at or time.mark
+                mine = replace(charged, state="committed", reports=reports, committed_at=at, draw=self.draw)
                 put(connection, mine)
-            account = balance(limit, [*others, mine], now)
+            account = balance(limit, [*others, mine], time.now)
         names = (
             "key", "campaign", "epoch", "hop", "manifest", "epsilon", "delta", "local", "epoch_epsilon", "per",
             "committed_at",
@@ -101,6 +108,7 @@ def charging(
     folder: str,
     *,
     drawn: bool = False,
+    known: datetime | None = None,
 ) -> Iterator[Charging]:
     """Reserve a job's release for as long as the block runs; whatever is not committed by then costs nothing.
 
@@ -112,6 +120,8 @@ def charging(
         folder: directory of the input's block files. Where there is no room and none of that outline was charged, not
             one of them is opened here.
         drawn: whether this job draws the release at random.
+        known: the latest moment that is known to have come by what else than the clock tells the time; None: nothing
+            but the ledger does.
 
     Raises:
         OverLimit: the release does not fit, even if every report that was forwarded is accepted.
@@ -122,19 +132,18 @@ def charging(
         return
     wanted = _wanted(campaign, hop, upstream, folder)
     most = cost_of(statement(campaign, None, told_in(upstream)), hop)
-    _require_room_or_retry(path, wanted, most)
+    _require_room_or_retry(path, wanted, most, known)
     manifest = ledger_input.manifest(folder)
+    # A random release is what it holds: what is drawn here is not known yet.
+    draw = manifest if hop == "discover" and not drawn else None
     # Which release it is, the auxiliary server says; another one under the name of one that was charged is charged too.
-    if not wanted.manifest or not is_first_opened(path, wanted.key, manifest):
+    if not wanted.manifest or not _is_first_opened(path, wanted.key, manifest):
         wanted = _keyed(wanted, manifest)
-    charge = _reserve(path, wanted, most)
-    if drawn and charge.state == "committed" and not draw_path(path, charge.key).is_file():
-        raise LedgerError(
-            f"this input was released on {charge.committed_at}, and its draw {draw_path(path, charge.key)} is missing: "
-            "restore it; a second draw would be a second release"
-        )
+    charge = _reserve(path, wanted, most, known)
+    if drawn and charge.state == "committed":
+        require_same_draw(path, charge, digest_of_draw(path, charge.key))
     try:
-        yield Charging(path, charge, most)
+        yield Charging(path, charge, most, known, draw)
     finally:
         # A reservation that cannot be dropped now ends with this process; no error may hide the job's own.
         with suppress(HushcountError):
@@ -175,7 +184,7 @@ def _wanted(campaign: Campaign, hop: Hop, upstream: Summary, folder: str) -> Cha
         key="", campaign=campaign.id, fingerprint=campaign.fingerprint.hex(), epoch=campaign.epoch, hop=hop,
         manifest="", outline=ledger_input.outline(folder), state="reserved", epsilon=least.epsilon, delta=least.delta,
         local=local, epoch_epsilon=epoch_epsilon, per=stated["per"], reports=None,
-        reserved_at=stamp(utc_now()), committed_at=None, host=socket.gethostname(), pid=os.getpid(),
+        reserved_at="", committed_at=None, host=socket.gethostname(), pid=os.getpid(),
         run=uuid.uuid4().hex,
     )  # fmt: skip
     earlier = _manifest_of_release(upstream)
@@ -195,14 +204,47 @@ def _keyed(wanted: Charge, manifest: str) -> Charge:
     return replace(wanted, manifest=manifest, key=key)
 
 
-def _require_room_or_retry(path: Path, wanted: Charge, most: Loss) -> None:
+def require_same_draw(path: Path, charge: Charge, draw: str | None) -> None:
+    """Refuse to hand out another random release than the one that was charged.
+
+    Args:
+        path: the ledger.
+        charge: of the release.
+        draw: digest of the one that is to be handed out; None: there is none beside the ledger, or nothing is drawn.
+    """
+    if draw == charge.draw:
+        return
+    wrong = "is missing" if draw is None else "is another one"
+    raise LedgerError(
+        f"this input was released on {charge.committed_at}, and its draw {draw_path(path, charge.key)} {wrong}: "
+        "restore it, or name the ledger as when it was released; a second draw would be a second release"
+    )
+
+
+def _is_first_opened(path: Path, key: str, manifest: str) -> bool:
+    """Return whether a release is the one that was charged under a key, or none was yet."""
+    with opened(path) as connection:
+        charged = next((charge for charge in read_charges(connection) if charge.key == key), None)
+    return charged is None or charged.draw in (None, manifest)
+
+
+def _require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge, most: Loss, time: LedgerTime) -> None:
+    """Check that a release fits; if it does not, say also where the clock is not believed."""
+    try:
+        require_room(limit, charges, wanted, most, time.now)
+    except OverLimit as over:
+        raise OverLimit("; ".join(filter(None, (str(over), time.doubt)))) from None
+
+
+def _require_room_or_retry(path: Path, wanted: Charge, most: Loss, known: datetime | None) -> None:
     """Refuse a release without room, unless files of these sizes were charged before, or the very input was."""
     with opened(path, create=True) as connection:
         charges = read_charges(connection, wanted.campaign)
         if any(charge.state == "committed" and _is_alike(charge, wanted) for charge in charges):
             return
         others = [charge for charge in charges if not _is_alike(charge, wanted)]
-        require_room(read_limit(connection, wanted.campaign), others, wanted, most, utc_now())
+        limit = read_limit(connection, wanted.campaign)
+        _require_room(limit, others, wanted, most, ledger_time(connection, known))
 
 
 def _is_alike(charge: Charge, wanted: Charge) -> bool:
@@ -211,7 +253,7 @@ def _is_alike(charge: Charge, wanted: Charge) -> bool:
     return same and (charge.manifest == wanted.manifest if wanted.manifest else charge.outline == wanted.outline)
 
 
-def _reserve(path: Path, wanted: Charge, most: Loss) -> Charge:
+def _reserve(path: Path, wanted: Charge, most: Loss, known: datetime | None) -> Charge:
     """Reserve a release, taking over what another run reserved for it, and return it; or return its charge."""
     with opened(path) as connection, writing(connection):
         charges = read_charges(connection, wanted.campaign)
@@ -219,7 +261,9 @@ def _reserve(path: Path, wanted: Charge, most: Loss) -> Charge:
         if mine is not None and mine.state == "committed":
             return mine
         others = [charge for charge in charges if charge.key != wanted.key]
-        require_room(read_limit(connection, wanted.campaign), others, wanted, most, utc_now())
+        time = advanced(connection, known)
+        _require_room(read_limit(connection, wanted.campaign), others, wanted, most, time)
+        wanted = replace(wanted, reserved_at=time.mark)
         put(connection, wanted)
     return wanted
 

@@ -15,7 +15,8 @@ from hushcount.privacy.composition import Composed, Loss, basic, compose, grown,
 from pipelines.ledger_file import LedgerError
 from pipelines.ledger_records import Charge, Limit, Unit, stamp
 
-_LONGEST_RUN = timedelta(days=1)
+_LONGEST_RUN = timedelta(days=3)
+"""A day, and what a clock may be ahead: `ledger_clock.FAR`."""
 
 
 class OverLimit(LedgerError):
@@ -67,7 +68,7 @@ def balance(limit: Limit | None, charges: Iterable[Charge], now: datetime) -> Ba
     Args:
         limit: the campaign's, or None.
         charges: the campaign's; reservations among them do not count.
-        now: decides the period.
+        now: the ledger's time, which decides the period.
     """
     committed = [charge for charge in charges if charge.state == "committed"]
     counting = _counting(limit, committed, now)
@@ -116,7 +117,9 @@ def counted(limit: Limit, charges: Iterable[Charge], now: datetime) -> list[Char
 
 
 def _spent(limit: Limit, counting: list[Charge], known: Iterable[Charge]) -> Composed:
-    """Return what charges come to at the limit's delta."""
+    """Return what charges come to at the limit's delta; nothing comes to nothing."""
+    if not counting:
+        return Composed(0.0, 0.0, "basic")
     # A clock that is set back joins periods, and with them files.
     adaptive = limit.composition == "basic" or len(files_of(counting)) > 1
     return compose(losses(counting, known), limit.delta, adaptive=adaptive)
@@ -130,7 +133,7 @@ def require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge,
         charges: the campaign's, without the release itself.
         wanted: the release.
         most: what it may come to at most, for the message.
-        now: decides the period.
+        now: the ledger's time, which decides the period.
 
     Raises:
         OverLimit: it does not fit.
@@ -180,7 +183,7 @@ def _renewal(limit: Limit, now: datetime) -> str:
 
 
 def is_stale(charge: Charge, now: datetime) -> bool:
-    """Return whether a reservation's run has ended without saying so: its process is gone, or a day has passed."""
+    """Return whether a reservation's run has ended without saying so: its process is gone, or it is days ago."""
     if charge.state == "committed":
         return False
     if now - datetime.fromisoformat(charge.reserved_at) > _LONGEST_RUN:

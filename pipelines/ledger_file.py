@@ -6,12 +6,12 @@ import os
 import sqlite3
 import uuid
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from hushcount.errors import FormatError, HushcountError, UsageError
 
-VERSION = 1
+VERSION = 2
 _APPLICATION = int.from_bytes(b"HCLG", "big")
 _BUSY_SECONDS = 10.0
 _SCHEMA = (
@@ -26,21 +26,29 @@ _SCHEMA = (
         epsilon REAL NOT NULL, delta REAL NOT NULL, local REAL, epoch_epsilon REAL,
         per TEXT NOT NULL CHECK (per IN ('client', 'report')), reports INTEGER,
         reserved_at TEXT NOT NULL, committed_at TEXT, host TEXT NOT NULL, pid INTEGER NOT NULL, run TEXT NOT NULL,
-        digest TEXT NOT NULL,
+        draw TEXT, digest TEXT NOT NULL,
         UNIQUE (fingerprint, epoch, hop, manifest))""",
+    "CREATE TABLE clock (one INTEGER PRIMARY KEY CHECK (one = 1), newest TEXT NOT NULL)",
 )
 COLUMNS = {
     "limits": ("campaign", "epsilon", "delta", "renew_days", "since", "composition", "digest"),
     "charges": (
         "key", "campaign", "fingerprint", "epoch", "hop", "manifest", "outline", "state", "epsilon", "delta",
-        "local", "epoch_epsilon", "per", "reports", "reserved_at", "committed_at", "host", "pid", "run", "digest",
+        "local", "epoch_epsilon", "per", "reports", "reserved_at", "committed_at", "host", "pid", "run", "draw",
+        "digest",
     ),
+    "clock": ("one", "newest"),
 }  # fmt: skip
 """The columns of every table, in their order."""
 
 
 class LedgerError(HushcountError):
     """The ledger cannot be used now; nothing in it was changed."""
+
+
+def resolved(path: Path) -> Path:
+    """Return a ledger's one name, whatever links lead to it: its journal and its draws lie beside that."""
+    return Path(os.path.realpath(path))
 
 
 @contextmanager
@@ -53,14 +61,16 @@ def opened(path: Path, *, create: bool = False, busy_seconds: float = _BUSY_SECO
         busy_seconds: how long to wait for a process that writes to it.
 
     Raises:
-        UsageError: it is missing, or its directory is.
+        UsageError: it is missing, or its directory is; or it has several hard links.
         FormatError: it is no ledger, damaged, or of a newer version; it is left as it is.
         LedgerError: another process holds it, or it cannot be read or written.
     """
+    path = resolved(path)
     if create and not path.exists():
         _create(path)
     if not path.is_file():
         raise UsageError(f"ledger {path} {'is no file' if path.exists() else 'does not exist'}")
+    _require_one_name(path)
     address = f"{path.absolute().as_uri()}?mode=rw"
     try:
         with closing(sqlite3.connect(address, timeout=busy_seconds, isolation_level=None, uri=True)) as connection:
@@ -83,6 +93,19 @@ def writing(connection: sqlite3.Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _require_one_name(path: Path) -> None:
+    """Refuse a file with a second hard link: SQLite's journal, which takes back a killed write, has a file's name."""
+    if path.stat().st_nlink < 2:
+        return
+    # One that was killed while it made the ledger left its temporary name.
+    for left in path.parent.glob(f".{path.name}.*.tmp"):
+        with suppress(FileNotFoundError):
+            if left.samefile(path):
+                left.unlink()
+    if (names := path.stat().st_nlink) > 1:
+        raise UsageError(f"ledger {path} has {names} names (hard links), must have one: delete the others")
 
 
 def _create(path: Path) -> None:

@@ -16,6 +16,7 @@ from pipelines.ledger_file import COLUMNS
 
 Hop = Literal["analyze", "discover"]
 State = Literal["reserved", "committed"]
+_EVER = datetime.min.replace(tzinfo=timezone.utc)
 Unit = Literal["client", "report"]
 """Of whom a cost is: one client with as many reports as the cap lets it, or one report, where the cap binds nobody."""
 
@@ -29,7 +30,7 @@ class Limit:
         epsilon: nats, above 0.
         delta: in [0, 1).
         renew_days: days after which what was spent counts no more; None: never.
-        since: when the first period begins, ISO 8601 in UTC.
+        since: when the first period begins, ISO 8601 in UTC; before that everything counts.
         composition: "basic": the sums keep within the limit, whatever the parameters of a release follow from; or
             "numerical": the smaller bound does, and all charges of a period are of one campaign file, whose parameters
             are declared to follow from no result.
@@ -43,14 +44,15 @@ class Limit:
     composition: Bound = "basic"
 
     def period(self, now: datetime) -> tuple[datetime, datetime | None]:
-        """Return when the present period began and when the next one does; None for never."""
+        """Return from when on charges count, and when the next period begins; None for never."""
         begin = datetime.fromisoformat(self.since)
         if self.renew_days is None:
             return begin, None
         length = timedelta(days=self.renew_days)
-        # A clock set back before the first period stays in it.
-        current = begin + max(0, (now - begin) // length) * length
-        return current, current + length
+        number = max(0, (now - begin) // length)
+        current = begin + number * length
+        # Before the first period everything counts, and in it too.
+        return current if number else _EVER, current + length
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ class Charge:
         host: whose run it is, by the name of the machine,
         pid: its process, and
         run: its own name.
+        draw: digest of the random release that was made or opened under this key, of `ledger_input.manifest`; None
+            where nothing is drawn, and as long as it is reserved.
     """
 
     key: str
@@ -98,6 +102,7 @@ class Charge:
     host: str
     pid: int
     run: str
+    draw: str | None = None
 
     @property
     def loss(self) -> Loss:
@@ -145,6 +150,24 @@ def read_charges(connection: sqlite3.Connection, campaign: str | None = None) ->
     """
     rows = connection.execute("SELECT * FROM charges ORDER BY COALESCE(committed_at, reserved_at), key")
     return [_record(Charge, row) for row in rows if campaign in (None, row["campaign"])]
+
+
+def read_newest(connection: sqlite3.Connection) -> datetime | None:
+    """Return the ledger's time at its last use; None: it is new.
+
+    Raises:
+        FormatError: it was altered.
+    """
+    row = connection.execute("SELECT newest FROM clock").fetchone()
+    try:
+        return None if row is None else datetime.fromisoformat(row["newest"]).astimezone(timezone.utc)
+    except ValueError:
+        raise FormatError("the ledger's time was altered: restore the ledger from a copy") from None
+
+
+def put_newest(connection: sqlite3.Connection, now: datetime) -> None:
+    """Let a ledger remember its time."""
+    connection.execute("INSERT OR REPLACE INTO clock (one, newest) VALUES (1, ?)", (stamp(now),))
 
 
 def put(connection: sqlite3.Connection, record: Limit | Charge) -> None:

@@ -18,18 +18,9 @@ from hushcount.errors import FormatError, UsageError
 from hushcount.files import write_new
 from hushcount.privacy.composition import Loss, basic
 from pipelines.ledger_balance import balance, counted, files_of, is_stale, losses
+from pipelines.ledger_clock import LedgerTime, advanced, beginning, ledger_time, warnings
 from pipelines.ledger_file import COLUMNS, VERSION, opened, writing
-from pipelines.ledger_records import (
-    Charge,
-    Limit,
-    charge_key,
-    put,
-    read_charges,
-    read_limit,
-    read_limits,
-    stamp,
-    utc_now,
-)
+from pipelines.ledger_records import Charge, Limit, charge_key, put, read_charges, read_limit, read_limits
 
 
 def set_limit(
@@ -63,11 +54,10 @@ def set_limit(
         raise UsageError(f"epsilon is {epsilon}, must be above 0")
     if renew_days is not None and not 1 <= renew_days <= 36500:
         raise UsageError(f"renew-days is {renew_days}, must be in 1..36500")
-    now = utc_now()
     with opened(path, create=True) as connection, writing(connection):
+        now = advanced(connection).now
         charges = read_charges(connection, campaign)
-        # The first period begins with the first charge, or what was spent before would be forgotten.
-        begin = min([stamp(now), *(charge.committed_at for charge in charges if charge.committed_at)])
+        begin = beginning(charges, now)
         limit = Limit(campaign, epsilon, delta, renew_days, begin, "numerical" if fixed else "basic")
         old = read_limit(connection, campaign)
         if old is not None:
@@ -106,8 +96,8 @@ def describe(path: Path, campaign: str | None = None) -> dict[str, Any]:
         campaign: only this one's.
     """
     with opened(path) as connection:
-        limits, charges = _read(connection)
-    now = utc_now()
+        limits, charges, time = _read(connection)
+    now = time.now
     known = {limit.campaign for limit in limits} | {charge.campaign for charge in charges}
     names = sorted(name for name in known if campaign in (None, name))
     return {
@@ -123,7 +113,8 @@ def check(path: Path) -> dict[str, Any]:
     """Check that a ledger is whole: its pages, its schema, every row's digest, key and range, and the sums.
 
     Returns:
-        How many charges, reservations and limits there are, and the campaigns that are over their limit.
+        How many charges, reservations and limits there are, the campaigns that are over their limit, and a sentence for
+        each thing that a wrong clock left.
 
     Raises:
         FormatError: it is not; the first fault is named.
@@ -132,15 +123,18 @@ def check(path: Path) -> dict[str, Any]:
         faults = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
         if faults:
             raise FormatError(f"ledger {path} is damaged, {faults[0]}: restore it from a copy")
-        limits, charges = _read(connection)
+        limits, charges, time = _read(connection)
     for charge in charges:
         _check_charge(path, charge)
-    accounts = [_account(name, limits, charges, utc_now()) for name in sorted({limit.campaign for limit in limits})]
+    for limit in limits:
+        _check_moments(path, f"limit of campaign {limit.campaign}", limit.since)
+    accounts = [_account(name, limits, charges, time.now) for name in sorted({limit.campaign for limit in limits})]
     return {
         "charges": sum(charge.state == "committed" for charge in charges),
         "reservations": sum(charge.state == "reserved" for charge in charges),
         "limits": len(limits),
         "over": [one["campaign"] for one in accounts if _is_over(one)],
+        "warnings": warnings(limits, charges, time),
     }
 
 
@@ -153,7 +147,7 @@ def export(path: Path, out: Path) -> int:
     if out.suffix not in (".csv", ".json"):
         raise UsageError(f"out is {out}, must end in .csv or .json")
     with opened(path) as connection:
-        limits, charges = _read(connection)
+        limits, charges, _ = _read(connection)
     rows = [asdict(charge) for charge in charges]
     if out.suffix == ".json":
         data = {"version": VERSION, "limits": [asdict(limit) for limit in limits], "charges": rows}
@@ -173,11 +167,11 @@ def export(path: Path, out: Path) -> int:
     return len(rows)
 
 
-def _read(connection: sqlite3.Connection) -> tuple[list[Limit], list[Charge]]:
-    """Return what a ledger held at one moment."""
+def _read(connection: sqlite3.Connection) -> tuple[list[Limit], list[Charge], LedgerTime]:
+    """Return what a ledger held at one moment, and the present."""
     connection.execute("BEGIN")
     try:
-        return read_limits(connection), read_charges(connection)
+        return read_limits(connection), read_charges(connection), ledger_time(connection)
     finally:
         connection.execute("COMMIT")
 
@@ -195,12 +189,23 @@ def _is_over(account: dict[str, Any]) -> bool:
 
 def _check_charge(path: Path, charge: Charge) -> None:
     """Check what the digest of a row does not: that it was right when it was written."""
+    name = f"charge {charge.key}"
     try:
         _ = charge.loss
-        moments = [charge.reserved_at, *([charge.committed_at] if charge.committed_at else [])]
-        dated = all(datetime.fromisoformat(moment).tzinfo for moment in moments)
     except ValueError as error:
-        raise FormatError(f"ledger {path}: charge {charge.key} has {error}: restore it from a copy") from None
+        raise FormatError(f"ledger {path}: {name} has {error}: restore it from a copy") from None
+    _check_moments(path, name, charge.reserved_at, *([charge.committed_at] if charge.committed_at else []))
     key = charge_key(charge.fingerprint, charge.epoch, charge.hop, charge.manifest)
-    if key != charge.key or not dated or (charge.committed_at is None) != (charge.state == "reserved"):
-        raise FormatError(f"ledger {path}: charge {charge.key} contradicts itself: restore it from a copy")
+    is_drawn = charge.hop == "discover" and charge.state == "committed"
+    committed = (charge.committed_at is None) == (charge.state == "reserved")
+    if key != charge.key or not committed or (charge.draw is None) == is_drawn:
+        raise FormatError(f"ledger {path}: {name} contradicts itself: restore it from a copy")
+
+
+def _check_moments(path: Path, name: str, *moments: str) -> None:
+    try:
+        dated = all(datetime.fromisoformat(moment).tzinfo for moment in moments)
+    except ValueError:
+        dated = False
+    if not dated:
+        raise FormatError(f"ledger {path}: {name} has a time that is none: restore it from a copy")

@@ -104,6 +104,32 @@ def check(ledger: FileOption, as_json: JsonOption = False) -> None:
         soft_wrap=True,
         markup=False,
     )
+    for warning in done["warnings"]:
+        out_console().print(f"warning: {warning}", soft_wrap=True, markup=False)
+
+
+@ledger_app.command("confirm")
+@reported
+def confirm(
+    ledger: FileOption,
+    date: Annotated[
+        datetime, typer.Option(formats=["%Y-%m-%d"], help="Today, from another source than this machine's clock.")
+    ],
+    as_json: JsonOption = False,
+) -> None:
+    """Say that this machine's clock is right, so that budgets renew by it.
+
+    A ledger does not renew by a clock that is two days ahead of its last use, because it may be wrong.
+
+    Example: hushcount ledger confirm --ledger ledger.db --date 2026-11-22
+    """
+    from pipelines.ledger_clock import confirm as job
+
+    now = stamp(job(ledger, date.date()).now)
+    if as_json:
+        show_json({"now": now})
+        return
+    out_console().print(f"the ledger's time is {now}", soft_wrap=True, markup=False)
 
 
 @ledger_app.command("export")

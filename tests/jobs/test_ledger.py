@@ -481,7 +481,7 @@ def test_two_processes_at_a_time(tmp_path: Path, campaign_path: Path, campaign: 
     there = charges(ledger)
     assert [charge.state for charge in there] == ["committed"] * 4
     assert len({charge.manifest for charge in there}) == 4
-    assert check(ledger) == {"charges": 4, "reservations": 0, "limits": 1, "over": []}
+    assert check(ledger) == {"charges": 4, "reservations": 0, "limits": 1, "over": [], "warnings": []}
     for words, name in zip(printed, ("left", "right"), strict=True):
         assert words.count("released") == len(list(tmp_path.glob(f"{name}-*")))
         assert 1 <= words.count("released") <= 4
@@ -491,7 +491,7 @@ def test_two_processes_at_a_time(tmp_path: Path, campaign_path: Path, campaign: 
 
 
 SPOILING = {
-    "newer": "PRAGMA user_version = 2",
+    "newer": "PRAGMA user_version = 3",
     "older": "PRAGMA user_version = 0",
     "of another program": "PRAGMA application_id = 1",
     "other columns": "ALTER TABLE charges ADD COLUMN more TEXT",
@@ -517,7 +517,7 @@ def spoil(path: Path, how: str) -> None:
 
 
 SPOILT = {
-    "newer": "version 2, this program reads version 1: use a newer Hushcount",
+    "newer": "version 3, this program reads version 2: use a newer Hushcount",
     "older": "another schema",
     "of another program": "no ledger of Hushcount",
     "other columns": "another schema",
@@ -754,7 +754,10 @@ def test_discover_draws_once(chain: Chain, ledger: Path) -> None:
     chain.discover(*file, out="c")
     (charge,) = charges(ledger)
     assert (charge.hop, charge.reports) == ("discover", None)
-    chain.discover(*file, "--party", "aux-server", out="d")
+    # Also by another name of the ledger.
+    link = ledger.with_name("link.db")
+    link.symlink_to(ledger)
+    chain.discover("--ledger", link, "--party", "aux-server", out="d")
     shutil.rmtree(chain.path("b"))
     opened_again = ("--input", chain.path("d"), "--keys", chain.keys, "--party", "analyzer", "--out", chain.path("b"))
     done("discover", "--campaign", chain.campaign_path, *opened_again, *file)
