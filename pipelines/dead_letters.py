@@ -18,6 +18,7 @@ from hushcount.reading import validated
 from hushcount.senders import recapped, told_in
 from pipelines import storage
 from pipelines.block_io import SUFFIX, BlockFile, find_files, write_file
+from pipelines.replayed import claim
 from pipelines.staging import SUMMARY, require_free, staged
 from pipelines.streams import SEALED
 from pipelines.summary import StreamCounts, Summary, make_summary
@@ -131,7 +132,8 @@ def replay(
 ) -> Summary:
     """Make of what was kept of one reason what the shuffler would hand on, for analyze or discover to read.
 
-    They are a batch of their own: what is released from it is another release, and charged as one.
+    They are a batch of their own: what is released from it is another release, and charged as one. The letters of one
+    reason make one such batch, with one campaign file, however often they are replayed.
 
     Args:
         campaign_path: the campaign file that they were made with.
@@ -142,7 +144,8 @@ def replay(
         overwrite: whether a result there may be replaced.
 
     Raises:
-        UsageError: there are none of this reason, they are of another length, or they are the shuffler's.
+        UsageError: there are none of this reason, they are of another length, they are the shuffler's, or they were
+            replayed into another output.
         HushcountError: they are fewer than the minimum batch, which holds for them too.
     """
     campaign = Campaign.read(campaign_path)
@@ -175,6 +178,7 @@ def replay(
         raise HushcountError(
             f"{kept:,} dead letters are fewer than the minimum batch, {campaign.shuffle.minimum_batch:,}: they stay"
         )
+    claim(storage.join(directory, FOLDER, stream), campaign.fingerprint, distinct.tobytes(), out)
     rejected = {"duplicate": number - kept} if kept < number else {}
     with staged(out, overwrite) as target:
         path = storage.join(target, stream, f"part-00000-of-00001{SUFFIX}")

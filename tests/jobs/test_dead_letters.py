@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from threading import Barrier, Thread
 
 import pytest
 
 from hushcount.blocks import Kind
 from hushcount.campaign import Campaign
 from hushcount.client import Client
+from hushcount.errors import UsageError
 from hushcount.privacy.keep_rules import KeepRule
 from hushcount.senders import Senders
+from pipelines import storage
+from pipelines.dead_letters import replay
+from pipelines.replayed import claim
 from pipelines.summary import StreamCounts, make_summary
-from tests.support.jobs import Chain, done, new_campaign, new_keys, refused, summary, values_of, write_lines
+from tests.support.jobs import (
+    Chain,
+    done,
+    files_under,
+    new_campaign,
+    new_keys,
+    refused,
+    summary,
+    values_of,
+    write_lines,
+)
 from tests.support.records import write_rows
 
 TRUTH = {"alpha": 300, "beta": 200}
@@ -71,6 +86,87 @@ def test_replayed_with_the_right_campaign_file_they_are_counted(mixed: tuple[Pat
     done("analyze", "--campaign", other, "--input", again, "--keys", chain.keys, "--out", tmp_path / "second")
     second = summary(tmp_path / "second")
     assert (second["received"], second["accepted"]) == (500, 500)
+
+
+def replayed(mixed: tuple[Path, Path, Path], out: Path, *options: object) -> tuple[object, ...]:
+    results, other, _ = mixed
+    campaign = () if "--campaign" in options else ("--campaign", other)
+    return (
+        "dead-letters",
+        "replay",
+        "--input",
+        results,
+        *campaign,
+        "--reason",
+        "wrong_campaign",
+        "--out",
+        out,
+        *options,
+    )
+
+
+def test_the_same_letters_are_counted_once_however_often_they_are_replayed(
+    mixed: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    """Into a second output they are not replayed, and that is said; into the same one as often as one likes."""
+    results, other, keys = mixed
+    done(*replayed(mixed, tmp_path / "again"))
+    first = files_under(tmp_path / "again" / "reports")
+    done("analyze", "--campaign", other, "--input", tmp_path / "again", "--keys", keys, "--out", tmp_path / "second")
+    refused(*replayed(mixed, tmp_path / "twice"), says=[f"were replayed into {tmp_path / 'again'}", "counted twice"])
+    assert not (tmp_path / "twice").exists()
+    refused(*replayed(mixed, tmp_path / "again"), says=["already holds a result"])
+    done(*replayed(mixed, tmp_path / "twice" / ".." / "again", "--overwrite"))
+    assert files_under(tmp_path / "again" / "reports") == first
+    # Refused by one campaign file, they may be those of another.
+    done(*replayed(mixed, tmp_path / "first", "--campaign", results.parent / "1" / "words.json"))
+    assert done("dead-letters", "list", "--input", results, "--json").json[0]["records"] == 500
+
+
+def test_a_replay_that_was_stopped_is_done_again_into_the_same_output(
+    mixed: tuple[Path, Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as full:
+        full.setattr("pipelines.dead_letters.write_file", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            replay(mixed[1], str(mixed[0]), "reports", "wrong_campaign", str(tmp_path / "again"))
+    refused(*replayed(mixed, tmp_path / "twice"), says=["again", "counted twice"])
+    done(*replayed(mixed, tmp_path / "again"))
+
+
+def stopped(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_of_two_replays_at_once_at_most_one_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both write their claims before either looks: both are told so, and whoever tries again goes on."""
+    folder, both, said = str(tmp_path / "letters"), Barrier(2), []
+
+    def listed(*arguments: str) -> list[tuple[str, int]]:
+        both.wait(20)
+        found = list_files(*arguments)
+        both.wait(20)
+        return found
+
+    def one(out: str) -> None:
+        try:
+            claim(folder, b"f" * 32, b"letters", out)
+        except UsageError as error:
+            said.append(str(error))
+
+    list_files = storage.list_files
+    with monkeypatch.context() as together:
+        together.setattr(storage, "list_files", listed)
+        threads = [Thread(target=one, args=(str(tmp_path / name),)) for name in ("left", "right")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(said) == 2
+    assert not list(Path(folder).iterdir())
+    claim(folder, b"f" * 32, b"letters", str(tmp_path / "left"))
+    with pytest.raises(UsageError, match="left, and would be counted twice"):
+        claim(folder, b"f" * 32, b"letters", str(tmp_path / "right"))
 
 
 def test_what_cannot_be_cured_is_refused(mixed: tuple[Path, Path, Path], tmp_path: Path) -> None:
