@@ -84,7 +84,7 @@ def stream(
     done = streamed(absolute(segments), absolute(out), windows)
     _show(done, out, as_json)
     for name in done.waiting:
-        said = f"window {name} waits: no collector has said that it or a later one is over; {done.clock}"
+        said = f"window {name} waits for manifests of its collectors, or for the next start; {done.clock}"
         progress_console().print(f"  {said}", style="yellow", soft_wrap=True, markup=False)
     if done.held:
         said = "; ".join(f"window {name} waits: {', '.join(faults)}" for name, faults in done.held.items())

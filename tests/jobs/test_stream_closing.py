@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -13,9 +14,11 @@ from hushcount.errors import HushcountError
 from hushcount.windows import Window, window_at
 from pipelines.stream_closing import Watched, found_between, look
 from pipelines.stream_output import claimed
+from pipelines.stream_release import put
 from pipelines.stream_windows import RECORD, StreamFolders
 from tests.support.jobs import done, refused
 from tests.support.streams import FIRST, FLOOR, HOUR, Collected, collect, manifest_of, record
+from tests.support.stub_store import StubStore
 
 ONCE = ("--for", "1s", "--every", "1s")
 
@@ -29,6 +32,13 @@ def sealed(tmp_path_factory: pytest.TempPathFactory) -> Collected:
 def collected(sealed: Collected, tmp_path: Path) -> Collected:
     """The same clients, and a store of the test's own."""
     return Collected(sealed.chain, tmp_path / "store", sealed.made)
+
+
+@pytest.fixture
+def store() -> Iterator[type[StubStore]]:
+    StubStore.clear()
+    yield StubStore
+    StubStore.clear()
 
 
 def counted(out: Path, window: Window) -> int:
@@ -114,7 +124,7 @@ def test_a_clock_that_is_ahead_settles_no_window_that_is_open(
         run = done(*collected.arguments(out, *ONCE))
         assert [path.parent.name for path in out.glob(f"*/{RECORD}")] == [before.name]
         said = " ".join(run.err.split())
-        assert f"window {present.name} waits" in said
+        assert f"window {present.name} waits for manifests of its collectors" in said
         assert "ahead of all else that tells the time: the newest manifest" in said
         collected.close(present, "one-3", [*first, *collected.segment(present, "one-3", 200, 300, closed=False)])
         done(*collected.arguments(out, *ONCE))
@@ -201,6 +211,32 @@ def test_what_a_killed_job_was_making_is_removed_and_a_job_that_still_runs_settl
             with pytest.raises(HushcountError, match="another stream has begun to write to"):
                 folders.require_ours()
     assert sorted(path.name for path in out.iterdir()) == ["mine.partial", "stream.json"]
+
+
+def test_in_a_store_a_job_that_another_has_followed_puts_out_nothing_whole(
+    collected: Collected, store: type[StubStore]
+) -> None:
+    """Some of what it made may be gone by then: the mark, which says that all is there, is not written."""
+    out, campaign, target = "stub://b/out", collected.chain.campaign, f"stub://b/out/{FIRST.name}"
+    with claimed(out, campaign, HOUR) as first:
+        folders = StreamFolders(str(collected.store), out, first, HOUR)
+        work = folders.being_made(FIRST)
+        for part in range(3):
+            store.put(f"{work}/shuffled/reports/part-{part}.blocks", b"sealed")
+        with claimed(out, campaign, HOUR) as second:
+            assert not [path for path in store.objects if path.startswith(first)]
+            store.put(f"{work}/shuffled/reports/part-3.blocks", b"written after it was swept")
+            with pytest.raises(HushcountError, match="another stream has begun to write to"):
+                put(folders, work, target, RECORD, {})
+            assert f"{target}/{RECORD}" not in store.objects
+            ours = StreamFolders(str(collected.store), out, second, HOUR)
+            store.put(f"{ours.being_made(FIRST)}/shuffled/summary.json", b"{}")
+            put(ours, ours.being_made(FIRST), target, RECORD, {})
+            assert {path for path in store.objects if path.startswith(target)} == {
+                f"{target}/{RECORD}",
+                f"{target}/shuffled/summary.json",
+            }
+    assert not [path for path in store.objects if ".partial" in path]
 
 
 def test_a_job_that_fails_says_what_it_released_before(collected: Collected, tmp_path: Path) -> None:
