@@ -1,8 +1,7 @@
 """hushcount stream: watch a collector's segments, and shuffle and analyze each window once, when it closes.
 
-What hushcount run has and this has not: a ledger, which analyze charges afterwards; a batch's name and signatures on
-what it hands on; comparison with the windows before, so that a copy of a report counts in each; and a stream below its
-minimum is not carried into the next window.
+What hushcount run has and this has not: a ledger, which analyze charges afterwards; comparison with the windows before,
+so that a copy of a report counts in each; and a stream below its minimum is not carried into the next window.
 """
 
 from __future__ import annotations
@@ -12,9 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from hushcount.campaign import Campaign
+from hushcount.collection import epoch_folder
 from hushcount.domain import tally_items
 from hushcount.errors import UsageError
-from keys.store import campaign_key
+from keys.store import KeyReference, campaign_key
 from pipelines import results, storage
 from pipelines.block_io import SUFFIX
 from pipelines.runner import Engine
@@ -39,6 +39,7 @@ def stream(
     every: float = 30.0,
     until: float | None = None,
     without: tuple[str, ...] = (),
+    signer: KeyReference | None = None,
     engine: Engine | None = None,
 ) -> Streamed:
     """Settle each window when it closes: WINDOW/window.json, with WINDOW/shuffled and WINDOW/results if it is released.
@@ -48,13 +49,15 @@ def stream(
         segments: where the collector puts the segments of this campaign file; WINDOW/STREAM/FILE lie in it.
         out: output directory; one that a stream of this campaign file has written to is gone on with.
         windows: the collector's windows, and how long after its end each stays open.
-        keys: directory with the analyzer's private key, or env:NAME; None: another party analyses WINDOW/shuffled.
+        keys: directory with the analyzer's private key, or env:NAME; None: another party analyses what is in
+            WINDOW/shuffled/WINDOW-EPOCH-FINGERPRINT.
         items: items to estimate, as for hushcount analyze; the whole dictionary when it is not given.
         places: over how many places a window's reports are spread; each must fit into a worker's memory.
         every: seconds from one look at the segments to the next.
         until: when the last look is, in seconds since 1970; windows that are open then stay for the next run.
         without: segments and manifests that are lost, WINDOW/STREAM/FILE or WINDOW/FILE: their windows are settled
             without them.
+        signer: the key by which the shuffler signs what it hands on, which workers open; None: unsigned.
         engine: which engine; Beam's embedded one works only when the last look was.
 
     Returns:
@@ -75,16 +78,19 @@ def stream(
             f"runner {engine.runner} gives no result before its input ends: give --for, or --runner PrismRunner or "
             "FlinkRunner"
         )
+    if signer is not None:
+        # Before any work: it may be a key that cannot be used.
+        signer.read_signing()
     segments, out = absolute(segments), absolute(out)
     _require_segments(segments, campaign, windows)
     analysis = None if keys is None else _analysis(campaign, keys, items)
     with claimed(out, campaign, windows, (segments, campaign_path)) as work:
-        folders = StreamFolders(segments, out, work, windows)
+        folders = StreamFolders(segments, out, work, windows, epoch_folder(campaign))
         # Set here, because without it Flink takes the source for one that ends.
         streaming = engine if engine.embedded else replace(engine, options=(*engine.options, "--streaming"))
         with streaming.pipeline("stream") as pipeline:
             found = pipeline | "segments" >> WatchSegments(segments, campaign.streams, windows, every, until)
-            run_windows(found, StreamJob(campaign, folders, places, analysis, frozenset(without)))
+            run_windows(found, StreamJob(campaign, folders, places, analysis, frozenset(without), signer))
     return streamed(segments, out, windows)
 
 

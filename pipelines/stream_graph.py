@@ -54,6 +54,7 @@ class StreamJob:
         places: over how many places a window's reports are spread, and how many shards are written.
         analysis: None where another party analyses.
         without: segments and manifests that are lost: their windows are settled without them.
+        signer: the key by which the shuffler signs what it hands on; None: unsigned.
     """
 
     campaign: Campaign
@@ -61,6 +62,7 @@ class StreamJob:
     places: int
     analysis: Analysis | None
     without: frozenset[str] = frozenset()
+    signer: KeyReference | None = None
 
 
 def run_windows(found: PCollection, job: StreamJob) -> None:
@@ -95,7 +97,7 @@ def run_windows(found: PCollection, job: StreamJob) -> None:
         facts
         | "all facts" >> beam.Flatten()
         | "of its window" >> beam.GroupByKey()
-        | "release" >> beam.ParDo(Release(folders, campaign))
+        | "release" >> beam.ParDo(Release(folders, campaign, job.signer))
     )
     if job.analysis is not None:
         before = (
@@ -109,7 +111,7 @@ def run_windows(found: PCollection, job: StreamJob) -> None:
 def _shuffled(files: dict[Stream, PCollection], job: StreamJob) -> list[PCollection]:
     """Shuffle each stream by itself into the window's directory; return what there is to know of it."""
     campaign, facts, dead = job.campaign, [], []
-    shuffled = FolderOf(job.folders, ("shuffled",))
+    shuffled = FolderOf(job.folders, (), handed_on=True)
     for stream, found in files.items():
         dtype, strip = envelope_dtype(campaign.sealed_bytes(stream)), sealed_offset(campaign.sealed_bytes(stream))
         read = found | f"read {stream}" >> ReadFiles(campaign.fingerprint, dtype.itemsize, strip, None)
@@ -117,7 +119,7 @@ def _shuffled(files: dict[Stream, PCollection], job: StreamJob) -> list[PCollect
             campaign.sealed_bytes(stream), campaign.shuffle.cap, job.places
         )
         written = mixed["shards"] | f"write {stream}" >> WriteShards(
-            FolderOf(job.folders, ("shuffled", stream)),
+            FolderOf(job.folders, (stream,), handed_on=True),
             SEALED[stream],
             campaign,
             campaign.sealed_bytes(stream),

@@ -20,10 +20,12 @@ from hushcount.randomness import UInt64Array
 from hushcount.senders import told_in
 from hushcount.tally import Tally
 from hushcount.windows import Window
+from keys.store import KeyReference
 from pipelines import modes, results, storage
 from pipelines.analyze import gather_tally
 from pipelines.block_io import BlockFile, find_files
 from pipelines.dead_letters import kept_of
+from pipelines.handover import hand_on
 from pipelines.results import Wanted
 from pipelines.staging import SUMMARY
 from pipelines.stream_windows import RECORD, StreamFolders
@@ -62,11 +64,13 @@ class Release(beam.DoFn):
     Args:
         folders: where the files are.
         campaign: whose.
+        signer: the key by which the shuffler signs what it hands on; None: unsigned.
     """
 
-    def __init__(self, folders: StreamFolders, campaign: Campaign) -> None:
+    def __init__(self, folders: StreamFolders, campaign: Campaign, signer: KeyReference | None) -> None:
         self._folders = folders
         self._campaign = campaign
+        self._signer = signer
 
     def process(
         self, element: tuple[int, Iterable[Fact]], closed: IntervalWindow = beam.DoFn.WindowParam
@@ -80,7 +84,7 @@ class Release(beam.DoFn):
                 self._settle(window, facts, work)
         storage.remove_directory(work)
         if storage.exists(record) and "reports" in storage.read_json(record)["released"]:
-            yield from find_files(storage.join(self._folders.settled(window), "shuffled", "reports"), SEALED["reports"])
+            yield from find_files(storage.join(self._folders.shuffled(window), "reports"), SEALED["reports"])
 
     def _hold(self, window: Window, faults: list[str]) -> None:
         for fault in faults:
@@ -101,7 +105,7 @@ class Release(beam.DoFn):
                 )
         # No stream waits for another: what is too little is of no use to one that is enough.
         enough = {stream: counted for stream, counted in counts.items() if counted.accepted >= floor}
-        shuffled = storage.join(work, "shuffled")
+        shuffled = storage.join(work, *self._folders.handed_on(window))
         for stream in counts.keys() - enough.keys():
             storage.remove_directory(storage.join(shuffled, stream))
             logger.warning(
@@ -114,9 +118,9 @@ class Release(beam.DoFn):
             )
             summary = make_summary("shuffle", self._campaign, enough, None, senders=senders)
             summary["dead_letters"] = kept_of(shuffled, enough)
-            storage.write_json(storage.join(shuffled, SUMMARY), summary)
+            hand_on(shuffled, self._folders.shuffled(window), tuple(enough), summary, self._signer)
         else:
-            storage.remove_directory(shuffled)
+            storage.remove_directory(storage.join(work, "shuffled"))
         record = {
             "window": window.name,
             "ends": window.end.isoformat(),
@@ -163,7 +167,7 @@ class WindowResults(beam.DoFn):
         storage.remove_directory(work)
 
     def _estimate(self, window: Window, facts: list[Fact], work: str, done: str) -> None:
-        campaign, upstream = self._campaign, storage.join(self._folders.settled(window), "shuffled", SUMMARY)
+        campaign, upstream = self._campaign, storage.join(self._folders.shuffled(window), SUMMARY)
         counts = counts_of(summed(facts, "count"), ("reports",))
         accepted = counts["reports"].accepted
         tally: Tally = gather_tally(campaign.require_frequency(), self._columns, storage.join(work, ".tally"))

@@ -77,7 +77,7 @@ class FindReleased(beam.DoFn):
         self._folders = folders
 
     def process(self, window: Window) -> Iterator[BlockFile]:
-        yield from find_files(storage.join(self._folders.settled(window), "shuffled", "reports"), SEALED["reports"])
+        yield from find_files(storage.join(self._folders.shuffled(window), "reports"), SEALED["reports"])
 
 
 class NoteTooLate(beam.DoFn):

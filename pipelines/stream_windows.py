@@ -79,16 +79,26 @@ class StreamFolders:
         out: the output.
         work: the job's own hidden directory, in `out`.
         windows: whose names the directories have.
+        epoch: EPOCH-FINGERPRINT of the campaign file, in the names of batches.
     """
 
     segments: str
     out: str
     work: str
     windows: StreamWindows
+    epoch: str
 
     def settled(self, window: Window) -> str:
         """Return where a window's result is to be."""
         return storage.join(self.out, window.name)
+
+    def handed_on(self, window: Window) -> tuple[str, str]:
+        """Return the path in a window's directory of what another party reads; its last name is the batch's."""
+        return "shuffled", f"{window.name}-{self.epoch}"
+
+    def shuffled(self, window: Window) -> str:
+        """Return where what was released of a window is."""
+        return storage.join(self.settled(window), *self.handed_on(window))
 
     def record(self, window: Window) -> str:
         """Return the file that says what became of a window."""
@@ -128,11 +138,15 @@ class FolderOf:
 
     Attributes:
         folders: of the stream.
-        names: the path within the window's directory.
+        names: the path within the window's directory, or within that of what is handed on.
+        handed_on: whether it is within that.
     """
 
     folders: StreamFolders
     names: tuple[str, ...]
+    handed_on: bool = False
 
     def __call__(self, window: IntervalWindow) -> str:
-        return storage.join(self.folders.being_made(self.folders.windows.of_engine(window)), *self.names)
+        ours = self.folders.windows.of_engine(window)
+        names = (*self.folders.handed_on(ours), *self.names) if self.handed_on else self.names
+        return storage.join(self.folders.being_made(ours), *names)

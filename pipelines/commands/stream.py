@@ -22,6 +22,7 @@ from pipelines.commands.common import (
     show_json,
     span,
 )
+from pipelines.commands.signing import SignWithOption
 from pipelines.commands.tables import show_table, window_names
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def stream(
         list[str] | None,
         typer.Option(help="A lost segment or manifest, as WINDOW/STREAM/FILE: its window is settled without it."),
     ] = None,
+    sign_with: SignWithOption = None,
     runner: RunnerOption = "FnApiRunner",
     as_json: JsonOption = False,
 ) -> None:
@@ -58,6 +60,7 @@ def stream(
 
     Example: hushcount stream --campaign c.json --segments S --keys keys --out out --window 1h --lateness 10m
     """
+    from pipelines.signing_keys import signer_of
     from pipelines.stream import absolute
     from pipelines.stream import stream as job
     from pipelines.stream_output import streamed
@@ -79,6 +82,7 @@ def stream(
             every=pause,
             until=until,
             without=tuple(without or ()),
+            signer=signer_of(sign_with, "shuffler"),
             engine=engine(context, runner),
         )
     done = streamed(absolute(segments), absolute(out), windows)

@@ -109,8 +109,9 @@ def test_a_stream_below_its_minimum_holds_up_no_other_and_is_said(collected: Col
     for window, enough in ((FIRST, "reports"), (FIRST.next, "discovery")):
         assert record(tmp_path / "out", window)["released"] == [enough]
         settled = tmp_path / "out" / window.name
-        assert list(summary(settled / "shuffled")["streams"]) == [enough]
-        assert [path.name for path in (settled / "shuffled").iterdir() if path.is_dir()] == [enough]
+        (shuffled,) = (settled / "shuffled").iterdir()
+        assert list(summary(shuffled)["streams"]) == [enough]
+        assert [path.name for path in shuffled.iterdir() if path.is_dir()] == [enough]
         assert (settled / "results").exists() == (enough == "reports")
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from hushcount.collection import epoch_folder
 from hushcount.errors import HushcountError
 from hushcount.windows import Window, window_at
 from pipelines.stream_closing import Watched, found_between, look
 from pipelines.stream_output import claimed
 from pipelines.stream_release import put
 from pipelines.stream_windows import RECORD, StreamFolders
-from tests.support.jobs import done, refused
+from tests.support.jobs import done, refused, summary
 from tests.support.streams import FIRST, FLOOR, HOUR, Collected, collect, manifest_of, record
 from tests.support.stub_store import StubStore
 
@@ -131,6 +132,31 @@ def test_a_clock_that_is_ahead_settles_no_window_that_is_open(
     assert counted(out, present) == 400
 
 
+def test_what_is_released_is_signed_and_named_after_its_window(collected: Collected, tmp_path: Path) -> None:
+    """So that analyze refuses what was released of another window, or is not what the shuffler signed."""
+    out, keys = tmp_path / "out", tmp_path / "signing"
+    done("keys", "new", "--role", "shuffler", "--out", keys)
+    trusts = ("--signed-by", keys / "public.json")
+    collected.segment(FIRST, "one-1", 0, 60)
+    collected.segment(FIRST.next, "one-2", 100, 60)
+    done(*collected.arguments(out, *ONCE, "--sign-with", keys))
+    ours, other = (next((out / window.name / "shuffled").iterdir()) for window in (FIRST, FIRST.next))
+    assert ours.name == f"{FIRST.name}-{epoch_folder(collected.chain.campaign)}"
+    assert summary(ours)["batch"] == ours.name
+    paths = ("--keys", collected.chain.keys, "--out", tmp_path / "results")
+    analyze = ("analyze", "--campaign", collected.chain.campaign_path, *paths, *trusts, "--input")
+    (tmp_path / "copies").mkdir()
+    taken = tmp_path / "copies" / ours.name
+    shutil.copytree(other, taken)
+    refused(*analyze, taken, says=["it lies in the wrong place"])
+    shutil.rmtree(taken)
+    shutil.copytree(ours, taken)
+    changed = next((taken / "reports").iterdir())
+    changed.write_bytes(changed.read_bytes()[:-1] + b"?")
+    refused(*analyze, taken, status=1, says=[f"{changed.name} is not the file that was signed"])
+    done(*analyze, ours)
+
+
 # When windows close, without an engine.
 
 BEGAN = FIRST.start.timestamp()
@@ -204,7 +230,7 @@ def test_what_a_killed_job_was_making_is_removed_and_a_job_that_still_runs_settl
         half.parent.mkdir(parents=True)
         half.write_bytes(b"half")
         (out / "mine.partial").mkdir()
-        folders = StreamFolders(str(collected.store), str(out), killed, HOUR)
+        folders = StreamFolders(str(collected.store), str(out), killed, HOUR, epoch_folder(campaign))
         folders.require_ours()
         with claimed(str(out), campaign, HOUR) as work:
             assert {path.name for path in out.iterdir()} == {"mine.partial", Path(work).name, "stream.json"}
@@ -219,7 +245,7 @@ def test_in_a_store_a_job_that_another_has_followed_puts_out_nothing_whole(
     """Some of what it made may be gone by then: the mark, which says that all is there, is not written."""
     out, campaign, target = "stub://b/out", collected.chain.campaign, f"stub://b/out/{FIRST.name}"
     with claimed(out, campaign, HOUR) as first:
-        folders = StreamFolders(str(collected.store), out, first, HOUR)
+        folders = StreamFolders(str(collected.store), out, first, HOUR, epoch_folder(campaign))
         work = folders.being_made(FIRST)
         for part in range(3):
             store.put(f"{work}/shuffled/reports/part-{part}.blocks", b"sealed")
@@ -229,7 +255,7 @@ def test_in_a_store_a_job_that_another_has_followed_puts_out_nothing_whole(
             with pytest.raises(HushcountError, match="another stream has begun to write to"):
                 put(folders, work, target, RECORD, {})
             assert f"{target}/{RECORD}" not in store.objects
-            ours = StreamFolders(str(collected.store), out, second, HOUR)
+            ours = StreamFolders(str(collected.store), out, second, HOUR, epoch_folder(campaign))
             store.put(f"{ours.being_made(FIRST)}/shuffled/summary.json", b"{}")
             put(ours, ours.being_made(FIRST), target, RECORD, {})
             assert {path for path in store.objects if path.startswith(target)} == {

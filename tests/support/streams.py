@@ -19,6 +19,7 @@ from apache_beam.transforms.window import TimestampedValue
 
 from hushcount.campaign import Stream
 from hushcount.client import Client
+from hushcount.collection import epoch_folder
 from hushcount.domain import tally_items
 from hushcount.manifests import Manifest, SegmentPart, manifest_name
 from hushcount.windows import Window, window_at
@@ -139,10 +140,11 @@ def require_equal(window: Path, batch: Path) -> None:
     assert all((expected[name] == got[name]).all() for name in expected)
     # A window's folder names it; a batch's is named in what is handed on.
     place = {name: summary(batch / "shuffled")[name] for name in ("batch", "window")}
-    assert {**summary(window / "shuffled"), **place} == summary(batch / "shuffled")
+    (shuffled,) = (window / "shuffled").iterdir()
+    assert {**summary(shuffled), **place} == summary(batch / "shuffled")
     assert summary(window / "results") == summary(batch / "results")
     for stream_name in ("reports", "discovery"):
-        rows = read_rows(window / "shuffled" / stream_name)
+        rows = read_rows(shuffled / stream_name)
         assert as_set(rows) == as_set(read_rows(batch / "shuffled" / stream_name))
     for name in ("estimates.csv", "estimates.parquet"):
         assert (window / "results" / name).read_bytes() == (batch / "results" / name).read_bytes()
@@ -169,7 +171,7 @@ def job_of(collected: Collected, out: Path) -> StreamJob:
     key = campaign_key(collected.chain.keys, "analyzer", campaign.keys.analyzer)
     work = out / ".work.partial"
     work.mkdir(parents=True)
-    folders = StreamFolders(str(collected.store), str(out), str(work), HOUR)
+    folders = StreamFolders(str(collected.store), str(out), str(work), HOUR, epoch_folder(campaign))
     return StreamJob(campaign, folders, 3, Analysis(key, wanted, tally_items(mechanism, wanted.items)))
 
 
