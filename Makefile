@@ -5,13 +5,15 @@ BIN := $(VENV)/bin
 
 OTHERS ?= 3.10 3.13
 WORKERS ?= -n auto --dist loadfile
+# Of the model's search.
+SECONDS ?= 3600
 # What depends on the interpreter, numpy or Beam; laws and their statistics are the same on every Python.
 PORTABLE := -k 'not test_contract or golden or pack or pickled or sharding' \
 	 tests/parties tests/mechanisms/test_contract.py tests/jobs/test_end_to_end.py tests/jobs/test_run.py \
 	tests/collector/test_journal.py tests/test_docs.py \
 	$(addprefix tests/core/test_,fields.py ranks.py affine.py decoding.py subsets.py systems.py randomness.py)
 
-.PHONY: help demo test lint unit coverage package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults show-faults deploy-tools check-deploy test-images image-bases lock-images week
+.PHONY: help demo test lint unit coverage package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults deploy-tools check-deploy test-images image-bases lock-images week
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -67,6 +69,10 @@ test-engines: engines  ## the jobs on real engines: Flink, Prism, several proces
 
 test-faults: engines  ## kill and starve engines, runs and the collector (needs java, mvn, go; some tests need root)
 	ENGINES=build/engines $(BIN)/python -m pytest -o python_files='on_*.py' tests/faults
+
+test-model: $(VENV)/dev  ## an hour of random faults against the promises of the README, and each mend taken out
+	$(BIN)/python -m tests.model --removed --seconds 120
+	$(BIN)/python -m tests.model --seconds $(SECONDS)
 
 show-faults: engines  ## a transcript of kills with the counts before and after, and analyze of a million reports on engines
 	$(BIN)/python -m tests.faults.show --engines build/engines

@@ -1,0 +1,41 @@
+"""The README's promises hold, whatever is drawn; and each mend that is taken out is missed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.model.actions import Collect, Harm, Kill, Pass, Run
+from tests.model.removed import MENDS, Mend
+from tests.model.search import played, search
+from tests.model.world import Kind
+
+SECONDS = 120
+STEPS = 600
+"""Of a search without a mend: some ten times as many as it took."""
+SEED = 3
+HELD = ("kill", "harm", "limit", "other name")
+"""Kinds of faults that are searched."""
+
+
+def test_every_promise_holds_for_two_minutes() -> None:
+    found = search(SEED, steps=100_000, seconds=SECONDS, faults=HELD)
+    assert found.steps > 0
+    assert found.trace is None, f"{found.trace.broken}: {found.trace}"
+
+
+@pytest.mark.parametrize("mend", MENDS, ids=[mend.name for mend in MENDS])
+def test_a_mend_that_is_taken_out_is_missed(mend: Mend) -> None:
+    with mend.removed():
+        found = search(SEED, steps=STEPS, faults=(mend.fault,), shortest=False)
+    assert found.trace is not None, f"{found.steps} steps in {found.traces} traces: every promise held"
+    print(f"{mend.name}: {found.steps} steps: {found.trace.broken}")
+
+
+def test_a_trace_is_played_as_it_is_printed() -> None:
+    actions = (Collect(), Collect(), Pass(), Harm("cut"), Kill(30), Run())
+    trace = played(Kind(), actions)
+    assert (trace.actions, trace.broken) == (actions, "")
+    assert str(trace) == (
+        "on a disk: Collect(days_ago=0, copies=False); Collect(days_ago=0, copies=False); Pass(days=1); "
+        "Harm(how='cut'); Kill(at=30); Run(wrong=0.0)"
+    )
