@@ -265,6 +265,23 @@ def test_in_a_store_a_job_that_another_has_followed_puts_out_nothing_whole(
     assert not [path for path in store.objects if ".partial" in path]
 
 
+def test_in_a_store_windows_close_and_wait_as_on_a_disk(collected: Collected, store: type[StubStore]) -> None:
+    collected.segment(FIRST, "one-1", 0, 60)
+    gone = collected.segment(FIRST.next, "one-2", 100, 60)[1]
+    for path in collected.store.rglob("*"):
+        if path.is_file() and not str(path).endswith(gone):
+            store.put(f"stub://b/s/{path.relative_to(collected.store)}", path.read_bytes())
+    there = Collected(collected.chain, "stub://b/s", collected.made)
+    says = [f"window {FIRST.next.name} waits: cannot read stub://b/s/{gone}"]
+    refused(*there.arguments("stub://b/out", *ONCE), status=1, says=says)
+    store.put(f"stub://b/out/.{'0' * 32}.partial/{FIRST.name}/shuffled/summary.json", b"of a killed job")
+    store.put(f"stub://b/s/{gone}", (collected.store / gone).read_bytes())
+    done(*there.arguments("stub://b/out", *ONCE))
+    for window in (FIRST, FIRST.next):
+        assert f"stub://b/out/{window.name}/results/summary.json" in store.objects
+    assert not [path for path in store.objects if ".partial" in path or "/held/" in path]
+
+
 def test_a_job_that_fails_says_what_it_released_before(collected: Collected, tmp_path: Path) -> None:
     out = tmp_path / "out"
     collected.segment(FIRST, "one-1", 0, FLOOR)

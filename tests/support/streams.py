@@ -93,7 +93,7 @@ class Collected:
         path.write_text(manifest.model_dump_json())
         return path
 
-    def arguments(self, out: Path, *options: object) -> tuple[object, ...]:
+    def arguments(self, out: Path | str, *options: object) -> tuple[object, ...]:
         """Return the command that streams all windows there are."""
         paths = ("--segments", self.store, "--keys", self.chain.keys, "--out", out)
         windows = ("--window", "1h", "--lateness", "10m")
