@@ -18,10 +18,10 @@ from hushcount.errors import HushcountError
 from hushcount.reading import parse_object
 from hushcount.senders import as_way
 from hushcount.signatures import signature_path
-from hushcount.windows import window_at
 from pipelines import storage
 from pipelines.batches import known_windows
 from pipelines.checks import Check, Verdict, named_checks, told_apart
+from pipelines.clock_checks import clock_check, collector_clocks
 from pipelines.deployment import Deployment, Party, WindowsPart
 from pipelines.epochs import Epochs, read_epochs
 from pipelines.foresight import budget, next_epoch, year
@@ -33,7 +33,6 @@ from pipelines.unclaimed import unclaimed
 from pipelines.waiting import waiting_of
 
 _SOON = timedelta(days=14)
-_SKEW = timedelta(minutes=1)
 _WINDOWS = 7
 _LONG = timedelta(days=90)
 _ROOM = 3.0
@@ -180,12 +179,13 @@ def _state(deployment: Deployment, now: datetime) -> Iterator[Check]:
     for name, said in unclaimed(deployment, {epochs.campaign for epochs in campaigns} | faults.keys()).items():
         yield Check(f"segments of {name}", "warning", said)
     with opened(deployment.state) as state, snapshot(state) as connection:
+        yield from _tried("clock", partial(clock_check, connection, deployment, now))
         for epochs in campaigns:
             yield from _volume(connection, epochs, deployment.windows)
             yield from _waiting(connection, epochs, deployment.windows, now)
             usual = partial(budget, deployment, epochs, _usual_reports(connection, epochs.campaign), now)
             yield from _tried(f"budget of {epochs.campaign}", usual)
-            yield from _clocks(connection, epochs, deployment, now)
+            yield from collector_clocks(connection, epochs, deployment, now)
             yield from _listed(connection, epochs, deployment, now)
             yield from _senders(connection, epochs)
             yield from _drift(deployment, epochs)
@@ -225,25 +225,6 @@ def _volume(connection: Connection, epochs: Epochs, windows: WindowsPart) -> Ite
             verdict,
             f"{median:,} a window, the minimum batch is {floor:,}{cure}",
         )
-
-
-def _clocks(connection: Connection, epochs: Epochs, deployment: Deployment, now: datetime) -> Iterator[Check]:
-    """Whether a collector lives in the future."""
-    rows = connection.execute(
-        select(MANIFESTS.c.collector, func.max(MANIFESTS.c.window))
-        .where(MANIFESTS.c.campaign == epochs.campaign)
-        .group_by(MANIFESTS.c.collector)
-    ).all()
-    windows = known_windows(connection, epochs.campaign)
-    present = window_at(now, deployment.windows.length)
-    for collector, name in rows:
-        window = windows[name]
-        if window.end > now + _SKEW:
-            yield Check(f"clock of {collector}", "bad", f"it closed {name}, which has not ended here: set the clocks")
-        elif present.start - window.end > deployment.windows.length:
-            yield Check(f"manifests of {collector}", "warning", f"the last is of {name}: see whether it still runs")
-        else:
-            yield Check(f"clock of {collector}", "good", f"last closed {name}")
 
 
 def _listed(connection: Connection, epochs: Epochs, deployment: Deployment, now: datetime) -> Iterator[Check]:

@@ -34,6 +34,7 @@ from pipelines.deployment import Deployment, WindowsPart
 from pipelines.intake import register_new
 from pipelines.state import SEGMENTS
 from pipelines.store_errors import told
+from pipelines.witnesses import told_time
 
 _UNNAMED = SegmentName("relisted", WEAKEST, "")
 """Of a segment whose name does not say whose it is."""
@@ -94,8 +95,12 @@ def relist(state: Database, deployment: Deployment, campaign: str, now: datetime
         campaign: id.
         now: the present; the clock's by default.
     """
-    moment = now or datetime.now(timezone.utc)
     made = Relisted(problems=register_new(state, deployment, campaign))
+    time = told_time(state, deployment, now or datetime.now(timezone.utc))
+    made.problems += time.problems
+    if time.clock.is_far:
+        made.problems.append(time.says)
+    moment = time.present
     with state.begin() as connection:
         found = orphans(connection, deployment, campaign, moment)
         windows = known_windows(connection, campaign)

@@ -7,7 +7,7 @@ with it. A deletion is entered in the state before it begins and after it ended,
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from re import escape, fullmatch
 
@@ -21,6 +21,7 @@ from pipelines import storage
 from pipelines.batches import (
     Batch,
     closed_windows,
+    hops_done,
     known_manifests,
     known_windows,
     made_batches,
@@ -28,7 +29,8 @@ from pipelines.batches import (
 )
 from pipelines.dead_letters import FOLDER as DEAD_LETTERS
 from pipelines.deployment import Deployment, Party
-from pipelines.hops import OUTPUTS, batch_path
+from pipelines.epochs import Epochs
+from pipelines.hops import OUTPUTS, batch_path, hop_names
 from pipelines.staging import SUMMARY
 from pipelines.state import DELETED, SEGMENTS
 
@@ -46,9 +48,7 @@ def deleted_folders(connection: Connection, campaign: str) -> dict[tuple[str, st
     return {(row.folder, row.batch): row.complete for row in rows}
 
 
-def delete_old(
-    state: Database, deployment: Deployment, campaign: str, through: Sequence[Batch], now: datetime
-) -> Iterator[str]:
+def delete_old(state: Database, deployment: Deployment, epochs: Epochs, now: datetime) -> Iterator[str]:
     """Delete what the deployment's retention does not keep; yield what is gone.
 
     As CAMPAIGN/BATCH FOLDER, or CAMPAIGN/EPOCH-FINGERPRINT/WINDOW segments.
@@ -56,16 +56,16 @@ def delete_old(
     Args:
         state: the database.
         deployment: what to keep, and for how long.
-        campaign: id.
-        through: the batches that every hop which runs here has passed over.
+        epochs: of the campaign whose batches they are.
         now: the present.
 
     Raises:
         HushcountError: a file cannot be deleted; what was begun is gone on with by the next call.
         OSError: the same.
     """
-    part, parties = deployment.file.retention, deployment.file.parties
+    part, parties, campaign = deployment.file.retention, deployment.file.parties, epochs.campaign
     with state.begin() as connection:
+        through = _through(connection, deployment, epochs)
         horizon = min(now, _earliest_needed(connection, campaign))
         windows = _windows(connection, deployment, campaign, (batch.window for batch in through))
         deleted = deleted_folders(connection, campaign)
@@ -81,6 +81,18 @@ def delete_old(
         names = {batch.name for batch in through}
         ended = {name for name, window in windows.items() if window.end + part.segments < horizon}
         yield from _delete_segments(state, deployment, campaign, names, ended)
+
+
+def _through(connection: Connection, deployment: Deployment, epochs: Epochs) -> list[Batch]:
+    """Return the batches that every hop which runs here has passed over."""
+    through = []
+    for name, finished in hops_done(connection, epochs.campaign).items():
+        batch = Batch.named(epochs.campaign, name)
+        if batch is not None and (batch.epoch, batch.fingerprint) in epochs.files:
+            _, campaign = epochs.files[batch.epoch, batch.fingerprint]
+            if finished.issuperset(hop_names(campaign, deployment.file.parties)):
+                through.append(batch)
+    return through
 
 
 def _windows(connection: Connection, deployment: Deployment, campaign: str, names: Iterable[str]) -> dict[str, Window]:

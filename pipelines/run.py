@@ -7,9 +7,9 @@ output is complete is not run a second time. So a run may be killed anywhere, an
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from rich.console import Console
@@ -21,6 +21,7 @@ from hushcount.errors import HushcountError, LostLock, NotYet, RetiredKey
 from pipelines import batches, storage
 from pipelines.batches import Batch
 from pipelines.deployment import Deployment, RetentionPart
+from pipelines.done import Done
 from pipelines.epochs import Epochs, read_epochs
 from pipelines.hops import Job, batch_path, hop_names, hops_of
 from pipelines.intake import close_due, register_new, take_back_restored
@@ -35,35 +36,9 @@ from pipelines.telemetry import Telemetry, telemetry
 from pipelines.unclaimed import unclaimed
 from pipelines.waiting import dropped, waiting_of
 from pipelines.withheld import is_withheld, sentence
+from pipelines.witnesses import told_time, trust
 
 Say = Callable[[str], None]
-
-
-@dataclass
-class Done:
-    """What a run did.
-
-    Attributes:
-        closed: windows, as CAMPAIGN/WINDOW.
-        waiting: what no batch has taken though its window has closed: a sentence for each stream of a campaign, and for
-            each campaign without a file, with what would prevent its loss.
-        hops: jobs, as CAMPAIGN/BATCH HOP.
-        published: epochs, as CAMPAIGN/EPOCH.
-        review: found values that are new and wait for the operator, as CAMPAIGN: NUMBER.
-        deleted: what retention does not keep any longer, as CAMPAIGN/BATCH FOLDER or CAMPAIGN/EPOCH-FINGERPRINT/WINDOW
-            segments.
-        dropped: a sentence for each segment that is too late from now on.
-        problems: sentences; with any of them the run has failed, though all else was done.
-    """
-
-    closed: list[str] = field(default_factory=list)
-    waiting: list[str] = field(default_factory=list)
-    hops: list[str] = field(default_factory=list)
-    published: list[str] = field(default_factory=list)
-    review: list[str] = field(default_factory=list)
-    deleted: list[str] = field(default_factory=list)
-    dropped: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -73,6 +48,8 @@ class _Work:
     deployment: Deployment
     state: Database
     now: datetime
+    """The moment to work by: the clock's, unless that is far ahead."""
+    is_ahead: bool
     done: Done
     engine: Engine
     console: Console | None
@@ -85,6 +62,7 @@ def run(
     *,
     now: datetime | None = None,
     wait: bool = False,
+    clock_is_right: bool = False,
     console: Console | None = None,
     say: Say | None = None,
 ) -> Done:
@@ -94,6 +72,7 @@ def run(
         deployment: what to work on.
         now: the present; the clock's by default.
         wait: whether to wait for another run on the same state to end.
+        clock_is_right: whether the operator says so, though it may be far ahead of all else that tells the time.
         console: for progress bars.
         say: told each step as it begins.
 
@@ -104,19 +83,45 @@ def run(
     moment, done = now or datetime.now(timezone.utc), Done()
     with opened(deployment.state) as database, alone(database, deployment.state, wait) as state, telemetry() as metrics:
         engine = Engine(deployment.file.engine.runner, deployment.file.engine.options)
-        work = _Work(deployment, state, moment, done, engine, console, say or (lambda _: None), metrics)
+        work = _Work(deployment, state, moment, False, done, engine, console, say or (lambda _: None), metrics)
         campaigns, faults = read_epochs(deployment.campaigns)
         for campaign, fault in faults.items():
             done.problems.append(f"{campaign}: {fault}")
             metrics.add_problems(campaign, 1)
-        for epochs in campaigns:
-            before = len(done.problems)
-            with _contained(work, epochs.campaign):
-                _run_campaign(work, epochs)
-            metrics.add_problems(epochs.campaign, len(done.problems) - before)
+        # All manifests are registered before anything is done by the clock: they tell the time.
+        registered = _each(work, campaigns, _register)
+        _each(_timed(work, clock_is_right), registered, _run_campaign)
         with _contained(work, "segments"):
             done.waiting += unclaimed(deployment, {epochs.campaign for epochs in campaigns} | faults.keys()).values()
     return done
+
+
+def _each(work: _Work, campaigns: Iterable[Epochs], step: Callable[[_Work, Epochs], None]) -> list[Epochs]:
+    """Take a step for each campaign, and return those for which it came to its end."""
+    through = []
+    for epochs in campaigns:
+        before = len(work.done.problems)
+        with _contained(work, epochs.campaign):
+            step(work, epochs)
+            through.append(epochs)
+        work.metrics.add_problems(epochs.campaign, len(work.done.problems) - before)
+    return through
+
+
+def _timed(work: _Work, confirmed: bool) -> _Work:
+    """Return the work with the moment to work by: what is final is not done by a clock that is far ahead."""
+    told = told_time(work.state, work.deployment, work.now)
+    work.done.problems += told.problems
+    if confirmed or not told.clock.is_far:
+        trust(work.state, told.clock, confirmed=confirmed)
+        return work
+    work.done.problems.append(told.says)
+    return replace(work, now=told.present, is_ahead=True)
+
+
+def _register(work: _Work, epochs: Epochs) -> None:
+    if "shuffler" in work.deployment.file.parties:
+        work.done.problems += register_new(work.state, work.deployment, epochs.campaign)
 
 
 @contextmanager
@@ -134,7 +139,6 @@ def _run_campaign(work: _Work, epochs: Epochs) -> None:
     aside, gone = _aside(work, epochs), _dropped(work, epochs)
     failed: set[str] = set()
     if "shuffler" in work.deployment.file.parties:
-        work.done.problems += register_new(work.state, work.deployment, epochs.campaign)
         work.done.problems += take_back_restored(work.state, work.deployment, epochs.campaign, work.now)
         for window in close_due(work.state, work.deployment, epochs, work.now, work.say):
             work.done.closed.append(f"{epochs.campaign}/{window}")
@@ -181,7 +185,8 @@ def _dropped(work: _Work, epochs: Epochs) -> dict[str, tuple[int, str]]:
 def _follow(work: _Work, epochs: Epochs) -> None:
     """Publish the campaign's next epoch if it is to be planned anew and anything changed."""
     part = work.deployment.file.next_epoch.get(epochs.campaign)
-    if part is None:
+    if part is None or work.is_ahead:
+        # An epoch begins by the clock, and ends the one before.
         return
     try:
         # It plans mechanisms and reads keys, which a party that only runs jobs may not have.
@@ -206,17 +211,8 @@ def _delete(work: _Work, epochs: Epochs) -> None:
     """Delete what the deployment's retention does not keep, of the batches that all hops here have passed over."""
     if work.deployment.file.retention == RetentionPart():
         return
-    with work.state.begin() as connection:
-        hops = batches.hops_done(connection, epochs.campaign)
-    through = []
-    for name, finished in hops.items():
-        batch = Batch.named(epochs.campaign, name)
-        if batch is not None and (batch.epoch, batch.fingerprint) in epochs.files:
-            _, campaign = epochs.files[batch.epoch, batch.fingerprint]
-            if finished.issuperset(hop_names(campaign, work.deployment.file.parties)):
-                through.append(batch)
     with _contained(work, f"{epochs.campaign}: not all that is old was deleted"):
-        for what in delete_old(work.state, work.deployment, epochs.campaign, through, work.now):
+        for what in delete_old(work.state, work.deployment, epochs, work.now):
             work.done.deleted.append(what)
 
 

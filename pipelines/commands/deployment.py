@@ -19,8 +19,8 @@ from pipelines.commands.common import JsonOption, moment, out_console, progress_
 from pipelines.commands.tables import show_table, stamp, window_names
 
 if TYPE_CHECKING:
+    from pipelines.done import Done
     from pipelines.reconcile import Account
-    from pipelines.run import Done
 
 epoch_app = typer.Typer(help="Publish what is collected from when on.", no_args_is_help=True)
 ConfigOption = Annotated[Path, typer.Option("--config", help="Deployment file, .toml or .json.")]
@@ -34,6 +34,12 @@ def run(
     ] = False,
     every: Annotated[str, typer.Option(help="With --watch: how often to look, as in 30s or 5m.")] = "30s",
     wait: Annotated[bool, typer.Option("--wait", help="Wait for another run on the same state to end.")] = False,
+    clock_is_right: Annotated[
+        bool,
+        typer.Option(
+            "--clock-is-right", help="Trust the clock, though it is far ahead of all else that tells the time."
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Close the windows that are due, and shuffle, discover and analyze their batches; what is done is not done again.
@@ -41,10 +47,12 @@ def run(
     Example: hushcount run --config deployment.toml
     """
     from pipelines.deployment import Deployment
-    from pipelines.run import Done
+    from pipelines.done import Done
     from pipelines.run import run as once
 
     pause = span("--every", every)
+    if watch and clock_is_right:
+        raise UsageError("option --clock-is-right is of one run, and --watch would trust the clock for ever: give one")
     console = progress_console()
     waited: list[str] = []
     # A run that does not watch is ended by a signal at once: the next one goes on where it was.
@@ -52,7 +60,13 @@ def run(
     while True:
         try:
             # Who watches waits by looking again: a database's lock cannot be waited for and a signal be heard.
-            done = once(Deployment.read(config), wait=wait and not watch, console=console, say=_say(console))
+            done = once(
+                Deployment.read(config),
+                wait=wait and not watch,
+                clock_is_right=clock_is_right,
+                console=console,
+                say=_say(console),
+            )
         except Exception as error:
             # A database that is away, a campaign file that is being mended: the next look may find it well.
             if not watch:
@@ -106,7 +120,7 @@ def _stopped_within(stop: threading.Event, pause: timedelta) -> bool:
 
 
 def _show_done(done: Done, as_json: bool, waiting: list[str]) -> None:
-    from pipelines.run import Done
+    from pipelines.done import Done
 
     if as_json:
         show_json(asdict(done))

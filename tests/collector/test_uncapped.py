@@ -8,7 +8,8 @@ from pathlib import Path
 from hushcount.client import Client
 from hushcount.senders import KEY
 from pipelines.deployment import Deployment
-from pipelines.run import Done, run
+from pipelines.done import Done
+from pipelines.run import run
 from tests.collector.running import Site, make_site, running, wait_for
 from tests.support.jobs import cli, found, refused, summary
 

@@ -89,8 +89,8 @@ def test_what_is_deleted_where_it_was_written_is_deleted_where_it_was_handed_on(
     asked = hands(hand_on, f"shuffled/reports={site.root / 'to'}")
     hand_on.hand_on(shuffler, asked)
     assert files(site.root / "to") == {"reports", *SIGNED}
-    assert run(shuffler, now=at(25)).deleted == []
-    assert len(run(shuffler, now=at(35)).deleted) == 2
+    assert run(shuffler, now=at(25), clock_is_right=True).deleted == []
+    assert len(run(shuffler, now=at(35), clock_is_right=True).deleted) == 2
     ((line,), _) = hand_on.hand_on(shuffler, asked)
     assert line.startswith(f"deleted: words/{window_name(0)}-")
     assert files(site.root / "to") == set()

@@ -12,8 +12,8 @@ from sqlalchemy import Engine, Table, create_engine, delete, text, update
 
 from hushcount.errors import HushcountError, LostLock, UsageError
 from pipelines import shuffle as shuffle_module
+from pipelines.done import Done
 from pipelines.lock import alone, prove, run_of
-from pipelines.run import Done
 from pipelines.state import HOPS, RUNS, VERSIONS, _make, opened, snapshot
 from tests.collector.running import wait_for
 from tests.support.collecting import collect

@@ -41,18 +41,18 @@ def test_each_folder_is_kept_for_its_time_and_no_longer(tmp_path: Path) -> None:
         "released": {first, second},
     }
     assert {folder: there(site, folder) for folder in everything} == everything
-    assert site.run(7).deleted == []
-    assert site.run(7.001).deleted == [f"words/{segment.parents[2].name}/{window_name(0)} segments"]
+    assert site.run(7, sure=True).deleted == []
+    assert site.run(7.001, sure=True).deleted == [f"words/{segment.parents[2].name}/{window_name(0)} segments"]
     assert there(site, "segments") == {window_name(1)}
     assert not segment.parents[1].exists()
-    assert site.run(8.001).deleted[:2] == [f"words/{first} shuffled", f"words/{first} released"]
+    assert site.run(8.001, sure=True).deleted[:2] == [f"words/{first} shuffled", f"words/{first} released"]
     assert not (site.store / "batches" / "words" / f"{first}.batch.json").exists()
     assert there(site, "shuffled") == there(site, "released") == {second}
-    site.run(30)
+    site.run(30, sure=True)
     assert there(site, "shuffled") == there(site, "released") == there(site, "segments") == set()
     # What was estimated stays, and every number of what is gone.
     assert there(site, "results") == there(site, "found") == {first, second}
-    assert site.run(31).deleted == []
+    assert site.run(31, sure=True).deleted == []
     account = done("status", "--config", site.config, "--json").json[0]
     assert [(hop["hop"], hop["received"]) for hop in account["hops"] if hop["hop"] == "shuffle"] == 4 * [
         ("shuffle", 200)
@@ -68,7 +68,7 @@ def test_what_a_killed_collector_had_written_half_goes_with_its_window(tmp_path:
     for half in halves:
         half.write_bytes(segment.read_bytes()[:100])
     site.run(2.1)
-    assert site.run(7.001).deleted == [f"words/{segment.parents[2].name}/{window_name(0)} segments"]
+    assert site.run(7.001, sure=True).deleted == [f"words/{segment.parents[2].name}/{window_name(0)} segments"]
     assert [half.exists() for half in halves] == [False, False, True]
     assert not segment.parents[1].exists()
 
@@ -77,7 +77,7 @@ def test_nothing_goes_by_default(tmp_path: Path) -> None:
     site = Site(tmp_path)
     collect(site.store, site.campaign, values(100), day=0)
     site.run(1.1)
-    assert site.run(1000).deleted == []
+    assert site.run(1000, sure=True).deleted == []
     assert there(site, "segments") == {window_name(0)}
 
 
@@ -88,9 +88,9 @@ def test_dead_letters_are_kept_for_their_own_time(tmp_path: Path) -> None:
     letters = site.store / "results" / "words" / site.batch(0) / "dead_letter" / "reports"
     letters.mkdir(parents=True)
     (letters / "not_opened-164.blocks").write_bytes(b"sealed")
-    site.run(9.9)
+    site.run(9.9, sure=True)
     assert letters.exists()
-    assert f"words/{site.batch(0)} results/dead_letter" in site.run(10.1).deleted
+    assert f"words/{site.batch(0)} results/dead_letter" in site.run(10.1, sure=True).deleted
     assert not letters.parent.exists()
     assert site.result(0)["received"] == 100
 
@@ -100,10 +100,10 @@ def test_what_was_not_passed_over_by_every_hop_here_stays(tmp_path: Path) -> Non
     collect(site.store, site.campaign, values(100), day=0)
     aside = shutil.move(site.keys, tmp_path / "elsewhere")
     assert site.run(1.1).problems
-    late = site.run(100)
+    late = site.run(100, sure=True)
     assert (late.deleted, there(site, "segments"), there(site, "shuffled")) == ([], {window_name(0)}, {site.batch(0)})
     shutil.move(aside, site.keys)
-    assert site.run(100).hops == [f"words/{site.batch(0)} analyze"]
+    assert site.run(100, sure=True).hops == [f"words/{site.batch(0)} analyze"]
     assert there(site, "segments") == there(site, "shuffled") == set()
 
 
@@ -121,10 +121,10 @@ def test_what_waits_stays_and_what_is_lost_or_too_late_goes(tmp_path: Path) -> N
     (lost,) = collect(site.store, site.campaign, values(100), day=4)
     aside = lost.rename(lost.with_suffix(".aside"))
     site.run(5.1)
-    site.run(50)
+    site.run(50, sure=True)
     assert there(site, "segments") == {window_name(day) for day in (0, 1, 2, 4)}
     aside.rename(lost)
-    site.run(50)
+    site.run(50, sure=True)
     assert there(site, "segments") == set()
     account = account_at(site, 50)
     assert {counts.window: counts.states for counts in account.windows} == {
@@ -145,14 +145,14 @@ def test_a_window_that_is_not_shuffled_yet_keeps_what_it_must_be_compared_with(t
     add_copies(first, second)
     lost = second.rename(second.with_suffix(".aside"))
     # It cannot be shuffled as long as one of its segments is away.
-    assert site.run(40).problems
+    assert site.run(40, sure=True).problems
     assert there(site, "shuffled") == {site.batch(0)}
     lost.rename(second)
-    site.run(40.1)
+    site.run(40.1, sure=True)
     account = done("status", "--config", site.config, "--json").json[0]
     shuffles = [hop for hop in account["hops"] if hop["hop"] == "shuffle"]
     assert [(hop["received"], hop["rejected"]) for hop in shuffles] == [(100, {}), (200, {"duplicate": 100})]
-    site.run(40.2)
+    site.run(40.2, sure=True)
     assert there(site, "shuffled") == there(site, "segments") == set()
 
 
@@ -179,7 +179,7 @@ def test_a_deletion_that_dies_anywhere_is_gone_on_with(tmp_path: Path, monkeypat
             with monkeypatch.context() as patch:
                 patch.setattr(retention_module.storage, name, mortal)
                 try:
-                    twin.run(30)
+                    twin.run(30, sure=True)
                     break
                 except Killed:
                     deaths += 1
@@ -188,7 +188,7 @@ def test_a_deletion_that_dies_anywhere_is_gone_on_with(tmp_path: Path, monkeypat
             for mark in twin.store.glob("[sr]*ed/words/*/summary.json"):
                 whole = files_under(site.store / mark.parent.relative_to(twin.store))
                 assert files_under(mark.parent).keys() == whole.keys()
-            twin.run(30)
+            twin.run(30, sure=True)
             assert all(there(twin, folder) == set() for folder in ("segments", "shuffled", "released"))
             assert "all numbers agree" in done("status", "--config", twin.config).out
     assert deaths >= 10
@@ -202,10 +202,10 @@ def test_a_party_deletes_what_it_wrote_and_nothing_else(tmp_path: Path) -> None:
     state.rename(state.with_name("shuffler.db"))
     site.config.write_text(f'parties = ["analyzer"]\nstate = "analyzer.db"\n{config}')
     site.run(1.2)
-    site.run(100)
+    site.run(100, sure=True)
     assert (there(site, "segments"), there(site, "shuffled")) == ({window_name(0)}, {site.batch(0)})
     site.config.write_text(f'parties = ["shuffler"]\nstate = "shuffler.db"\n{config}')
-    site.run(100)
+    site.run(100, sure=True)
     assert (there(site, "segments"), there(site, "shuffled")) == (set(), set())
 
 

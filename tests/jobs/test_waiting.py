@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.doctor import examine
+from pipelines.done import Done
 from pipelines.next_epoch import _windows
-from pipelines.run import Done
 from pipelines.state import HOPS, opened
 from pipelines.tracked_items import TrackedItems
 from tests.support.collecting import collect, window_name

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
+from copy import copy
 from datetime import datetime
 from pathlib import Path
 
 from hushcount.campaign import Campaign
 from pipelines.deployment import Deployment
+from pipelines.done import Done
 from pipelines.reconcile import Account, account_of
-from pipelines.run import Done, run
+from pipelines.run import run
 from pipelines.state import opened, snapshot
 from tests.support.collecting import DAY, START, window_name
 from tests.support.jobs import new_campaign, new_keys, summary, write_lines
@@ -56,8 +59,17 @@ class Site:
     def deployment(self) -> Deployment:
         return Deployment.read(self.config)
 
-    def run(self, day: float) -> Done:
-        return run(self.deployment, now=at(day))
+    def run(self, day: float, *, sure: bool = False) -> Done:
+        """Run on a day; `sure`: the operator says that the clock is right, as after many days on which none ran."""
+        return run(self.deployment, now=at(day), clock_is_right=sure)
+
+    def copied(self, root: Path) -> Site:
+        """Return the same in another directory, as it is now."""
+        twin = copy(self)
+        twin.root = Path(shutil.copytree(self.root, root))
+        twin.config, twin.store, twin.keys = (root / name for name in (self.config.name, "store", "keys"))
+        twin.campaign = root / self.campaign.relative_to(self.root)
+        return twin
 
     def batch(self, day: int, epoch: int = 1) -> str:
         folder = self.root / "campaigns" / "words" / f"epoch-{epoch:06d}.json"

@@ -1,0 +1,32 @@
+"""What a run of the schedule did, as it is said when the run has ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Done:
+    """What a run did.
+
+    Attributes:
+        closed: windows, as CAMPAIGN/WINDOW.
+        waiting: what no batch has taken though its window has closed: a sentence for each stream of a campaign, and for
+            each campaign without a file, with what would prevent its loss.
+        hops: jobs, as CAMPAIGN/BATCH HOP.
+        published: epochs, as CAMPAIGN/EPOCH.
+        review: found values that are new and wait for the operator, as CAMPAIGN: NUMBER.
+        deleted: what retention does not keep any longer, as CAMPAIGN/BATCH FOLDER or CAMPAIGN/EPOCH-FINGERPRINT/WINDOW
+            segments.
+        dropped: a sentence for each segment that is too late from now on.
+        problems: sentences; with any of them the run has failed, though all else was done.
+    """
+
+    closed: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    hops: list[str] = field(default_factory=list)
+    published: list[str] = field(default_factory=list)
+    review: list[str] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
