@@ -2,8 +2,9 @@
 
 A folder in which the setgid bit is set shares with its group: what is made in it is its group's, which may read it and
 not write it. So parties that run as different users of one machine are told apart by groups, as in
-`chgrp analyzer store/shuffled; chmod g+rxs store/shuffled`, and no setting has to reach every worker. Dead letters are
-never shared.
+`chgrp analyzer store/shuffled; chmod g+rxs store/shuffled`, and no setting has to reach every worker. Who writes there
+must be a member of the group: else the system drops the bit, and the group could read nothing. Dead letters are never
+shared.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+
+from hushcount.errors import HushcountError
 
 _UNSHARED = "dead_letter"
 
@@ -39,6 +42,7 @@ def make_folder(path: str | Path) -> None:
 
     Raises:
         OSError: one cannot be made.
+        HushcountError: it is to be shared with a group of which this user is no member.
     """
     missing = [folder for folder in (Path(path), *Path(path).parents) if not folder.exists()]
     for folder in reversed(missing):
@@ -47,13 +51,28 @@ def make_folder(path: str | Path) -> None:
         except FileExistsError:
             # Another worker made it between the two calls, and gives it its mode.
             continue
-        share_as_parent(folder)
+        try:
+            share_as_parent(folder)
+        except HushcountError:
+            # The next try must not take it for one that has its mode.
+            folder.rmdir()
+            raise
 
 
 def share_as_parent(folder: Path) -> None:
-    """Give a folder the mode that one in its place has: 0700, or its group's where that above it shares."""
+    """Give a folder the mode that one in its place has: 0700, or its group's where that above it shares.
+
+    Raises:
+        HushcountError: it is to be shared with a group of which this user is no member.
+    """
     shared = _shares(folder.parent) and folder.name != _UNSHARED
     os.chmod(folder, 0o700 | (stat.S_ISGID | 0o050 if shared else 0))
+    if shared and not _shares(folder):
+        raise HushcountError(
+            f"{folder.parent} shares with group {folder.parent.stat().st_gid}, and user {os.geteuid()}, who writes "
+            "there, is no member of it, so that the group could read nothing: add the user to the group, or take the "
+            "setgid bit from the folder"
+        )
 
 
 def _shares(folder: Path) -> bool:

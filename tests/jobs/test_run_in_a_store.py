@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,12 @@ def test_windows_are_closed_and_accounted_for_in_a_store(tmp_path: Path, store: 
     assert "all numbers agree" in done("status", "--config", site.config).out
     rows = done("trend", "--config", site.config, "--campaign", "words", "--json").json
     assert {row["window"] for row in rows} == {window_name(0)}
+    # The store's clock tells the same time as the test's.
+    store.ahead = (at(1.1) - datetime.now(timezone.utc)).total_seconds()
     assert {check.verdict for check in examine(site.deployment, at(1.1))} == {"good"}
+    store.ahead -= 86_400
+    (wrong,) = (check for check in examine(site.deployment, at(1.1)) if check.name == "clock beside the store")
+    assert (wrong.verdict, wrong.says.partition(":")[0]) == ("bad", "1 d ahead of it")
     account = done("status", "--config", site.config, "--json").json
     site.config.write_text(site.config.read_text() + '[retention]\nsegments = "9d"\nshuffled = "9d"\nreleased = "9d"\n')
     assert site.run(9.9, sure=True).deleted == []

@@ -37,7 +37,7 @@ class StubStore(FileSystem):  # type: ignore[misc]  # apache_beam ships no types
     named: ClassVar[list[str]] = []
     """Every name that an object was put or renamed to, in order."""
     times: ClassVar[dict[str, float]] = {}
-    """When each object was put or renamed to its name, by the store's clock; no two at one time."""
+    """When each object was put or renamed to its name, by the store's clock."""
     ahead: ClassVar[float] = 0.0
     """By how many seconds the store's clock is ahead."""
     full: ClassVar[str] = ""
@@ -58,7 +58,7 @@ class StubStore(FileSystem):  # type: ignore[misc]  # apache_beam ships no types
         with cls.lock:
             cls.objects[path] = content
             cls.named.append(path)
-            cls.times[path] = max(time.time() + cls.ahead, max(cls.times.values(), default=0.0) + 1e-3)
+            cls.times[path] = time.time() + cls.ahead
 
     @classmethod
     def scheme(cls) -> str:
