@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -46,9 +45,9 @@ def test_windows_are_closed_and_accounted_for_in_a_store(tmp_path: Path, store: 
     rows = done("trend", "--config", site.config, "--campaign", "words", "--json").json
     assert {row["window"] for row in rows} == {window_name(0)}
     # The store's clock tells the same time as the test's.
-    store.ahead = (at(1.1) - datetime.now(timezone.utc)).total_seconds()
+    store.clock = at(1.1).timestamp
     assert {check.verdict for check in examine(site.deployment, at(1.1))} == {"good"}
-    store.ahead -= 86_400
+    store.clock = at(0.1).timestamp
     (wrong,) = (check for check in examine(site.deployment, at(1.1)) if check.name == "clock beside the store")
     assert (wrong.verdict, wrong.says.partition(":")[0]) == ("bad", "1 d ahead of it")
     account = done("status", "--config", site.config, "--json").json

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import Any, ClassVar
 
@@ -38,8 +38,8 @@ class StubStore(FileSystem):  # type: ignore[misc]  # apache_beam ships no types
     """Every name that an object was put or renamed to, in order."""
     times: ClassVar[dict[str, float]] = {}
     """When each object was put or renamed to its name, by the store's clock."""
-    ahead: ClassVar[float] = 0.0
-    """By how many seconds the store's clock is ahead."""
+    clock: ClassVar[Callable[[], float]] = time.time
+    """The store's clock: seconds since 1970."""
     full: ClassVar[str] = ""
     """Names that contain this cannot be written; empty: all can."""
     lock: ClassVar[Lock] = Lock()
@@ -49,7 +49,7 @@ class StubStore(FileSystem):  # type: ignore[misc]  # apache_beam ships no types
         cls.objects.clear()
         cls.named.clear()
         cls.times.clear()
-        cls.full, cls.ahead = "", 0.0
+        cls.full, cls.clock = "", time.time
 
     @classmethod
     def put(cls, path: str, content: bytes) -> None:
@@ -58,7 +58,7 @@ class StubStore(FileSystem):  # type: ignore[misc]  # apache_beam ships no types
         with cls.lock:
             cls.objects[path] = content
             cls.named.append(path)
-            cls.times[path] = time.time() + cls.ahead
+            cls.times[path] = cls.clock()
 
     @classmethod
     def scheme(cls) -> str:
