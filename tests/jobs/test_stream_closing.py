@@ -181,6 +181,8 @@ def test_a_window_closes_when_the_clock_says_so_and_its_manifest_or_a_later_one_
     segment, own, later = f"{FIRST.name}/reports/one-1.blocks", named(FIRST, "one"), named(FIRST.next, "one")
     assert closed([(4199, {segment, own})]) == []
     assert closed([(4200, {segment, own})]) == [FIRST.name]
+    before = window_at(FIRST.start - timedelta(seconds=1), HOUR.length)
+    assert closed([(400_000, {segment, named(before, "one")})]) == [before.name]
     assert closed([(400_000, {segment}), (800_000, {segment})]) == []
     assert closed([(400_000, {segment}), (800_000, {segment, later})]) == [FIRST.name, FIRST.next.name]
     assert closed([(400_000, {segment}), (400_060, {segment, own})]) == [FIRST.name]
