@@ -113,6 +113,9 @@ def discover(
     rule = rule_of(campaign, senders)
     if party == "analyzer":
         pass_on_withheld(campaign, upstream)
+        if not (upstream["released"] or upstream["streams"]["discovery"]["accepted"]):
+            # Nothing was drawn, because the auxiliary server's key was retired; what is released is nothing.
+            ledger = None
     engine = engine or Engine()
     folder = storage.join(input_directory, read_folder)
     with (

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from pipelines import ledger, ledger_clock, ledger_draws, ledger_file
+from pipelines import ledger, ledger_clock, ledger_draws, ledger_file, run
 from pipelines.ledger_records import Limit
 
 Patch = pytest.MonkeyPatch
@@ -56,7 +56,12 @@ def _a_ledger_has_the_name_that_is_given(patch: Patch) -> None:
     patch.setattr(ledger, "require_same_draw", lambda path, charge, draw: None)
 
 
+def _a_run_works_by_its_clock(patch: Patch) -> None:
+    patch.setattr(run, "_timed", lambda work, confirmed: work)
+
+
 MENDS: tuple[Mend, ...] = (
     Mend("2: the ledger has a time of its own", "limit", _a_future_period_begins_when_it_was_set),
     Mend("6: one ledger has one name, and a charge one draw", "other name", _a_ledger_has_the_name_that_is_given),
+    Mend("8: nothing final is done by a clock far ahead", "clock", _a_run_works_by_its_clock),
 )
