@@ -1,0 +1,122 @@
+"""A store that answers late or twice: a run over it fails and says so, or counts every report once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from apache_beam.io.filesystem import BeamIOError, FileMetadata
+
+from tests.support.collecting import collect
+from tests.support.jobs import done
+from tests.support.site import Site, values
+from tests.support.stub_store import StubStore
+
+STORE = "stub://bucket/store"
+ODDITIES = 3
+"""How often a store is odd before it behaves."""
+Patch = pytest.MonkeyPatch
+
+
+class Times:
+    """Says of each third chance that it is taken, until there were enough."""
+
+    def __init__(self) -> None:
+        self.chances = self.taken = 0
+
+    def now(self) -> bool:
+        self.chances += 1
+        taken = self.chances % 3 == 0 and self.taken < ODDITIES
+        self.taken += taken
+        return taken
+
+
+def listed_late(patch: Patch, times: Times) -> None:
+    """What was written is in no listing until it has been looked for once."""
+    hidden: set[str] = set()
+    real = StubStore._list
+
+    def late(store: StubStore, path: str) -> Iterator[FileMetadata]:
+        for file in real(store, path):
+            if file.path not in hidden and "/segments/" not in file.path:
+                hidden.add(file.path)
+                times.taken += 1
+            else:
+                yield file
+
+    patch.setattr(StubStore, "_list", late)
+
+
+def _done_and_denied(patch: Patch, times: Times, name: str) -> None:
+    """Do what is asked for, and say that it failed."""
+    real: Callable[..., Any] = getattr(StubStore, name)
+
+    def odd(store: StubStore, *given: Any) -> Any:
+        answer = real(store, *given)
+        if times.now():
+            raise BeamIOError(f"{name} timed out")
+        return answer
+
+    patch.setattr(StubStore, name, odd)
+
+
+def written_and_denied(patch: Patch, times: Times) -> None:
+    """A write is reported as failed, and it happened."""
+    real = StubStore.put
+
+    def odd(path: str, content: bytes) -> None:
+        real(path, content)
+        if times.now():
+            raise BeamIOError("write timed out")
+
+    patch.setattr(StubStore, "put", staticmethod(odd))
+
+
+def deleted_and_denied(patch: Patch, times: Times) -> None:
+    """A deletion is reported as failed, and it happened; the next one finds nothing."""
+    _done_and_denied(patch, times, "delete")
+
+
+def renamed_and_denied(patch: Patch, times: Times) -> None:
+    """A rename is answered twice: the second answer is that its source is missing."""
+    _done_and_denied(patch, times, "rename")
+
+
+@pytest.fixture(autouse=True)
+def empty() -> Iterator[None]:
+    StubStore.clear()
+    yield
+    StubStore.clear()
+
+
+@pytest.mark.parametrize("odd", [listed_late, written_and_denied, deleted_and_denied, renamed_and_denied])
+def test_a_run_over_a_store_that_answers_late_or_twice_counts_every_report_once(
+    tmp_path: Path, monkeypatch: Patch, odd: Callable[[Patch, Times], None]
+) -> None:
+    site = Site(tmp_path)
+    site.config.write_text(site.config.read_text().replace('store = "store"', f'store = "{STORE}"'))
+    collect(site.store, site.campaign, values(100), day=0)
+    for path in sorted(site.store.rglob("*")):
+        if path.is_file():
+            StubStore.put(f"{STORE}/{path.relative_to(site.store)}", path.read_bytes())
+    times, hops, problems = Times(), [], []
+    with monkeypatch.context() as patch:
+        odd(patch, times)
+        # Each run ends at what the store denies, or behind it.
+        for _ in range(ODDITIES + 4):
+            finished = site.run(1.1)
+            hops += [name.rpartition(" ")[2] for name in finished.hops]
+            problems += finished.problems
+            if hops[-1:] == ["analyze"] and not finished.problems:
+                break
+    assert times.taken
+    assert problems
+    assert hops == ["shuffle", "analyze"], problems
+    result = json.loads(StubStore.objects[f"{STORE}/results/words/{site.batch(0)}/summary.json"])
+    assert (result["received"], result["accepted"], result["rejected"]) == (100, 100, {})
+    assert "all numbers agree" in done("status", "--config", site.config).out
+    (account,) = done("ledger", "show", "--ledger", site.root / "ledger.db", "--json").json["campaigns"]
+    assert account["spent"]["releases"] == 1
