@@ -123,6 +123,33 @@ def test_a_string_chosen_for_its_cells_in_a_pool_is_detected_though_nobody_holds
     assert estimate.count[0] > 10_000 * (max(shared) - 1) / 64
 
 
+def test_forged_reports_in_one_cell_of_a_pool_widen_the_interval_of_every_item() -> None:
+    """A limit: the law of an item that nobody holds is that of random cells, of which a forger fills one.
+
+    A tenth of the reports, in one cell, make it five times as wide, and take the detection of an item that is held.
+    """
+    mechanism = build("rappor", 3.0, None, {"k": 8, "m": 64, "seed": ANY_SEED})
+    encoder = mechanism.encoder
+    assert isinstance(encoder, PoolEncoder)
+    items = fingerprints(f"item {number}" for number in range(200))
+    held = np.concatenate([np.resize(items, 9000), np.full(500, items[0], dtype=np.uint64)])
+    honest = mechanism.encode(held, SeededWords(14))
+    cell = next(cell for cell in range(64) if cell != encoder.cells_of(int(items[0]))[0])
+    full = np.zeros(1000, dtype=mechanism.report)
+    full["row"], full["bits"][:, cell // 8] = 0, 1 << cell % 8
+    assert mechanism.unpack(mechanism.pack(full))[1].all()
+    told = []
+    for reports in (honest, np.concatenate([honest, full])):
+        tally = mechanism.new_tally(items)
+        mechanism.accumulate(tally, reports, items)
+        estimate = mechanism.estimate(Tally(tally, len(reports), items), items[:1])
+        low, high = estimate.interval(0.99)
+        told.append((float(high[0] - low[0]), bool(estimate.detected(0.001)[0])))
+    (width, detected), (wider, still) = told
+    assert wider > 5 * width
+    assert (detected, still) == (True, False)
+
+
 # Discovery: forged pairs under the hash of an honest value.
 
 RULE = KeepRule("optimal", 1.0, 1e-8)
