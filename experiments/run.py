@@ -18,6 +18,7 @@ from experiments.store import FILE_MODE, SAME, Folder, Unfinished
 from hushcount.errors import UsageError
 from hushcount.files import write_over
 
+_MOST_RUNS = 10_000
 Track = Callable[[str, int, int], None]
 """Told a figure's name, how many of its points are done, and how many there are."""
 
@@ -76,6 +77,11 @@ def reproduce(names: Sequence[str], options: Options, track: Track = lambda name
     if names and lacking:
         name, reason = next(iter(lacking.items()))
         raise UsageError(f"{name}: {reason}")
+    if options.runs is not None and options.runs > _MOST_RUNS:
+        raise UsageError(
+            f"runs is {options.runs:,}, must be in 2..{_MOST_RUNS:,}: all figures take an hour with the "
+            "runs of the papers, and the longer the more runs"
+        )
     folder = Folder.of(options.out)
     folder.files.mkdir(parents=True, exist_ok=True)
     outcomes = []

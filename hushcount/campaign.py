@@ -65,7 +65,7 @@ class ShufflePart(Part):
         le=1000,
         description="reports of one client that are forwarded of each stream, in one window at one collector",
     )
-    minimum_batch: int = Field(default=1000, ge=1, description="nothing is released below so many reports of a stream")
+    minimum_batch: int = Field(default=1000, ge=1, le=10**12, description="no stream of fewer reports is released")
     delta: float = Field(default=1e-8, gt=0.0, lt=1.0, description="delta at which the shuffled epsilon is stated")
 
 

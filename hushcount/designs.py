@@ -41,8 +41,8 @@ class DesignPart(Part):
     """One design in a file."""
 
     width: int = Field(ge=2, le=LARGEST_WIDTH)
-    size: int
-    turns: int
+    size: int = Field(ge=1, le=LARGEST_WIDTH)
+    turns: int = Field(ge=1, le=LARGEST_WIDTH)
     digest: Hex32
     blocks: list[str] = Field(
         description="cells of each block as a bitmap, hexadecimal, cell 0 the least bit of byte 0"

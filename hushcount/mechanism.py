@@ -17,7 +17,7 @@ from hushcount.fields import Field, Reports
 from hushcount.random_cells import cell_sum
 from hushcount.randomness import UInt64Array, Words
 from hushcount.responders.base import Counts, Responder
-from hushcount.tally import Tally
+from hushcount.tally import MOST_CELLS, Tally
 from hushcount.variance import Numbers, SupportLaw, opposing, supporting
 
 _FREQUENT = 50
@@ -49,6 +49,14 @@ class Mechanism:
     def __post_init__(self) -> None:
         if self.encoder.cells != self.responder.width:
             raise ValueError(f"encoder has {self.encoder.cells} cells, responder {self.responder.width}: must be equal")
+        if isinstance(self.encoder, PoolEncoder) and self.encoder.pool is not None:
+            # The tally of a pool is as large before the first report.
+            rows, width = self.encoder.tally_shape(np.empty(0, dtype=np.uint64))
+            if rows * width > MOST_CELLS:
+                raise ValueError(
+                    f"the tally has {rows:,} rows of {width:,} cells, {8 * rows * width / 2**30:,.1f} GiB, must be at "
+                    f"most {8 * MOST_CELLS >> 30} GiB: take a smaller k or m"
+                )
 
     @property
     def epsilon(self) -> float:

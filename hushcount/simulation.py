@@ -95,8 +95,13 @@ class Losses:
 
     @property
     def bias_z(self) -> FloatArray:
-        """float64[c]: mean errors in standard deviations of a mean; beyond 5 or so something is biased."""
-        return self.error / np.sqrt(self.variance / self.runs)
+        """float64[c]: mean errors in standard deviations of a mean; beyond 5 or so something is biased.
+
+        Where nothing varies, as at a large epsilon, an error is infinitely many, and none is none.
+        """
+        never = np.where(self.error == 0.0, 0.0, np.inf)
+        deviation = np.sqrt(self.variance / self.runs)
+        return np.divide(self.error, deviation, out=never, where=deviation > 0.0)
 
 
 def simulate(
@@ -134,20 +139,18 @@ def simulate(
 
 
 def gather(parts: Iterator[Losses]) -> Losses:
-    """Return the losses of all runs together."""
-    runs = list(parts)
-    if not runs:
+    """Return the losses of all runs together; of each run two numbers are kept, so that there may be many."""
+    l1, l2, sums, seconds = [], [], np.zeros(0), np.zeros(3)
+    for part in parts:
+        l1.append(part.l1)
+        l2.append(part.l2)
+        of_items = np.array([part.error, part.square, part.variance])
+        sums = of_items if not sums.size else sums + of_items
+        seconds += (part.encode_seconds, part.tally_seconds, part.decode_seconds)
+    if not l1:
         raise ValueError("runs is 0, must be at least 1")
-    return Losses(
-        np.concatenate([part.l1 for part in runs]),
-        np.concatenate([part.l2 for part in runs]),
-        np.mean([part.error for part in runs], axis=0),
-        np.mean([part.square for part in runs], axis=0),
-        np.mean([part.variance for part in runs], axis=0),
-        sum(part.encode_seconds for part in runs),
-        sum(part.tally_seconds for part in runs),
-        sum(part.decode_seconds for part in runs),
-    )
+    error, square, variance = sums / len(l1)
+    return Losses(np.concatenate(l1), np.concatenate(l2), error, square, variance, *map(float, seconds))
 
 
 def exact_variance(mechanism: Mechanism, population: Population) -> FloatArray:

@@ -28,7 +28,10 @@ class ListedKey(Part):
     not_before: datetime
     not_after: datetime
     overlap_seconds: int = Field(
-        default=0, ge=0, description="for how long, from not_before on, the key before this one is still opened with"
+        default=0,
+        ge=0,
+        le=100 * 366 * 86400,
+        description="for how long, from not_before on, the key before this one is still opened with",
     )
     retired_at: datetime | None = Field(default=None, description="when the private key was destroyed")
 

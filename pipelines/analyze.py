@@ -7,6 +7,7 @@ import struct
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ def analyze(
     found: Path | str | None = None,
     levels: Levels | None = None,
     ledger: Path | None = None,
+    known: datetime | None = None,
     signed_by: Sequence[VerifyKeyPart] = (),
     overwrite: bool = False,
     engine: Engine | None = None,
@@ -72,6 +74,7 @@ def analyze(
         levels: confidence of the intervals and false-positive rate of detection; the defaults when not given.
         signed_by: the shuffler's public keys; one must have signed the input. Empty: signatures are not checked.
         ledger: where the release is charged, once for an input; None: nowhere.
+        known: a moment that is known to have come, by what else than the clock tells the time.
 
     Raises:
         UsageError: a file or key is missing or invalid, or `out` is taken.
@@ -105,7 +108,7 @@ def analyze(
     files = find_files(reports, SEALED["reports"])
     # Before the ledger is asked: what a release costs follows from how many reports the hop before says that there are.
     check_complete(upstream, campaign, "reports", files, exact=True)
-    with charging(ledger, campaign, "analyze", upstream, reports) as charge:
+    with charging(ledger, campaign, "analyze", upstream, reports, known=known) as charge:
         engine = engine or Engine()
         with staged(out, overwrite) as directory:
             with ExitStack() as stack:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from hushcount.campaign import Identifier
+from hushcount.dictionary import MOST_ITEMS
 from hushcount.errors import UsageError
 from hushcount.parts import Part
 from hushcount.reading import read_mapping, validated
@@ -92,9 +93,14 @@ class NextEpochPart(Part):
     least_length: Duration = Field(
         default=timedelta(days=30), description="of an epoch, which clients with a memory answer afresh"
     )
-    unseen_windows: int = Field(default=30, ge=1, description="windows unseen until a discovered item leaves it")
+    unseen_windows: int = Field(
+        default=30, ge=1, le=1_000_000, description="windows unseen until a discovered item leaves it"
+    )
     target_rank: int | None = Field(
-        default=None, ge=1, description="plan for the share of the item of this rank in the last estimate"
+        default=None,
+        ge=1,
+        le=MOST_ITEMS,
+        description="plan for the share of the item of this rank in the last estimate",
     )
     settings: dict[str, int | float | str] = Field(default_factory=dict, description="parameters that stay, as --set")
     sign_with: str | None = Field(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -56,6 +57,7 @@ def discover(
     party: Party = "both",
     uncapped: bool = False,
     ledger: Path | None = None,
+    known: datetime | None = None,
     signed_by: Sequence[VerifyKeyPart] = (),
     signer: KeyReference | None = None,
     overwrite: bool = False,
@@ -76,6 +78,7 @@ def discover(
             must have signed the input. Empty: signatures are not checked.
         signer: the auxiliary server's signing key, where it runs alone; None: unsigned.
         ledger: where the release is charged, once for an input, and beside which its draw is kept; None: nowhere.
+        known: a moment that is known to have come, by what else than the clock tells the time.
 
     Raises:
         UsageError: a file or key is missing or invalid, `out` is taken, no client was told from another, or each
@@ -119,7 +122,7 @@ def discover(
     engine = engine or Engine()
     folder = storage.join(input_directory, read_folder)
     with (
-        charging(ledger, campaign, "discover", upstream, folder, drawn=party != "analyzer") as charge,
+        charging(ledger, campaign, "discover", upstream, folder, drawn=party != "analyzer", known=known) as charge,
         staged(out, overwrite) as directory,
     ):
         summary, release = upstream, input_directory

@@ -77,6 +77,10 @@ def hops_of(
     """
     where = {name: deployment.folder(name, batch.campaign, batch.name) for _, name in OUTPUTS.values()}
     keys, ledger, uncapped = deployment.keys, deployment.ledger, deployment.file.uncapped_discovery
+    # Collectors wrote its manifests: whatever the clock here says, its window has come.
+    with state.begin() as connection:
+        window = batches.known_windows(connection, batch.campaign).get(batch.window)
+    known = None if window is None else window.start
 
     def shuffled() -> Summary:
         from pipelines.shuffle import shuffle
@@ -98,6 +102,7 @@ def hops_of(
             signed_by=trusted(deployment, "shuffler"),
             signer=signer_of(deployment.sign_with, "aux_signer"),
             ledger=ledger,
+            known=known,
             engine=engine,
             console=console,
         )
@@ -114,6 +119,7 @@ def hops_of(
             uncapped=uncapped,
             signed_by=trusted(deployment, "aux_signer"),
             ledger=ledger,
+            known=known,
             engine=engine,
         )
 
@@ -130,6 +136,7 @@ def hops_of(
             found=where["found"] if storage.exists(storage.join(where["found"], FOUND)) else None,
             signed_by=trusted(deployment, "shuffler"),
             ledger=ledger,
+            known=known,
             engine=engine,
             console=console,
         )

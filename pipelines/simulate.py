@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hushcount.bounds import largest_l1, least_l2
+from hushcount.costs import decode_cost
 from hushcount.dictionary import Dictionary, read_dictionary, read_items
 from hushcount.domain import items_of, other_item
 from hushcount.errors import UsageError
@@ -25,6 +26,9 @@ from hushcount.threads import available_threads
 from pipelines.store_errors import cause
 
 MOST_VALUES = 10**9
+_MOST_SECONDS = 30 * 86400.0
+_REPORT_SECONDS = 5e-8
+"""What the quickest mechanism takes to encode a report."""
 Track = Callable[[Iterable[Losses], int], Iterable[Losses]]
 """From the runs and how many there are to the same runs: where progress is shown."""
 
@@ -42,6 +46,7 @@ class SimulationResult:
         lower_bound_l2: that of every unbiased estimator, [P26] Theorem 3.8.
         l1_at_bound: the l1 loss that goes with it where all items are alike, [P26] Corollary 2.1. No bound: other
             values have less.
+        l2_ratio_to_bound, l2_ratio_to_predicted: None where that is 0, as nothing varies at a large epsilon.
         bias_z_max: the largest mean error of an item, in standard deviations of a mean of so many runs.
         encode_us_per_report, tally_us_per_report, decode_seconds: CPU time.
     """
@@ -59,8 +64,8 @@ class SimulationResult:
     predicted_l2: float
     lower_bound_l2: float
     l1_at_bound: float
-    l2_ratio_to_bound: float
-    l2_ratio_to_predicted: float
+    l2_ratio_to_bound: float | None
+    l2_ratio_to_predicted: float | None
     bias_z_max: float
     encode_us_per_report: float
     tally_us_per_report: float
@@ -117,6 +122,7 @@ def simulate_values(
     if other:
         items, held = np.append(items, np.uint64(other_item(mechanism))), [*held, other]
     population = Population(items, np.array(held, dtype=np.int64))
+    _require_time(mechanism, population.n, len(items), runs)
     parts = simulate(mechanism_of, population, runs, seed, threads=available_threads())
     losses = gather(iter(track(parts, runs)))
     return _result(name, parameters, mechanism, population, other, losses)
@@ -162,13 +168,31 @@ def _result(
         predicted_l2=predicted,
         lower_bound_l2=bound,
         l1_at_bound=largest_l1(bound, d),
-        l2_ratio_to_bound=l2 / bound,
-        l2_ratio_to_predicted=l2 / predicted,
+        l2_ratio_to_bound=_ratio(l2, bound),
+        l2_ratio_to_predicted=_ratio(l2, predicted),
         bias_z_max=float(np.abs(losses.bias_z).max()),
         encode_us_per_report=losses.encode_seconds / (runs * n) * 1e6,
         tally_us_per_report=losses.tally_seconds / (runs * n) * 1e6,
         decode_seconds=losses.decode_seconds / runs,
     )
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole > 0.0 else None
+
+
+def _require_time(mechanism: Mechanism, n: int, items: int, runs: int) -> None:
+    """Refuse runs that nobody waits for.
+
+    Raises:
+        UsageError: they would take months.
+    """
+    seconds = runs * (decode_cost(mechanism, n, items).seconds + n * _REPORT_SECONDS)
+    if seconds > _MOST_SECONDS:
+        raise UsageError(
+            f"runs is {runs:,}: so many collections of {n:,} reports take about {seconds / 86400:,.0f} days of one "
+            f"thread, must take at most {_MOST_SECONDS / 86400:.0f}: give fewer runs or values"
+        )
 
 
 def _read_counts(values: Path) -> Counter[str]:

@@ -17,6 +17,7 @@ from pipelines.commands.common import (
     reported,
     show_json,
 )
+from pipelines.commands.numbers import MOST_MEASURED, MOST_REPEATS, require_at_most
 from pipelines.commands.tables import show_table
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def bench(
 
     Example: hushcount bench shuffle analyze --reports 500000
     """
+    require_at_most("reports", reports, MOST_MEASURED, "so many take hours and tens of gigabytes of disk")
+    require_at_most("repeats", repeats, MOST_REPEATS, "each of all stages takes minutes")
     # They import the whole system: only when they are to run.
     from benchmarks import gates
     from benchmarks.growth import SWEEPS, grow, merged

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from hushcount.errors import HushcountError, UsageError
 from pipelines.commands.common import JsonOption, moment, out_console, progress_console, reported, show_json, span
+from pipelines.commands.numbers import MOST_WINDOWS
 from pipelines.commands.tables import show_table, stamp, window_names
 
 if TYPE_CHECKING:
@@ -148,7 +149,9 @@ def _show_done(done: Done, as_json: bool, waiting: list[str]) -> None:
 def status(
     config: ConfigOption,
     campaign: Annotated[str | None, typer.Option(help="Only this campaign.")] = None,
-    last: Annotated[int, typer.Option(help="So many windows; the counts of all are checked.", min=1)] = 7,
+    last: Annotated[
+        int, typer.Option(help="So many windows; the counts of all are checked.", min=1, max=MOST_WINDOWS)
+    ] = 7,
     digests: Annotated[
         bool, typer.Option("--digests", help="Read all that was handed on, not only what is new.")
     ] = False,

@@ -188,7 +188,7 @@ def adjust(
     out: Annotated[str, typer.Option(help="File to write, .csv or .parquet.")],
     total: Annotated[
         float | None,
-        typer.Option(help="Reports of these items; if not given, those accepted less the estimated 'other'."),
+        typer.Option(help="Reports of these items; those accepted less the estimated 'other' if none.", max=1e12),
     ] = None,
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,

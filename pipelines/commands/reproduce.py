@@ -11,7 +11,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pipelines.commands.common import JsonOption, OverwriteOption, out_console, progress_console, reported, show_json
-from pipelines.commands.numbers import MOST_RUNS, MOST_SEED
+from pipelines.commands.numbers import MOST_SEED
 from pipelines.commands.tables import show_table
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def reproduce(
     data: Annotated[Path | None, typer.Option(help="Directory of data files that are not shipped.")] = None,
     runs: Annotated[
         int | None,
-        typer.Option(help="Collections of each simulated point; as in the papers if none.", min=1, max=MOST_RUNS),
+        typer.Option(help="Collections of each simulated point; as in the papers if none.", min=1),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of data and simulations.", min=0, max=MOST_SEED)] = 1,
     overwrite: OverwriteOption = False,

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hushcount.dictionary import MOST_ITEMS
 from hushcount.errors import UsageError
 from pipelines.commands.common import JsonOption, out_console, reported, show_json
 from pipelines.commands.deployment import ConfigOption
+from pipelines.commands.numbers import MOST_WINDOWS
 from pipelines.commands.tables import show_table, window_names
 
 if TYPE_CHECKING:
@@ -22,8 +24,10 @@ def trend(
     config: ConfigOption,
     campaign: Annotated[str, typer.Option(help="Id of the campaign.")],
     item: Annotated[list[str] | None, typer.Option(help="An item; once for each; all that it follows if none.")] = None,
-    last: Annotated[int, typer.Option(help="So many windows.", min=1)] = 30,
-    top: Annotated[int, typer.Option(help="So many items are shown, the most frequent that are detected.", min=1)] = 10,
+    last: Annotated[int, typer.Option(help="So many windows.", min=1, max=MOST_WINDOWS)] = 30,
+    top: Annotated[
+        int, typer.Option(help="So many items are shown, the most frequent that are detected.", min=1, max=MOST_ITEMS)
+    ] = 10,
     out: Annotated[str | None, typer.Option(help="Table to write, .csv or .parquet.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Chart to write, .png or .svg, with error bands.")] = None,
     as_json: JsonOption = False,

@@ -22,16 +22,24 @@ class CollectorPart(Part):
     tokens: str | None = Field(default=None, description="file of the apps' token digests, for bearer")
     most_body_bytes: int = Field(default=1 << 20, ge=1 << 10, le=1 << 28, description="longest body of a request")
     most_incoming_bytes: int = Field(
-        default=64 << 20, ge=1 << 10, description="how many bytes of bodies that are not complete may be in memory"
+        default=64 << 20,
+        ge=1 << 10,
+        le=1 << 40,
+        description="how many bytes of bodies that are not complete may be in memory",
     )
-    queue_reports: int = Field(default=100_000, ge=1, description="how many reports may wait for the journal")
+    queue_reports: int = Field(default=100_000, ge=1, le=10**9, description="how many reports may wait for the journal")
     segment_bytes: int = Field(default=64 << 20, ge=1 << 16, le=1 << 30, description="length at which a journal ends")
-    least_free_bytes: int = Field(default=256 << 20, ge=0, description="free space below which reports are refused")
+    least_free_bytes: int = Field(
+        default=256 << 20, ge=0, le=1 << 50, description="free space below which reports are refused"
+    )
     body_seconds: float = Field(default=10.0, gt=0.0, le=600.0, description="how long a request may take to arrive")
     most_reports_a_client: int | None = Field(
-        default=None, ge=1, description="reports of one client token in a window; 429 beyond; any number if not given"
+        default=None,
+        ge=1,
+        le=10**9,
+        description="reports of one client token in a window; 429 beyond; any number if not given",
     )
-    most_connections: int = Field(default=8192, ge=1, description="how many connections may be open")
+    most_connections: int = Field(default=8192, ge=1, le=1 << 20, description="how many connections may be open")
 
     @model_validator(mode="after")
     def _check(self) -> CollectorPart:

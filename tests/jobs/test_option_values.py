@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import shutil
 import typing
 from collections.abc import Iterator
@@ -11,9 +12,14 @@ from pathlib import Path
 import pytest
 import typer
 
+from hushcount.campaign import Campaign
+from hushcount.errors import UsageError
+from hushcount.parts import Part
 from pipelines.cli import app
+from pipelines.deployment import DeploymentFile
+from shuffler.collector.settings import CollectorPart
 from tests.jobs.conftest import World
-from tests.support.jobs import new_campaign, refused, write_lines
+from tests.support.jobs import cli, done, new_campaign, refused, write_lines
 from tests.support.site import Site
 
 PLAN = ("plan", "--dictionary-size", 10)
@@ -74,11 +80,20 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("bench", "repeats"): (("bench",), ("0", "-1", "0.5")),
 }  # fmt: skip
 ELSEWHERE = {
-    ("adjust", "total"): "tests/jobs/test_adjust.py",
-    ("design search", "width"): "tests/core/test_designs.py",
-    ("design search", "size"): "tests/core/test_designs.py",
+    ("adjust", "total"): ("adjust", "--estimates", "VALUES", "--method", "sum-to", "--out", "NEW.csv"),
+    ("design search", "width"): ("design", "search", "--size", 3, "--out", "NEW.json"),
+    ("design search", "size"): ("design", "search", "--width", 8, "--out", "NEW.json"),
 }
-"""Tested with what they belong to."""
+"""What is refused of them, and in what words, is tested with what they belong to."""
+HUGE = ("inf", "nan", "1e30", f"{10**30}")
+HOSTILE = (*HUGE, "-1", "0")
+HELD = {
+    "simulate": ("simulate", "--mechanism", "grr", "--values", "VALUES", "--epsilon", 1),
+    # Every figure takes minutes.
+    "reproduce": ("reproduce", "no-such-figure", "--out", "NEW"),
+    "bench": ("bench", "--out", "NEW"),
+}
+"""Commands that would do something with a number that they take, in place of those of the table."""
 NAMED = {
     "dictionary-size": ("dictionary-size", "domain"),
     "want-epsilon": ("want-epsilon", "wanted epsilon"),
@@ -127,6 +142,90 @@ def test_a_number_out_of_its_range_is_one_sentence(world: World, tmp_path: Path,
         assert any(word in said for word in ("must be", "range", "is not a valid")), said
         assert any(name in said for name in NAMED.get(option, (option,))), said
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("command", "option"), TABLE | ELSEWHERE)
+def test_every_number_has_a_greatest_value_and_none_makes_a_traceback(
+    world: World, tmp_path: Path, command: str, option: str
+) -> None:
+    """What is infinite, no number or huge is refused; what is taken is done, or refused for another reason."""
+    given = HELD.get(command, TABLE[command, option][0] if (command, option) in TABLE else ELSEWHERE[command, option])
+    places = {
+        "KEYS": world.keys, "VALUES": write_lines(tmp_path / "values.txt", ["a", "b"]), "KEYS2": tmp_path / "keys",
+        "NEW": tmp_path / "new", "NEW.json": tmp_path / "a.json", "NEW.db": tmp_path / "a.db",
+        "NEW.csv": tmp_path / "a.csv",
+    }  # fmt: skip
+    for value in HOSTILE:
+        run = cli(*(places.get(str(word), word) for word in given), f"--{option}", value)
+        assert run.status in ((2,) if value in HUGE else (0, 2)), (value, run.out, run.err)
+        if run.status:
+            assert run.err.strip().startswith("error: "), (value, run.err)
+            assert run.err.strip().count("\n") == 0, (value, run.err)
+
+
+def test_a_number_that_costs_too_much_is_refused_with_its_cost(tmp_path: Path) -> None:
+    values = write_lines(tmp_path / "values.csv", ["item,count", "a,500000000", "b,500000000"])
+    simulate = ("simulate", "--values", values, "--epsilon", 1)
+    refused(*simulate, "--mechanism", "grr", "--runs", 1_000_000, says=["1,000,000,000 reports take about", "days"])
+    pool = (*simulate, "--mechanism", "hcms", "--set", "m=1048576")
+    refused(*pool, says=["GiB, must be at most 2 GiB: take a smaller k or m"])
+    refused("reproduce", "--runs", 10**9, "--out", tmp_path / "out", says=["must be in 2..10,000", "take an hour"])
+    refused("bench", "--reports", 10**15, says=["must be at most 100,000,000", "tens of gigabytes"])
+    refused("bench", "--repeats", 10**15, says=["must be at most 1,000", "minutes"])
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "ais", "olh"])
+def test_a_simulation_in_which_nothing_varies_has_no_ratio_to_that(tmp_path: Path, mechanism: str) -> None:
+    values = write_lines(tmp_path / "values.txt", ["a", "b", "b"])
+    given = ("simulate", "--values", values, "--epsilon", 40, "--mechanism", mechanism, "--runs", 2, "--json")
+    result = done(*given).json
+    assert result["l2"] == 0.0
+    assert result["l2_ratio_to_predicted"] in (None, 0.0)
+    assert result["bias_z_max"] == 0.0
+    done(*given[:-1])
+
+
+# Fields.
+
+
+def fields(part: type[Part], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the path of every number in a file of a kind."""
+    for name, field in part.model_fields.items():
+        for kind in (field.annotation, *typing.get_args(field.annotation)):
+            if isinstance(kind, type) and issubclass(kind, Part):
+                yield from fields(kind, (*path, name))
+            elif kind in (int, float):
+                yield (*path, name)
+
+
+@pytest.mark.parametrize("path", list(fields(Campaign)), ids=".".join)
+def test_every_number_of_a_campaign_file_has_a_range(world: World, tmp_path: Path, path: tuple[str, ...]) -> None:
+    file = new_campaign(tmp_path / "c.json", world.keys, dictionary=world.dictionary, discovery=1.0)
+    for value in (*(float(text) for text in HUGE), 10**30, 10**23, -1, 0, 0.5):
+        data = json.loads(file.read_text())
+        part = data
+        for name in path[:-1]:
+            part = part[name]
+        part[path[-1]] = value
+        changed = file.with_name("changed.json")
+        changed.write_text(json.dumps(data))
+        if value == 0.5 and path[-1] in ("epsilon", "delta"):
+            Campaign.read(changed)
+            continue
+        with pytest.raises(UsageError) as refusal:
+            Campaign.read(changed)
+        assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("part", [DeploymentFile, CollectorPart, Campaign])
+def test_every_number_of_a_file_that_an_operator_writes_has_a_greatest_value(part: type[Part]) -> None:
+    for path in fields(part):
+        kind = part
+        for name in path[:-1]:
+            of = kind.model_fields[name].annotation
+            (kind,) = (one for one in (of, *typing.get_args(of)) if isinstance(one, type) and issubclass(one, Part))
+        bounds = kind.model_fields[path[-1]].metadata
+        assert any(hasattr(bound, "le") or hasattr(bound, "lt") for bound in bounds), path
 
 
 # Paths.
