@@ -118,7 +118,7 @@ def test_totals_that_are_of_no_use(results: Path, tmp_path: Path) -> None:
     arguments = ("adjust", "--estimates", results / "estimates.csv", "--out", out, "--method")
     refused(*arguments, "non-negative", "--total", 5, says=["total is 5", "non-negative", "leave it out"])
     refused(*arguments, "norm-sub", "--total", -1, says=["total is -1", "at least 0"])
-    refused(*arguments, "sum-to", "--total", "nan", says=["total is nan", "finite"])
+    refused(*arguments, "sum-to", "--total", "nan", says=["total is 'nan'", "must be at most"])
     refused(*arguments, "simplex", says=["simplex"])
     write_summary(results, other={"count": 2000.0})
     refused(*arguments, "norm-sub", says=["total is -1000", "at least 0"])
