@@ -27,6 +27,7 @@ from pipelines.batches import Batch
 from pipelines.block_io import SUFFIX, find_files, total_records
 from pipelines.deployment import Deployment
 from pipelines.file_list import all_files, files_of
+from pipelines.outputs import folder_of
 from pipelines.staging import SUMMARY
 from pipelines.store_errors import cause, silent_clients
 from pipelines.streams import SEALED
@@ -118,7 +119,7 @@ def hand_on(deployment: Deployment, hands: Sequence[Hand]) -> tuple[list[str], l
         try:
             made, there = _batches(source, SUMMARY), _batches(hand.target, SUMMARY)
             # Of copies and deletions that did not come to their end, too.
-            held = there | _batches(hand.target, f"{hand.folder}/*")
+            held = there.union(*(_batches(hand.target, f"{run}{hand.folder}/*") for run in ("", "*/")))
         except _FAILURES as error:
             problems.append(f"{hand.output}/{hand.folder} was not handed on to {hand.target}: {cause(error)}")
             continue
@@ -168,15 +169,18 @@ def _copy(source: str, folder: str, target: str) -> None:
     """
     wanted = _wanted(source, folder)
     _require_whole(source, folder, wanted)
-    _delete(target, folder)
+    _delete(target)
+    # The copy has the folder of a run too: it is in what was signed.
+    summary = read_summary(storage.join(source, SUMMARY))
+    here, there = folder_of(source, summary), folder_of(target, summary)
     for name, (_, digest) in wanted.items():
-        path, copy = storage.join(source, folder, name), storage.join(target, folder, name)
+        path, copy = storage.join(here, folder, name), storage.join(there, folder, name)
         storage.copy(path, copy)
         if not storage.exists(copy) or _digest(copy) != (digest or _digest(path)):
             raise HushcountError(f"{copy} is not what {path} was when it was written: it was not handed on; restore it")
-    for name in (_SIGNATURE, SUMMARY):
-        if storage.exists(storage.join(source, name)):
-            storage.copy(storage.join(source, name), storage.join(target, name))
+    if storage.exists(storage.join(here, _SIGNATURE)):
+        storage.copy(storage.join(here, _SIGNATURE), storage.join(there, _SIGNATURE))
+    storage.copy(storage.join(source, SUMMARY), storage.join(target, SUMMARY))
 
 
 def _is_as_made(source: str, folder: str, target: str) -> bool:
@@ -184,15 +188,18 @@ def _is_as_made(source: str, folder: str, target: str) -> bool:
 
     The summary was written last: a file that is newer than it was written by somebody else, and is read.
     """
-    if any(_bytes(storage.join(source, name)) != _bytes(storage.join(target, name)) for name in (SUMMARY, _SIGNATURE)):
+    if _bytes(storage.join(source, SUMMARY)) != _bytes(storage.join(target, SUMMARY)):
+        return False
+    here, there = folder_of(source), folder_of(target)
+    if _bytes(storage.join(here, _SIGNATURE)) != _bytes(storage.join(there, _SIGNATURE)):
         return False
     wanted, marked = _wanted(source, folder), storage.modified(storage.join(target, SUMMARY))
-    held = {path.rpartition("/")[2]: (path, size) for path, size in all_files(storage.join(target, folder))}
+    held = {path.rpartition("/")[2]: (path, size) for path, size in all_files(storage.join(there, folder))}
     if {name: size for name, (_, size) in held.items()} != {name: size for name, (size, _) in wanted.items()}:
         return False
     newer = [name for name, (path, _) in held.items() if storage.modified(path) > marked]
     return all(
-        _digest(held[name][0]) == (wanted[name][1] or _digest(storage.join(source, folder, name))) for name in newer
+        _digest(held[name][0]) == (wanted[name][1] or _digest(storage.join(here, folder, name))) for name in newer
     )
 
 
@@ -219,7 +226,8 @@ def _wanted(source: str, folder: str) -> dict[str, tuple[int, str | None]]:
 
 
 def _held(source: str, folder: str) -> dict[str, int]:
-    return {path.rpartition("/")[2]: size for path, size in storage.list_files(storage.join(source, folder), SUFFIX)}
+    directory = storage.join(folder_of(source), folder)
+    return {path.rpartition("/")[2]: size for path, size in storage.list_files(directory, SUFFIX)}
 
 
 def _require_whole(source: str, folder: str, wanted: dict[str, tuple[int, str | None]]) -> None:
@@ -229,7 +237,7 @@ def _require_whole(source: str, folder: str, wanted: dict[str, tuple[int, str | 
         HushcountError: it has not.
         UsageError: the summary counts no such thing.
     """
-    path, directory = storage.join(source, SUMMARY), storage.join(source, folder)
+    path, directory = storage.join(source, SUMMARY), storage.join(folder_of(source), folder)
     records = _records(read_summary(path), folder, path)
     held = total_records(find_files(directory, _KINDS[folder]))
     if held != records:
@@ -250,13 +258,12 @@ def _records(summary: Summary, folder: str, path: str) -> int:
     return int(summary["released"])
 
 
-def _delete(directory: str, folder: str = "") -> None:
-    """Delete a copy, or only its folder and its mark."""
+def _delete(directory: str) -> None:
     # Its mark first: nobody must find half of a batch. The reports last: by them the next call finds what is left.
     for name in (SUMMARY, _SIGNATURE):
         if storage.exists(storage.join(directory, name)):
             storage.remove(storage.join(directory, name))
-    storage.remove_directory(storage.join(directory, folder) if folder else directory)
+    storage.remove_directory(directory)
 
 
 if __name__ == "__main__":

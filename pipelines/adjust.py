@@ -15,6 +15,7 @@ from hushcount.postprocess import non_negative, norm_sub, sum_to
 from hushcount.reading import TABLE_BYTES
 from pipelines import storage
 from pipelines.csv_cells import text_of
+from pipelines.outputs import file_of
 from pipelines.results import COLUMNS, put_table, require_table
 from pipelines.staging import SUMMARY
 from pipelines.store_errors import cause
@@ -62,7 +63,7 @@ def adjust(estimates: str, method: str, out: str, *, total: float | None = None,
     if total is not None and method not in TO_TOTAL:
         raise UsageError(f"total is {total:g}, but {method} makes nothing add up to it: leave it out")
     _require_free(out, overwrite)
-    table = _read(estimates, _SCHEMA)
+    table = _read(file_of(estimates), _SCHEMA)
     counts = table["count"].to_numpy()
     known = None if method not in TO_TOTAL else (total, "given") if total is not None else _total(estimates, table)
     try:

@@ -33,10 +33,11 @@ from pipelines.counting import WriteCounts, require_read_once, take_counts
 from pipelines.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
 from pipelines.dead_letters import kept_of
 from pipelines.ledger import charging
+from pipelines.outputs import folder_of
 from pipelines.progress import bar
 from pipelines.retired import account_retired
 from pipelines.runner import Engine
-from pipelines.staging import SUMMARY, require_free, staged
+from pipelines.staging import BY_HAND, Writer, require_free, staged, write_summary
 from pipelines.streams import SEALED, counts_of, label
 from pipelines.summary import Summary, make_summary
 from pipelines.upstream import check_complete, read_upstream
@@ -58,6 +59,7 @@ def analyze(
     known: datetime | None = None,
     signed_by: Sequence[VerifyKeyPart] = (),
     overwrite: bool = False,
+    writer: Writer = BY_HAND,
     engine: Engine | None = None,
     console: Console | None = None,
 ) -> Summary:
@@ -75,6 +77,7 @@ def analyze(
         signed_by: the shuffler's public keys; one must have signed the input. Empty: signatures are not checked.
         ledger: where the release is charged, once for an input; None: nowhere.
         known: a moment that is known to have come, by what else than the clock tells the time.
+        writer: who writes `out`.
 
     Raises:
         UsageError: a file or key is missing or invalid, or `out` is taken.
@@ -88,14 +91,14 @@ def analyze(
     try:
         reference = campaign_key(keys, "analyzer", campaign.keys.analyzer)
     except RetiredKey as retired:
-        account_retired(retired, campaign, "analyze", input_directory, out, overwrite, signed_by)
+        account_retired(retired, campaign, "analyze", input_directory, out, overwrite, signed_by, writer=writer)
     read: tuple[str | Path, ...] = (
         input_directory,
         keys,
         campaign_path,
         *(path for path in (items, found, ledger) if path is not None),
     )
-    require_free(out, overwrite, ("analyze",), read)
+    require_free(out, overwrite, ("analyze",), read, writer)
     dictionary = campaign.read_dictionary()
     revealed = None if found is None else results.read_found(found, campaign)
     names = results.read_names(items) if items else None
@@ -104,13 +107,13 @@ def analyze(
     wanted = results.wanted_items(mechanism, dictionary, names)
     columns = tally_items(mechanism, None if wanted is None else wanted.items)
     upstream = read_upstream(input_directory, "shuffle", campaign, signed_by, "reports")
-    reports = storage.join(input_directory, "reports")
+    reports = storage.join(folder_of(input_directory, upstream), "reports")
     files = find_files(reports, SEALED["reports"])
     # Before the ledger is asked: what a release costs follows from how many reports the hop before says that there are.
     check_complete(upstream, campaign, "reports", files, exact=True)
     with charging(ledger, campaign, "analyze", upstream, reports, known=known) as charge:
         engine = engine or Engine()
-        with staged(out, overwrite) as directory:
+        with staged(out, overwrite, writer) as directory:
             with ExitStack() as stack:
                 progress = stack.enter_context(bar(console, "analyze", total_records(files), directory))
                 pipeline = stack.enter_context(engine.pipeline("analyze"))
@@ -130,7 +133,7 @@ def analyze(
             results.write_tally(directory, replace(tally, senders=told_in(upstream)), campaign)
             results.write_results(directory, campaign, tally, wanted, levels or Levels(), summary, revealed)
             charge.commit(summary)
-            storage.write_json(storage.join(directory, SUMMARY), summary)
+            write_summary(directory, summary)
     return summary
 
 

@@ -16,6 +16,7 @@ from hushcount.segment_names import senders_of
 from hushcount.senders import WEAKEST, Authentication, weakest
 from pipelines import storage
 from pipelines.block_io import BlockFile, find_files
+from pipelines.outputs import folder_of
 from pipelines.store_errors import cause
 from pipelines.streams import SEALED
 from pipelines.summary import StreamCounts, Summary
@@ -112,7 +113,8 @@ def released_files(batch: BatchFile, stream: Stream) -> list[BlockFile]:
     """
     found = []
     for name in batch.earlier:
-        for file in find_files(storage.join(batch.shuffled_folder, name, stream), SEALED[stream]):
+        where = folder_of(storage.join(batch.shuffled_folder, name))
+        for file in find_files(storage.join(where, stream), SEALED[stream]):
             if file.missing:
                 raise UsageError(f"{file.path} is cut off: restore it, or copies of its reports would go on")
             found.append(file)

@@ -207,6 +207,7 @@ def record(connection: Connection, batch: Batch, hop: str, summary: Summary) -> 
             batch=batch.name,
             hop=hop,
             counts=json.dumps(brief(summary), sort_keys=True),
+            folder=summary.get("folder"),
             finished_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         )
     )

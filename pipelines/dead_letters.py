@@ -18,8 +18,9 @@ from hushcount.reading import validated
 from hushcount.senders import recapped, told_in
 from pipelines import storage
 from pipelines.block_io import SUFFIX, BlockFile, find_files, write_file
+from pipelines.outputs import folder_of
 from pipelines.replayed import claim
-from pipelines.staging import SUMMARY, require_free, staged
+from pipelines.staging import SUMMARY, require_free, staged, write_summary
 from pipelines.streams import SEALED
 from pipelines.summary import StreamCounts, Summary, make_summary
 
@@ -106,7 +107,7 @@ def list_dead_letters(directory: str) -> list[DeadLetter]:
     told = validated(_Summary, storage.read_json(path), path, "is no summary of a hop")
     found = []
     for stream in _STREAMS:
-        for file in find_files(storage.join(directory, FOLDER, stream), Kind.DEAD_LETTER):
+        for file in find_files(storage.join(folder_of(directory), FOLDER, stream), Kind.DEAD_LETTER):
             match = _NAME.fullmatch(file.path.rpartition("/")[2])
             if match is None:
                 raise UsageError(f"{file.path} is no dead letter that a job wrote: remove it")
@@ -178,7 +179,7 @@ def replay(
         raise HushcountError(
             f"{kept:,} dead letters are fewer than the minimum batch, {campaign.shuffle.minimum_batch:,}: they stay"
         )
-    claim(storage.join(directory, FOLDER, stream), campaign.fingerprint, distinct.tobytes(), out)
+    claim(storage.join(folder_of(directory), FOLDER, stream), campaign.fingerprint, distinct.tobytes(), out)
     rejected = {"duplicate": number - kept} if kept < number else {}
     with staged(out, overwrite) as target:
         path = storage.join(target, stream, f"part-00000-of-00001{SUFFIX}")
@@ -191,12 +192,12 @@ def replay(
         senders = recapped(told_in(refused), refused.get("cap"), campaign.shuffle.cap)
         summary = make_summary("shuffle", campaign, counts, None, senders=senders)
         summary["replayed"] = reason
-        storage.write_json(storage.join(target, SUMMARY), summary)
+        write_summary(target, summary)
     return summary
 
 
 def _files(directory: str, letter: DeadLetter) -> list[BlockFile]:
-    files = find_files(storage.join(directory, FOLDER, letter.stream), Kind.DEAD_LETTER)
+    files = find_files(storage.join(folder_of(directory), FOLDER, letter.stream), Kind.DEAD_LETTER)
     return [file for file in files if file.path == letter.path]
 
 

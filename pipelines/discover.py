@@ -34,10 +34,11 @@ from pipelines.dead_letters import kept_of
 from pipelines.handover import hand_on
 from pipelines.ledger import Charging, charging
 from pipelines.meet import THROUGH_ENGINE_RECORDS, Meet
+from pipelines.outputs import folder_of
 from pipelines.progress import bar
 from pipelines.retired import account_retired
 from pipelines.runner import Engine
-from pipelines.staging import require_free, staged
+from pipelines.staging import BY_HAND, Writer, require_free, staged
 from pipelines.streams import SEALED, counts_of, label
 from pipelines.summary import StreamCounts, Summary, make_summary
 from pipelines.upstream import check_complete, read_upstream
@@ -61,6 +62,7 @@ def discover(
     signed_by: Sequence[VerifyKeyPart] = (),
     signer: KeyReference | None = None,
     overwrite: bool = False,
+    writer: Writer = BY_HAND,
     engine: Engine | None = None,
     console: Console | None = None,
 ) -> Summary:
@@ -79,6 +81,7 @@ def discover(
         signer: the auxiliary server's signing key, where it runs alone; None: unsigned.
         ledger: where the release is charged, once for an input, and beside which its draw is kept; None: nowhere.
         known: a moment that is known to have come, by what else than the clock tells the time.
+        writer: who writes `out`.
 
     Raises:
         UsageError: a file or key is missing or invalid, `out` is taken, no client was told from another, or each
@@ -99,7 +102,16 @@ def discover(
     except RetiredKey as retired:
         hop = "release" if party == "aux-server" else "discover"
         account_retired(
-            retired, campaign, hop, input_directory, out, overwrite, signed_by, signer, released=party == "analyzer"
+            retired,
+            campaign,
+            hop,
+            input_directory,
+            out,
+            overwrite,
+            signed_by,
+            signer,
+            released=party == "analyzer",
+            writer=writer,
         )
     if signer is not None:
         if party != "aux-server":
@@ -108,7 +120,7 @@ def discover(
             )
         signer.read_signing()
     read: tuple[str | Path, ...] = (input_directory, keys, campaign_path, *([] if ledger is None else [ledger]))
-    require_free(out, overwrite, ("release", "discover"), read)
+    require_free(out, overwrite, ("release", "discover"), read, writer)
     hop, read_folder = ("release", _BINS) if party == "analyzer" else ("shuffle", "discovery")
     upstream = read_upstream(input_directory, hop, campaign, signed_by, read_folder)
     senders = told_in(upstream)
@@ -120,15 +132,16 @@ def discover(
             # Nothing was drawn, because the auxiliary server's key was retired; what is released is nothing.
             ledger = None
     engine = engine or Engine()
-    folder = storage.join(input_directory, read_folder)
+    source = folder_of(input_directory, upstream)
+    folder = storage.join(source, read_folder)
     with (
         charging(ledger, campaign, "discover", upstream, folder, drawn=party != "analyzer", known=known) as charge,
-        staged(out, overwrite) as directory,
+        staged(out, overwrite, writer) as directory,
     ):
-        summary, release = upstream, input_directory
+        summary, release = upstream, source
         if aux is not None:
             release = directory
-            summary = _release(campaign, rule, input_directory, aux, directory, upstream, charge, engine, console)
+            summary = _release(campaign, rule, folder, aux, directory, upstream, charge, engine, console)
         if analyzer is not None:
             summary = _reveal(campaign, release, analyzer, directory, summary, engine)
         if party == "both":
@@ -141,7 +154,7 @@ def discover(
 def _release(
     campaign: Campaign,
     rule: KeepRule,
-    input_directory: str,
+    discovery: str,
     key: KeyReference,
     directory: str,
     upstream: Summary,
@@ -150,7 +163,7 @@ def _release(
     console: Console | None,
 ) -> Summary:
     """The auxiliary server's job."""
-    files = find_files(storage.join(input_directory, "discovery"), SEALED["discovery"])
+    files = find_files(discovery, SEALED["discovery"])
     check_complete(upstream, campaign, "discovery", files, exact=True)
     total, bins = total_records(files), storage.join(directory, _BINS)
     with engine.spill(directory) as spill:

@@ -31,7 +31,7 @@ from pipelines.block_io import WriteShards
 from pipelines.counting import WriteCounts, take_counts
 from pipelines.progress import bar, tick
 from pipelines.runner import Engine
-from pipelines.staging import SUMMARY, require_free, staged
+from pipelines.staging import require_free, staged, write_summary
 from pipelines.streams import counts_of
 from pipelines.summary import Summary, make_summary
 
@@ -96,7 +96,7 @@ def encode(
             first = summary["streams"][campaign.streams[0]]["rejected"]
             reasons = ", ".join(f"{reason} {number:,}" for reason, number in first.items())
             raise UsageError(f"no line of {values} could be sent ({reasons}): nothing was written")
-        storage.write_json(storage.join(directory, SUMMARY), summary)
+        write_summary(directory, summary)
     return summary
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from hushcount.campaign import Campaign, Stream
 from hushcount.estimates import Levels
-from pipelines import results, storage
-from pipelines.staging import SUMMARY, require_free, staged
+from pipelines import results
+from pipelines.outputs import file_of
+from pipelines.staging import require_free, staged, write_summary
 from pipelines.summary import StreamCounts, Summary, make_summary
 
 
@@ -29,11 +30,11 @@ def estimate(
     mechanism = campaign.require_frequency()
     require_free(out, overwrite, ("estimate",), (tally_path, items, campaign_path))
     wanted = results.wanted_items(mechanism, campaign.read_dictionary(), results.read_names(items))
-    tally = results.read_tally(tally_path, campaign)
+    tally = results.read_tally(file_of(tally_path), campaign)
     results.require_counted(mechanism, tally, wanted)
     counts: dict[Stream, StreamCounts] = {"reports": StreamCounts(tally.reports, tally.reports, {})}
     with staged(out, overwrite) as directory:
         summary = make_summary("estimate", campaign, counts, tally.reports, senders=tally.senders)
         results.write_results(directory, campaign, tally, wanted, levels or Levels(), summary, None)
-        storage.write_json(storage.join(directory, SUMMARY), summary)
+        write_summary(directory, summary)
     return summary

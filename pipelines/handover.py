@@ -16,7 +16,7 @@ from hushcount.collection import folder_name
 from hushcount.errors import UsageError
 from pipelines import storage
 from pipelines.batch_file import BATCH_NAME
-from pipelines.staging import SUMMARY
+from pipelines.staging import note_folder, write_summary
 from pipelines.summary import Summary
 
 if TYPE_CHECKING:
@@ -44,12 +44,14 @@ def hand_on(
     """
     summary["batch"] = batch or batch_name(out)
     summary["window"] = _window(summary["batch"])
+    # Before it is signed.
+    note_folder(directory, summary)
     if signer is not None:
         # A party that does not sign has no keys.
         from pipelines.signed import write_signed
 
         write_signed(directory, folders, summary, signer)
-    storage.write_json(storage.join(directory, SUMMARY), summary)
+    write_summary(directory, summary)
 
 
 def require_own_folder(out: str, batch: str) -> None:

@@ -19,9 +19,11 @@ from pipelines.batch_file import SUFFIX, BatchFile, BatchSegment, fault_of
 from pipelines.batches import Batch
 from pipelines.deployment import Deployment, Party
 from pipelines.handover import hand_on
+from pipelines.lock import writer_of
+from pipelines.outputs import folder_of
 from pipelines.runner import Engine
 from pipelines.signing_keys import signer_of, verified_by
-from pipelines.staging import SUMMARY, staged, sweep
+from pipelines.staging import SUMMARY, Writer, staged, sweep
 from pipelines.state import DELETED
 from pipelines.summary import Summary
 from pipelines.summary_file import read_summary
@@ -76,6 +78,7 @@ def hops_of(
     A party's image holds its own packages only, so that what a job needs of others' is imported when that job runs.
     """
     where = {name: deployment.folder(name, batch.campaign, batch.name) for _, name in OUTPUTS.values()}
+    writer = writer_of(state)
     keys, ledger, uncapped = deployment.keys, deployment.ledger, deployment.file.uncapped_discovery
     # Collectors wrote its manifests: whatever the clock here says, its window has come.
     with state.begin() as connection:
@@ -87,7 +90,7 @@ def hops_of(
 
         source = _write_batch(state, deployment, campaign, batch)
         signer = signer_of(deployment.sign_with, "shuffler")
-        return shuffle(path, source, where["shuffled"], signer=signer, engine=engine, console=console)
+        return shuffle(path, source, where["shuffled"], signer=signer, writer=writer, engine=engine, console=console)
 
     def released() -> Summary:
         from pipelines.discover import discover
@@ -103,6 +106,7 @@ def hops_of(
             signer=signer_of(deployment.sign_with, "aux_signer"),
             ledger=ledger,
             known=known,
+            writer=writer,
             engine=engine,
             console=console,
         )
@@ -120,6 +124,7 @@ def hops_of(
             signed_by=trusted(deployment, "aux_signer"),
             ledger=ledger,
             known=known,
+            writer=writer,
             engine=engine,
         )
 
@@ -133,10 +138,11 @@ def hops_of(
             keys,
             where["results"],
             # A discovery of too few reports has a summary and no values.
-            found=where["found"] if storage.exists(storage.join(where["found"], FOUND)) else None,
+            found=where["found"] if storage.exists(storage.join(folder_of(where["found"]), FOUND)) else None,
             signed_by=trusted(deployment, "shuffler"),
             ledger=ledger,
             known=known,
+            writer=writer,
             engine=engine,
             console=console,
         )
@@ -153,7 +159,7 @@ def hops_of(
         before = {"shuffle": None, "discover": where["released"]}.get(hop, where["shuffled"])
         if hop == "analyze" and "discovery" in (streams or ()):
             before = where["found"]
-        yield hop, _unless_done(deployment, hop, where[OUTPUTS[hop][1]], before, jobs[hop], engine)
+        yield hop, _unless_done(deployment, hop, where[OUTPUTS[hop][1]], before, jobs[hop], writer)
 
 
 def streams_in(deployment: Deployment, campaign: Campaign, shuffled: str) -> Collection[str] | None:
@@ -171,7 +177,7 @@ def streams_in(deployment: Deployment, campaign: Campaign, shuffled: str) -> Col
 
 
 def _unless_done(
-    deployment: Deployment, hop: str, out: str, before: str | None, job: Callable[[], Summary], engine: Engine
+    deployment: Deployment, hop: str, out: str, before: str | None, job: Callable[[], Summary], writer: Writer
 ) -> Job:
     def step() -> Summary | None:
         mark = storage.join(out, SUMMARY)
@@ -180,14 +186,11 @@ def _unless_done(
             return read_summary(mark)
         if before is not None and not storage.exists(storage.join(before, SUMMARY)):
             return None
-        # One run works on a state at a time, and the embedded engine ends with its process. Another engine may go on
-        # with a job whose run was killed: what it writes to a store is not cleared away under it.
-        if engine.embedded or not storage.is_remote(out):
-            sweep(out)
+        sweep(out, writer)
         try:
             return job()
         except TooFewOpened as few:
-            with staged(out, overwrite=False) as directory:
+            with staged(out, False, writer) as directory:
                 signer = signer_of(deployment.sign_with, "aux_signer") if hop == "release" else None
                 hand_on(directory, out, ("bins",), few.summary, signer)
             return few.summary

@@ -11,10 +11,12 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy import Connection, Engine, event, select, text, update
 
 from hushcount.errors import HushcountError, LostLock
+from pipelines.staging import Writer
 from pipelines.state import MODE, READ_ONLY, RUNS, shown
 
 _LOCK = 0x48757368  # "Hush"
@@ -52,6 +54,11 @@ def alone(engine: Engine, address: str, wait: bool) -> Iterator[Engine]:
     """
     with _locked(engine, address, wait):
         yield _fenced(engine, address)
+
+
+def writer_of(state: Engine) -> Writer:
+    """Return the run that a state of `alone` is for, as who writes its outputs."""
+    return Writer(run_of(state).token, partial(prove, state))
 
 
 def run_of(state: Engine) -> Run:

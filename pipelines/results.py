@@ -29,6 +29,7 @@ from hushcount.reading import TABLE_BYTES, read_file
 from hushcount.tally import Tally
 from pipelines import modes, storage
 from pipelines.csv_cells import cell, csv_rows
+from pipelines.outputs import folder_of
 from pipelines.page import Found, Page, render
 from pipelines.store_errors import cause
 from pipelines.summary import Summary
@@ -180,7 +181,7 @@ def read_found(directory: Path | str, campaign: Campaign) -> Found:
         UsageError: there is none, or it is of another campaign.
     """
     summary = read_upstream(str(directory), "discover", campaign)
-    return Found(tuple(read_found_items(storage.join(str(directory), FOUND))), summary)
+    return Found(tuple(read_found_items(storage.join(folder_of(str(directory), summary), FOUND))), summary)
 
 
 def read_found_items(path: str) -> list[str]:

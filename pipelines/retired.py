@@ -14,7 +14,8 @@ from keys.store import KeyReference
 from pipelines import storage
 from pipelines.block_io import find_files, total_records
 from pipelines.handover import hand_on
-from pipelines.staging import SUMMARY, require_free, staged
+from pipelines.outputs import folder_of
+from pipelines.staging import BY_HAND, SUMMARY, Writer, require_free, staged
 from pipelines.streams import SEALED
 from pipelines.summary import StreamCounts, Summary, make_summary
 from pipelines.upstream import check_complete, read_upstream
@@ -32,6 +33,7 @@ def account_retired(
     signed_by: Sequence[VerifyKeyPart] = (),
     signer: KeyReference | None = None,
     released: bool = False,
+    writer: Writer = BY_HAND,
 ) -> NoReturn:
     """Write a summary.json that counts every report of a batch as retired_key, and nothing beside it; then raise.
 
@@ -47,31 +49,29 @@ def account_retired(
         signed_by: public keys of the party before; empty: signatures are not checked.
         signer: of the auxiliary server, for its release; None: unsigned.
         released: whether the input is what the auxiliary server released, to be opened by the analyzer.
+        writer: who writes `out`.
 
     Raises:
         RetiredKey: always, with the number of reports and where they are counted.
         UsageError: the input is not complete, or `out` is taken.
         SignatureError: the input is not what one of `signed_by` signed.
     """
-    require_free(out, overwrite, (hop,), (input_directory,))
+    require_free(out, overwrite, (hop,), (input_directory,), writer)
     folder = "bins" if released else "reports" if hop == "analyze" else "discovery"
     upstream = read_upstream(input_directory, "release" if released else "shuffle", campaign, signed_by, folder)
-    summary = (
-        _of_bins(campaign, upstream, input_directory)
-        if released
-        else _of_reports(campaign, upstream, hop, input_directory)
-    )
+    source = folder_of(input_directory, upstream)
+    summary = _of_bins(campaign, upstream, source) if released else _of_reports(campaign, upstream, hop, source)
     number = summary["bins"]["rejected"][REASON] if released else summary["rejected"][REASON]
-    with staged(out, overwrite) as directory:
+    with staged(out, overwrite, writer) as directory:
         hand_on(directory, out, ("bins",), summary, signer)
     where = storage.join(out, SUMMARY) if storage.is_remote(out) else str(Path(out) / SUMMARY)
     what = "released records" if released else "reports"
     raise RetiredKey(f"{retired}: {number} {what} are counted as {REASON} in {where}", retired.id, number, summary)
 
 
-def _of_reports(campaign: Campaign, upstream: Summary, hop: str, input_directory: str) -> Summary:
+def _of_reports(campaign: Campaign, upstream: Summary, hop: str, source: str) -> Summary:
     stream: Stream = "reports" if hop == "analyze" else "discovery"
-    files = find_files(storage.join(input_directory, stream), SEALED[stream])
+    files = find_files(storage.join(source, stream), SEALED[stream])
     check_complete(upstream, campaign, stream, files, exact=True)
     number = upstream["streams"].get(stream, {}).get("accepted", 0)
     summary = make_summary(hop, campaign, {stream: StreamCounts(number, 0, {REASON: number})}, None, upstream)
@@ -81,8 +81,8 @@ def _of_reports(campaign: Campaign, upstream: Summary, hop: str, input_directory
     return summary
 
 
-def _of_bins(campaign: Campaign, upstream: Summary, input_directory: str) -> Summary:
-    number = total_records(find_files(storage.join(input_directory, "bins"), Kind.RELEASED))
+def _of_bins(campaign: Campaign, upstream: Summary, source: str) -> Summary:
+    number = total_records(find_files(storage.join(source, "bins"), Kind.RELEASED))
     if number != upstream["released"]:
         raise UsageError(
             f"the released files hold {number} records, hushcount discover --party aux-server wrote "

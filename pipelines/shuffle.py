@@ -31,9 +31,10 @@ from pipelines.dead_letter_files import WriteDeadLetter, of_stream
 from pipelines.dead_letters import kept_of
 from pipelines.handover import hand_on, require_own_folder
 from pipelines.meet import THROUGH_ENGINE_RECORDS, Meet
+from pipelines.outputs import folder_of
 from pipelines.progress import bar
 from pipelines.runner import Engine
-from pipelines.staging import SUMMARY, require_free, staged
+from pipelines.staging import BY_HAND, SUMMARY, Writer, require_free, staged
 from pipelines.streams import SEALED, counts_of, label
 from pipelines.summary import Summary, make_summary
 from pipelines.upstream import check_complete, read_upstream, senders_of
@@ -55,6 +56,7 @@ def shuffle(
     *,
     signer: KeyReference | None = None,
     overwrite: bool = False,
+    writer: Writer = BY_HAND,
     engine: Engine | None = None,
     console: Console | None = None,
 ) -> Summary:
@@ -67,6 +69,7 @@ def shuffle(
             may have some of the campaign's streams.
         out: output directory.
         signer: the shuffler's signing key, by which whoever reads the output can tell that it is this; None: unsigned.
+        writer: who writes `out`.
 
     Raises:
         UsageError: a file is missing or invalid, or `out` is taken.
@@ -75,7 +78,7 @@ def shuffle(
     No stream waits for another: one below the minimum is left out, and counted in the summary as `left_out`.
     """
     campaign = Campaign.read(campaign_path)
-    require_free(out, overwrite, ("shuffle",), (input_directory, campaign_path))
+    require_free(out, overwrite, ("shuffle",), (input_directory, campaign_path), writer)
     files, released, upstream = _find_input(input_directory, campaign)
     batch = named_batch(input_directory) if is_batch(input_directory) else ""
     if signer is not None:
@@ -85,7 +88,7 @@ def shuffle(
     senders = told_in(upstream) if upstream is not None else _senders(input_directory, files)
     engine = engine or Engine()
     total = sum(total_records(found) for found in files.values())
-    with staged(out, overwrite) as directory:
+    with staged(out, overwrite, writer) as directory:
         with ExitStack() as stack:
             progress = stack.enter_context(bar(console, "shuffle", total, directory))
             # Outside the pipeline, which runs when its block ends.
@@ -152,7 +155,8 @@ def _find_input(source: str, campaign: Campaign) -> tuple[Files, Files, Summary 
         released = {stream: _released(batch, stream, summaries) for stream in streams if batch.earlier}
         return {stream: batch_files(batch, stream) for stream in streams}, released, collected(batch)
     _require_input(source)
-    files = {stream: find_files(storage.join(source, stream), ENVELOPES[stream]) for stream in campaign.streams}
+    where = folder_of(source)
+    files = {stream: find_files(storage.join(where, stream), ENVELOPES[stream]) for stream in campaign.streams}
     if not storage.exists(storage.join(source, SUMMARY)):
         return files, {}, None
     upstream = read_upstream(source, "encode", campaign)

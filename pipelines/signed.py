@@ -1,8 +1,8 @@
 """Signed outputs: what one party handed on is what the next one reads, file by file, of the very batch.
 
 `summary.json` names hop, campaign, epoch, fingerprint, batch and window, and lists the files with their digests;
-`summary.json.sig` beside it is the party's signature of exactly its bytes. So a file that was lost, added, exchanged or
-altered on the way, and a whole output that was put in the place of another, is named before any of it is read.
+`summary.json.sig` beside these is the party's signature of exactly its bytes. So a file that was lost, added, exchanged
+or altered on the way, and a whole output that was put in the place of another, is named before any of it is read.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from keys.store import KeyReference
 from pipelines import storage
 from pipelines.batch_file import digest_of
 from pipelines.file_list import all_files, files_of, listed_files
+from pipelines.outputs import folder_of
 from pipelines.staging import SUMMARY
 from pipelines.summary import Summary
 from pipelines.summary_file import parse_summary
@@ -42,10 +43,11 @@ def read_signed(directory: str, keys: Sequence[VerifyKeyPart]) -> Summary:
         SignatureError: nobody signed it, or somebody else did.
         UsageError: the summary is missing, or is none.
     """
-    path, signature_path = storage.join(directory, SUMMARY), storage.join(directory, SIGNATURE)
+    path = storage.join(directory, SUMMARY)
+    payload = storage.read_bytes(path)
+    signature_path = storage.join(folder_of(directory, parse_summary(payload, path)), SIGNATURE)
     if not storage.exists(signature_path):
         raise SignatureError(f"{path} is not signed: whoever wrote it must give --sign-with KEYS")
-    payload = storage.read_bytes(path)
     signature = parse_signature(storage.read_bytes(signature_path, SIGNATURE_BYTES), signature_path)
     verify(keys, payload, "summary", signature)
     # Of the bytes that were verified: the file may be another by now.
@@ -68,7 +70,7 @@ def require_files(directory: str, folder: str, summary: Summary, *, digests: boo
     signed = files_of(summary, folder, storage.join(directory, SUMMARY))
     if signed is None:
         raise UsageError(f"{storage.join(directory, SUMMARY)} lists no {folder} files")
-    where = storage.join(directory, folder)
+    where = storage.join(folder_of(directory, summary), folder)
     there = {path.rpartition("/")[2]: (path, size) for path, size in all_files(where)}
     for name in sorted(signed.keys() ^ there.keys()):
         what = "is missing" if name in signed else "was not signed"

@@ -107,9 +107,10 @@ HOPS = Table(
     Column("batch", String, primary_key=True),
     Column("hop", String, primary_key=True),
     Column("counts", Text, nullable=False),
+    Column("folder", String),
     Column("finished_at", String, nullable=False),
 )
-"""One row for each job that was done; `counts` is JSON, as in its summary."""
+"""One row for each job that was done; `counts` is JSON, as in its summary; `folder` of the run, in a store."""
 DELETED = Table(
     "deleted",
     _METADATA,

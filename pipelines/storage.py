@@ -251,6 +251,15 @@ def json_bytes(data: dict[str, Any]) -> bytes:
     return json.dumps(data, indent=2, ensure_ascii=False).encode() + b"\n"
 
 
+def rename(source: str, target: str) -> None:
+    """Give a file another name, in one piece; what had that name is replaced."""
+    with client(target, "write", WriteError):
+        if is_remote(target):
+            FileSystems.rename([source], [target])
+        else:
+            Path(source).replace(target)
+
+
 def remove(path: str) -> None:
     """Delete one file."""
     # Beam takes what it is to delete for a pattern.

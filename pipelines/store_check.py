@@ -23,9 +23,10 @@ from pipelines.handover import batch_name
 from pipelines.hops import OUTPUTS, READERS
 from pipelines.intake import new_manifests
 from pipelines.orphans import is_over
+from pipelines.outputs import folder_of
 from pipelines.retention import deleted_folders
-from pipelines.staging import SUMMARY
-from pipelines.state import MANIFESTS, SEGMENTS
+from pipelines.staging import SUMMARY, named_folder
+from pipelines.state import HOPS, MANIFESTS, SEGMENTS
 from pipelines.store_errors import cause, told
 from pipelines.streams import SEALED
 
@@ -119,6 +120,8 @@ def output_differences(work: Checked, done: Mapping[str, Mapping[str, Any]]) -> 
         found = storage.list_tree(work.deployment.folder(folder, work.campaign), f"*/{SUMMARY}")
         there[folder] = {path.split("/")[-2] for path, _ in found}
     here = {hop for hop, (party, _) in OUTPUTS.items() if party in work.deployment.file.parties}
+    noted = select(HOPS.c.batch, HOPS.c.hop, HOPS.c.folder).where(HOPS.c.campaign == work.campaign)
+    wrote = {(batch, hop): run for batch, hop, run in work.connection.execute(noted)}
     keys: dict[str, Sequence[VerifyKeyPart]] = {}
     for name, hops in sorted(done.items()):
         for hop in sorted(here & hops.keys()):
@@ -129,6 +132,11 @@ def output_differences(work: Checked, done: Mapping[str, Mapping[str, Any]]) -> 
             directory = work.deployment.folder(folder, work.campaign, name)
             if name not in there[folder]:
                 yield f"{directory} is missing, though hushcount {hop} wrote it: restore it"
+            elif (run := wrote[name, hop]) is not None and named_folder(directory) != run:
+                yield (
+                    f"{storage.join(directory, SUMMARY)} does not name {run}, which hushcount {hop} wrote: a run that "
+                    "had lost its lock put its own in the place; see which of both was read, and restore that one"
+                )
             elif hop in _SIGNERS:
                 if hop not in keys:
                     keys[hop] = _keys(work.deployment, _SIGNERS[hop])
@@ -159,7 +167,8 @@ def _handed_on(
     for name, counts in streams.items():
         folder = "bins" if hop == "release" else name
         try:
-            files = [] if hop == "release" else find_files(storage.join(directory, folder), SEALED[name])
+            where = storage.join(folder_of(directory), folder)
+            files = [] if hop == "release" else find_files(where, SEALED[name])
             if keys:
                 from pipelines.signed import read_signed, require_files
 
@@ -173,4 +182,4 @@ def _handed_on(
             continue
         held, forwarded = total_records(files), counts["accepted"]
         if hop != "release" and held != forwarded:
-            yield f"{storage.join(directory, folder)} holds {held:,} reports, the shuffler forwarded {forwarded:,}"
+            yield f"{where} holds {held:,} reports, the shuffler forwarded {forwarded:,}"

@@ -16,6 +16,7 @@ from hushcount.parts import Part
 from hushcount.reading import TABLE_BYTES, parse_model, read_file
 from pipelines import storage
 from pipelines.modes import mode_in
+from pipelines.outputs import folder_of
 from pipelines.results import ESTIMATES, FOUND, TALLY, read_csv_rows, read_found_items
 from pipelines.staging import SUMMARY
 from pipelines.summary_file import read_summary
@@ -156,7 +157,7 @@ def has_results(found: str | None, results: str | None) -> bool:
     """
     wanted = ((found, FOUND), (results, TALLY))
     return all(
-        storage.exists(storage.join(directory, SUMMARY)) and storage.exists(storage.join(directory, name))
+        storage.exists(storage.join(directory, SUMMARY)) and storage.exists(storage.join(folder_of(directory), name))
         for directory, name in wanted
         if directory is not None
     )
@@ -164,7 +165,7 @@ def has_results(found: str | None, results: str | None) -> bool:
 
 def found_items(directory: str) -> list[str]:
     """Return what hushcount discover revealed into a directory."""
-    return read_found_items(storage.join(directory, FOUND))
+    return read_found_items(storage.join(folder_of(directory), FOUND))
 
 
 def estimated_items(directory: str) -> tuple[list[tuple[str, float, bool]], int]:
@@ -172,7 +173,7 @@ def estimated_items(directory: str) -> tuple[list[tuple[str, float, bool]], int]
 
     There is no item where it wrote a tally only.
     """
-    path = storage.join(directory, ESTIMATES)
+    path = storage.join(folder_of(directory), ESTIMATES)
     rows = read_csv_rows(path, ("item", "count", "detected")) if storage.exists(path) else []
     try:
         items = [(row["item"], float(row["count"]), row["detected"] == "true") for row in rows]

@@ -20,6 +20,7 @@ from pipelines import results, storage
 from pipelines.batches import Batch
 from pipelines.deployment import Deployment
 from pipelines.epochs import Epochs
+from pipelines.outputs import folder_of
 from pipelines.staging import SUMMARY
 from pipelines.tracked_items import ITEMS_FILE, read_tracked
 
@@ -76,40 +77,38 @@ def trend(
     Raises:
         UsageError: there is no result yet, or an item stands in none of them.
     """
-    places = _places(deployment, epochs)
+    places = _places(deployment, epochs, last)
     if not places:
         raise UsageError(f"campaign {epochs.campaign} has no results yet: hushcount run makes them")
-    windows = sorted({place.window for place in places})[-last:]
     dictionary = epochs.newest[1].read_dictionary()
     tracked = read_tracked(epochs.directory / ITEMS_FILE, () if dictionary is None else dictionary.items)
     first_seen = {one.item: one.first_seen for one in tracked.items if one.source == "discovered"}
     wanted = items or [one.item for one in tracked.items]
-    chosen = [place for place in places if place.window in windows]
-    looks = len(chosen) * len(wanted)
-    rows = [row for place in chosen for row in _rows(place, wanted, first_seen, levels or Levels(), looks)]
+    looks = len(places) * len(wanted)
+    rows = [row for place in places for row in _rows(place, wanted, first_seen, levels or Levels(), looks)]
     missing = set(items) - {row["item"] for row in rows}
     if missing:
         raise UsageError(f"item {min(missing)!r} was counted in none of these windows")
     return pa.Table.from_pylist(rows, SCHEMA)
 
 
-def _places(deployment: Deployment, epochs: Epochs) -> list[Place]:
-    root = deployment.folder("results", epochs.campaign)
-    found = []
-    complete = _folders(root, SUMMARY)
-    # A batch of which no key is left has no tally: its reports are counted, and nothing more.
-    for directory in sorted(complete & _folders(root, results.TALLY)):
+def _places(deployment: Deployment, epochs: Epochs, last: int) -> list[Place]:
+    """Return the results of the last windows, the oldest first."""
+    marks = storage.list_tree(deployment.folder("results", epochs.campaign), f"*/{SUMMARY}")
+    found: list[Place] = []
+    for directory in sorted((path.rpartition("/")[0] for path, _ in marks), reverse=True):
         # None: a folder of somebody else.
         batch = Batch.named(epochs.campaign, directory.rpartition("/")[2])
-        if batch is not None and (batch.epoch, batch.fingerprint) in epochs.files:
-            _, campaign = epochs.files[batch.epoch, batch.fingerprint]
-            found.append(Place(batch.window, campaign, directory))
-    return found
-
-
-def _folders(root: str, name: str) -> set[str]:
-    """Return the folders of a directory that have a file of that name."""
-    return {path.rpartition("/")[0] for path, _ in storage.list_tree(root, f"*/{name}")}
+        if batch is None or (batch.epoch, batch.fingerprint) not in epochs.files:
+            continue
+        if len({place.window for place in found} | {batch.window}) > last:
+            break
+        _, campaign = epochs.files[batch.epoch, batch.fingerprint]
+        where = folder_of(directory)
+        # A batch of which no key is left has no tally: its reports are counted, and nothing more.
+        if storage.exists(storage.join(where, results.TALLY)):
+            found.append(Place(batch.window, campaign, where))
+    return found[::-1]
 
 
 def _rows(

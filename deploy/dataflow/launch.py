@@ -27,7 +27,7 @@ from hushcount.errors import HushcountError, NotYet, UsageError
 from pipelines import storage
 from pipelines.runner import Engine
 from pipelines.signing_keys import signer_of, verified_by
-from pipelines.staging import SUMMARY
+from pipelines.staging import BY_HAND, SUMMARY, Writer
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
@@ -73,7 +73,7 @@ class Finisher(Engine):
     """An engine for a job that has run: it fetches what the job wrote in the place of running it.
 
     Attributes:
-        written: the job's output directory in the store.
+        written: the folder that the job wrote in its output directory in the store.
         beside: local directory in which the result is put together.
     """
 
@@ -84,7 +84,7 @@ class Finisher(Engine):
     def pipeline(self, job: str) -> Iterator[beam.Pipeline]:
         """Yield a pipeline that nothing runs; when the block ends, fetch."""
         yield beam.Pipeline(runner="apache_beam.runners.portability.fn_api_runner.FnApiRunner")
-        (staged,) = Path(self.beside).glob(f".*{storage.PARTIAL}")
+        (staged,) = Path(self.beside).glob(f".*{storage.PARTIAL}/*")
         for path in storage.list_objects(self.written):
             storage.copy(path, str(staged / storage.relative(path, self.written)))
 
@@ -157,15 +157,18 @@ def finish(asked: argparse.Namespace, options: tuple[str, ...]) -> None:
     before = set(storage.list_objects(out))
     if f"{out}/{SUMMARY}" in before:
         raise UsageError(f"output directory {out} already holds a result: give another")
-    if f"{out}/{_COUNTS}" not in before:
+    counted = sorted(path for path in before if path.endswith(f"/{_COUNTS}"))
+    if not counted:
         raise NotYet(
             f"output directory {out} holds no counts: the job that writes there has not ended; try again later"
         )
     with tempfile.TemporaryDirectory(prefix="hushcount-finish-") as scratch:
         # Of the same name: by it the next party knows of which batch it is.
         result = Path(scratch) / "out" / out.rpartition("/")[2]
-        engine = Finisher(options=options, written=out, beside=str(result.parent))
-        run_job(asked, str(result), scratch, engine)
+        # A job that was sent twice has written two; either is whole.
+        folder = counted[0].split("/")[-2]
+        engine = Finisher(options=options, written=storage.join(out, folder), beside=str(result.parent))
+        run_job(asked, str(result), scratch, engine, Writer(folder=folder))
         made = {f"{out}/{path.relative_to(result)}": path for path in sorted(result.rglob("*")) if path.is_file()}
         summary = made.pop(f"{out}/{SUMMARY}")
         for path, local in made.items():
@@ -176,7 +179,7 @@ def finish(asked: argparse.Namespace, options: tuple[str, ...]) -> None:
         storage.copy(str(summary), f"{out}/{SUMMARY}")
 
 
-def run_job(asked: argparse.Namespace, out: str, scratch: str, engine: Engine) -> None:
+def run_job(asked: argparse.Namespace, out: str, scratch: str, engine: Engine, writer: Writer = BY_HAND) -> None:
     """Call the job, with local copies of the campaign's files."""
     campaign = Path(scratch) / Path(asked.campaign).name
     storage.copy(asked.campaign, str(campaign))
@@ -188,11 +191,11 @@ def run_job(asked: argparse.Namespace, out: str, scratch: str, engine: Engine) -
     if asked.job == "shuffle":
         from pipelines.shuffle import shuffle
 
-        shuffle(campaign, asked.input, out, signer=signer, engine=engine)
+        shuffle(campaign, asked.input, out, signer=signer, writer=writer, engine=engine)
     elif asked.job == "analyze":
         from pipelines.analyze import analyze
 
-        analyze(campaign, asked.input, asked.keys, out, signed_by=signed_by, engine=engine)
+        analyze(campaign, asked.input, asked.keys, out, signed_by=signed_by, writer=writer, engine=engine)
     else:
         from pipelines.discover import discover
 
@@ -205,6 +208,7 @@ def run_job(asked: argparse.Namespace, out: str, scratch: str, engine: Engine) -
             uncapped=asked.uncapped == "true",
             signed_by=signed_by,
             signer=signer,
+            writer=writer,
             engine=engine,
         )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from sqlalchemy import Engine, Table, create_engine, delete, text, update
+from sqlalchemy import Table, create_engine, delete, text, update
 
 from hushcount.errors import HushcountError, LostLock, UsageError
 from pipelines import shuffle as shuffle_module
@@ -17,6 +17,7 @@ from pipelines.lock import alone, prove, run_of
 from pipelines.state import HOPS, RUNS, VERSIONS, _make, opened, snapshot
 from tests.collector.running import wait_for
 from tests.support.collecting import collect
+from tests.support.lost_lock import cut_lock
 from tests.support.postgres import postgresql
 from tests.support.site import Site, account_at, values
 
@@ -38,13 +39,6 @@ def database(server: str, request: pytest.FixtureRequest) -> Iterator[str]:
         connection.execute(text(f"CREATE DATABASE {name}"))
     yield server.replace("/postgres?", f"/{name}?")
     outside.dispose()
-
-
-def cut_lock(state: Engine) -> None:
-    """Cut the connection that holds the lock, as a failover or an idle NAT does."""
-    holder = "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory'"
-    with state.connect() as connection:
-        assert connection.execute(text(holder)).scalars().all() == [True]
 
 
 def during_shuffle(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +15,10 @@ from rich.console import Console
 
 from hushcount.campaign import Campaign
 from hushcount.client import Client
+from pipelines.outputs import file_of, folder_of
 from pipelines.runner import Engine
 from pipelines.shuffle import shuffle
+from pipelines.staging import RUN_FOLDER
 from pipelines.store_errors import StorageError
 from tests.jobs.conftest import World
 from tests.support.jobs import Chain, cli, done, each_a_client, new_campaign, refused, write_lines
@@ -51,7 +54,9 @@ def shuffle_arguments(chain: Chain, source: object, out: str) -> tuple[object, .
 
 
 def names(store: type[StubStore], prefix: str) -> set[str]:
-    return {path.removeprefix(prefix) for path in store.objects if path.startswith(prefix)}
+    """Return the objects below a prefix, without the folder of the run that an output has."""
+    here = (path.removeprefix(prefix) for path in store.objects if path.startswith(prefix))
+    return {re.sub(rf"^{RUN_FOLDER}/", "", name) for name in here}
 
 
 def test_every_job_with_input_and_output_in_the_store(
@@ -74,11 +79,11 @@ def test_every_job_with_input_and_output_in_the_store(
     }  # fmt: skip
     done("discover", *common, "--out", f"{base}/found")
     assert names(store, f"{base}/found/") == {"summary.json", "found.csv"}
-    assert store.objects[f"{base}/found/found.csv"] == b"item\nunlisted\n"
+    assert store.objects[file_of(f"{base}/found/found.csv")] == b"item\nunlisted\n"
     asked = ("--tally", f"{base}/results/tally.npz", "--items", chain.campaign_path.with_name("dictionary.txt"))
     done("estimate", "--campaign", chain.campaign_path, *asked, "--out", f"{base}/again")
     for name in ("estimates.csv", "estimates.parquet"):
-        assert store.objects[f"{base}/again/{name}"] == store.objects[f"{base}/results/{name}"]
+        assert store.objects[file_of(f"{base}/again/{name}")] == store.objects[file_of(f"{base}/results/{name}")]
     for job in ("encoded", "shuffled", "results", "found", "again"):
         written = [path for path in store.named if path.startswith(f"{base}/{job}/") and not path.endswith(".tmp")]
         assert written[-1] == f"{base}/{job}/summary.json"
@@ -109,22 +114,24 @@ def test_overwrite_in_a_store_leaves_nothing_of_the_old_result(
     old = dict(store.objects)
     refused(*arguments, says=["already holds a result"])
     assert store.objects == old
-    store.objects["stub://b/shuffled/reports/part-00001-of-00002.blocks"] = b"of an older run"
+    before = folder_of("stub://b/shuffled")
+    store.objects[f"{before}/reports/part-00001-of-00002.blocks"] = b"of an older run"
     done(*arguments, "--overwrite")
-    assert set(store.objects) == set(old)
-    assert store.objects != old
+    assert names(store, "stub://b/shuffled/") == {re.sub(f".*/{RUN_FOLDER}/|.*/", "", path) for path in old}
+    assert not [path for path in store.objects if path.startswith(before)]
 
 
-def test_while_a_result_in_a_store_is_replaced_it_is_not_marked_complete(
+def test_a_result_in_a_store_that_cannot_be_replaced_stays_as_it_was(
     chain: Chain, store: type[StubStore], tmp_path: Path
 ) -> None:
-    """The mark goes first: new reports never stand beside an old summary.json."""
+    """New reports lie in a folder of their own until the mark names it."""
     encode(chain, str(tmp_path / "encoded"))
     arguments = shuffle_arguments(chain, tmp_path / "encoded", "stub://b/shuffled")
     done(*arguments)
+    old = dict(store.objects)
     store.full = "/reports/"
     refused(*arguments, "--overwrite", status=1, says=["No space left"])
-    assert "stub://b/shuffled/summary.json" not in store.objects
+    assert store.objects == old
 
 
 def test_rest_of_a_failed_run_in_a_store_never_gets_into_a_result(
@@ -204,7 +211,7 @@ def test_the_times_at_which_shards_are_written_say_nothing_of_what_came_first(
     write_envelopes(tmp_path / "in", chain.campaign, "discovery", envelopes(chain.campaign, found))
     for out in ("stub://b/one", "stub://b/other"):
         shuffle(chain.campaign_path, str(tmp_path / "in"), out)
-        written = [name for name in store.named if name.startswith(f"{out}/reports/part-")]
+        written = [name for name in store.named if name.startswith(f"{folder_of(out)}/reports/part-")]
         assert len(written) == 50
         assert written == sorted(written)
 

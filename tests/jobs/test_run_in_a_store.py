@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.doctor import examine
+from pipelines.outputs import file_of
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, refused
 from tests.support.site import Site, at, values
@@ -38,8 +39,8 @@ def test_windows_are_closed_and_accounted_for_in_a_store(tmp_path: Path, store: 
     finished = site.run(1.1)
     assert finished.problems == []
     assert [name.rpartition(" ")[2] for name in finished.hops] == ["shuffle", "release", "discover", "analyze"]
-    assert f"{STORE}/results/words/{site.batch(0)}/estimates.csv" in store.objects
-    assert b"newcomer" in store.objects[f"{STORE}/found/words/{site.batch(0)}/found.csv"]
+    assert file_of(f"{STORE}/results/words/{site.batch(0)}/estimates.csv") in store.objects
+    assert b"newcomer" in store.objects[file_of(f"{STORE}/found/words/{site.batch(0)}/found.csv")]
     assert site.run(1.1).hops == []
     assert "all numbers agree" in done("status", "--config", site.config).out
     rows = done("trend", "--config", site.config, "--campaign", "words", "--json").json
@@ -66,12 +67,10 @@ def test_what_a_killed_job_left_in_a_store_is_cleared_away(tmp_path: Path, store
     site.config.write_text(site.config.read_text().replace('store = "store"', f'store = "{STORE}"'))
     collect(site.store, site.campaign, values(100), day=0)
     upload(site)
+    site.run(0.9)
+    killed = "0000000001-0000000000000001"
     for folder in ("shuffled", "results"):
-        StubStore.put(f"{STORE}/{folder}/words/{site.batch(0)}/reports/part-00000-of-00009.blocks", b"half")
-    config = site.config.read_text()
-    site.config.write_text(f'{config}[engine]\nrunner = "PrismRunner"\n')
-    assert "see that no job still writes there" in site.run(1.1).problems[0]
-    site.config.write_text(config)
+        StubStore.put(f"{STORE}/{folder}/words/{site.batch(0)}/{killed}/reports/part-00000-of-00009.blocks", b"half")
     finished = site.run(1.1)
     assert (finished.problems, len(finished.hops)) == ([], 2)
     assert not [name for name in store.objects if "of-00009" in name]
