@@ -29,7 +29,7 @@ from hushcount.tally import Tally, narrowed, read_array
 from keys.store import KeyReference, campaign_key
 from pipelines import results, storage
 from pipelines.block_io import BlockFile, ReadBlocks, find_files, total_records
-from pipelines.counting import WriteCounts, require_read_once, take_counts
+from pipelines.counting import WriteCounts, require_read_once, require_undamaged, take_counts
 from pipelines.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
 from pipelines.dead_letters import kept_of
 from pipelines.ledger import charging
@@ -121,6 +121,7 @@ def analyze(
             sums = take_counts(directory)
             counts = counts_of(sums, ("reports",))
             require_read_once("reports", counts["reports"].received, total_records(files))
+            require_undamaged(reports, counts["reports"].rejected)
             require_minimum("analyze", campaign, "reports", counts["reports"], upstream)
             tally = gather_tally(mechanism, columns, storage.join(directory, ".tally"))
             accepted = counts["reports"].accepted

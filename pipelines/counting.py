@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
@@ -10,6 +11,8 @@ from apache_beam.pvalue import PCollection
 from hushcount.errors import HushcountError
 from pipelines import storage
 
+DAMAGE = ("corrupt_block", "truncated")
+"""Reasons of records that were written and cannot be read."""
 _FILE = ".counts.json"
 
 
@@ -43,6 +46,23 @@ def take_counts(directory: str) -> dict[str, int]:
     sums: dict[str, int] = storage.read_json(path)
     storage.remove(path)
     return sums
+
+
+def require_undamaged(directory: str, rejected: Mapping[str, int]) -> None:
+    """Check that a job lost nothing of what a party of ours wrote; what clients and collectors send may be damaged.
+
+    Args:
+        directory: whose files were read.
+        rejected: number by reason.
+
+    Raises:
+        HushcountError: blocks failed their checksum, or files were cut.
+    """
+    if lost := ", ".join(f"{reason} {rejected[reason]:,}" for reason in DAMAGE if rejected.get(reason)):
+        raise HushcountError(
+            f"the files of {directory} are damaged, though a party of this system wrote them ({lost} records); nothing "
+            "was released: restore them, and see whether something else writes there"
+        )
 
 
 def require_read_once(what: str, received: int, held: int) -> None:

@@ -28,7 +28,7 @@ from hushcount.tags import tag_keys
 from keys.store import KeyReference, campaign_key
 from pipelines import results, storage
 from pipelines.block_io import SUFFIX, BlockFile, ReadBlocks, WriteShards, find_files, total_records
-from pipelines.counting import WriteCounts, require_read_once, take_counts
+from pipelines.counting import WriteCounts, require_read_once, require_undamaged, take_counts
 from pipelines.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
 from pipelines.dead_letters import kept_of
 from pipelines.handover import hand_on
@@ -175,6 +175,7 @@ def _release(
             _release_graph(pipeline, campaign, rule, key, files, directory, spill, progress)
         counts = _counts(directory)
         require_read_once("discovery", counts.received, total)
+        require_undamaged(discovery, counts.rejected)
         require_minimum("release", campaign, "discovery", counts, upstream)
         for made in (drawn, bins):
             storage.make_directory(made)
@@ -279,6 +280,7 @@ def _reveal(
         )
     bins = _counts(directory)
     require_read_once("released records", bins.received, total_records(files))
+    require_undamaged(storage.join(release, _BINS), bins.rejected)
     pairs = StreamCounts(**released["streams"]["discovery"])
     summary = make_summary("discover", campaign, {"discovery": pairs}, None, released)
     summary["bins"] = {"kept": bins.received, "found": bins.accepted, "rejected": bins.rejected}

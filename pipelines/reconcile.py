@@ -11,6 +11,7 @@ from sqlalchemy import Connection, func, select
 
 from hushcount.reading import parse_object
 from pipelines.batches import made_batches
+from pipelines.counting import DAMAGE
 from pipelines.deployment import Deployment
 from pipelines.epochs import read_campaign
 from pipelines.hops import OUTPUTS, READERS
@@ -139,6 +140,8 @@ def _add_hops(account: Account, batch: str, hops: dict[str, dict[str, Any]]) -> 
         for stream, counts in hops[hop].items():
             made = HopCounts(batch, hop, stream, counts["received"], counts["accepted"], counts["rejected"])
             account.hops.append(made)
+            if lost := sum(made.rejected.get(reason, 0) for reason in DAMAGE):
+                account.differences.append(f"{batch} {hop}: {lost:,} {stream} were lost in damaged blocks or cut files")
             if made.received != made.accepted + sum(made.rejected.values()):
                 account.differences.append(
                     f"{batch} {hop}: {stream} received {made.received:,} is not accepted {made.accepted:,} and "

@@ -507,3 +507,23 @@ def test_nothing_to_discover_is_never_found_even_if_many_send_one_hash(bench: Be
     out = discover(bench, tmp_path, np.concatenate([bench.discovery, rows_of(bad)]))
     assert found(out) == ["unlisted 0", "unlisted 1"]
     assert summary(out)["bins"]["rejected"] == {"nothing": 1}
+
+
+@pytest.mark.parametrize(("stream", "cut"), [("reports", False), ("discovery", True)])
+def test_what_the_shuffler_wrote_and_cannot_be_read_fails_the_job(
+    bench: Bench, tmp_path: Path, stream: str, cut: bool
+) -> None:
+    """It was whole when it was written: a result without it would be another one, and nobody would ask why."""
+    write_envelopes(tmp_path / "in", bench.campaign, "reports", envelopes(bench.campaign, bench.sealed))
+    discovery_envelopes(bench, tmp_path / "in")
+    out = shuffle(bench, tmp_path)
+    path = next((out / stream).glob("*.blocks"))
+    raw = bytearray(path.read_bytes())
+    raw[-5] ^= 64
+    path.write_bytes(raw[:-9] if cut else raw)
+    job = ("analyze",) if stream == "reports" else ("discover", "--uncapped")
+    common = ("--campaign", bench.chain.campaign_path, "--keys", bench.chain.keys, "--ledger", tmp_path / "ledger.db")
+    says = [f"the files of {out / stream} are damaged", "truncated" if cut else "corrupt_block", "nothing was released"]
+    refused(*job, *common, "--input", out, "--out", tmp_path / "made", status=1, says=says)
+    assert not (tmp_path / "made").exists()
+    assert done("ledger", "show", "--ledger", tmp_path / "ledger.db", "--json").json["charges"] == []
