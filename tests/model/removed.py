@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from pipelines import ledger, ledger_clock, ledger_draws, ledger_file, run
+from pipelines import ledger, ledger_clock, ledger_draws, ledger_file, lock, run
 from pipelines.ledger_records import Limit
+from pipelines.staging import Writer
 
 Patch = pytest.MonkeyPatch
 
@@ -60,7 +61,13 @@ def _a_run_works_by_its_clock(patch: Patch) -> None:
     patch.setattr(run, "_timed", lambda work, confirmed: work)
 
 
+def _runs_write_in_one_folder_and_believe_their_lock(patch: Patch) -> None:
+    patch.setattr(lock, "require_last", lambda connection, run, address: None)
+    patch.setattr(Writer, "new_folder", lambda self: "0000000000-0000000000000000")
+
+
 MENDS: tuple[Mend, ...] = (
+    Mend("1: a token, and a folder for each run", "take over", _runs_write_in_one_folder_and_believe_their_lock),
     Mend("2: the ledger has a time of its own", "limit", _a_future_period_begins_when_it_was_set),
     Mend("6: one ledger has one name, and a charge one draw", "other name", _a_ledger_has_the_name_that_is_given),
     Mend("8: nothing final is done by a clock far ahead", "clock", _a_run_works_by_its_clock),

@@ -88,6 +88,10 @@ def outputs(world: World) -> Iterator[Output]:
 def output(folder: str, where: str) -> Output:
     """Return one that lies somewhere."""
     files = {storage.relative(path, where): storage.read_bytes(path, 1 << 30) for path in storage.list_objects(where)}
+    if (own := json.loads(files[SUMMARY]).get("folder")) is not None:
+        # In a store they lie in the folder of the run that wrote them.
+        mine = {path.removeprefix(f"{own}/"): held for path, held in files.items() if path.startswith(f"{own}/")}
+        files = {**mine, SUMMARY: files[SUMMARY]}
     return Output(folder, where.rpartition("/")[2], files)
 
 

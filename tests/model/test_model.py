@@ -13,7 +13,7 @@ SECONDS = 120
 STEPS = 600
 """Of a search without a mend: some ten times as many as it took."""
 SEED = 3
-HELD = ("clock", "kill", "harm", "limit", "other name")
+HELD = ("clock", "kill", "harm", "limit", "other name", "take over")
 """Kinds of faults that are searched."""
 
 
