@@ -32,12 +32,13 @@ from pipelines.block_io import BlockFile, ReadBlocks, find_files, total_records
 from pipelines.counting import WriteCounts, require_read_once, require_undamaged, take_counts
 from pipelines.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
 from pipelines.dead_letters import kept_of
+from pipelines.handover import hand_on
 from pipelines.ledger import charging
 from pipelines.outputs import folder_of
 from pipelines.progress import bar
 from pipelines.retired import account_retired
 from pipelines.runner import Engine
-from pipelines.staging import BY_HAND, Writer, require_free, staged, write_summary
+from pipelines.staging import BY_HAND, Writer, require_free, staged
 from pipelines.streams import SEALED, counts_of, label
 from pipelines.summary import Summary, make_summary
 from pipelines.upstream import check_complete, read_upstream
@@ -134,7 +135,7 @@ def analyze(
             results.write_tally(directory, replace(tally, senders=told_in(upstream)), campaign)
             results.write_results(directory, campaign, tally, wanted, levels or Levels(), summary, revealed)
             charge.commit(summary)
-            write_summary(directory, summary)
+            hand_on(directory, out, (), summary, None)
     return summary
 
 

@@ -19,7 +19,7 @@ from pipelines.block_io import BlockFile, find_files
 from pipelines.outputs import folder_of
 from pipelines.store_errors import cause
 from pipelines.streams import SEALED
-from pipelines.summary import StreamCounts, Summary
+from pipelines.summary import StreamCounts, Summary, digest_of_json
 
 SUFFIX = ".batch.json"
 
@@ -27,6 +27,8 @@ SUFFIX = ".batch.json"
 BATCH_NAME = r"[0-9]{8}T[0-9]{6}Z-[0-9]{6,}-[0-9a-f]{16}"
 """WINDOW-EPOCH-FINGERPRINT."""
 BatchName = Annotated[str, text_of(f"^{BATCH_NAME}$", "must be the name of a batch: WINDOW-EPOCH-FINGERPRINT")]
+_MOST = 1 << 40
+_LONGEST_WINDOW = 366 * 86_400
 
 
 class BatchSegment(Part):
@@ -36,8 +38,8 @@ class BatchSegment(Part):
         str, text_of(r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,255}\.blocks$", "must be the path of a segment in the store")
     ]
     window: str
-    records: int = Field(ge=1)
-    bytes: int = Field(ge=1)
+    records: int = Field(ge=1, le=_MOST)
+    bytes: int = Field(ge=1, le=_MOST)
     digest: Hex32
     authentication: Authentication = Field(default=WEAKEST, description="by which its senders were told apart")
 
@@ -50,6 +52,11 @@ class BatchFile(Part):
     epoch: int = Field(ge=1)
     fingerprint: Hex32
     window: str
+    windows: dict[str, Annotated[int, Field(ge=1, le=_LONGEST_WINDOW)]] = Field(
+        default={},
+        max_length=MOST_SEGMENTS,
+        description="seconds of its window and of its segments' windows",
+    )
     segments_folder: str = Field(description="where the paths of segments begin")
     shuffled_folder: str = Field(default="", description="where the names of earlier batches begin")
     earlier: tuple[BatchName, ...] = Field(
@@ -161,6 +168,8 @@ def collected(batch: BatchFile) -> Summary:
         "rejected": {},
         "streams": {name: StreamCounts(number, number, {}).data() for name, number in numbers.items()},
         "upstream": [],
+        # Into the digest of this goes all that the batch says, so that what is made of it tells which batch it was.
+        "batch_digest": digest_of_json(batch.model_dump(mode="json")),
         "window": batch.window,
         **senders_of(way, paths).data(),
     }

@@ -24,8 +24,11 @@ from hushcount.manifests import Manifest
 from hushcount.reading import parse_object
 from hushcount.windows import Window, window_start
 from pipelines.batch_file import BATCH_NAME, BatchSegment
-from pipelines.state import BATCHES, HOPS, MANIFESTS, SEGMENT_STATES, SEGMENTS, WINDOWS
+from pipelines.state import BATCHES, DELETED, HOPS, MANIFESTS, SEGMENT_STATES, SEGMENTS, WINDOWS
 from pipelines.summary import Summary, brief
+
+UNLISTED = "named by its batch, and by no manifest"
+"""Why a segment is in the state whose manifest was not there when it was taken from its batch's file."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +84,19 @@ def register(connection: Connection, path: str, manifest: Manifest) -> None:
         "damaged": manifest.damaged,
     }
     connection.execute(MANIFESTS.insert().values(**shared, **row))
+    unlisted = and_(SEGMENTS.c.campaign == manifest.campaign, SEGMENTS.c.reason == UNLISTED)
+    rows = connection.execute(select(SEGMENTS.c.path, SEGMENTS.c.digest).where(unlisted))
+    known = {row.path: row.digest for row in rows}
     for stream, segments in manifest.segments.items():
         for segment in segments:
+            segment_path = f"{folder}/{stream}/{segment.name}"
+            if known.get(segment_path) == segment.digest:
+                connection.execute(update(SEGMENTS).where(SEGMENTS.c.path == segment_path).values(reason=None))
+                continue
             connection.execute(
                 SEGMENTS.insert().values(
                     **shared,
-                    path=f"{folder}/{stream}/{segment.name}",
+                    path=segment_path,
                     stream=stream,
                     records=segment.records,
                     bytes=segment.bytes,
@@ -97,18 +107,39 @@ def register(connection: Connection, path: str, manifest: Manifest) -> None:
 
 
 def known_windows(connection: Connection, campaign: str) -> dict[str, Window]:
-    """Return the windows that collectors reported, by name; the longest where they are not of one mind."""
-    lengths = select(MANIFESTS.c.window, func.max(MANIFESTS.c.seconds)).where(MANIFESTS.c.campaign == campaign)
-    found = {}
-    for name, seconds in connection.execute(lengths.group_by(MANIFESTS.c.window)):
-        start = window_start(name)
-        found[name] = Window(start, start + timedelta(seconds=seconds))
+    """Return the windows that collectors reported or that were closed, by name; if they disagree, the longest."""
+    found: dict[str, Window] = {}
+    for table in (WINDOWS, MANIFESTS):
+        lengths = select(table.c.window, func.max(table.c.seconds)).where(table.c.campaign == campaign)
+        for name, seconds in connection.execute(lengths.group_by(table.c.window)):
+            start = window_start(name)
+            window = Window(start, start + timedelta(seconds=seconds))
+            found[name] = max(window, found.get(name, window))
     return found
+
+
+def close_window(connection: Connection, campaign: str, window: str, seconds: int, now: datetime) -> None:
+    """Enter a window of that length as closed; it must not be."""
+    row = {"campaign": campaign, "window": window, "closed_at": now.isoformat(), "seconds": seconds}
+    connection.execute(WINDOWS.insert().values(**row))
 
 
 def closed_windows(connection: Connection, campaign: str) -> set[str]:
     """Return the names of the windows that were closed."""
     return set(connection.execute(select(WINDOWS.c.window).where(WINDOWS.c.campaign == campaign)).scalars())
+
+
+def deleted_folders(connection: Connection, campaign: str) -> dict[tuple[str, str], bool]:
+    """Return what is going, or gone, by folder and batch: whether all of it is."""
+    rows = connection.execute(select(DELETED).where(DELETED.c.campaign == campaign))
+    return {(row.folder, row.batch): row.complete for row in rows}
+
+
+def counts_of(connection: Connection, batch: Batch) -> dict[str, Summary]:
+    """Return what each hop that has run counted of a batch, by the hop."""
+    mine = and_(HOPS.c.campaign == batch.campaign, HOPS.c.batch == batch.name)
+    rows = connection.execute(select(HOPS.c.hop, HOPS.c.counts).where(mine))
+    return {hop: parse_object(counts.encode(), "state") for hop, counts in rows}
 
 
 def hops_done(connection: Connection, campaign: str) -> dict[str, set[str]]:
@@ -140,6 +171,14 @@ def made_batches(connection: Connection, campaign: str) -> list[Batch]:
         .order_by(BATCHES.c.window, BATCHES.c.epoch)
     )
     return [Batch(row.campaign, row.window, row.epoch, row.fingerprint) for row in rows]
+
+
+def stand(connection: Connection, batch: Batch) -> None:
+    """Let a batch stand, also if it was dissolved."""
+    mine = and_(BATCHES.c.campaign == batch.campaign, BATCHES.c.name == batch.name)
+    if connection.execute(update(BATCHES).where(mine).values(state="made")).rowcount == 0:
+        row = {"epoch": batch.epoch, "fingerprint": batch.fingerprint, "window": batch.window, "state": "made"}
+        connection.execute(BATCHES.insert().values(name=batch.name, campaign=batch.campaign, **row))
 
 
 def segments_of(connection: Connection, batch: Batch) -> dict[str, list[BatchSegment]]:
@@ -200,14 +239,18 @@ def take_out(connection: Connection, batch: Batch, streams: Collection[str]) -> 
 
 
 def record(connection: Connection, batch: Batch, hop: str, summary: Summary) -> None:
-    """Enter what a hop of a batch counted."""
+    """Enter what a hop counted; streams that the shuffler left out, because too few can be forwarded, wait again."""
+    if hop == "shuffle":
+        left_out = segments_of(connection, batch).keys() - summary["streams"].keys()
+        if left_out:
+            take_out(connection, batch, left_out)
+    row = {"campaign": batch.campaign, "batch": batch.name, "hop": hop}
+    counts, finished_at = json.dumps(brief(summary), sort_keys=True), datetime.now(timezone.utc)
     connection.execute(
         HOPS.insert().values(
-            campaign=batch.campaign,
-            batch=batch.name,
-            hop=hop,
-            counts=json.dumps(brief(summary), sort_keys=True),
+            **row,
+            counts=counts,
             folder=summary.get("folder"),
-            finished_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            finished_at=finished_at.isoformat(timespec="seconds"),
         )
     )

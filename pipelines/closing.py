@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, up
 from hushcount.campaign import Campaign
 from hushcount.reading import MOST_SEGMENTS
 from hushcount.windows import Window
-from pipelines.batches import Batch, closed_windows, known_windows
-from pipelines.state import BATCHES, MANIFESTS, SEGMENTS, WINDOWS
+from pipelines.batches import Batch, close_window, closed_windows, known_windows, made_batches, stand
+from pipelines.state import MANIFESTS, SEGMENTS, WINDOWS
 
 
 def due_windows(
@@ -66,7 +66,7 @@ def close(
     here = and_(WINDOWS.c.campaign == campaign, WINDOWS.c.window == window.name)
     if connection.execute(select(WINDOWS.c.window).where(here)).first() is not None:
         return
-    connection.execute(WINDOWS.insert().values(campaign=campaign, window=window.name, closed_at=now.isoformat()))
+    close_window(connection, campaign, window.name, int(window.length.total_seconds()), now)
     waiting = and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "waiting", SEGMENTS.c.window <= window.name)
     _set_too_late(connection, waiting, campaign, window.end - grace, f"grace ended before {window.name} closed")
     enough: dict[tuple[int, str], list[str]] = defaultdict(list)
@@ -79,18 +79,13 @@ def close(
         records = connection.execute(select(func.sum(SEGMENTS.c.records)).where(taken)).scalar()
         if int(records or 0) >= file.shuffle.minimum_batch:
             enough[epoch, fingerprint].append(stream)
+    there = {batch.name for batch in made_batches(connection, campaign)}
     for (epoch, fingerprint), ready in sorted(enough.items()):
         batch = Batch(campaign, window.name, epoch, fingerprint)
-        connection.execute(
-            BATCHES.insert().values(
-                name=batch.name,
-                campaign=campaign,
-                epoch=epoch,
-                fingerprint=fingerprint,
-                window=window.name,
-                state="made",
-            )
-        )
+        if batch.name in there:
+            # It was taken from the store, and is what it was: what came since waits.
+            continue
+        stand(connection, batch)
         for stream in ready:
             taken = SEGMENTS.c.path.in_(_taken(waiting, epoch, fingerprint, stream))
             connection.execute(update(SEGMENTS).where(taken).values(state="batched", batch=batch.name))

@@ -14,7 +14,7 @@ from pipelines.batches import made_batches
 from pipelines.counting import DAMAGE
 from pipelines.deployment import Deployment
 from pipelines.epochs import read_campaign
-from pipelines.hops import OUTPUTS, READERS
+from pipelines.hop_names import OUTPUTS, READERS
 from pipelines.state import HOPS, MANIFESTS, SEGMENTS
 from pipelines.store_check import Checked, manifest_differences, output_differences, segment_differences
 from pipelines.waiting import Waiting, waiting_of

@@ -16,11 +16,16 @@ from sqlalchemy import Engine as Database
 
 from hushcount.envelopes import ENVELOPES
 from hushcount.manifests import SUFFIX
+from hushcount.reading import LISTING_BYTES, validated
 from hushcount.windows import Window, window_start
 from pipelines import storage
+from pipelines.batch_file import BatchFile
+from pipelines.batch_writing import batch_path
 from pipelines.batches import (
     Batch,
     closed_windows,
+    counts_of,
+    deleted_folders,
     hops_done,
     known_manifests,
     known_windows,
@@ -30,22 +35,17 @@ from pipelines.batches import (
 from pipelines.dead_letters import FOLDER as DEAD_LETTERS
 from pipelines.deployment import Deployment, Party
 from pipelines.epochs import Epochs
-from pipelines.hops import OUTPUTS, batch_path, hop_names
+from pipelines.hop_names import OUTPUTS, hop_names
+from pipelines.rebuild import batches_there
 from pipelines.staging import SUMMARY
 from pipelines.state import DELETED, SEGMENTS
+from pipelines.tombstones import HANDED_ON, tombstones, write_tombstone
 
-_HANDED_ON: Mapping[str, Party] = {"shuffled": "shuffler", "released": "aux-server"}
 _WRITER: Mapping[str, Party] = {folder: party for party, folder in OUTPUTS.values()}
 """Who deletes in a folder: who wrote it."""
 _TEMPORARY = rf"\.[^/]+{escape(storage.TEMPORARY)}"
 _IN_WINDOW = rf"[^/]+/[^/]+/[^/]+/([^/]+/[^/]+\.blocks|[^/]+{escape(SUFFIX)}|([^/]+/)?{_TEMPORARY})"
 _NEVER = datetime.max.replace(tzinfo=timezone.utc)
-
-
-def deleted_folders(connection: Connection, campaign: str) -> dict[tuple[str, str], bool]:
-    """Return what is going, or gone, by folder and batch: whether all of it is."""
-    rows = connection.execute(select(DELETED).where(DELETED.c.campaign == campaign))
-    return {(row.folder, row.batch): row.complete for row in rows}
 
 
 def delete_old(state: Database, deployment: Deployment, epochs: Epochs, now: datetime) -> Iterator[str]:
@@ -69,18 +69,19 @@ def delete_old(state: Database, deployment: Deployment, epochs: Epochs, now: dat
         horizon = min(now, _earliest_needed(connection, campaign))
         windows = _windows(connection, deployment, campaign, (batch.window for batch in through))
         deleted = deleted_folders(connection, campaign)
-    parts = [(folder, party, folder, getattr(part, folder)) for folder, party in _HANDED_ON.items()]
+    parts = [(folder, party, folder, getattr(part, folder)) for party, folder in HANDED_ON.values()]
     parts += [(folder, party, f"{folder}/{DEAD_LETTERS}", part.dead_letters) for folder, party in _WRITER.items()]
     for folder, party, what, keep in parts:
         for batch in through if party in parties and keep is not None else ():
             if windows[batch.window].end + keep < horizon and not deleted.get((what, batch.name)):
                 directory = deployment.folder(folder, campaign, batch.name, *what.split("/")[1:])
-                _delete(state, batch, what, directory, batch_path(deployment, batch) if what == "shuffled" else None)
+                _delete(state, deployment, batch, what, directory)
                 yield f"{campaign}/{batch.name} {what}"
     if "shuffler" in parties and part.segments is not None:
         names = {batch.name for batch in through}
         ended = {name for name, window in windows.items() if window.end + part.segments < horizon}
         yield from _delete_segments(state, deployment, campaign, names, ended)
+    _forget(deployment, campaign)
 
 
 def _through(connection: Connection, deployment: Deployment, epochs: Epochs) -> list[Batch]:
@@ -114,17 +115,22 @@ def _earliest_needed(connection: Connection, campaign: str) -> datetime:
     return min((window_start(name) for name in open_windows), default=_NEVER)
 
 
-def _delete(state: Database, batch: Batch, what: str, directory: str, file: str | None) -> None:
-    """Delete a directory of a batch, and a file that belongs to it."""
+def _delete(state: Database, deployment: Deployment, batch: Batch, what: str, directory: str) -> None:
+    """Delete a directory of a batch; of what was handed on a tombstone says what was counted."""
     key = {"campaign": batch.campaign, "folder": what, "batch": batch.name}
     mine = and_(*(DELETED.c[name] == value for name, value in key.items()))
     with state.begin() as connection:
         if connection.execute(select(DELETED.c.complete).where(mine)).first() is None:
             connection.execute(DELETED.insert().values(**key, complete=False))
+        counted = counts_of(connection, batch)
+    for hop, (_, folder) in HANDED_ON.items():
+        # A campaign without discovery has no release.
+        if folder == what and hop in counted and counted[hop]["streams"]:
+            write_tombstone(deployment, folder, batch, counted[hop])
     # Its summary first: a party that looks for batches must not find half of one.
-    for path in (file, storage.join(directory, SUMMARY)):
-        if path is not None and storage.exists(path):
-            storage.remove(path)
+    mark = storage.join(directory, SUMMARY)
+    if storage.exists(mark):
+        storage.remove(mark)
     storage.remove_directory(directory)
     with state.begin() as connection:
         connection.execute(update(DELETED).where(mine).values(complete=True))
@@ -161,3 +167,38 @@ def _delete_segments(
         for name in (*ENVELOPES, ""):
             storage.remove_empty(storage.join(root, *folder.split("/"), name))
         yield f"{folder} segments"
+
+
+def _forget(deployment: Deployment, campaign: str) -> None:
+    """Delete the files of batches of which nothing can be seen again, and then the tombstones that no batch needs."""
+    root = deployment.folder("segments")
+    buried = tombstones(deployment, "shuffled", campaign)
+    there = batches_there(deployment, campaign)
+    gone = [batch for batch in there if batch.name in buried and not _is_shuffled(deployment, campaign, batch.name)]
+    if gone and "shuffler" in deployment.file.parties:
+        # A batch may have segments of several windows, of which the last one to go takes it along.
+        held = {
+            storage.relative(path, root).rpartition("/")[0]
+            for path in storage.list_objects(storage.join(root, campaign))
+        }
+        for batch in gone:
+            path = batch_path(deployment, batch)
+            listed = validated(BatchFile, storage.read_json(path, LISTING_BYTES), path).segments.values()
+            if held.isdisjoint(_folders(segment.path for segments in listed for segment in segments)):
+                storage.remove(path)
+                there.remove(batch)
+    names = {batch.name for batch in there}
+    for party, folder in HANDED_ON.values():
+        for name, path in tombstones(deployment, folder, campaign).items() if party in deployment.file.parties else ():
+            if name not in names and not _is_shuffled(deployment, campaign, name):
+                storage.remove(path)
+
+
+def _is_shuffled(deployment: Deployment, campaign: str, name: str) -> bool:
+    return storage.exists(deployment.folder("shuffled", campaign, name, SUMMARY))
+
+
+def _folders(paths: Iterable[str]) -> set[str]:
+    """Return the folders of segments, and those of their manifests."""
+    streams = {path.rpartition("/")[0] for path in paths}
+    return streams | {path.rpartition("/")[0] for path in streams}

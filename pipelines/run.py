@@ -19,13 +19,16 @@ from sqlalchemy.exc import OperationalError
 from hushcount.campaign import Campaign
 from hushcount.errors import HushcountError, LostLock, NotYet, RetiredKey
 from pipelines import batches, storage
+from pipelines.batch_writing import batch_path
 from pipelines.batches import Batch
 from pipelines.deployment import Deployment, RetentionPart
 from pipelines.done import Done
 from pipelines.epochs import Epochs, read_epochs
-from pipelines.hops import Job, batch_path, hop_names, hops_of
+from pipelines.hop_names import hop_names
+from pipelines.hops import Job, hops_of
 from pipelines.intake import close_due, register_new, take_back_restored
 from pipelines.lock import alone, prove
+from pipelines.rebuild import take_up_batches
 from pipelines.retention import delete_old
 from pipelines.runner import Engine
 from pipelines.staging import SUMMARY
@@ -33,6 +36,7 @@ from pipelines.state import opened, snapshot
 from pipelines.store_errors import told
 from pipelines.summary import Summary
 from pipelines.telemetry import Telemetry, telemetry
+from pipelines.tombstones import enter_deleted
 from pipelines.unclaimed import unclaimed
 from pipelines.waiting import dropped, waiting_of
 from pipelines.withheld import is_withheld, sentence
@@ -140,11 +144,15 @@ def _run_campaign(work: _Work, epochs: Epochs) -> None:
     failed: set[str] = set()
     if "shuffler" in work.deployment.file.parties:
         work.done.problems += take_back_restored(work.state, work.deployment, epochs.campaign, work.now)
+        _note(work, take_up_batches(work.state, work.deployment, epochs, work.now), failed)
+    _note(work, enter_deleted(work.state, work.deployment, epochs.campaign), failed)
+    # Before a window closes: what is left out of a batch can join the next one.
+    _advance_all(work, epochs, failed)
+    if "shuffler" in work.deployment.file.parties:
         for window in close_due(work.state, work.deployment, epochs, work.now, work.say):
             work.done.closed.append(f"{epochs.campaign}/{window}")
             # Before the next one closes: what turns out to be too little for a batch must find a window that is open.
             _advance_all(work, epochs, failed)
-    _advance_all(work, epochs, failed)
     for path, reason in sorted(_aside(work, epochs).items() - aside.items()):
         work.done.problems.append(f"{path} {reason}: it was put aside, the rest went on; restore it")
     _follow(work, epochs)
@@ -155,6 +163,12 @@ def _run_campaign(work: _Work, epochs: Epochs) -> None:
         waiting = waiting_of(connection, epochs.campaign, epochs.campaigns, work.deployment.windows, work.now)
         work.done.waiting += [one.says for one in waiting]
         work.metrics.collected(epochs.campaign, batches.records_by_state(connection, epochs.campaign))
+
+
+def _note(work: _Work, faults: dict[str, str], failed: set[str]) -> None:
+    """Say what is wrong with batches, by their names, and leave them as they are."""
+    failed.update(faults)
+    work.done.problems += faults.values()
 
 
 def _advance_all(work: _Work, epochs: Epochs, failed: set[str]) -> None:
@@ -233,16 +247,12 @@ def _advance(work: _Work, epochs: Epochs, batch: Batch, finished: set[str]) -> N
     path, campaign = epochs.files[batch.epoch, batch.fingerprint]
     if finished.issuperset(hop_names(campaign, work.deployment.file.parties)):
         return
-    todo = hops_of(
-        work.state, work.deployment, campaign, path, batch, work.engine, work.console, finished=frozenset(finished)
-    )
-    for hop, job in todo:
+    for hop, job in hops_of(work.state, work.deployment, campaign, path, batch, work.engine, work.console):
         if job is None:
             # As one that counted nothing: so every reader knows that the batch was through here.
             with work.state.begin() as connection:
-                batches.record(
-                    connection, batch, hop, {"hop": hop, "received": 0, "accepted": 0, "rejected": {}, "streams": {}}
-                )
+                nothing: Summary = {"hop": hop, "received": 0, "accepted": 0, "rejected": {}, "streams": {}}
+                batches.record(connection, batch, hop, nothing)
             continue
         prove(work.state)
         work.say(f"{batch.campaign}/{batch.name}: {hop}")
@@ -269,15 +279,12 @@ def _say_withheld(work: _Work, campaign: Campaign, batch: Batch, hop: str, summa
 
 
 def _of_what_stays(work: _Work, batch: Batch, job: Job) -> Summary | None:
-    """Return what a job says; streams that it left out, because too few can be forwarded, wait again."""
+    """Return what a job says; None: its input is not there, or of none of its streams enough can be forwarded."""
     try:
-        summary = job()
+        return job()
     except NotYet as few:
+        # Its file first: as long as that is there, the batch stands.
+        storage.remove(batch_path(work.deployment, batch))
         with work.state.begin() as connection:
             batches.take_out(connection, batch, few.streams)
-        storage.remove(batch_path(work.deployment, batch))
         return None
-    if summary is not None and summary.get("left_out"):
-        with work.state.begin() as connection:
-            batches.take_out(connection, batch, summary["left_out"])
-    return summary

@@ -98,8 +98,9 @@ WINDOWS = Table(
     Column("campaign", String, primary_key=True),
     Column("window", String, primary_key=True),
     Column("closed_at", String, nullable=False),
+    Column("seconds", Integer, nullable=False),
 )
-"""One row for each window that was closed."""
+"""One row for each window that was closed, with its length."""
 HOPS = Table(
     "hops",
     _METADATA,

@@ -16,15 +16,14 @@ from hushcount.errors import HushcountError
 from hushcount.manifests import Manifest
 from hushcount.public_keys import VerifyKeyPart
 from pipelines import storage
-from pipelines.batches import closed_windows, known_manifests, known_windows, shuffled_batches
+from pipelines.batches import closed_windows, deleted_folders, known_manifests, known_windows, shuffled_batches
 from pipelines.block_io import find_files, total_records
 from pipelines.deployment import Deployment
 from pipelines.handover import batch_name
-from pipelines.hops import OUTPUTS, READERS
+from pipelines.hop_names import OUTPUTS, READERS
 from pipelines.intake import new_manifests
 from pipelines.orphans import is_over
 from pipelines.outputs import folder_of
-from pipelines.retention import deleted_folders
 from pipelines.staging import SUMMARY, named_folder
 from pipelines.state import HOPS, MANIFESTS, SEGMENTS
 from pipelines.store_errors import cause, told

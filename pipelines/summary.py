@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +16,8 @@ from hushcount.privacy.statement import statement
 from hushcount.senders import Senders, told_in
 
 Summary = dict[str, Any]
+MADE_FROM = "made_from"
+"""Digest of the summary of the hop before, as it was read: two outputs of one name have another."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ def make_summary(
         # Who reads counts reads of both streams: a client that sends both pays for both.
         "privacy": statement(campaign, reports, whose, streams if reports is None else None),
         "upstream": [] if upstream is None else [*upstream["upstream"], brief(upstream)],
+        MADE_FROM: None if upstream is None else digest_of_json(upstream),
     }
     if reports is not None and campaign.frequency is not None:
         _add_influence(summary, campaign.frequency)
@@ -93,6 +98,11 @@ def _add_influence(summary: Summary, mechanism: Mechanism) -> None:
     bound = influence(mechanism)
     summary["influence"] = {"users_per_forged_report_up": bound.up, "users_per_forged_report_down": bound.down}
     summary["privacy"]["sentences"].append(influence_sentence(bound))
+
+
+def digest_of_json(data: Mapping[str, Any]) -> str:
+    """Return the BLAKE2b-256 of what a JSON object says, however it is written, in hexadecimal digits."""
+    return hashlib.blake2b(json.dumps(data, sort_keys=True).encode(), digest_size=32).hexdigest()
 
 
 def brief(summary: Summary) -> Summary:

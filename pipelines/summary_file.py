@@ -10,7 +10,7 @@ from hushcount.campaign import GREATEST_EPOCH, Identifier, Stream
 from hushcount.parts import Hex32, Part
 from hushcount.reading import parse_object, validated
 from pipelines import storage
-from pipelines.summary import Summary
+from pipelines.summary import Summary, brief
 
 Count = Annotated[int, Field(ge=0, le=1 << 40)]
 
@@ -59,6 +59,7 @@ class _SummaryFile(_Hop):
     released: Count | None = None
     left_out: dict[Stream, _Counts] = {}
     bins: _Bins | None = None
+    made_from: Hex32 | None = None
 
     @model_validator(mode="after")
     def _check_release(self) -> _SummaryFile:
@@ -76,6 +77,17 @@ def read_summary(path: str) -> Summary:
         UsageError: missing, or no summary of a hop whose counts add up.
     """
     return _checked(storage.read_json(path), path)
+
+
+def read_counts(path: str) -> Summary:
+    """Return what a hop counted, of a file that says at least that.
+
+    Raises:
+        UsageError: missing, or no counts of a hop that add up.
+    """
+    data = storage.read_json(path)
+    validated(_Hop, data, path, "does not say what a hop counted")
+    return brief(data)
 
 
 def parse_summary(raw: bytes, path: str) -> Summary:

@@ -57,6 +57,7 @@ def test_the_longest_batch_can_be_read(tmp_path: Path) -> None:
         campaign=LONG, epoch=1, fingerprint=campaign.fingerprint.hex(), window="20261121T000000Z",
         segments_folder="x" * 1000, shuffled_folder="x" * 1000,
         earlier=(f"20261121T000000Z-000001-{'f' * 16}",) * MOST_SEGMENTS,
+        windows={f"{20200101 + day}T000000Z": 366 * 86_400 for day in range(MOST_SEGMENTS // 2)},
         segments=dict.fromkeys(STREAMS, listed),
     )  # fmt: skip
     to = str(tmp_path / "b.batch.json")

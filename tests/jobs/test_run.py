@@ -240,14 +240,14 @@ def test_an_error_of_one_batch_that_nobody_thought_of_stops_no_other_and_repeats
 ) -> None:
     collect(site.store, site.campaign, values(100), day=0)
     collect(site.store, site.campaign, values(100), day=4)
-    real, first = hops_module._write_batch, site.batch(0)
+    real, first = hops_module.write_batch, site.batch(0)
 
     def stumbling(state: object, deployment: object, campaign: object, batch: Batch) -> str:
         if batch.name == first:
             raise TypeError("cannot count alpha")
         return real(state, deployment, campaign, batch)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(hops_module, "_write_batch", stumbling)
+    monkeypatch.setattr(hops_module, "write_batch", stumbling)
     finished = site.run(5.1)
     (problem,) = finished.problems
     assert problem.startswith(f"words/{first}: TypeError at pipelines/run.py:")
@@ -420,7 +420,7 @@ def test_a_run_that_dies_before_and_after_each_step_is_taken_up_by_the_next(
 
         monkeypatch.setattr(module, name, wrapped)
 
-    steps = ("register_new", "take_back_restored", "close_due", "_write_batch", "shuffle", "analyze", "record")
+    steps = ("register_new", "take_back_restored", "close_due", "write_batch", "shuffle", "analyze", "record")
     for name in steps:
         mortal(name)
     for _ in range(2 * len(steps)):

@@ -40,6 +40,14 @@ def postgresql() -> Iterator[str]:
         shutil.rmtree(root, ignore_errors=True)
 
 
+def tool(name: str, *arguments: object) -> None:
+    """Run one of PostgreSQL's programs, as an operator does."""
+    found = _find(name)
+    if found is None:
+        pytest.skip(f"PostgreSQL's {name} is not installed: a restored state was NOT tested")
+    _run([found, *arguments], {})
+
+
 def _find(name: str) -> str | None:
     # Debian keeps the server's tools out of PATH.
     others = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))

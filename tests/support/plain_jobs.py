@@ -1,0 +1,132 @@
+"""Jobs without an engine, for tests of what a run remembers: they count segments and note what was released."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hushcount.campaign import Campaign, Stream
+from hushcount.collection import epoch_folder
+from hushcount.errors import NotYet
+from hushcount.manifests import Manifest, SegmentPart
+from pipelines import storage
+from pipelines.batch_file import collected, read_batch
+from pipelines.block_io import write_file
+from pipelines.handover import hand_on
+from pipelines.outputs import folder_of
+from pipelines.staging import Writer, staged
+from pipelines.streams import SEALED
+from pipelines.summary import StreamCounts, Summary, digest_of_json, make_summary
+from pipelines.upstream import read_upstream
+from tests.support.collecting import window_name
+
+COPIES = "copies"
+"""The collector of which the shuffler forwards nothing."""
+_LISTED = "listed.json"
+
+
+def leave(store: Path, path: Path, day: int, records: Mapping[Stream, int], collector: str = "one") -> list[str]:
+    """Leave segments of so many records that no shuffler could open, and their manifest; return their paths."""
+    campaign = Campaign.read(path)
+    folder = f"{campaign.id}/{epoch_folder(campaign)}/{window_name(day)}"
+    parts = {}
+    for stream, number in records.items():
+        data = f"{collector} {day} {stream}".encode() * number
+        home = store / "segments" / folder / stream
+        home.mkdir(parents=True, exist_ok=True)
+        (home / f"{collector}-000000.blocks").write_bytes(data)
+        digest = hashlib.blake2b(data, digest_size=32).hexdigest()
+        name = f"{collector}-000000.blocks"
+        parts[stream] = (SegmentPart(name=name, records=number, bytes=len(data), digest=digest),)
+    manifest = Manifest(
+        collector=collector, campaign=campaign.id, epoch=campaign.epoch, fingerprint=campaign.fingerprint.hex(),
+        window=window_name(day), seconds=86_400, authentication="client-token", segments=parts,
+    )  # fmt: skip
+    text = json.dumps(manifest.model_dump(mode="json"))
+    (store / "segments" / folder / f"{collector}.manifest.json").write_text(text)
+    return [f"{folder}/{stream}/{collector}-000000.blocks" for stream in records]
+
+
+class PlainJobs:
+    """Stands for the four jobs.
+
+    Attributes:
+        released: the segments of each release, by its stream and its input's digest: the same input again is, for
+            the ledger, the same release.
+        ran: hop and name of the batch of each job.
+    """
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.released: dict[tuple[str, str], list[str]] = {}
+        self.ran: list[tuple[str, str]] = []
+        patch.setattr("pipelines.shuffle.shuffle", self.shuffle)
+        patch.setattr("pipelines.discover.discover", self.discover)
+        patch.setattr("pipelines.analyze.analyze", self.analyze)
+
+    def shuffle(self, path: Path, source: str, out: str, *, writer: Writer, **_: object) -> Summary:
+        campaign = Campaign.read(path)
+        batch = read_batch(source, campaign)
+        counts: dict[Stream, StreamCounts] = {}
+        listed: dict[str, list[str]] = {}
+        for stream, segments in batch.segments.items():
+            copies = sum(segment.records for segment in segments if f"/{COPIES}-" in segment.path)
+            number = sum(segment.records for segment in segments)
+            if number - copies >= campaign.shuffle.minimum_batch:
+                counts[stream] = StreamCounts(number, number - copies, {"duplicate": copies} if copies else {})
+                listed[stream] = [segment.path for segment in segments]
+        if not counts:
+            raise NotYet("too few", tuple(batch.segments))
+        self.ran.append(("shuffle", batch.window))
+        with staged(out, False, writer) as directory:
+            for stream, counted in counts.items():
+                length = campaign.sealed_bytes(stream)
+                file = storage.join(directory, stream, "part-00000-of-00001.blocks")
+                data = bytes(length * counted.accepted)
+                write_file(file, SEALED[stream], length, data, campaign.fingerprint, campaign.id)
+            (Path(directory) / _LISTED).write_text(json.dumps(listed))
+            summary = make_summary("shuffle", campaign, counts, None, collected(batch))
+            hand_on(directory, out, tuple(counts), summary, None, batch_of(out))
+        return summary
+
+    def discover(
+        self, path: Path, source: str, _: object, out: str, *, party: str, writer: Writer, **__: object
+    ) -> Summary:
+        campaign = Campaign.read(path)
+        hop, before = ("release", "shuffle") if party == "aux-server" else ("discover", "release")
+        upstream = read_upstream(source, before, campaign)
+        self.ran.append((hop, batch_of(out).partition("-")[0]))
+        if hop == "release":
+            self._release(source, "discovery", upstream)
+        counts = StreamCounts(**upstream["streams"]["discovery"])
+        if hop == "release":
+            counts = StreamCounts(counts.accepted, counts.accepted, {})
+        summary = make_summary(hop, campaign, {"discovery": counts}, None, upstream)
+        summary |= {"released": 0} if hop == "release" else {"bins": {"kept": 0, "found": 0, "rejected": {}}}
+        with staged(out, False, writer) as directory:
+            hand_on(directory, out, (), summary, None)
+        return summary
+
+    def analyze(self, path: Path, source: str, _: object, out: str, *, writer: Writer, **__: object) -> Summary:
+        campaign = Campaign.read(path)
+        upstream = read_upstream(source, "shuffle", campaign)
+        self.ran.append(("analyze", batch_of(out).partition("-")[0]))
+        self._release(source, "reports", upstream)
+        number = upstream["streams"]["reports"]["accepted"]
+        summary = make_summary("analyze", campaign, {"reports": StreamCounts(number, number, {})}, None, upstream)
+        with staged(out, False, writer) as directory:
+            hand_on(directory, out, (), summary, None)
+        return summary
+
+    def _release(self, source: str, stream: str, upstream: Summary) -> None:
+        listed: dict[str, Any] = json.loads((Path(folder_of(source, upstream)) / _LISTED).read_text())
+        self.released[stream, digest_of_json(upstream)] = listed[stream]
+
+
+def batch_of(out: str) -> str:
+    """Return the name of the batch that an output is of."""
+    return out.rstrip("/").rpartition("/")[2]
