@@ -9,9 +9,15 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from pipelines import ledger, ledger_clock, ledger_draws, ledger_file, lock, run
+from hushcount.campaign import Campaign
+from pipelines import hops, ledger, ledger_clock, ledger_draws, ledger_file, lock, run, storage, take_up
+from pipelines.batches import Batch
+from pipelines.deployment import Deployment
+from pipelines.hop_names import output_of
 from pipelines.ledger_records import Limit
-from pipelines.staging import Writer
+from pipelines.staging import SUMMARY, Writer
+from pipelines.summary import Summary
+from pipelines.summary_file import read_summary
 
 Patch = pytest.MonkeyPatch
 
@@ -57,6 +63,28 @@ def _a_ledger_has_the_name_that_is_given(patch: Patch) -> None:
     patch.setattr(ledger, "require_same_draw", lambda path, charge, draw: None)
 
 
+def _a_state_is_believed(patch: Patch) -> None:
+    patch.setattr(run, "take_up_batches", lambda *_: {})
+    patch.setattr(take_up, "_of_this_batch", _what_is_there)
+
+
+def _what_is_there(deployment: Deployment, campaign: Campaign, batch: Batch, hop: str, known: object) -> Summary:
+    return read_summary(storage.join(output_of(deployment, hop, batch), SUMMARY))
+
+
+def _a_hop_ran_if_its_output_is_there(patch: Patch) -> None:
+    def taken_up(deployment: Deployment, campaign: Campaign, batch: Batch, hop: str, *_: object) -> Summary | None:
+        there = storage.exists(storage.join(output_of(deployment, hop, batch), SUMMARY))
+        return _what_is_there(deployment, campaign, batch, hop, None) if there else None
+
+    patch.setattr(hops, "taken_up", taken_up)
+    patch.setattr(run, "enter_deleted", lambda *_: {})
+
+
+def _keys_are_read_by_the_hop_that_needs_them(patch: Patch) -> None:
+    patch.setattr(hops, "require_keys", lambda *_: None)
+
+
 def _a_run_works_by_its_clock(patch: Patch) -> None:
     patch.setattr(run, "_timed", lambda work, confirmed: work)
 
@@ -69,6 +97,9 @@ def _runs_write_in_one_folder_and_believe_their_lock(patch: Patch) -> None:
 MENDS: tuple[Mend, ...] = (
     Mend("1: a token, and a folder for each run", "take over", _runs_write_in_one_folder_and_believe_their_lock),
     Mend("2: the ledger has a time of its own", "limit", _a_future_period_begins_when_it_was_set),
+    Mend("3: the file of a batch is believed, not the state", "restore", _a_state_is_believed),
+    Mend("4: a hop has run if anything says so", "restore", _a_hop_ran_if_its_output_is_there),
+    Mend("5: keys are read before the first hop", "key", _keys_are_read_by_the_hop_that_needs_them),
     Mend("6: one ledger has one name, and a charge one draw", "other name", _a_ledger_has_the_name_that_is_given),
     Mend("8: nothing final is done by a clock far ahead", "clock", _a_run_works_by_its_clock),
 )
