@@ -55,10 +55,10 @@ def hops_of(
     where = {OUTPUTS[hop][1]: output_of(deployment, hop, batch) for hop in OUTPUTS}
     writer = writer_of(state)
     keys, ledger, uncapped = deployment.keys, deployment.ledger, deployment.file.uncapped_discovery
-    # Collectors wrote its manifests: whatever the clock here says, its window has come.
+    # A collector writes a manifest when its window has ended: whatever the clock here says, that has come.
     with state.begin() as connection:
         window = batches.known_windows(connection, batch.campaign).get(batch.window)
-    known = None if window is None else window.start
+    known = None if window is None else window.end
 
     def shuffled(_: RetiredKey | None) -> Summary:
         from pipelines.shuffle import shuffle

@@ -210,6 +210,7 @@ def _follow(work: _Work, epochs: Epochs) -> None:
         said = f"package {error.name} is not here: set next_epoch where the analyzer runs"
         work.done.problems.append(f"{epochs.campaign}: no next epoch: {said}")
         return
+    prove(work.state)
     # It only looks, and may take long: planning, and waiting for who publishes by hand.
     with _contained(work, f"{epochs.campaign}: no next epoch"), snapshot(work.state) as connection:
         before = len(waiting(epochs))

@@ -24,6 +24,7 @@ from keys.store import KeyReference
 from pipelines import modes, results, storage
 from pipelines.analyze import gather_tally
 from pipelines.block_io import BlockFile, find_files
+from pipelines.counting import require_undamaged
 from pipelines.dead_letters import kept_of
 from pipelines.handover import hand_on
 from pipelines.results import Wanted
@@ -169,6 +170,7 @@ class WindowResults(beam.DoFn):
     def _estimate(self, window: Window, facts: list[Fact], work: str, done: str) -> None:
         campaign, upstream = self._campaign, storage.join(self._folders.shuffled(window), SUMMARY)
         counts = counts_of(summed(facts, "count"), ("reports",))
+        require_undamaged(self._folders.shuffled(window), counts["reports"].rejected)
         accepted = counts["reports"].accepted
         tally: Tally = gather_tally(campaign.require_frequency(), self._columns, storage.join(work, ".tally"))
         if tally.reports != accepted:
