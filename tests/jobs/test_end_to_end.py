@@ -15,6 +15,7 @@ from hushcount.encoders.base import BlockEncoder, PoolEncoder
 from hushcount.mechanism import Mechanism
 from hushcount.tally import load
 from keys.roles import OPENING_ROLES
+from pipelines.summary import digest_of_json
 from tests.jobs.conftest import LISTED, MECHANISMS, OUTSIDE, POPULAR, RARE, REPRESENTATIVE, TOTAL, TRUTH, World
 from tests.support.jobs import (
     ALPHA,
@@ -270,7 +271,7 @@ def test_discovery_by_two_parties_gives_what_one_machine_with_both_keys_gives(
     assert (revealed / "found.csv").read_bytes() == (together / "found.csv").read_bytes()
     both, apart = summary(together), summary(revealed)
     # The operator names a batch by its folder.
-    assert apart == {**both, "batch": apart["batch"]}
+    assert apart == {**both, "batch": apart["batch"], "made_from": digest_of_json(summary(released))}
 
 
 def test_a_campaign_of_discovery_only(world: World) -> None:

@@ -12,7 +12,7 @@ from tests.model.promises import Memory
 from tests.model.seen import Output, outputs
 from tests.model.world import Kind, world
 
-_DRAWN = ("dead_letters", "released", "bins", "ledger", "folder")
+_DRAWN = ("dead_letters", "released", "bins", "ledger", "folder", "made_from")
 
 
 def test_jobs_that_run_at_once_put_out_what_the_engine_does(tmp_path: Path) -> None:
