@@ -22,7 +22,7 @@ from hushcount.collection import FINGERPRINT_DIGITS, folder_name
 from hushcount.envelopes import ENVELOPES
 from hushcount.manifests import Manifest
 from hushcount.reading import parse_object
-from hushcount.windows import Window, window_start
+from hushcount.windows import Window, is_window, window_start
 from pipelines.batch_file import BATCH_NAME, BatchSegment
 from pipelines.state import BATCHES, DELETED, HOPS, MANIFESTS, SEGMENT_STATES, SEGMENTS, WINDOWS
 from pipelines.summary import Summary, brief
@@ -55,9 +55,9 @@ class Batch:
     @classmethod
     def named(cls, campaign: str, name: str) -> Batch | None:
         """Return the batch of that name; None if no batch has it: people put folders of their own beside ours."""
-        if re.fullmatch(BATCH_NAME, name) is None:
+        window, epoch, fingerprint = name.split("-") if re.fullmatch(BATCH_NAME, name) else ("", "", "")
+        if not is_window(window):
             return None
-        window, epoch, fingerprint = name.split("-")
         return cls(campaign, window, int(epoch), fingerprint)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, update
@@ -52,6 +52,7 @@ def close(
     files: Mapping[tuple[int, str], Campaign],
     grace: timedelta,
     now: datetime,
+    before: Container[str] = (),
 ) -> None:
     """Close a window: make a batch of the streams of which enough reports wait, and say of which it is too late.
 
@@ -62,6 +63,8 @@ def close(
         files: campaign files by epoch and the digits of the fingerprint.
         grace: how long after its window's end a segment may join a batch.
         now: when it is closed, for the record.
+        before: names of batches of which the store has outputs. One that does not stand has lost its file with the
+            state: what waits may have been in it, and is not counted again.
     """
     here = and_(WINDOWS.c.campaign == campaign, WINDOWS.c.window == window.name)
     if connection.execute(select(WINDOWS.c.window).where(here)).first() is not None:
@@ -69,9 +72,16 @@ def close(
     close_window(connection, campaign, window.name, int(window.length.total_seconds()), now)
     waiting = and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "waiting", SEGMENTS.c.window <= window.name)
     _set_too_late(connection, waiting, campaign, window.end - grace, f"grace ended before {window.name} closed")
+    there = {batch.name for batch in made_batches(connection, campaign)}
     enough: dict[tuple[int, str], list[str]] = defaultdict(list)
     streams = select(SEGMENTS.c.epoch, SEGMENTS.c.fingerprint, SEGMENTS.c.stream).where(waiting).distinct()
     for epoch, fingerprint, stream in connection.execute(streams).all():
+        name = Batch(campaign, window.name, epoch, fingerprint).name
+        if name in before and name not in there:
+            mine = and_(waiting, SEGMENTS.c.epoch == epoch, SEGMENTS.c.fingerprint == fingerprint)
+            reason = f"batch {name} was made before, and its file is gone, which said whether it has these"
+            connection.execute(update(SEGMENTS).where(mine).values(state="too_late", reason=reason))
+            continue
         file = files.get((epoch, fingerprint))
         if file is None or stream not in file.streams:
             continue
@@ -79,7 +89,6 @@ def close(
         records = connection.execute(select(func.sum(SEGMENTS.c.records)).where(taken)).scalar()
         if int(records or 0) >= file.shuffle.minimum_batch:
             enough[epoch, fingerprint].append(stream)
-    there = {batch.name for batch in made_batches(connection, campaign)}
     for (epoch, fingerprint), ready in sorted(enough.items()):
         batch = Batch(campaign, window.name, epoch, fingerprint)
         if batch.name in there:

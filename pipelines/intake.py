@@ -17,6 +17,7 @@ from pipelines.deployment import Deployment
 from pipelines.epochs import Epochs
 from pipelines.manifest_files import placed_manifest
 from pipelines.store_errors import told
+from pipelines.tombstones import outputs_there
 
 
 def new_manifests(
@@ -97,10 +98,11 @@ def close_due(
     windows = deployment.windows
     with state.begin() as connection:
         due = closing.due_windows(connection, epochs.campaign, windows.patience, deployment.file.collectors, now)
+    before = outputs_there(deployment, epochs.campaign) if due else set()
     for window in due:
         say(f"{epochs.campaign}: closing {window.name}")
         with state.begin() as connection:
-            closing.close(connection, epochs.campaign, window, epochs.campaigns, windows.grace, now)
+            closing.close(connection, epochs.campaign, window, epochs.campaigns, windows.grace, now, before)
         yield window.name
     with state.begin() as connection:
         closing.give_up(connection, epochs.campaign, windows.grace, now)

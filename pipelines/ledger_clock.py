@@ -70,7 +70,9 @@ def believed(clock: datetime, newest: datetime | None, known: datetime | None = 
         newest: the ledger's time at its last use; None: it is new.
         known: the latest moment that is known to have come by what else tells the time; None: nothing does.
     """
-    reach = max((moment for moment in (newest, known) if moment is not None), default=clock)
+    # What tells the time may be wrong too: nothing moves the ledger further than the clock.
+    told = [moment for moment in (newest, None if known is None else min(known, clock)) if moment is not None]
+    reach = max(told, default=clock)
     return max(reach, Clock(clock, FAR, trusted=reach).present())
 
 

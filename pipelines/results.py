@@ -22,7 +22,7 @@ from hushcount.errors import FormatError, TooFewOpened, UsageError
 from hushcount.estimates import Estimate, Levels
 from hushcount.estimating import estimated
 from hushcount.files import write_new, write_over
-from hushcount.items import may_be_item
+from hushcount.items import canonical, may_be_item
 from hushcount.mechanism import Mechanism
 from hushcount.randomness import UInt64Array
 from hushcount.reading import TABLE_BYTES, read_file
@@ -76,7 +76,7 @@ def read_names(path: Path) -> list[str]:
     """
     if path.suffix != ".csv":
         return read_items(path)
-    return [row["item"] for row in csv_rows(read_file(path, "items", TABLE_BYTES), str(path), ("item",))]
+    return [canonical(row["item"]) for row in csv_rows(read_file(path, "items", TABLE_BYTES), str(path), ("item",))]
 
 
 def write_results(

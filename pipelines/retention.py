@@ -7,13 +7,14 @@ with it. A deletion is entered in the state before it begins and after it ended,
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from re import escape, fullmatch
 
 from sqlalchemy import Connection, and_, select, update
 from sqlalchemy import Engine as Database
 
+from hushcount.collection import folder_name
 from hushcount.envelopes import ENVELOPES
 from hushcount.manifests import SUFFIX
 from hushcount.reading import LISTING_BYTES, validated
@@ -37,7 +38,7 @@ from pipelines.deployment import Deployment, Party
 from pipelines.epochs import Epochs
 from pipelines.hop_names import OUTPUTS, hop_names
 from pipelines.rebuild import batches_there
-from pipelines.staging import SUMMARY
+from pipelines.staging import SUMMARY, folders_of_runs
 from pipelines.state import DELETED, SEGMENTS
 from pipelines.tombstones import HANDED_ON, tombstones, write_tombstone
 
@@ -69,18 +70,21 @@ def delete_old(state: Database, deployment: Deployment, epochs: Epochs, now: dat
         horizon = min(now, _earliest_needed(connection, campaign))
         windows = _windows(connection, deployment, campaign, (batch.window for batch in through))
         deleted = deleted_folders(connection, campaign)
-    parts = [(folder, party, folder, getattr(part, folder)) for party, folder in HANDED_ON.values()]
-    parts += [(folder, party, f"{folder}/{DEAD_LETTERS}", part.dead_letters) for folder, party in _WRITER.items()]
-    for folder, party, what, keep in parts:
+    wanted = [(folder, party, folder, getattr(part, folder)) for party, folder in HANDED_ON.values()]
+    wanted += [(folder, party, f"{folder}/{DEAD_LETTERS}", part.dead_letters) for folder, party in _WRITER.items()]
+    for folder, party, what, keep in wanted:
         for batch in through if party in parties and keep is not None else ():
             if windows[batch.window].end + keep < horizon and not deleted.get((what, batch.name)):
-                directory = deployment.folder(folder, campaign, batch.name, *what.split("/")[1:])
-                _delete(state, deployment, batch, what, directory)
+                directory = deployment.folder(folder, campaign, batch.name)
+                names = what.split("/")[1:]
+                # In a store each run that wrote there, one that lost its lock too, has a folder of its own.
+                parts = [directory, *folders_of_runs(directory)] if names else [directory]
+                _delete(state, deployment, batch, what, [storage.join(part, *names) for part in parts])
                 yield f"{campaign}/{batch.name} {what}"
     if "shuffler" in parties and part.segments is not None:
-        names = {batch.name for batch in through}
+        passed = {batch.name for batch in through}
         ended = {name for name, window in windows.items() if window.end + part.segments < horizon}
-        yield from _delete_segments(state, deployment, campaign, names, ended)
+        yield from _delete_segments(state, deployment, campaign, passed, ended)
     _forget(deployment, campaign)
 
 
@@ -115,8 +119,8 @@ def _earliest_needed(connection: Connection, campaign: str) -> datetime:
     return min((window_start(name) for name in open_windows), default=_NEVER)
 
 
-def _delete(state: Database, deployment: Deployment, batch: Batch, what: str, directory: str) -> None:
-    """Delete a directory of a batch; of what was handed on a tombstone says what was counted."""
+def _delete(state: Database, deployment: Deployment, batch: Batch, what: str, directories: Sequence[str]) -> None:
+    """Delete directories of a batch; of what was handed on a tombstone says what was counted."""
     key = {"campaign": batch.campaign, "folder": what, "batch": batch.name}
     mine = and_(*(DELETED.c[name] == value for name, value in key.items()))
     with state.begin() as connection:
@@ -128,10 +132,11 @@ def _delete(state: Database, deployment: Deployment, batch: Batch, what: str, di
         if folder == what and hop in counted and counted[hop]["streams"]:
             write_tombstone(deployment, folder, batch, counted[hop])
     # Its summary first: a party that looks for batches must not find half of one.
-    mark = storage.join(directory, SUMMARY)
-    if storage.exists(mark):
-        storage.remove(mark)
-    storage.remove_directory(directory)
+    for directory in directories:
+        mark = storage.join(directory, SUMMARY)
+        if storage.exists(mark):
+            storage.remove(mark)
+        storage.remove_directory(directory)
     with state.begin() as connection:
         connection.execute(update(DELETED).where(mine).values(complete=True))
 
@@ -175,12 +180,11 @@ def _forget(deployment: Deployment, campaign: str) -> None:
     buried = tombstones(deployment, "shuffled", campaign)
     there = batches_there(deployment, campaign)
     gone = [batch for batch in there if batch.name in buried and not _is_shuffled(deployment, campaign, batch.name)]
-    if gone and "shuffler" in deployment.file.parties:
+    held: set[str] = set()
+    if buried and "shuffler" in deployment.file.parties:
+        paths = storage.list_objects(storage.join(root, campaign))
+        held = {storage.relative(path, root).rpartition("/")[0] for path in paths}
         # A batch may have segments of several windows, of which the last one to go takes it along.
-        held = {
-            storage.relative(path, root).rpartition("/")[0]
-            for path in storage.list_objects(storage.join(root, campaign))
-        }
         for batch in gone:
             path = batch_path(deployment, batch)
             listed = validated(BatchFile, storage.read_json(path, LISTING_BYTES), path).segments.values()
@@ -188,10 +192,21 @@ def _forget(deployment: Deployment, campaign: str) -> None:
                 storage.remove(path)
                 there.remove(batch)
     names = {batch.name for batch in there}
+    # Nor of one whose file was lost, as long as there are segments that it may have had.
+    names |= {name for name in buried if _folders_of_window(campaign, name) & held}
     for party, folder in HANDED_ON.values():
         for name, path in tombstones(deployment, folder, campaign).items() if party in deployment.file.parties else ():
             if name not in names and not _is_shuffled(deployment, campaign, name):
                 storage.remove(path)
+
+
+def _folders_of_window(campaign: str, name: str) -> set[str]:
+    """Return the folders of the segments that came in the window of a batch."""
+    batch = Batch.named(campaign, name)
+    if batch is None:
+        return set()
+    folder = f"{campaign}/{folder_name(batch.epoch, batch.fingerprint)}/{batch.window}"
+    return {folder, *(f"{folder}/{stream}" for stream in ENVELOPES)}
 
 
 def _is_shuffled(deployment: Deployment, campaign: str, name: str) -> bool:

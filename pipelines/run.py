@@ -284,6 +284,7 @@ def _of_what_stays(work: _Work, batch: Batch, job: Job) -> Summary | None:
     try:
         return job()
     except NotYet as few:
+        prove(work.state)
         # Its file first: as long as that is there, the batch stands.
         storage.remove(batch_path(work.deployment, batch))
         with work.state.begin() as connection:

@@ -8,7 +8,6 @@ import os
 import re
 import secrets
 import shutil
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -30,6 +29,10 @@ def _nobody_else() -> None:
     """Where somebody works by hand there is no lock that could be lost."""
 
 
+def _unique(token: int) -> str:
+    return f"{token:010d}-{secrets.token_hex(8)}"
+
+
 @dataclass(frozen=True)
 class Writer:
     """Who writes an output.
@@ -46,7 +49,7 @@ class Writer:
 
     def new_folder(self) -> str:
         """Return the name of a folder that no other writer has."""
-        return self.folder or f"{self.token:010d}-{secrets.token_hex(8)}"
+        return self.folder or _unique(self.token)
 
 
 BY_HAND = Writer()
@@ -93,7 +96,7 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
     target = Path(out).resolve()
     try:
         modes.make_folder(target.parent)
-        partial = target.parent / f".{target.name}.{uuid.uuid4().hex}{storage.PARTIAL}"
+        partial = target.parent / f".{target.name}.{_unique(writer.token)}{storage.PARTIAL}"
         partial.mkdir(mode=0o700)
     except OSError as error:
         raise UsageError(f"cannot write to {target.parent}: {error.strerror}") from None
@@ -150,6 +153,14 @@ def _folder_of(path: str, out: str) -> str | None:
     return name if re.fullmatch(RUN_FOLDER, name) else None
 
 
+def folders_of_runs(out: str) -> list[str]:
+    """Return the folders of runs that an output in a store has, also of those that came to no summary."""
+    if not storage.is_remote(out):
+        return []
+    names = {_folder_of(path, out) for path in storage.list_objects(out)}
+    return [storage.join(out, name) for name in sorted(name for name in names if name is not None)]
+
+
 def sweep(out: str, writer: Writer) -> None:
     """Remove what killed jobs left of an output.
 
@@ -166,7 +177,10 @@ def sweep(out: str, writer: Writer) -> None:
         return
     target = Path(out)
     for partial in target.parent.glob(f".{glob.escape(target.name)}.*{storage.PARTIAL}"):
-        shutil.rmtree(partial)
+        named = re.fullmatch(RUN_FOLDER, partial.name[len(target.name) + 2 : -len(storage.PARTIAL)])
+        # What a later run makes is left to it.
+        if named is None or int(partial.name[len(target.name) + 2 :].partition("-")[0]) <= writer.token:
+            shutil.rmtree(partial)
 
 
 def require_free(

@@ -14,6 +14,7 @@ from pipelines import batches, storage
 from pipelines.batches import Batch
 from pipelines.deployment import Deployment, Party
 from pipelines.hop_names import OUTPUTS
+from pipelines.staging import SUMMARY
 from pipelines.state import DELETED
 from pipelines.store_errors import told
 from pipelines.summary import Summary, brief
@@ -39,6 +40,16 @@ def tombstones(deployment: Deployment, folder: str, campaign: str) -> dict[str, 
     listed = storage.list_files(deployment.folder(folder, campaign), SUFFIX)
     paths = {path.rpartition("/")[2].removesuffix(SUFFIX): path for path, _ in listed}
     return {name: path for name, path in sorted(paths.items()) if Batch.named(campaign, name) is not None}
+
+
+def outputs_there(deployment: Deployment, campaign: str) -> set[str]:
+    """Return the names of the batches of which a party here left an output, or its tombstone."""
+    folders = [folder for party, folder in OUTPUTS.values() if party in deployment.file.parties]
+    names = {name for folder in folders for name in tombstones(deployment, folder, campaign)}
+    for folder in folders:
+        marks = storage.list_tree(deployment.folder(folder, campaign), f"*/{SUMMARY}")
+        names |= {path.split("/")[-2] for path, _ in marks}
+    return names
 
 
 def enter_deleted(state: Database, deployment: Deployment, campaign: str) -> dict[str, str]:

@@ -16,6 +16,7 @@ from hushcount.domain import known_items
 from hushcount.errors import UsageError
 from hushcount.estimates import Levels
 from hushcount.estimating import estimated
+from hushcount.items import canonical
 from pipelines import results, storage
 from pipelines.batches import Batch
 from pipelines.deployment import Deployment
@@ -83,6 +84,7 @@ def trend(
     dictionary = epochs.newest[1].read_dictionary()
     tracked = read_tracked(epochs.directory / ITEMS_FILE, () if dictionary is None else dictionary.items)
     first_seen = {one.item: one.first_seen for one in tracked.items if one.source == "discovered"}
+    items = [canonical(item) for item in items]
     wanted = items or [one.item for one in tracked.items]
     looks = len(places) * len(wanted)
     rows = [row for place in places for row in _rows(place, wanted, first_seen, levels or Levels(), looks)]

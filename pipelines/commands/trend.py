@@ -10,6 +10,7 @@ import typer
 
 from hushcount.dictionary import MOST_ITEMS
 from hushcount.errors import UsageError
+from hushcount.items import canonical
 from pipelines.commands.common import JsonOption, out_console, reported, show_json
 from pipelines.commands.deployment import ConfigOption
 from pipelines.commands.numbers import MOST_WINDOWS
@@ -52,7 +53,8 @@ def trend(
         require_table(out)
         if storage.exists(out):
             raise UsageError(f"output {out} already exists: give another")
-    table = rows_of(deployment, known[campaign], item or [], last)
+    item = [canonical(one) for one in item or ()]
+    table = rows_of(deployment, known[campaign], item, last)
     shown = list(item or _detected(table))[:top]
     if out is not None:
         put_table(out, table)

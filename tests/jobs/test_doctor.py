@@ -110,7 +110,7 @@ def test_what_is_wrong_is_seen_and_said(
         ('shuffler_keys = "nowhere/public.json"', "", "shuffler_keys", "nowhere"),
         ('collectors = ["one", "typo"]', "", "collector typo", "take it out of collectors"),
         ("", '[collector]\nname = "one"\nauthentication = "bearer"\ntokens = "none.txt"', "authentication", "none.txt"),
-        ("", f'[collector]\nname = "one"\njournal = "."\nleast_free_bytes = {10**18}', "disk of journal", "make room"),
+        ("", f'[collector]\nname = "one"\njournal = "."\nleast_free_bytes = {10**15}', "disk of journal", "make room"),
     ],
 )
 def test_what_the_deployment_file_names_is_looked_at(

@@ -106,6 +106,8 @@ def fitting(ledger: Path, campaign: Campaign, tmp_path: Path, name: str, tries: 
         (400.0, 5.0, 20.0, 20.0),
         (400.0, None, 20.0, 20.0),
         (20.0, 400.0, 20.0, 400.0),
+        (5.0, 4.0, 399.0, 5.0),
+        (7.1, 5.0, 399.0, 7.1),
     ],
 )
 def test_the_ledgers_time(clock: float, newest: float | None, known: float | None, time: float) -> None:
