@@ -67,7 +67,7 @@ def test_a_disk_that_refuses_writes_loses_nothing_acknowledged_and_recovers(tmp_
 
 
 def test_reports_are_refused_while_the_disk_has_less_than_the_least_free_space(tmp_path: Path) -> None:
-    site = make_site(tmp_path / "site", collector={"least_free_bytes": 1 << 60})
+    site = make_site(tmp_path / "site", collector={"least_free_bytes": 1 << 50})
     with running(site) as collector:
         answer = collector.post(os.urandom(site.campaign().sealed_bytes("reports")))
         assert answer.status_code == 503

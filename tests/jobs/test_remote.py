@@ -141,7 +141,7 @@ def test_rest_of_a_failed_run_in_a_store_never_gets_into_a_result(
     encode(chain, str(tmp_path / "encoded"))
     left = "stub://b/shuffled/reports/part-00001-of-00002.blocks"
     done(*shuffle_arguments(chain, tmp_path / "encoded", "stub://b/first"))
-    store.objects[left] = store.objects["stub://b/first/reports/part-00000-of-00001.blocks"]
+    store.objects[left] = store.objects[f"{folder_of('stub://b/first')}/reports/part-00000-of-00001.blocks"]
     arguments = shuffle_arguments(chain, tmp_path / "encoded", "stub://b/shuffled")
     run = cli(*arguments)
     assert run.status == 2 or left not in store.objects

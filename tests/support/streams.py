@@ -28,6 +28,7 @@ from pipelines import results
 from pipelines.stream_closing import Found, Watched, found_between, look
 from pipelines.stream_graph import Analysis, StreamJob, run_windows
 from pipelines.stream_windows import StreamFolders, StreamWindows
+from pipelines.summary import digest_of_json
 from tests.support.jobs import Chain, done, new_campaign, new_keys, summary, write_lines
 from tests.support.records import as_set, envelopes, read_file, read_rows, rows_of, write_envelopes
 
@@ -142,7 +143,9 @@ def require_equal(window: Path, batch: Path) -> None:
     place = {name: summary(batch / "shuffled")[name] for name in ("batch", "window")}
     (shuffled,) = (window / "shuffled").iterdir()
     assert {**summary(shuffled), **place} == summary(batch / "shuffled")
-    assert summary(window / "results") == summary(batch / "results")
+    assert summary(window / "results")["made_from"] == digest_of_json(summary(shuffled))
+    place = {name: summary(batch / "results")[name] for name in ("batch", "window", "made_from")}
+    assert {**summary(window / "results"), **place} == summary(batch / "results")
     for stream_name in ("reports", "discovery"):
         rows = read_rows(shuffled / stream_name)
         assert as_set(rows) == as_set(read_rows(batch / "shuffled" / stream_name))
