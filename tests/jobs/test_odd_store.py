@@ -41,7 +41,8 @@ def listed_late(patch: Patch, times: Times) -> None:
 
     def late(store: StubStore, path: str) -> Iterator[FileMetadata]:
         for file in real(store, path):
-            if file.path not in hidden and "/segments/" not in file.path:
+            # As each run writes under names of its own, it would never end.
+            if times.taken < ODDITIES and file.path not in hidden and "/segments/" not in file.path:
                 hidden.add(file.path)
                 times.taken += 1
             else:
