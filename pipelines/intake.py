@@ -98,7 +98,7 @@ def close_due(
     windows = deployment.windows
     with state.begin() as connection:
         due = closing.due_windows(connection, epochs.campaign, windows.patience, deployment.file.collectors, now)
-    before = outputs_there(deployment, epochs.campaign) if due else set()
+    before = outputs_there(deployment, epochs.campaign, {window.name for window in due}) if due else set()
     for window in due:
         say(f"{epochs.campaign}: closing {window.name}")
         with state.begin() as connection:

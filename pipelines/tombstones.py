@@ -7,9 +7,12 @@ needs no other place.
 
 from __future__ import annotations
 
+from collections.abc import Container
+from contextlib import suppress
+
 from sqlalchemy import Engine as Database
 
-from hushcount.errors import UsageError
+from hushcount.errors import HushcountError, UsageError
 from pipelines import batches, storage
 from pipelines.batches import Batch
 from pipelines.deployment import Deployment, Party
@@ -18,7 +21,7 @@ from pipelines.staging import SUMMARY
 from pipelines.state import DELETED
 from pipelines.store_errors import told
 from pipelines.summary import Summary, brief
-from pipelines.summary_file import read_counts
+from pipelines.summary_file import read_counts, read_summary
 
 SUFFIX = ".deleted.json"
 HANDED_ON: dict[str, tuple[Party, str]] = {hop: OUTPUTS[hop] for hop in ("shuffle", "release")}
@@ -42,13 +45,23 @@ def tombstones(deployment: Deployment, folder: str, campaign: str) -> dict[str, 
     return {name: path for name, path in sorted(paths.items()) if Batch.named(campaign, name) is not None}
 
 
-def outputs_there(deployment: Deployment, campaign: str) -> set[str]:
-    """Return the names of the batches of which a party here left an output, or its tombstone."""
-    folders = [folder for party, folder in OUTPUTS.values() if party in deployment.file.parties]
-    names = {name for folder in folders for name in tombstones(deployment, folder, campaign)}
-    for folder in folders:
-        marks = storage.list_tree(deployment.folder(folder, campaign), f"*/{SUMMARY}")
-        names |= {path.split("/")[-2] for path, _ in marks}
+def outputs_there(deployment: Deployment, campaign: str, windows: Container[str]) -> set[str]:
+    """Return the names of the batches of these windows of which a party here left an output, or its tombstone.
+
+    What is no summary of the batch is passed over: whoever takes the batch forward says so.
+    """
+    names: set[str] = set()
+    for hop, (party, folder) in OUTPUTS.items():
+        if party not in deployment.file.parties:
+            continue
+        names |= tombstones(deployment, folder, campaign).keys()
+        for path, _ in storage.list_tree(deployment.folder(folder, campaign), f"*/{SUMMARY}"):
+            name = path.split("/")[-2]
+            batch = Batch.named(campaign, name)
+            if batch is not None and batch.window in windows:
+                with suppress(HushcountError, OSError):
+                    summary = read_summary(path)
+                    names |= {name} if (summary["hop"], summary.get("batch")) == (hop, name) else set()
     return names
 
 
