@@ -56,6 +56,21 @@ class Hand:
     target: str
 
 
+@dataclass(frozen=True)
+class _Made:
+    """What is to be handed on.
+
+    Attributes:
+        path: of its summary.
+        files: the directory in which its files lie.
+        summary: as it was read.
+    """
+
+    path: str
+    files: str
+    summary: Summary
+
+
 def main(arguments: Sequence[str]) -> None:
     """Hand on what is not there yet, once or again and again."""
     parser = argparse.ArgumentParser(prog="hand_on", description="Hand on to each recipient its own folder.")
@@ -167,12 +182,12 @@ def _copy(source: str, folder: str, target: str) -> None:
     A batch that does not have the stream is handed on as its summary alone: it says that there is nothing to wait for.
     What an earlier try left is deleted first: it may have had other files.
     """
-    wanted = _wanted(source, folder)
-    _require_whole(source, folder, wanted)
+    made = _read(source)
+    wanted = _wanted(made, folder)
+    _require_whole(made, folder, wanted)
     _delete(target)
     # The copy has the folder of a run too: it is in what was signed.
-    summary = read_summary(storage.join(source, SUMMARY))
-    here, there = folder_of(source, summary), folder_of(target, summary)
+    here, there = made.files, folder_of(target, made.summary)
     for name, (_, digest) in wanted.items():
         path, copy = storage.join(here, folder, name), storage.join(there, folder, name)
         storage.copy(path, copy)
@@ -180,7 +195,7 @@ def _copy(source: str, folder: str, target: str) -> None:
             raise HushcountError(f"{copy} is not what {path} was when it was written: it was not handed on; restore it")
     if storage.exists(storage.join(here, _SIGNATURE)):
         storage.copy(storage.join(here, _SIGNATURE), storage.join(there, _SIGNATURE))
-    storage.copy(storage.join(source, SUMMARY), storage.join(target, SUMMARY))
+    storage.copy(made.path, storage.join(target, SUMMARY))
 
 
 def _is_as_made(source: str, folder: str, target: str) -> bool:
@@ -190,10 +205,11 @@ def _is_as_made(source: str, folder: str, target: str) -> bool:
     """
     if _bytes(storage.join(source, SUMMARY)) != _bytes(storage.join(target, SUMMARY)):
         return False
-    here, there = folder_of(source), folder_of(target)
+    made = _read(source)
+    here, there = made.files, folder_of(target, made.summary)
     if _bytes(storage.join(here, _SIGNATURE)) != _bytes(storage.join(there, _SIGNATURE)):
         return False
-    wanted, marked = _wanted(source, folder), storage.modified(storage.join(target, SUMMARY))
+    wanted, marked = _wanted(made, folder), storage.modified(storage.join(target, SUMMARY))
     held = {path.rpartition("/")[2]: (path, size) for path, size in all_files(storage.join(there, folder))}
     if {name: size for name, (_, size) in held.items()} != {name: size for name, (size, _) in wanted.items()}:
         return False
@@ -215,38 +231,43 @@ def _bytes(path: str) -> bytes | None:
         return None
 
 
-def _wanted(source: str, folder: str) -> dict[str, tuple[int, str | None]]:
+def _read(source: str) -> _Made:
+    path = storage.join(source, SUMMARY)
+    summary = read_summary(path)
+    return _Made(path, folder_of(source, summary), summary)
+
+
+def _wanted(made: _Made, folder: str) -> dict[str, tuple[int, str | None]]:
     """Return bytes and digest of each file that is to be handed on, by name.
 
     As the summary lists them; where it lists none, as they are, without a digest.
     """
-    path = storage.join(source, SUMMARY)
-    listed = files_of(read_summary(path), folder, path)
-    return {**listed} if listed is not None else {name: (size, None) for name, size in _held(source, folder).items()}
+    listed = files_of(made.summary, folder, made.path)
+    return {**listed} if listed is not None else {name: (size, None) for name, size in _held(made, folder).items()}
 
 
-def _held(source: str, folder: str) -> dict[str, int]:
-    directory = storage.join(folder_of(source), folder)
-    return {path.rpartition("/")[2]: size for path, size in storage.list_files(directory, SUFFIX)}
+def _held(made: _Made, folder: str) -> dict[str, int]:
+    listed = storage.list_files(storage.join(made.files, folder), SUFFIX)
+    return {path.rpartition("/")[2]: size for path, size in listed}
 
 
-def _require_whole(source: str, folder: str, wanted: dict[str, tuple[int, str | None]]) -> None:
+def _require_whole(made: _Made, folder: str, wanted: dict[str, tuple[int, str | None]]) -> None:
     """Check that a batch has the records that its summary counts, in the files that it lists.
 
     Raises:
         HushcountError: it has not.
         UsageError: the summary counts no such thing.
     """
-    path, directory = storage.join(source, SUMMARY), storage.join(folder_of(source), folder)
-    records = _records(read_summary(path), folder, path)
+    directory = storage.join(made.files, folder)
+    records = _records(made.summary, folder, made.path)
     held = total_records(find_files(directory, _KINDS[folder]))
     if held != records:
         raise HushcountError(
             f"the files of {directory} hold {held} records, the batch's summary says {records}: it was not handed on; "
             "restore what is missing, or delete what was added"
         )
-    if _held(source, folder) != {name: size for name, (size, _) in wanted.items()}:
-        raise HushcountError(f"the files of {directory} are not those that {path} lists: restore them")
+    if _held(made, folder) != {name: size for name, (size, _) in wanted.items()}:
+        raise HushcountError(f"the files of {directory} are not those that {made.path} lists: restore them")
 
 
 def _records(summary: Summary, folder: str, path: str) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sqlalchemy import Engine as Database
-from sqlalchemy import select
 
 from hushcount.campaign import Campaign, Stream
 from hushcount.reading import LISTING_BYTES
@@ -13,7 +12,6 @@ from pipelines.batches import Batch
 from pipelines.deployment import Deployment
 from pipelines.hop_names import output_of
 from pipelines.staging import SUMMARY
-from pipelines.state import DELETED
 
 
 def batch_path(deployment: Deployment, batch: Batch) -> str:
@@ -66,9 +64,9 @@ def _earlier(state: Database, deployment: Deployment, batch: Batch) -> tuple[str
         made = batches.made_batches(connection, batch.campaign)
         windows = batches.known_windows(connection, batch.campaign)
         waited = [windows[part.window] for parts in batches.segments_of(connection, batch).values() for part in parts]
-        gone = select(DELETED.c.batch).where(DELETED.c.campaign == batch.campaign, DELETED.c.folder == "shuffled")
+        gone = {name for folder, name in batches.deleted_folders(connection, batch.campaign) if folder == "shuffled"}
         # One that is lost is named too: what cannot be compared must not be forwarded.
-        there = batches.shuffled_batches(connection, batch.campaign) - set(connection.execute(gone).scalars())
+        there = batches.shuffled_batches(connection, batch.campaign) - gone
     # What came late is compared as if it had come in time.
     start = min([window.start for window in waited], default=windows[batch.window].start)
     return tuple(

@@ -8,6 +8,7 @@ from contextlib import suppress
 from hushcount.campaign import Campaign
 from hushcount.errors import RetiredKey
 from pipelines.deployment import Deployment
+from pipelines.hop_names import SIGNERS
 from pipelines.signing_keys import signer_of
 
 
@@ -20,8 +21,8 @@ def require_keys(deployment: Deployment, campaign: Campaign, hops: Collection[st
     Raises:
         UsageError: one is missing or damaged, or cannot be used.
     """
-    for hop, role in (("shuffle", "shuffler"), ("release", "aux_signer")):
-        if hop in hops and (signer := signer_of(deployment.sign_with, role)) is not None:  # type: ignore[arg-type]
+    for hop, role in SIGNERS.items():
+        if hop in hops and (signer := signer_of(deployment.sign_with, role)) is not None:
             signer.read_signing()
     if not {"release", "discover", "analyze"} & set(hops):
         return None

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from typing import TYPE_CHECKING
 
 from hushcount.campaign import Campaign, Stream
 from pipelines.batches import Batch
 from pipelines.deployment import Deployment, Party
+
+if TYPE_CHECKING:
+    from keys.roles import SigningRole
 
 OUTPUTS: Mapping[str, tuple[Party, str]] = {
     "shuffle": ("shuffler", "shuffled"),
@@ -19,6 +23,8 @@ READERS: Mapping[Stream, str] = {"discovery": "release", "reports": "analyze"}
 """Which hop reads what the shuffler handed on of a stream."""
 STREAM_OF: Mapping[str, Stream] = {"release": "discovery", "discover": "discovery", "analyze": "reports"}
 """Of which stream a batch must be for a hop to have anything to do."""
+SIGNERS: Mapping[str, SigningRole] = {"shuffle": "shuffler", "release": "aux_signer"}
+"""Who signs what a hop hands on."""
 INPUT_OF: Mapping[str, str] = {"release": "shuffle", "discover": "release", "analyze": "shuffle"}
 """Whose output a hop reads; the shuffler's reads segments."""
 

@@ -151,10 +151,7 @@ def hops_of(
         ]
         done = partial(taken_up, deployment, campaign, batch, hop, here, counted)
         needs = partial(require_keys, deployment, campaign, left)
-        yield (
-            hop,
-            partial(_step, deployment, hop, output_of(deployment, hop, batch), before, done, needs, jobs[hop], writer),
-        )
+        yield hop, partial(_step, deployment, hop, where[OUTPUTS[hop][1]], before, done, needs, jobs[hop], writer)
 
 
 def _step(

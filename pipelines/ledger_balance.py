@@ -12,11 +12,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from hushcount.privacy.composition import Composed, Loss, basic, compose, grown, room_for
+from pipelines.ledger_clock import FAR
 from pipelines.ledger_file import LedgerError
 from pipelines.ledger_records import Charge, Limit, Unit, stamp
 
-_LONGEST_RUN = timedelta(days=3)
-"""A day, and what a clock may be ahead: `ledger_clock.FAR`."""
+_LONGEST_RUN = timedelta(days=1) + FAR
+"""A day, and what a clock may be ahead."""
 
 
 class OverLimit(LedgerError):

@@ -44,7 +44,8 @@ def take_up_batches(state: Database, deployment: Deployment, epochs: Epochs, now
     with state.begin() as connection:
         shuffled = batches.shuffled_batches(connection, epochs.campaign)
     problems = {}
-    for batch in batches_there(deployment, epochs.campaign):
+    there = batches_there(deployment, epochs.campaign)
+    for batch in there:
         if batch.name in shuffled:
             continue
         try:
@@ -56,7 +57,7 @@ def take_up_batches(state: Database, deployment: Deployment, epochs: Epochs, now
             batches.stand(connection, batch)
             _take(connection, batch, file, now)
     # Last: of what no other batch has.
-    for batch in (batch for batch in batches_there(deployment, epochs.campaign) if batch.name in problems):
+    for batch in (batch for batch in there if batch.name in problems):
         with state.begin() as connection:
             batches.stand(connection, batch)
             _hold(connection, batch)

@@ -161,6 +161,11 @@ def folders_of_runs(out: str) -> list[str]:
     return [storage.join(out, name) for name in sorted(name for name in names if name is not None)]
 
 
+def _token(folder: str) -> int:
+    """Return the token in the name of a folder of a run."""
+    return int(folder.partition("-")[0])
+
+
 def sweep(out: str, writer: Writer) -> None:
     """Remove what killed jobs left of an output.
 
@@ -172,14 +177,14 @@ def sweep(out: str, writer: Writer) -> None:
         # After the listing: a summary that is not where it was listed is the mark by now.
         keep = {named_folder(out), *(_folder_of(path, out) for path in paths if path.endswith(f"/{SUMMARY}"))}
         for folder in {_folder_of(path, out) for path in paths} - keep:
-            if folder is not None and int(folder.partition("-")[0]) < writer.token:
+            if folder is not None and _token(folder) < writer.token:
                 storage.remove_directory(storage.join(out, folder))
         return
     target = Path(out)
     for partial in target.parent.glob(f".{glob.escape(target.name)}.*{storage.PARTIAL}"):
-        named = re.fullmatch(RUN_FOLDER, partial.name[len(target.name) + 2 : -len(storage.PARTIAL)])
+        name = partial.name[len(target.name) + 2 : -len(storage.PARTIAL)]
         # What a later run makes is left to it.
-        if named is None or int(partial.name[len(target.name) + 2 :].partition("-")[0]) <= writer.token:
+        if re.fullmatch(RUN_FOLDER, name) is None or _token(name) <= writer.token:
             shutil.rmtree(partial)
 
 

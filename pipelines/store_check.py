@@ -20,7 +20,7 @@ from pipelines.batches import closed_windows, deleted_folders, known_manifests, 
 from pipelines.block_io import find_files, total_records
 from pipelines.deployment import Deployment
 from pipelines.handover import batch_name
-from pipelines.hop_names import OUTPUTS, READERS
+from pipelines.hop_names import OUTPUTS, READERS, SIGNERS
 from pipelines.intake import new_manifests
 from pipelines.orphans import is_over
 from pipelines.outputs import folder_of
@@ -31,9 +31,6 @@ from pipelines.streams import SEALED
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
-
-_SIGNERS: Mapping[str, SigningRole] = {"shuffle": "shuffler", "release": "aux_signer"}
-"""Who signs what a hop hands on."""
 
 
 @dataclass(frozen=True)
@@ -136,9 +133,9 @@ def output_differences(work: Checked, done: Mapping[str, Mapping[str, Any]]) -> 
                     f"{storage.join(directory, SUMMARY)} does not name {run}, which hushcount {hop} wrote: a run that "
                     "had lost its lock put its own in the place; see which of both was read, and restore that one"
                 )
-            elif hop in _SIGNERS:
+            elif hop in SIGNERS:
                 if hop not in keys:
-                    keys[hop] = _keys(work.deployment, _SIGNERS[hop])
+                    keys[hop] = _keys(work.deployment, SIGNERS[hop])
                 readers: Mapping[Any, str] = {"bins": "discover"} if hop == "release" else READERS
                 unread = {folder for folder, reader in readers.items() if reader in here - hops.keys()}
                 yield from _handed_on(directory, hop, hops[hop], keys[hop], None if work.digests else unread)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from hushcount.campaign import Campaign
+from pipelines.deployment import Deployment
 from pipelines.hops import trusted
 from pipelines.upstream import read_upstream
 from tests.deploy.conftest import signing_keys
@@ -69,13 +70,19 @@ def site() -> Iterator[Site]:
         yield site
 
 
-def test_a_recipient_of_the_group_reads_its_copy_and_nobody_changes_it(hand_on: ModuleType, site: Site) -> None:
+def owned(site: Site, group: int) -> tuple[Deployment, Path, Path]:
+    """Return the shuffler's deployment and batch, which its user owns, and a folder that it shares with a group."""
     shuffler, batch = shuffled(site)
     for path in (site.root / "own", *(site.root / "own").rglob("*")):
         os.chown(path, SHUFFLER, SHUFFLER)
     to = site.root / "to"
     to.mkdir()
-    give(to, SHUFFLER, SHARED, 0o2750)
+    give(to, SHUFFLER, group, 0o2750)
+    return shuffler, batch, to
+
+
+def test_a_recipient_of_the_group_reads_its_copy_and_nobody_changes_it(hand_on: ModuleType, site: Site) -> None:
+    shuffler, batch, to = owned(site, SHARED)
     asked = hands(hand_on, f"shuffled/reports={to}")
     handed = as_user(SHUFFLER, [SHARED], lambda: hand_on.hand_on(shuffler, asked))
     assert handed == ([f"handed on: words/{batch.name} reports"], [])
@@ -98,12 +105,7 @@ def test_a_recipient_of_the_group_reads_its_copy_and_nobody_changes_it(hand_on: 
 
 def test_who_is_no_member_of_the_group_is_told_so_and_hands_on_nothing(hand_on: ModuleType, site: Site) -> None:
     """The system drops the bit by which the group would read, and says nothing: the copy was there for nobody."""
-    shuffler, batch = shuffled(site)
-    for path in (site.root / "own", *(site.root / "own").rglob("*")):
-        os.chown(path, SHUFFLER, SHUFFLER)
-    to = site.root / "to"
-    to.mkdir()
-    give(to, SHUFFLER, OTHERS, 0o2750)
+    shuffler, batch, to = owned(site, OTHERS)
     asked = hands(hand_on, f"shuffled/reports={to}")
     for _ in range(2):
         done, (problem,) = as_user(SHUFFLER, [SHARED], lambda: hand_on.hand_on(shuffler, asked))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hushcount.systems import SYSTEMS
+from tests.support import streams
 from tests.support.jobs import Chain, new_campaign, new_keys, values_of, write_lines
 
 LISTED = {
@@ -107,3 +108,9 @@ def collected(world: World) -> Callable[[str], Chain]:
         return chain
 
     return run
+
+
+@pytest.fixture(scope="session")
+def sealed(tmp_path_factory: pytest.TempPathFactory) -> streams.Collected:
+    """What clients sealed for a stream; a test gives it a store of its own."""
+    return streams.collect(tmp_path_factory.mktemp("sealed"))

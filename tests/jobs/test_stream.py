@@ -26,7 +26,6 @@ from tests.support.streams import (
     FLOOR,
     HOUR,
     Collected,
-    collect,
     job_of,
     manifest_of,
     play,
@@ -36,11 +35,6 @@ from tests.support.streams import (
     require_equal,
     tally,
 )
-
-
-@pytest.fixture(scope="session")
-def sealed(tmp_path_factory: pytest.TempPathFactory) -> Collected:
-    return collect(tmp_path_factory.mktemp("sealed"))
 
 
 @pytest.fixture

@@ -18,15 +18,10 @@ from pipelines.stream_output import claimed
 from pipelines.stream_release import put
 from pipelines.stream_windows import RECORD, StreamFolders
 from tests.support.jobs import done, refused, summary
-from tests.support.streams import FIRST, FLOOR, HOUR, Collected, collect, manifest_of, record
+from tests.support.streams import FIRST, FLOOR, HOUR, Collected, manifest_of, record
 from tests.support.stub_store import StubStore
 
 ONCE = ("--for", "1s", "--every", "1s")
-
-
-@pytest.fixture(scope="session")
-def sealed(tmp_path_factory: pytest.TempPathFactory) -> Collected:
-    return collect(tmp_path_factory.mktemp("sealed"))
 
 
 @pytest.fixture
