@@ -72,9 +72,9 @@ def named_checks(deployment: Deployment) -> dict[str, Callable[[], Iterator[Chec
     if (collector := deployment.collector) is not None:
 
         def authenticates() -> Iterator[Check]:
-            from shuffler.collector.authentication import authentication
+            from shuffler.collector.admission.authentication import authenticator
 
-            authentication(collector, deployment.base)
+            authenticator(collector, deployment.base)
             yield told_apart("authentication", collector.authentication)
 
         checks["authentication"] = authenticates

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from hushcount.files import sync
 from pipelines import storage
-from shuffler.collector.authentication import authentication
+from shuffler.collector.admission.authentication import authenticator
+from shuffler.collector.http.server import serve
 from shuffler.collector.logs import log_to_stderr
-from shuffler.collector.server import serve
-from shuffler.collector.service import Surroundings
+from shuffler.collector.service import CollectorSetup
 from shuffler.collector.settings import CollectorPart
 
 
@@ -34,13 +34,13 @@ def collect(settings: CollectorPart, base: Path, campaigns: Path, segments: str,
     """
     log_to_stderr()
     serve(
-        Surroundings(
+        CollectorSetup(
             settings=settings,
             journal=base / settings.journal,
             campaigns=campaigns,
             segments=segments,
             length=length,
-            authentication=authentication(settings, base),
+            authenticator=authenticator(settings, base),
             write_whole=partial(write_durably, segments),
             probe=partial(probe, segments),
         )

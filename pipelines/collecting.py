@@ -8,7 +8,7 @@ from datetime import datetime
 from hushcount.errors import HushcountError
 from hushcount.windows import Window, window_at
 from pipelines.deployment import Deployment
-from shuffler.collector.held import Held, held
+from shuffler.collector.journals.pending_reports import PendingReports, pending_reports
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Collecting:
 
     window: Window
     closed_by: datetime
-    held: list[Held] | None
+    held: list[PendingReports] | None
     why: str
 
 
@@ -38,7 +38,7 @@ def collecting(deployment: Deployment, campaign: str, now: datetime) -> Collecti
         return Collecting(window, closed_by, None, why)
     root = deployment.base / collector.journal
     try:
-        found = [one for one in held(root) if one.campaign == campaign]
+        found = [one for one in pending_reports(root) if one.campaign == campaign]
     except FileNotFoundError:
         return Collecting(window, closed_by, None, f"journal directory {root} is not here: no collector has run here")
     except OSError as error:

@@ -1,7 +1,12 @@
-"""The collector: takes sealed reports over HTTP, keeps them in a journal, hands them on as segments (docs/adr/0014).
+"""The collector: takes sealed reports over HTTP, keeps them in a journal, uploads them as segments (docs/adr/0014).
 
-Read in this order: `app`, which answers requests; `writer`, which makes their reports durable before they are
-acknowledged; `journal`, the file in which they are; `sealing`, the steps that carry journals to the store; `sealer`,
-which does them in order, and again where they fail. It cannot open a report, and writes neither a sender's address nor
-a user agent.
+    http        answers requests, and bounds what a connection may cost
+    service     puts the rooms below together, and looks after them once a second
+    admission   who may send, how much, and why a request is refused
+    uploads     carries journals to the store as segments and manifests, again where that fails
+    journals    makes reports durable before they are acknowledged
+    windows     the files that each window has on the disk until they are uploaded
+    campaigns   what is collected at present
+
+It cannot open a report, and writes neither a sender's address nor a user agent.
 """

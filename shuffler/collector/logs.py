@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import traceback
@@ -38,3 +39,9 @@ def log_to_stderr() -> None:
         logger.handlers = [handler]
         logger.setLevel(level)
         logger.propagate = False
+
+
+def error_name(error: BaseException | None) -> str:
+    """Return the system's symbol of an error, as ENOSPC, or else its type: its message may hold others' words."""
+    name = type(error).__name__
+    return errno.errorcode.get(error.errno or 0, name) if isinstance(error, OSError) else name

@@ -35,13 +35,15 @@ class Metrics:
         )
         self.segments = Counter(f"{prefix}segments", "Segments in the store.", registry=registry)
         self.manifests = Counter(f"{prefix}manifests", "Manifests in the store.", registry=registry)
-        self.unsealed = Gauge(f"{prefix}unsealed", "Journals and windows that wait for the store.", registry=registry)
+        self.pending_uploads = Gauge(
+            f"{prefix}pending_uploads", "Journals and windows that wait for their upload.", registry=registry
+        )
         self.store_failures = Counter(
             f"{prefix}store_failures", "Writes to the store, and looks at it, that failed.", registry=registry
         )
-        self.sealing_failures = Counter(
-            f"{prefix}sealing_failures",
-            "Journals and windows that the journal's disk did not let be sealed and that are tried again.",
+        self.local_upload_failures = Counter(
+            f"{prefix}local_upload_failures",
+            "Uploads that failed on the journal's disk; each is tried again.",
             registry=registry,
         )
         self.damaged = Counter(

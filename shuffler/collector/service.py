@@ -1,4 +1,4 @@
-"""The collector's parts put together: what is collected, who may send, the writer and the sealer."""
+"""The collector's parts put together: what is collected, who may send, the writer and the upload queue."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from datetime import timedelta
 from pathlib import Path
 
 from hushcount.errors import HushcountError, UsageError
-from shuffler.collector import window_files
-from shuffler.collector.allowance import Allowance
-from shuffler.collector.authentication import Authentication
-from shuffler.collector.bodies import Incoming
-from shuffler.collector.epochs import Campaigns, Target, accepted_targets, collected_epochs, read_campaigns
-from shuffler.collector.failures import kind_of
+from shuffler.collector.admission.allowance import Allowance
+from shuffler.collector.admission.authentication import Authenticator
+from shuffler.collector.admission.refusals import Refusals
+from shuffler.collector.admission.request_body import IncomingBytes
+from shuffler.collector.campaigns import Campaigns, Target, accepted_targets, collected_epochs, read_campaigns
+from shuffler.collector.journals.writer import Writer
+from shuffler.collector.logs import error_name
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.problems import Refusals
-from shuffler.collector.sealer import Sealer
-from shuffler.collector.sealing import Sealing, WriteWhole
 from shuffler.collector.settings import CollectorPart
-from shuffler.collector.writer import Writer
+from shuffler.collector.uploads.upload_queue import UploadQueue
+from shuffler.collector.uploads.uploader import Uploader, WriteWhole
+from shuffler.collector.windows import window_files
 
 _LOG = logging.getLogger("hushcount.collector")
 _TICK_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class CollectorSetup:
     """Where a collector works.
 
     Attributes:
@@ -42,7 +42,7 @@ class Surroundings:
         campaigns: directory of campaigns, one folder each.
         segments: folder of segments in the store.
         length: of windows.
-        authentication: who may send.
+        authenticator: who may send.
         write_whole: writes a file of the store, whole and durable when it returns.
         probe: raises if the store cannot be reached.
     """
@@ -52,7 +52,7 @@ class Surroundings:
     campaigns: Path
     segments: str
     length: timedelta
-    authentication: Authentication
+    authenticator: Authenticator
     write_whole: WriteWhole
     probe: Callable[[], None]
 
@@ -60,40 +60,40 @@ class Surroundings:
 class Collector:
     """A collector between `start` and `stop`, both in the event loop that it lives in."""
 
-    def __init__(self, around: Surroundings) -> None:
-        self.around = around
+    def __init__(self, setup: CollectorSetup) -> None:
+        self.setup = setup
         self.metrics = Metrics()
         self.refusals = Refusals()
-        self.allowance = Allowance(around.settings.most_reports_a_client)
-        self.incoming = Incoming(around.settings.most_incoming_bytes)
+        self.allowance = Allowance(setup.settings.most_reports_a_client)
+        self.incoming = IncomingBytes(setup.settings.most_incoming_bytes)
         self.metrics.incoming.set_function(lambda: self.incoming.held)
         self.metrics.ready.set_function(lambda: 0 if self.faults() else 1)
-        self.campaigns: Campaigns = read_campaigns(around.campaigns, {})
+        self.campaigns: Campaigns = read_campaigns(setup.campaigns, {})
         self.room = True
         """Whether the journal's disk has the least free space."""
         self.stopping = False
         self._fault: str | None = None
         self._housekeeping_failure: str | None = None
-        settings = around.settings
-        sealing = Sealing(
-            around.journal,
-            around.segments.rstrip("/"),
+        settings = setup.settings
+        uploader = Uploader(
+            setup.journal,
+            setup.segments.rstrip("/"),
             settings.name,
-            around.write_whole,
-            around.probe,
+            setup.write_whole,
+            setup.probe,
             self._fingerprint_of,
             self.metrics,
-            around.length,
+            setup.length,
         )
-        self.sealer = Sealer(sealing, self.metrics)
+        self.uploads = UploadQueue(uploader, self.metrics)
         self.writer = Writer(
-            around.journal,
-            around.length,
+            setup.journal,
+            setup.length,
             settings.segment_bytes,
             settings.queue_reports,
-            self.sealer.hand_over,
+            self.uploads.hand_over,
             self.metrics,
-            authentication=around.authentication.way,
+            authentication=setup.authenticator.way,
         )
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -103,16 +103,18 @@ class Collector:
         Raises:
             OSError: the journal cannot be written.
         """
-        window_files.remove_gone(self.around.journal)
+        window_files.remove_gone(self.setup.journal)
         await self.writer.start()
         await self._turn()
         self._measure_room()
-        self._tasks = [asyncio.create_task(work) for work in (self.writer.run(), self.sealer.run(), self._keep_house())]
+        self._tasks = [
+            asyncio.create_task(work) for work in (self.writer.run(), self.uploads.run(), self._keep_house())
+        ]
         for fault in self.faults():
             _LOG.error("not ready", extra={"fault": fault})
 
     async def stop(self) -> None:
-        """Keep what waits, and seal what the store takes."""
+        """Keep what waits, and upload what the store takes."""
         self.stopping = True
         for task in self._tasks:
             task.cancel()
@@ -120,7 +122,7 @@ class Collector:
             if isinstance(ended, Exception):
                 _LOG.error("a part had failed", exc_info=ended)
         # Whatever one of them meets, the others keep what they hold.
-        for step in (self._turn, self.writer.stop, self.sealer.stop):
+        for step in (self._turn, self.writer.stop, self.uploads.stop):
             try:
                 await step()
             except Exception:
@@ -132,16 +134,16 @@ class Collector:
         if self._fault is not None:
             found.append(self._fault)
         if not self.campaigns:
-            found.append(f"no campaign is collected: {self.around.campaigns} holds none")
+            found.append(f"no campaign is collected: {self.setup.campaigns} holds none")
         journal = self.writer.failure or self._housekeeping_failure
         if journal is not None:
             found.append(f"the journal cannot be written: {journal}")
-        if self.sealer.failure is not None:
-            found.append(f"the store cannot be written: {self.sealer.failure}")
-        for name, failure in self.sealer.failures.items():
+        if self.uploads.failure is not None:
+            found.append(f"the store cannot be written: {self.uploads.failure}")
+        for name, failure in self.uploads.failures.items():
             if not failure.of_store:
                 found.append(
-                    f"window {name} cannot be sealed: {failure.name}; look at its folder in {self.around.journal}"
+                    f"window {name} cannot be uploaded: {failure.name}; look at its folder in {self.setup.journal}"
                 )
         if self.writer.clock_ahead is not None:
             found.append(
@@ -149,7 +151,7 @@ class Collector:
                 "set it, or, if it is right now, start the collector again"
             )
         if not self.room:
-            found.append(f"the journal's disk has less than {self.around.settings.least_free_bytes:,} bytes free")
+            found.append(f"the journal's disk has less than {self.setup.settings.least_free_bytes:,} bytes free")
         window = self.writer.window
         if window is not None and window.start.timestamp() > time.time():
             found.append(f"the clock went back: reports are counted in window {window.name}, which has not begun")
@@ -163,7 +165,7 @@ class Collector:
         while True:
             await asyncio.sleep(_TICK_SECONDS)
             try:
-                self.campaigns = await loop.run_in_executor(None, read_campaigns, self.around.campaigns, self.campaigns)
+                self.campaigns = await loop.run_in_executor(None, read_campaigns, self.setup.campaigns, self.campaigns)
                 self._fault = None
             except UsageError as error:
                 self._fault = str(error)
@@ -171,7 +173,7 @@ class Collector:
                 # What was read before is collected meanwhile.
                 if self._fault is None:
                     _LOG.exception("campaigns cannot be read")
-                self._fault = f"the campaigns in {self.around.campaigns} cannot be read: {kind_of(error)}"
+                self._fault = f"the campaigns in {self.setup.campaigns} cannot be read: {error_name(error)}"
             try:
                 self._measure_room()
                 await self._turn()
@@ -182,7 +184,7 @@ class Collector:
                 # What is not foreseen is tried again: reports are taken meanwhile, and windows must end.
                 if self._housekeeping_failure is None:
                     _LOG.exception("housekeeping failed")
-                self._housekeeping_failure = kind_of(error)
+                self._housekeeping_failure = error_name(error)
 
     async def _turn(self) -> None:
         targets = accepted_targets(self.campaigns, time.time())
@@ -214,14 +216,14 @@ class Collector:
         return next((target.fingerprint.hex() for target in targets if target.folder == folder), None)
 
     def _measure_room(self) -> None:
-        status = os.statvfs(self.around.journal)
+        status = os.statvfs(self.setup.journal)
         free = status.f_bavail * status.f_frsize
-        if not os.access(self.around.journal, os.W_OK | os.X_OK):
+        if not os.access(self.setup.journal, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, "the directory is read-only")
         self.metrics.free_bytes.set(free)
         # Some file systems count no files.
         nameable = status.f_favail > 0 or status.f_files == 0
-        self.room = nameable and free >= self.around.settings.least_free_bytes
+        self.room = nameable and free >= self.setup.settings.least_free_bytes
 
 
 def _of_manifest(targets: list[Target], campaign: str, epoch: int) -> Target | None:

@@ -6,8 +6,8 @@ from datetime import timedelta
 from functools import partial
 
 from pipelines.collect import probe, write_durably
-from shuffler.collector.authentication import Anyone
-from shuffler.collector.service import Collector, Surroundings
+from shuffler.collector.admission.authentication import Anyone
+from shuffler.collector.service import Collector, CollectorSetup
 from shuffler.collector.settings import CollectorPart
 from tests.collector.running import Site
 
@@ -18,13 +18,13 @@ def collector_of(site: Site, length: timedelta) -> Collector:
     site.journal.mkdir(exist_ok=True)
     settings = CollectorPart(name="one", least_free_bytes=0)
     return Collector(
-        Surroundings(
+        CollectorSetup(
             settings=settings,
             journal=site.journal,
             campaigns=site.base / "campaigns",
             segments=segments,
             length=length,
-            authentication=Anyone(),
+            authenticator=Anyone(),
             write_whole=partial(write_durably, segments),
             probe=partial(probe, segments),
         )

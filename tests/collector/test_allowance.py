@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from hushcount.windows import duration, window_at
-from shuffler.collector.allowance import Allowance
-from shuffler.collector.problems import Refused
+from shuffler.collector.admission.allowance import Allowance
+from shuffler.collector.admission.refusals import Refused
 from tests.collector.running import LONG, STREAM, Site, limit_files, make_site, running
 
 TOKEN = {"client-token": "a" * 16}

@@ -14,10 +14,10 @@ import pytest
 from hushcount.dictionary import Dictionary, read_dictionary
 from hushcount.errors import UsageError
 from shuffler.collector import service
-from shuffler.collector.epochs import Campaigns, read_campaigns
+from shuffler.collector.campaigns import Campaigns, read_campaigns
 from tests.collector.in_process import collector_of
 from tests.collector.running import make_site
-from tests.collector.test_sealing import soon
+from tests.collector.test_uploads import soon
 
 YEAR = timedelta(days=365)
 WORDS = Dictionary(tuple(f"word-{number}" for number in range(300)))

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from shuffler.collector.app import application
-from shuffler.collector.clock import ClockAhead, WatchedClock
+from shuffler.collector.http.app import application
+from shuffler.collector.journals.open_journals import Uploadable
+from shuffler.collector.journals.watched_clock import ClockAhead, WatchedClock
+from shuffler.collector.journals.writer import Writer
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.open_journals import Sealable
-from shuffler.collector.writer import Writer
 from tests.collector.in_process import collector_of
 from tests.collector.running import Site, make_started_site
 from tests.collector.test_windows import HOUR, NOON, collect_at, target_of
@@ -44,9 +44,9 @@ def site(tmp_path: Path) -> Site:
     return make_started_site(tmp_path / "site")
 
 
-def run_writer(site: Site, time: Time, steps: Callable[[Writer, Callable[[], Any]], Any]) -> list[Sealable]:
+def run_writer(site: Site, time: Time, steps: Callable[[Writer, Callable[[], Any]], Any]) -> list[Uploadable]:
     """Run a writer on this time for some steps, which get it and a way to keep a report; return what it handed over."""
-    handed: list[Sealable] = []
+    handed: list[Uploadable] = []
     target = target_of(site)
 
     async def run() -> None:

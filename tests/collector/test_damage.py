@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hushcount.manifests import Manifest
-from shuffler.collector.journal import FRAME_HEADER_BYTES, HEADER_BYTES
+from shuffler.collector.journals.journal import FRAME_HEADER_BYTES, HEADER_BYTES
 from tests.collector.running import LONG, Running, Site, make_site, running, start, wait_for
 
 
@@ -42,7 +42,7 @@ def flip(journal: Path, place: int) -> None:
     journal.write_bytes(data)
 
 
-def sealed_manifest(site: Site, journal: Path) -> Manifest:
+def uploaded_manifest(site: Site, journal: Path) -> Manifest:
     """Wait for the manifest of a journal's window and return it."""
     window = journal.parts[-4]
 
@@ -72,7 +72,7 @@ def test_a_damaged_frame_is_counted_put_aside_and_costs_only_itself(
     flip(journal, place(reports[0]))
     damaged = journal.read_bytes()
     with running(site) as collector:
-        manifest = sealed_manifest(site, journal)
+        manifest = uploaded_manifest(site, journal)
         assert metric(collector, "damaged_frames_total") == 1
         assert metric(collector, "damaged_reports_total") == 1
     assert manifest.damaged == 1
@@ -90,7 +90,7 @@ def test_a_torn_frame_is_no_damage(tmp_path: Path) -> None:
     journal = kept_and_killed(site, reports)
     journal.write_bytes(journal.read_bytes()[:-5])
     with running(site) as collector:
-        manifest = sealed_manifest(site, journal)
+        manifest = uploaded_manifest(site, journal)
         assert metric(collector, "damaged_frames_total") == 0
     assert manifest.damaged == 0
     assert site.sealed() == reports[:2]
@@ -102,7 +102,7 @@ def test_a_journal_without_its_header_is_put_aside_and_the_manifest_says_so(tmp_
     journal = kept_and_killed(site, [os.urandom(site.campaign().sealed_bytes("reports"))])
     flip(journal, 20)
     with running(site):
-        manifest = sealed_manifest(site, journal)
+        manifest = uploaded_manifest(site, journal)
     assert (manifest.damaged, manifest.segments) == (1, {})
     assert len(list((site.journal / "damaged").iterdir())) == 1
 
@@ -113,15 +113,15 @@ def test_putting_a_damaged_journal_aside_again_changes_nothing(tmp_path: Path) -
     journal = kept_and_killed(site, reports)
     flip(journal, frame(reports[0], 1) + 12)
 
-    def seal() -> list[str]:
+    def upload() -> list[str]:
         with running(site):
-            wait_for(lambda: not journal.exists(), what="the sealing")
+            wait_for(lambda: not journal.exists(), what="the upload")
         return sorted(path.name for path in journal.parent.iterdir())
 
-    left = seal()
+    left = upload()
     # As if it had been killed between the receipt and the move.
     (aside,) = (site.journal / "damaged").iterdir()
     aside.rename(journal)
-    assert seal() == left
+    assert upload() == left
     assert site.sealed() == [reports[0], reports[2]]
     assert [name for name in left if name.endswith(".1.damaged")]

@@ -25,7 +25,7 @@ def test_acknowledged_reports_survive_kill_9_exactly_once(tmp_path: Path) -> Non
     crash_and_recover(make_site(tmp_path / "site", collector=SMALL), times=3, seconds=0.5)
 
 
-def test_a_shutdown_under_load_seals_all_that_was_acknowledged(tmp_path: Path) -> None:
+def test_a_shutdown_under_load_uploads_all_that_was_acknowledged(tmp_path: Path) -> None:
     site = make_site(tmp_path / "site", collector=SMALL)
     collector = start(site)
     load = Load(collector, dict(lengths_of(site)))

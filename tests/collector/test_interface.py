@@ -9,8 +9,8 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
-from shuffler.collector.openapi import openapi
-from shuffler.collector.problems import REASONS
+from shuffler.collector.admission.refusals import REASONS
+from shuffler.collector.http.openapi import openapi
 from tests.collector.running import Running, add_campaign, make_site, running, write_collection
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +19,7 @@ schema = schemathesis.openapi.from_dict(openapi())
 
 
 def test_the_stored_document_is_current() -> None:
-    assert openapi() == STORED, "run: python -m shuffler.collector.openapi > docs/openapi.json"
+    assert openapi() == STORED, "run: python -m shuffler.collector.http.openapi > docs/openapi.json"
 
 
 def test_a_collector_documents_the_one_header_that_it_wants(tmp_path: Path) -> None:

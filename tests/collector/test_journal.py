@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from hushcount.blocks import Kind
 from hushcount.errors import FormatError
-from shuffler.collector.journal import FRAME_HEADER_BYTES, HEADER_BYTES, Journal, JournalHeader
-from shuffler.collector.recovery import recover
+from shuffler.collector.journals.journal import FRAME_HEADER_BYTES, HEADER_BYTES, Journal, JournalHeader
+from shuffler.collector.journals.recovery import recover
 
 RECORD = 4
 MARK = bytes(range(0xF0, 0xF8))

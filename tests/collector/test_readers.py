@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 import uvicorn
 
+from shuffler.collector.http.connection_limits import LimitedConfig, enforce_limits
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.protocol import LimitedConfig, enforce_limits
 from shuffler.collector.settings import CollectorPart
 from tests.collector.running import wait_for
 

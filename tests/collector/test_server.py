@@ -1,4 +1,4 @@
-"""The server's end: whatever failed before, what was acknowledged is sealed."""
+"""The server's end: whatever failed before, what was acknowledged is uploaded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from uvicorn.server import ServerState
 
-from shuffler.collector import server
+from shuffler.collector.http import server
 from tests.collector.in_process import collector_of
 from tests.collector.running import make_site
 
@@ -32,7 +32,7 @@ def test_a_sweep_that_has_failed_keeps_no_report_from_the_store(
         os.kill(os.getpid(), signal.SIGTERM)
         raise ZeroDivisionError
 
-    def make(_around: server.Surroundings) -> server.Collector:
+    def make(_around: server.CollectorSetup) -> server.Collector:
         collectors.append(collector_of(site, YEAR))
         return collectors[0]
 
@@ -40,9 +40,9 @@ def test_a_sweep_that_has_failed_keeps_no_report_from_the_store(
     monkeypatch.setattr(server, "Collector", make)
 
     async def run() -> None:
-        around = collector_of(site, YEAR).around
+        setup = collector_of(site, YEAR).setup
         with server._listening("127.0.0.1", 0) as listener:
-            await server._serve(around, listener)
+            await server._serve(setup, listener)
 
     asyncio.run(run())
     assert site.sealed() == [report]

@@ -17,14 +17,14 @@ from hushcount.errors import HushcountError
 from hushcount.files import write_over
 from hushcount.windows import named_window, window_at
 from pipelines.collect import probe, write_durably
-from shuffler.collector import window_files
-from shuffler.collector.authentication import Anyone
-from shuffler.collector.clock import WatchedClock
-from shuffler.collector.epochs import Target
+from shuffler.collector.admission.authentication import Anyone
+from shuffler.collector.campaigns import Target
+from shuffler.collector.journals.watched_clock import WatchedClock
+from shuffler.collector.journals.writer import Writer
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.sealer import Sealer
-from shuffler.collector.sealing import Sealing
-from shuffler.collector.writer import Writer
+from shuffler.collector.uploads.upload_queue import UploadQueue
+from shuffler.collector.uploads.uploader import Uploader
+from shuffler.collector.windows import window_files
 from tests.collector.running import Site, make_site, running, wait_for
 
 HOUR = timedelta(hours=1)
@@ -61,9 +61,9 @@ def test_every_window_has_a_manifest_that_names_its_segments_and_its_refusals(tm
     for manifest in site.manifests():
         assert named_window(manifest.window, timedelta(seconds=2)).name == manifest.window
         assert manifest.seconds == 2
-    # Neither keys nor journals stay of a window that is sealed.
-    sealed = {manifest.window for manifest in site.manifests()}
-    assert not sealed & {path.name for path in site.journal.iterdir()}
+    # Neither keys nor journals stay of a window that is uploaded.
+    uploaded = {manifest.window for manifest in site.manifests()}
+    assert not uploaded & {path.name for path in site.journal.iterdir()}
 
 
 def test_a_window_that_ended_while_the_collector_was_down_gets_its_manifest_at_the_next_start(tmp_path: Path) -> None:
@@ -100,11 +100,11 @@ def target_of(site: Site) -> Target:
     return Target("words", 1, campaign.fingerprint, folder, "reports", length, length + 40)
 
 
-def sealing_of(site: Site, name: str = "one") -> Sealing:
+def uploader_of(site: Site, name: str = "one") -> Uploader:
     """Return the steps to the store of a site, of a collector of that name."""
     segments = str(site.segments)
     write, look = partial(write_durably, segments), partial(probe, segments)
-    return Sealing(site.journal, segments, name, write, look, lambda _: None, Metrics(), HOUR)
+    return Uploader(site.journal, segments, name, write, look, lambda _: None, Metrics(), HOUR)
 
 
 async def collect_at(
@@ -113,8 +113,8 @@ async def collect_at(
     """Keep a report, or none, at each moment in one process, and return the names of the windows that it entered."""
     site.journal.mkdir(exist_ok=True)
     clock, metrics, entered = Clock(moments[0]), Metrics(), []
-    sealer = Sealer(sealing_of(site, name), metrics)
-    writer = Writer(site.journal, HOUR, 1 << 20, 100, sealer.hand_over, metrics, WatchedClock(3600.0, clock))
+    uploads = UploadQueue(uploader_of(site, name), metrics)
+    writer = Writer(site.journal, HOUR, 1 << 20, 100, uploads.hand_over, metrics, WatchedClock(3600.0, clock))
     await writer.start()
     running_writer = asyncio.create_task(writer.run())
     for moment in moments:
@@ -125,7 +125,7 @@ async def collect_at(
         entered.append(writer.window.name)
     running_writer.cancel()
     await writer.stop()
-    await sealer.stop()
+    await uploads.stop()
     return entered
 
 
@@ -147,7 +147,7 @@ def test_a_clock_that_goes_back_opens_no_window_again(site: Site) -> None:
     assert len(site.sealed()) == 4
 
 
-def test_sealing_again_after_each_step_gives_the_same_segment_once(site: Site) -> None:
+def test_uploading_again_after_each_step_gives_the_same_segment_once(site: Site) -> None:
     report = os.urandom(target_of(site).sealed_bytes)
     asyncio.run(collect_at(site, [NOON], report))
     (segment,) = next(path for path in site.windows()).glob("reports/*.blocks")
@@ -220,13 +220,13 @@ def test_a_window_that_ends_while_a_collector_starts_gets_its_manifest(site: Sit
     readings = [NOON + 3599.9]
 
     async def run() -> None:
-        sealer = Sealer(sealing_of(site), Metrics())
+        uploads = UploadQueue(uploader_of(site), Metrics())
         clock = WatchedClock(3600.0, lambda: readings.pop() if readings else NOON + 3600.1)
-        writer = Writer(site.journal, HOUR, 1 << 20, 100, sealer.hand_over, Metrics(), clock)
+        writer = Writer(site.journal, HOUR, 1 << 20, 100, uploads.hand_over, Metrics(), clock)
         await writer.start()
         await writer.turn([target_of(site)], {})
         await writer.stop()
-        await sealer.stop()
+        await uploads.stop()
 
     asyncio.run(run())
     assert [manifest.window for manifest in site.manifests()] == ["20261121T120000Z"]

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from shuffler.collector import window_files
-from shuffler.collector import writer as writer_module
-from shuffler.collector.allowance import Allowance
-from shuffler.collector.clock import WatchedClock
-from shuffler.collector.epochs import Target
-from shuffler.collector.journal import Journal
+from shuffler.collector.admission.allowance import Allowance
+from shuffler.collector.admission.refusals import Refused
+from shuffler.collector.campaigns import Target
+from shuffler.collector.journals import writer as writer_module
+from shuffler.collector.journals.journal import Journal
+from shuffler.collector.journals.open_journals import Uploadable, WindowEnd
+from shuffler.collector.journals.watched_clock import WatchedClock
+from shuffler.collector.journals.writer import Writer
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.open_journals import Ended, Sealable
-from shuffler.collector.problems import Refused
-from shuffler.collector.writer import Writer
+from shuffler.collector.windows import window_files
 from tests.collector.in_process import collector_of
 from tests.collector.running import Site, make_started_site
 from tests.collector.test_windows import HOUR, NOON, Clock, target_of
@@ -40,9 +40,9 @@ def run_writer(
     *,
     metrics: Metrics | None = None,
     segment_bytes: int = 1 << 20,
-) -> list[Sealable]:
+) -> list[Uploadable]:
     """Start a writer at noon, run some steps with it and stop it; return what it handed over."""
-    handed: list[Sealable] = []
+    handed: list[Uploadable] = []
 
     async def run() -> None:
         clock = Clock(NOON)
@@ -163,7 +163,7 @@ def test_a_window_that_was_left_counts_for_its_clients_until_the_next_is_entered
     handed = run_writer(site, steps)
     # Its end is told once, after its journal, and before the journal of the next.
     assert [item.window for item in handed] == ["20261121T120000Z"] * 2 + [NEXT]
-    assert [isinstance(item, Ended) for item in handed] == [False, True, False]
+    assert [isinstance(item, WindowEnd) for item in handed] == [False, True, False]
 
 
 def test_a_count_whose_name_could_not_be_synced_is_not_counted_again(
@@ -219,9 +219,9 @@ def test_gauges_say_what_is_so_when_they_are_asked(site: Site) -> None:
         assert gauge(collector.metrics, "ready") == 1
         collector.room = False
         assert gauge(collector.metrics, "ready") == 0
-        collector.sealer._take(Ended(NEXT))
-        assert gauge(collector.metrics, "unsealed") == 1
-        await collector.sealer.stop()
-        assert gauge(collector.metrics, "unsealed") == 0
+        collector.uploads._take(WindowEnd(NEXT))
+        assert gauge(collector.metrics, "pending_uploads") == 1
+        await collector.uploads.stop()
+        assert gauge(collector.metrics, "pending_uploads") == 0
 
     asyncio.run(run())

@@ -22,8 +22,8 @@ from pipelines.ledger_report import describe
 from pipelines.state import SEGMENTS, opened
 from pipelines.upstream import senders_of
 from shuffler.collector.settings import CollectorPart
-from shuffler.collector.window_senders import authentication_of as noted_of
-from shuffler.collector.window_senders import note_authentication
+from shuffler.collector.windows.window_senders import authentication_of as noted_of
+from shuffler.collector.windows.window_senders import note_authentication
 from tests.collector.test_manifests import MANIFEST, SEGMENT
 
 

@@ -19,12 +19,12 @@ from hushcount.senders import Senders
 from pipelines.deployment import Deployment
 from pipelines.results import read_tally
 from pipelines.run import run
-from shuffler.collector.clock import WatchedClock
+from shuffler.collector.journals.watched_clock import WatchedClock
+from shuffler.collector.journals.writer import Writer
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.sealer import Sealer
-from shuffler.collector.writer import Writer
+from shuffler.collector.uploads.upload_queue import UploadQueue
 from tests.collector.running import Site, make_site
-from tests.collector.test_windows import HOUR, Clock, sealing_of, target_of
+from tests.collector.test_windows import HOUR, Clock, target_of, uploader_of
 from tests.support.jobs import found, summary
 from tests.support.statistics import FAILURE
 
@@ -44,9 +44,9 @@ async def collected(site: Site, first: float) -> None:
     """
     site.journal.mkdir(exist_ok=True)
     client, clock, metrics = Client(site.campaign(), uncapped=True), Clock(first), Metrics()
-    sealer = Sealer(sealing_of(site), metrics)
+    uploads = UploadQueue(uploader_of(site), metrics)
     writer = Writer(
-        site.journal, HOUR, 1 << 20, 1000, sealer.hand_over, metrics, WatchedClock(3600.0, clock), "client-token"
+        site.journal, HOUR, 1 << 20, 1000, uploads.hand_over, metrics, WatchedClock(3600.0, clock), "client-token"
     )
     await writer.start()
     working = asyncio.create_task(writer.run())
@@ -68,7 +68,7 @@ async def collected(site: Site, first: float) -> None:
     await writer.turn([target], {})
     working.cancel()
     await writer.stop()
-    await sealer.stop()
+    await uploads.stop()
 
 
 @pytest.fixture(scope="module")

@@ -81,7 +81,7 @@ from datetime import datetime
 from pathlib import Path
 from pipelines.deployment import Deployment
 from pipelines.run import run
-from shuffler.collector.epochs import read_campaigns
+from shuffler.collector.campaigns import read_campaigns
 
 deployment, now = Deployment.read(Path(sys.argv[1])), datetime.fromisoformat(sys.argv[2])
 campaigns, kept = deployment.campaigns, deployment.campaigns.with_name("kept")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.doctor import examine
-from shuffler.collector import window_files
+from shuffler.collector.windows import window_files
 from tests.collector.running import make_site
 from tests.collector.test_windows import NOON, collect_at, target_of
 from tests.support.collecting import collect, window_name

@@ -10,7 +10,7 @@ from typing import Any
 
 from hushcount.campaign import GREATEST_EPOCH
 from hushcount.senders import Authentication
-from shuffler.collector.problems import MEDIA_TYPE, REASONS
+from shuffler.collector.admission.refusals import MEDIA_TYPE, REASONS
 
 Json = dict[str, Any]
 _CAMPAIGN = "/v1/campaigns/{id}"

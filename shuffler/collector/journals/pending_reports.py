@@ -1,4 +1,4 @@
-"""What a collector holds that is in no manifest yet, by number: read beside a collector that runs, changing nothing."""
+"""How many acknowledged reports are in no manifest yet, read beside a collector that runs, changing nothing."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pathlib import Path
 
 from hushcount.campaign import Stream
 from hushcount.windows import Window, window_start
-from shuffler.collector.journal import FRAME_HEADER_BYTES, HEADER_BYTES, FrameHeader, JournalHeader
-from shuffler.collector.window_files import folders, journals, kept_windows, receipts, seconds_of
+from shuffler.collector.journals.journal import FRAME_HEADER_BYTES, HEADER_BYTES, FrameHeader, JournalHeader
+from shuffler.collector.windows.window_files import folders, journals, kept_windows, receipts, seconds_of
 
 
 @dataclass(frozen=True)
-class Held:
+class PendingReports:
     """The reports of one stream of a campaign in one window, of all its epochs.
 
     Attributes:
         campaign: id.
         window: which.
         stream: reports or discovery.
-        reports: that were acknowledged; what was sealed and stored since the journals were listed may be missing.
+        reports: that were acknowledged; what was uploaded since the journals were listed may be missing.
     """
 
     campaign: str
@@ -31,7 +31,7 @@ class Held:
     reports: int
 
 
-def held(root: Path) -> list[Held]:
+def pending_reports(root: Path) -> list[PendingReports]:
     """Return what the journals under a directory hold, and what segments hold that no manifest names yet.
 
     Raises:
@@ -52,7 +52,9 @@ def held(root: Path) -> list[Held]:
         except FileNotFoundError:
             # Stored and removed while we looked, or only begun.
             continue
-        found += [Held(campaign, window, stream, number) for (campaign, stream), number in sorted(counts.items())]
+        found += [
+            PendingReports(campaign, window, stream, number) for (campaign, stream), number in sorted(counts.items())
+        ]
     return found
 
 

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Protocol
 
 from hushcount.errors import UsageError
-from hushcount.senders import Authentication as Way
-from shuffler.collector.problems import Refused
+from hushcount.senders import Authentication
+from shuffler.collector.admission.refusals import Refused
 from shuffler.collector.settings import CollectorPart
 
 _TOKEN = re.compile(rb"[\x21-\x7e]{16,256}")
 _LINE = re.compile(r"([a-z0-9][a-z0-9._-]{0,63})\s+(blake2b|sha256):([0-9a-f]{64})")
 
 
-class Authentication(Protocol):
+class Authenticator(Protocol):
     """A way to authorise a request.
 
     Attributes:
@@ -29,7 +29,7 @@ class Authentication(Protocol):
     """
 
     @property
-    def way(self) -> Way: ...
+    def way(self) -> Authentication: ...
 
     @property
     def header(self) -> bytes | None: ...
@@ -50,7 +50,7 @@ class Authentication(Protocol):
 class Anyone:
     """Whoever reaches the collector may send. The cap binds nobody: every report counts as another client's."""
 
-    way: Way = "none"
+    way: Authentication = "none"
     header: bytes | None = None
 
     def client(self, value: bytes | None) -> bytes | None:
@@ -66,7 +66,7 @@ class BearerToken:
     """
 
     digests: tuple[tuple[str, bytes], ...]
-    way: Way = "bearer"
+    way: Authentication = "bearer"
     header: bytes | None = b"authorization"
 
     def client(self, value: bytes | None) -> bytes | None:
@@ -87,7 +87,7 @@ class BearerToken:
 class ClientToken:
     """Each client shows a secret of its own, by a keyed hash of which the cap counts its reports."""
 
-    way: Way = "client-token"
+    way: Authentication = "client-token"
     header: bytes | None = b"client-token"
 
     def client(self, value: bytes | None) -> bytes | None:
@@ -101,7 +101,7 @@ class ClientToken:
         return value
 
 
-def authentication(settings: CollectorPart, directory: Path) -> Authentication:
+def authenticator(settings: CollectorPart, directory: Path) -> Authenticator:
     """Return the way that the settings name; paths are relative to the directory.
 
     Raises:

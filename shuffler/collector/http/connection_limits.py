@@ -15,8 +15,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from shuffler.collector.admission.refusals import MEDIA_TYPE, REFUSED_OUTSIDE, Refused, try_again
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.problems import MEDIA_TYPE, REFUSED_OUTSIDE, Refused, try_again
 from shuffler.collector.settings import CollectorPart
 
 _LOG = logging.getLogger("hushcount.collector")

@@ -13,10 +13,10 @@ from typing import Any
 
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
-from shuffler.collector.bodies import Gone, Receive, read_body, too_long
-from shuffler.collector.epochs import CollectedCampaign, Document, Target
-from shuffler.collector.openapi import openapi
-from shuffler.collector.problems import MEDIA_TYPE, REFUSED_OUTSIDE, Headers, Refused, try_again
+from shuffler.collector.admission.refusals import MEDIA_TYPE, REFUSED_OUTSIDE, Headers, Refused, try_again
+from shuffler.collector.admission.request_body import ClientGone, Receive, read_body, too_long
+from shuffler.collector.campaigns import CollectedCampaign, Document, Target
+from shuffler.collector.http.openapi import openapi
 from shuffler.collector.service import Collector
 
 Scope = MutableMapping[str, Any]
@@ -61,7 +61,7 @@ def application(collector: Collector) -> App:
                 collector.refusals.add(place[0], place[1], refused.reason.name)
             headers = ((b"content-type", MEDIA_TYPE), (b"cache-control", b"no-store"), *refused.headers)
             await _answer(send, refused.reason.status, headers, refused.body)
-        except Gone:
+        except ClientGone:
             outside = scope.get("extensions", {}).get(REFUSED_OUTSIDE)
             if outside is None:
                 collector.metrics.incomplete.inc()
@@ -81,10 +81,10 @@ async def _take(
     _require_clock(collector)
     now = time.time()
     target = _target(collected, scope["query_string"], stream, now, place)
-    client = collector.around.authentication.client(_header(scope["headers"], collector.around.authentication.header))
+    client = collector.setup.authenticator.client(_header(scope["headers"], collector.setup.authenticator.header))
     length = _check_headers(collector, scope["headers"], target)
     _require_capacity(collector, 1 if length is None else length // target.sealed_bytes)
-    body = await read_body(receive, collector.around.settings.most_body_bytes, collector.incoming)
+    body = await read_body(receive, collector.setup.settings.most_body_bytes, collector.incoming)
     if len(body) % target.sealed_bytes or not body:
         raise _wrong_length(target)
     reports = len(body) // target.sealed_bytes
@@ -152,7 +152,7 @@ def _check_headers(collector: Collector, headers: list[tuple[bytes, bytes]], tar
     if length is None:
         return None
     number = int(length) if _LENGTH.fullmatch(length) else 0
-    most = collector.around.settings.most_body_bytes
+    most = collector.setup.settings.most_body_bytes
     if number > most:
         raise too_long(most)
     if number % target.sealed_bytes or not number:
@@ -225,7 +225,7 @@ async def _tell(collector: Collector, scope: Scope, send: Send, path: str) -> No
         media_type = ((b"content-type", CONTENT_TYPE_PLAIN_0_0_4.encode()), (b"cache-control", b"no-store"))
         await _answer(send, 200, media_type, generate_latest(collector.metrics.registry))
     else:
-        await _answer(send, 200, _JSON, json.dumps(openapi(collector.around.authentication.way)).encode())
+        await _answer(send, 200, _JSON, json.dumps(openapi(collector.setup.authenticator.way)).encode())
 
 
 def _require(scope: Scope, *methods: str) -> None:

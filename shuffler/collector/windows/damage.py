@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hushcount.files import sync
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.window_files import DAMAGED, REFUSED, JournalFile, Noted, make_folder, write_noted
+from shuffler.collector.windows.window_files import DAMAGED, REFUSED, JournalFile, Noted, make_folder, write_noted
 
 _LOG = logging.getLogger("hushcount.collector")
 _ASIDE = "damaged"

@@ -7,7 +7,7 @@ import secrets
 from datetime import datetime, timezone
 
 from hushcount.windows import Window
-from shuffler.collector.problems import Refused
+from shuffler.collector.admission.refusals import Refused
 
 _KEY_BYTES = 32
 _HASH_BYTES = 8

@@ -10,17 +10,17 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-from shuffler.collector.problems import Refused, try_again
+from shuffler.collector.admission.refusals import Refused, try_again
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
-class Gone(Exception):
+class ClientGone(Exception):
     """The client went away before its request was complete."""
 
 
 @dataclass
-class Incoming:
+class IncomingBytes:
     """Bodies that are being read.
 
     Attributes:
@@ -32,16 +32,16 @@ class Incoming:
     held: int = 0
 
 
-async def read_body(receive: Receive, most: int, incoming: Incoming) -> bytes:
+async def read_body(receive: Receive, most: int, incoming: IncomingBytes) -> bytes:
     """Return a request's body; refuse as soon as it is longer than it may be, or all bodies are.
 
     Raises:
         Refused: it is too long, or too much of other bodies waits for its end.
-        Gone: the client went away.
+        ClientGone: the client went away.
     """
     message = await receive()
     if message["type"] != "http.request":
-        raise Gone
+        raise ClientGone
     body: bytes = message["body"]
     if not message.get("more_body"):
         _require_length(len(body), most)
@@ -55,7 +55,7 @@ async def read_body(receive: Receive, most: int, incoming: Incoming) -> bytes:
                 raise try_again("queue_full")
             message = await receive()
             if message["type"] != "http.request":
-                raise Gone
+                raise ClientGone
             parts.append(message["body"])
             length += len(message["body"])
             incoming.held += len(message["body"])

@@ -12,7 +12,7 @@ import zlib
 from dataclasses import dataclass
 
 from hushcount.errors import FormatError
-from shuffler.collector.journal import FRAME_HEADER_BYTES, HEADER_BYTES, MAGIC, FrameHeader, JournalHeader
+from shuffler.collector.journals.journal import FRAME_HEADER_BYTES, HEADER_BYTES, MAGIC, FrameHeader, JournalHeader
 
 
 @dataclass(frozen=True)

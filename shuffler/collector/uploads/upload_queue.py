@@ -1,7 +1,7 @@
-"""What is to be sealed, in which order, and what becomes of it when that fails.
+"""What is to be uploaded, in which order, and what becomes of it when that fails.
 
-A store that cannot be reached is tried again, and meanwhile the journals stay. A window that cannot be sealed holds up
-no other.
+A store that cannot be reached is tried again, and meanwhile the journals stay. A window that cannot be uploaded holds
+up no other.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from hushcount.errors import HushcountError
-from shuffler.collector.failures import kind_of
+from shuffler.collector.journals.open_journals import Uploadable, WindowEnd
+from shuffler.collector.logs import error_name
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.open_journals import Ended, Sealable
-from shuffler.collector.sealing import Sealing, StoreFailed
+from shuffler.collector.uploads.uploader import StoreFailed, Uploader
 
 _LOG = logging.getLogger("hushcount.collector")
 _FIRST_PAUSE = 0.5
@@ -27,7 +27,7 @@ _PROBE = ""
 
 @dataclass(frozen=True)
 class Failure:
-    """Why something could not be sealed.
+    """Why something could not be uploaded.
 
     Attributes:
         of_store: whether the store failed; else what lies on the journal's disk did.
@@ -38,17 +38,17 @@ class Failure:
     name: str
 
 
-class Sealer:
+class UploadQueue:
     """Does the steps for what is handed to it, one after another; windows that fail wait behind the others."""
 
-    def __init__(self, sealing: Sealing, metrics: Metrics) -> None:
-        self._sealing = sealing
+    def __init__(self, uploader: Uploader, metrics: Metrics) -> None:
+        self._uploader = uploader
         self._metrics = metrics
         self._thread = ThreadPoolExecutor(1, "store")
-        self._pending: deque[Sealable] = deque()
+        self._pending: deque[Uploadable] = deque()
         self._wake = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        metrics.unsealed.set_function(lambda: len(self._pending))
+        metrics.pending_uploads.set_function(lambda: len(self._pending))
         self.failures: dict[str, Failure] = {}
         """What failed when it was last tried, by window."""
 
@@ -57,12 +57,12 @@ class Sealer:
         """How the store failed when it was last tried for some window, or looked at; None: it did not."""
         return next((failure.name for failure in self.failures.values() if failure.of_store), None)
 
-    def hand_over(self, item: Sealable) -> None:
-        """Take something to seal; may be called in any thread."""
+    def hand_over(self, item: Uploadable) -> None:
+        """Take something to upload; may be called in any thread."""
         self._loop.call_soon_threadsafe(self._take, item)
 
     async def run(self) -> None:
-        """Seal what there is, until cancelled; between times see whether the store is there."""
+        """Upload what there is, until cancelled; between times see whether the store is there."""
         pause = _FIRST_PAUSE
         failed: set[str] = set()
         while True:
@@ -83,7 +83,7 @@ class Sealer:
                 pause = _FIRST_PAUSE
 
     async def stop(self) -> None:
-        """Seal what there is, once; what the store does not take stays for the next start. `run` must have ended."""
+        """Upload what there is, once; what the store does not take stays for the next start. `run` must have ended."""
         failed: set[str] = set()
         while self._pending and self._first not in failed:
             window = self._first
@@ -93,7 +93,7 @@ class Sealer:
                     break
         if self._pending:
             names = sorted({failure.name for failure in self.failures.values()})
-            _LOG.error("journals stay", extra={"unsealed": len(self._pending), "failure": ", ".join(names)})
+            _LOG.error("journals stay", extra={"pending_uploads": len(self._pending), "failure": ", ".join(names)})
         self._thread.shutdown()
 
     @property
@@ -101,12 +101,12 @@ class Sealer:
         """The window of what is pending longest."""
         return self._pending[0].window if self._pending else _PROBE
 
-    def _take(self, item: Sealable) -> None:
+    def _take(self, item: Uploadable) -> None:
         self._pending.append(item)
         self._wake.set()
 
     async def _step(self) -> bool:
-        """Seal the oldest of what is pending, or probe the store; return whether it could be done."""
+        """Upload the oldest of what is pending, or probe the store; return whether it could be done."""
         item, window = self._pending[0] if self._pending else None, self._first
         if await self._try(item, window):
             if item is not None:
@@ -118,25 +118,27 @@ class Sealer:
         self._pending = deque(sorted(self._pending, key=lambda waiting: waiting.window == window))
         return False
 
-    async def _try(self, item: Sealable | None, window: str) -> bool:
+    async def _try(self, item: Uploadable | None, window: str) -> bool:
         try:
             await self._loop.run_in_executor(self._thread, self._do, item)
         except StoreFailed as error:
             # Whatever a client of a store raises: it is tried again, and nothing is lost meanwhile.
             self._metrics.store_failures.inc()
-            name = kind_of(error.__cause__)
+            name = error_name(error.__cause__)
             if self.failure is None:
                 _LOG.error("store failing", extra={"failure": name}, exc_info=error.__cause__)
             self.failures[window] = Failure(True, name)
             return False
         except Exception as error:
             # What cannot be read may be put right by people: it is tried again as well.
-            self._metrics.sealing_failures.inc()
+            self._metrics.local_upload_failures.inc()
             failure = Failure(False, _name(error))
             if self.failures.get(window) != failure:
                 # Where it was raised is told of what nobody foresaw.
                 place = None if isinstance(error, OSError | HushcountError) else error
-                _LOG.error("window cannot be sealed", extra={"window": window, "failure": failure.name}, exc_info=place)
+                _LOG.error(
+                    "window cannot be uploaded", extra={"window": window, "failure": failure.name}, exc_info=place
+                )
             self.failures[window] = failure
             return False
         before = self.failure
@@ -146,18 +148,18 @@ class Sealer:
             _LOG.warning("store recovered", extra={"failure": before})
         return True
 
-    def _do(self, item: Sealable | None) -> None:
+    def _do(self, item: Uploadable | None) -> None:
         if item is None:
-            self._sealing.try_store()
-        elif isinstance(item, Ended):
-            self._sealing.close(item.window)
+            self._uploader.check_store()
+        elif isinstance(item, WindowEnd):
+            self._uploader.upload_manifests(item.window)
         elif item.path.exists():
-            self._sealing.seal(item)
+            self._uploader.upload_segment(item)
 
 
 def _name(error: Exception) -> str:
     # Our own sentences, which say what to do, name files and numbers and nothing of what they hold.
-    return str(error) if isinstance(error, HushcountError) else kind_of(error)
+    return str(error) if isinstance(error, HushcountError) else error_name(error)
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:

@@ -12,7 +12,7 @@ from hushcount.windows import Window, is_window, window_at, window_start
 _ENDED = "ended"
 
 
-def set_ended(root: Path, windows: list[str]) -> None:
+def note_ended(root: Path, windows: list[str]) -> None:
     """Note that windows ended: none up to the newest of them is opened again, whatever the clock says."""
     ended = _ended(root)
     newest = max([ended, *windows])
@@ -21,7 +21,7 @@ def set_ended(root: Path, windows: list[str]) -> None:
         sync(root)
 
 
-def first_open(root: Path, now: Window, length: timedelta) -> Window:
+def first_open_window(root: Path, now: Window, length: timedelta) -> Window:
     """Return the window in which reports may be counted: the present one, or a later one if the clock went back."""
     ended = _ended(root)
     if now.name > ended:

@@ -7,7 +7,7 @@ from pathlib import Path
 from hushcount.files import sync, write_over
 from hushcount.segment_names import mark
 from hushcount.senders import KEY, WEAKEST, Authentication, as_way, weakest
-from shuffler.collector.window_files import make_folder, window_key
+from shuffler.collector.windows.window_files import make_folder, window_key
 
 
 def note_authentication(root: Path, window: str, way: Authentication) -> None:

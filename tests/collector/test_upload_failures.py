@@ -14,17 +14,17 @@ from pathlib import Path
 
 import pytest
 
-from shuffler.collector import sealer as sealer_module
-from shuffler.collector import window_files
+from shuffler.collector.journals.open_journals import WindowEnd
 from shuffler.collector.logs import JsonLines
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.open_journals import Ended
-from shuffler.collector.sealer import Sealer
-from shuffler.collector.sealing import Sealing
+from shuffler.collector.uploads import upload_queue
+from shuffler.collector.uploads.upload_queue import UploadQueue
+from shuffler.collector.uploads.uploader import Uploader
+from shuffler.collector.windows import window_files
 from tests.collector.in_process import collector_of
 from tests.collector.running import Site, make_started_site
-from tests.collector.test_sealing import GONE, YEAR, appended, sealed_windows, soon
-from tests.collector.test_windows import sealing_of, target_of
+from tests.collector.test_uploads import GONE, YEAR, appended, soon, uploaded_windows
+from tests.collector.test_windows import target_of, uploader_of
 
 WINDOW = "20261121T120000Z"
 
@@ -34,16 +34,16 @@ def site(tmp_path: Path) -> Site:
     return make_started_site(tmp_path / "site")
 
 
-def stopped(sealing: Sealing, *windows: str) -> Sealer:
-    """Try once to seal windows that ended; return the sealer after that."""
+def stopped(uploader: Uploader, *windows: str) -> UploadQueue:
+    """Try once to upload windows that ended; return the queue after that."""
 
-    async def run() -> Sealer:
-        sealer = Sealer(sealing, Metrics())
+    async def run() -> UploadQueue:
+        uploads = UploadQueue(uploader, Metrics())
         for window in windows:
-            sealer.hand_over(Ended(window))
+            uploads.hand_over(WindowEnd(window))
         await asyncio.sleep(0)
-        await sealer.stop()
-        return sealer
+        await uploads.stop()
+        return uploads
 
     return asyncio.run(run())
 
@@ -54,11 +54,11 @@ def test_a_window_whose_counts_are_lost_stays_until_they_are_restored(site: Site
     noted = journal.path.parent / "refused.json"
     kept = noted.read_bytes()
     noted.unlink()
-    sealing = sealing_of(site)
-    assert stopped(sealing, WINDOW).failures[WINDOW].name == "ENOENT"
+    uploader = uploader_of(site)
+    assert stopped(uploader, WINDOW).failures[WINDOW].name == "ENOENT"
     assert len(list(site.journal.glob(f"{WINDOW}/*/*/*.receipt"))) == 1
     noted.write_bytes(kept)
-    assert stopped(sealing, WINDOW).failures == {}
+    assert stopped(uploader, WINDOW).failures == {}
     (manifest,) = site.manifests()
     assert [part.records for part in manifest.segments["reports"]] == [1]
     assert site.sealed() == [report]
@@ -68,13 +68,13 @@ def test_a_note_of_damage_keeps_its_window_as_well(site: Site) -> None:
     folder = window_files.note_target(site.journal, WINDOW, target_of(site))
     (folder / "refused.json").unlink()
     (folder / "reports-000001-00000000.2.damaged").touch()
-    assert stopped(sealing_of(site), WINDOW).failures[WINDOW].name == "ENOENT"
+    assert stopped(uploader_of(site), WINDOW).failures[WINDOW].name == "ENOENT"
 
 
 def test_a_folder_in_which_nothing_was_ever_written_keeps_no_window(site: Site) -> None:
     folder = window_files.note_target(site.journal, WINDOW, target_of(site))
     (folder / "refused.json").unlink()
-    assert stopped(sealing_of(site), WINDOW).failures == {}
+    assert stopped(uploader_of(site), WINDOW).failures == {}
     assert not (site.journal / WINDOW).exists()
 
 
@@ -91,12 +91,12 @@ def test_a_key_that_could_not_be_deleted_is_deleted_by_the_next_try(
         real(path)
 
     monkeypatch.setattr(window_files.shutil, "rmtree", remove)
-    sealing = sealing_of(site)
-    assert stopped(sealing, WINDOW).failures[WINDOW].name == "EIO"
+    uploader = uploader_of(site)
+    assert stopped(uploader, WINDOW).failures[WINDOW].name == "EIO"
     assert (site.journal / f"{WINDOW}.gone" / "key").exists()
-    assert stopped(sealing, WINDOW).failures == {}
+    assert stopped(uploader, WINDOW).failures == {}
     assert list(site.journal.iterdir()) == []
-    assert sealed_windows(site) == {WINDOW}
+    assert uploaded_windows(site) == {WINDOW}
 
 
 def test_what_nobody_foresaw_is_logged_with_its_place_and_without_what_it_says(
@@ -104,8 +104,8 @@ def test_what_nobody_foresaw_is_logged_with_its_place_and_without_what_it_says(
 ) -> None:
     folder = window_files.note_target(site.journal, WINDOW, target_of(site))
     (folder / "reports-000001-00000000.canary.damaged").touch()
-    assert stopped(sealing_of(site), WINDOW).failures[WINDOW].name == "ValueError"
-    told = line(caplog, "window cannot be sealed")
+    assert stopped(uploader_of(site), WINDOW).failures[WINDOW].name == "ValueError"
+    told = line(caplog, "window cannot be uploaded")
     assert (told["failure"], told["exception"]) == ("ValueError", "ValueError")
     assert "/damage.py:" in told["raised_in"][0]
     assert "canary" not in json.dumps(told)
@@ -126,12 +126,15 @@ def test_a_sentence_that_says_what_to_do_reaches_the_operator(site: Site, caplog
     async def run() -> None:
         collector = collector_of(site, YEAR)
         await collector.start()
-        said, cure = f"window {window} cannot be sealed: {noted} is not JSON", f"; look at its folder in {site.journal}"
+        said, cure = (
+            f"window {window} cannot be uploaded: {noted} is not JSON",
+            f"; look at its folder in {site.journal}",
+        )
         await soon(lambda: any(one.startswith(said) and one.endswith(cure) for one in collector.faults()))
         await collector.stop()
 
     asyncio.run(run())
-    told = line(caplog, "window cannot be sealed")
+    told = line(caplog, "window cannot be uploaded")
     assert str(told["failure"]).startswith(f"{noted} is not JSON")
     assert "exception" not in told
 
@@ -151,8 +154,8 @@ def test_a_store_that_fails_is_told_by_the_kind_and_the_place_of_its_error(
         raise error
 
     window_files.note_target(site.journal, WINDOW, target_of(site))
-    sealer = stopped(replace(sealing_of(site), write_whole=write), WINDOW)
-    assert sealer.failure == name
+    uploads = stopped(replace(uploader_of(site), write_whole=write), WINDOW)
+    assert uploads.failure == name
     told = line(caplog, "store failing")
     assert (told["failure"], told["exception"]) == (name, type(error).__name__)
     assert f"{Path(__file__).name}:" in str(told["raised_in"])
@@ -162,7 +165,7 @@ def test_a_store_that_fails_is_told_by_the_kind_and_the_place_of_its_error(
 def test_a_store_that_is_away_is_looked_at_as_often_as_one_that_is_there(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sealer_module, "_PROBE_SECONDS", 0.02)
+    monkeypatch.setattr(upload_queue, "_PROBE_SECONDS", 0.02)
     looks = 0
 
     def look() -> None:
@@ -171,12 +174,12 @@ def test_a_store_that_is_away_is_looked_at_as_often_as_one_that_is_there(
         raise ConnectionError
 
     async def run() -> None:
-        sealer = Sealer(replace(sealing_of(site), probe=look), Metrics())
-        working = asyncio.create_task(sealer.run())
+        uploads = UploadQueue(replace(uploader_of(site), probe=look), Metrics())
+        working = asyncio.create_task(uploads.run())
         # With a pause of half a second and more between them they take minutes.
         await soon(lambda: looks >= 12)
-        assert sealer.failure == "ConnectionError"
+        assert uploads.failure == "ConnectionError"
         working.cancel()
-        await sealer.stop()
+        await uploads.stop()
 
     asyncio.run(run())

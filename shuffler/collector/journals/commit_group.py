@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hushcount.envelopes import TOKEN_BYTES
-from shuffler.collector.epochs import Target
+from shuffler.collector.campaigns import Target
 
 _MILLISECONDS = struct.Struct("<Q")
 
 
 @dataclass
-class Waiting:
+class WaitingReports:
     """Reports of one target in a group.
 
     Attributes:
@@ -32,7 +32,7 @@ class Waiting:
 
 
 @dataclass
-class Group:
+class CommitGroup:
     """Reports that are synced together, by target.
 
     Attributes:
@@ -42,13 +42,13 @@ class Group:
         kept: targets whose reports are on the disk.
     """
 
-    waiting: dict[Target, Waiting] = field(default_factory=dict)
+    waiting: dict[Target, WaitingReports] = field(default_factory=dict)
     reports: int = 0
     done: asyncio.Event = field(default_factory=asyncio.Event)
     kept: set[Target] = field(default_factory=set)
 
 
-def envelopes(target: Target, waiting: Waiting, key: bytes, window_ms: int) -> bytes:
+def envelopes(target: Target, waiting: WaitingReports, key: bytes, window_ms: int) -> bytes:
     """Return the envelopes of the waiting reports: a token, the window's start, no address, the sealed report.
 
     Args:

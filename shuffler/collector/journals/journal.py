@@ -7,7 +7,7 @@
 
 All little-endian. A frame is what was synced at once. The mark is drawn anew for each journal and never leaves the
 disk: by it the next frame is found where one is damaged, and no client can write a report that looks like a frame.
-`shuffler.collector.recovery` reads what a crash or a bad disk left.
+`shuffler.collector.journals.recovery` reads what a crash or a bad disk left.
 """
 
 from __future__ import annotations

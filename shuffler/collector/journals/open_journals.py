@@ -11,24 +11,24 @@ from pathlib import Path
 
 from hushcount.envelopes import ENVELOPES
 from hushcount.windows import Window
-from shuffler.collector import window_files
-from shuffler.collector.epochs import Target
-from shuffler.collector.journal import HEADER_BYTES, MARK_BYTES, Journal, JournalHeader
-from shuffler.collector.window_files import JournalFile, journal_file
-from shuffler.collector.window_senders import segments_mark
+from shuffler.collector.campaigns import Target
+from shuffler.collector.journals.journal import HEADER_BYTES, MARK_BYTES, Journal, JournalHeader
+from shuffler.collector.windows import window_files
+from shuffler.collector.windows.window_files import JournalFile, journal_file
+from shuffler.collector.windows.window_senders import segments_mark
 
 _LOG = logging.getLogger("hushcount.collector")
 
 
 @dataclass(frozen=True)
-class Ended:
+class WindowEnd:
     """Name of a window to which no journal is added any more."""
 
     window: str
 
 
-Sealable = JournalFile | Ended
-"""What the writer hands to the sealer, in this order: a window's journals, then its end."""
+Uploadable = JournalFile | WindowEnd
+"""What the writer hands to the upload queue, in this order: a window's journals, then its end."""
 
 
 class OpenJournals:
@@ -37,10 +37,10 @@ class OpenJournals:
     Args:
         root: directory of journals.
         segment_bytes: length at which a journal is closed.
-        hand_over: called with what can be sealed.
+        hand_over: called with what can be uploaded.
     """
 
-    def __init__(self, root: Path, segment_bytes: int, hand_over: Callable[[Sealable], None]) -> None:
+    def __init__(self, root: Path, segment_bytes: int, hand_over: Callable[[Uploadable], None]) -> None:
         self._root = root
         self._segment_bytes = segment_bytes
         self._hand_over = hand_over

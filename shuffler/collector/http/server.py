@@ -13,32 +13,32 @@ import uvicorn
 import uvloop
 
 from hushcount.errors import HushcountError, UsageError
-from shuffler.collector import window_files
-from shuffler.collector.app import application
-from shuffler.collector.protocol import LimitedConfig, enforce_limits
-from shuffler.collector.service import Collector, Surroundings
+from shuffler.collector.http.app import application
+from shuffler.collector.http.connection_limits import LimitedConfig, enforce_limits
+from shuffler.collector.service import Collector, CollectorSetup
+from shuffler.collector.windows import window_files
 
 _LOG = logging.getLogger("hushcount.collector")
 
 
-def serve(around: Surroundings) -> None:
+def serve(setup: CollectorSetup) -> None:
     """Collect until SIGTERM or SIGINT; what was acknowledged is on the disk or in the store when this returns.
 
     Raises:
         UsageError: the address, the journal directory or the campaigns cannot be used.
         HushcountError: another collector runs on the journal directory, or its disk fails.
     """
-    with window_files.locked(around.journal), _listening(around.settings.host, around.settings.port) as listener:
-        uvloop.run(_serve(around, listener))
+    with window_files.locked(setup.journal), _listening(setup.settings.host, setup.settings.port) as listener:
+        uvloop.run(_serve(setup, listener))
 
 
-async def _serve(around: Surroundings, listener: socket.socket) -> None:
-    collector = Collector(around)
+async def _serve(setup: CollectorSetup, listener: socket.socket) -> None:
+    collector = Collector(setup)
     try:
         await collector.start()
     except OSError as error:
-        raise HushcountError(f"cannot write journal directory {around.journal}: {error.strerror}") from None
-    server = _Server(LimitedConfig(application(collector), around.settings, collector.metrics))
+        raise HushcountError(f"cannot write journal directory {setup.journal}: {error.strerror}") from None
+    server = _Server(LimitedConfig(application(collector), setup.settings, collector.metrics))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.stop)
@@ -46,22 +46,22 @@ async def _serve(around: Surroundings, listener: socket.socket) -> None:
     host, port = listener.getsockname()[:2]
     _LOG.info(
         "started",
-        extra={"host": host, "port": port, "campaigns": len(collector.campaigns), "collector": around.settings.name},
+        extra={"host": host, "port": port, "campaigns": len(collector.campaigns), "collector": setup.settings.name},
     )
     try:
         await server.serve([listener])
     finally:
         limits.cancel()
-        # Whatever it ended with, the journals are to be sealed.
+        # Whatever it ended with, the journals must be uploaded.
         for ended in await asyncio.gather(limits, return_exceptions=True):
             if isinstance(ended, Exception):
                 _LOG.error("limits had failed", exc_info=ended)
         await collector.stop()
-        _LOG.info("stopped", extra={"collector": around.settings.name})
+        _LOG.info("stopped", extra={"collector": setup.settings.name})
 
 
 class _Server(uvicorn.Server):
-    """The server, which leaves signals to us: it would end the process before the journals are sealed."""
+    """The server, which leaves signals to us: it would end the process before the journals are uploaded."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""What cannot be sealed: it is tried again, told, and holds up nothing else."""
+"""What cannot be uploaded: it is tried again, told, and holds up nothing else."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import pytest
 
 from hushcount.segment_names import mark
 from hushcount.windows import named_window
-from shuffler.collector import damage, window_files
-from shuffler.collector.epochs import Target
-from shuffler.collector.journal import Journal
+from shuffler.collector.campaigns import Target
+from shuffler.collector.journals.journal import Journal
+from shuffler.collector.journals.open_journals import OpenJournals, Uploadable, WindowEnd
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.open_journals import Ended, OpenJournals, Sealable
-from shuffler.collector.sealer import Sealer
 from shuffler.collector.service import Collector
-from shuffler.collector.window_files import Receipt, journal_file
+from shuffler.collector.uploads.upload_queue import UploadQueue
+from shuffler.collector.windows import damage, window_files
+from shuffler.collector.windows.window_files import Receipt, journal_file
 from tests.collector.in_process import collector_of
 from tests.collector.running import Site, make_started_site
-from tests.collector.test_windows import HOUR, NOON, collect_at, sealing_of, target_of
+from tests.collector.test_windows import HOUR, NOON, collect_at, target_of, uploader_of
 
 YEAR = timedelta(days=365)
 WINDOWS = ("20200101T000000Z", "20200102T000000Z")
@@ -42,7 +42,7 @@ def unreadable_journal(site: Site, window: str) -> Path:
     return path
 
 
-def sealed_windows(site: Site) -> set[str]:
+def uploaded_windows(site: Site) -> set[str]:
     return {manifest.window for manifest in site.manifests()}
 
 
@@ -62,14 +62,14 @@ def test_a_window_that_cannot_be_read_waits_behind_the_others_and_is_told_apart_
 
     async def run(collector: Collector) -> None:
         await collector.start()
-        await soon(lambda: sealed_windows(site) == {WINDOWS[1]})
-        await soon(lambda: collector.sealer.failures)
-        told = f"window {WINDOWS[0]} cannot be sealed: EISDIR; look at its folder in {site.journal}"
+        await soon(lambda: uploaded_windows(site) == {WINDOWS[1]})
+        await soon(lambda: collector.uploads.failures)
+        told = f"window {WINDOWS[0]} cannot be uploaded: EISDIR; look at its folder in {site.journal}"
         assert told in collector.faults()
-        assert collector.sealer.failure is None
+        assert collector.uploads.failure is None
         assert collector.metrics.store_failures._value.get() == 0
         broken.rmdir()
-        await soon(lambda: sealed_windows(site) == set(WINDOWS))
+        await soon(lambda: uploaded_windows(site) == set(WINDOWS))
         await soon(lambda: told not in collector.faults())
         await collector.stop()
 
@@ -79,15 +79,15 @@ def test_a_window_that_cannot_be_read_waits_behind_the_others_and_is_told_apart_
     asyncio.run(main())
 
 
-def test_a_stop_seals_the_other_windows(site: Site) -> None:
+def test_a_stop_uploads_the_other_windows(site: Site) -> None:
     report = os.urandom(target_of(site).sealed_bytes)
     broken = unreadable_journal(site, "20261121T120000Z")
     asyncio.run(collect_at(site, [NOON + 7200, NOON + 10800], report))
-    assert sealed_windows(site) == {"20261121T140000Z"}
+    assert uploaded_windows(site) == {"20261121T140000Z"}
     assert site.sealed() == [report, report]
     broken.rmdir()
     asyncio.run(collect_at(site, [NOON + 14400], report))
-    assert sealed_windows(site) == {"20261121T120000Z", "20261121T140000Z", "20261121T150000Z"}
+    assert uploaded_windows(site) == {"20261121T120000Z", "20261121T140000Z", "20261121T150000Z"}
 
 
 def test_damaged_counts_of_a_campaign_that_is_not_collected_any_more_hold_up_no_other(site: Site) -> None:
@@ -96,7 +96,7 @@ def test_damaged_counts_of_a_campaign_that_is_not_collected_any_more_hold_up_no_
     noted = window_files.note_target(site.journal, "20261121T120000Z", GONE) / "refused.json"
     noted.write_text("{")
     asyncio.run(collect_at(site, [NOON + 7200, NOON + 10800], report))
-    assert sealed_windows(site) == {"20261121T120000Z", "20261121T140000Z"}
+    assert uploaded_windows(site) == {"20261121T120000Z", "20261121T140000Z"}
     assert noted.read_text() == "{"
     noted.unlink()
     window_files.note_target(site.journal, "20261121T120000Z", GONE)
@@ -130,7 +130,7 @@ def test_a_damaged_length_of_the_present_window_is_written_anew(site: Site) -> N
     assert path.read_text() == "3600"
 
 
-def appended(site: Site, handed: list[Sealable]) -> tuple[OpenJournals, Journal, bytes]:
+def appended(site: Site, handed: list[Uploadable]) -> tuple[OpenJournals, Journal, bytes]:
     """Return journals, the one of them to which a report was appended, and that report."""
     journals, target = OpenJournals(site.journal, 1 << 20, handed.append), target_of(site)
     row = os.urandom(target.record_bytes)
@@ -140,8 +140,8 @@ def appended(site: Site, handed: list[Sealable]) -> tuple[OpenJournals, Journal,
 
 
 @pytest.mark.parametrize("end", ["close_all", "abandon"])
-def test_a_journal_that_cannot_be_closed_is_sealed_all_the_same(site: Site, end: str) -> None:
-    handed: list[Sealable] = []
+def test_a_journal_that_cannot_be_closed_is_uploaded_all_the_same(site: Site, end: str) -> None:
+    handed: list[Uploadable] = []
     journals, journal, _ = appended(site, handed)
     os.close(journal._descriptor)
     journal._descriptor = -1
@@ -152,15 +152,15 @@ def test_a_journal_that_cannot_be_closed_is_sealed_all_the_same(site: Site, end:
     assert len(handed) == 1
 
 
-def test_a_journal_that_was_not_handed_over_is_sealed_before_its_window_is_removed(site: Site) -> None:
+def test_a_journal_that_was_not_handed_over_is_uploaded_before_its_window_is_removed(site: Site) -> None:
     journals, _, report = appended(site, [])
     journals.close_all()
 
     async def run() -> None:
-        sealer = Sealer(sealing_of(site), Metrics())
-        sealer.hand_over(Ended("20261121T120000Z"))
+        uploads = UploadQueue(uploader_of(site), Metrics())
+        uploads.hand_over(WindowEnd("20261121T120000Z"))
         await asyncio.sleep(0)
-        await sealer.stop()
+        await uploads.stop()
 
     asyncio.run(run())
     assert site.sealed() == [report]
@@ -176,9 +176,9 @@ def test_what_an_earlier_reading_of_a_journal_left_is_replaced_by_what_the_last_
     file = journal_file(journal.path)
     damage.note_damage(file, 2)
     window_files.write_receipt(file, Receipt("reports", file.segment, 7, 700, "0" * 64))
-    sealing = sealing_of(site)
-    sealing.seal(file)
-    sealing.close("20261121T120000Z")
+    uploader = uploader_of(site)
+    uploader.upload_segment(file)
+    uploader.upload_manifests("20261121T120000Z")
     (manifest,) = site.manifests()
     assert ([part.records for part in manifest.segments["reports"]], manifest.damaged) == ([1], 0)
     assert site.sealed() == [report]

@@ -1,4 +1,4 @@
-"""Group commit: reports wait in a bounded queue, and all that wait are written and synced at once.
+"""CommitGroup commit: reports wait in a bounded queue, and all that wait are written and synced at once.
 
 An event loop puts reports in; one thread of the writer's own does what may wait for the disk. All journals and the
 present window belong to that thread.
@@ -20,13 +20,13 @@ from hushcount.errors import FormatError, HushcountError
 from hushcount.files import sync
 from hushcount.senders import WEAKEST, Authentication
 from hushcount.windows import Window, window_at
-from shuffler.collector import damage, ended, window_files, window_senders
-from shuffler.collector.clock import ClockAhead, WatchedClock
-from shuffler.collector.epochs import Target
-from shuffler.collector.failures import kind_of
-from shuffler.collector.groups import Group, Waiting, envelopes
+from shuffler.collector.campaigns import Target
+from shuffler.collector.journals.commit_group import CommitGroup, WaitingReports, envelopes
+from shuffler.collector.journals.open_journals import OpenJournals, Uploadable, WindowEnd, milliseconds
+from shuffler.collector.journals.watched_clock import ClockAhead, WatchedClock
+from shuffler.collector.logs import error_name
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.open_journals import Ended, OpenJournals, Sealable, milliseconds
+from shuffler.collector.windows import damage, ended_windows, window_files, window_senders
 
 _LOG = logging.getLogger("hushcount.collector")
 _PAUSE_SECONDS = 0.002
@@ -40,7 +40,7 @@ class Writer:
         length: of windows.
         segment_bytes: length at which a journal is closed.
         queue_reports: how many reports may wait.
-        hand_over: called, in the writer's thread, with what can be sealed.
+        hand_over: called, in the writer's thread, with what can be uploaded.
         metrics: to count in.
         clock: by which windows begin and end; as long as a window may it go ahead of time.
         authentication: by which senders are told apart.
@@ -52,7 +52,7 @@ class Writer:
         length: timedelta,
         segment_bytes: int,
         queue_reports: int,
-        hand_over: Callable[[Sealable], None],
+        hand_over: Callable[[Uploadable], None],
         metrics: Metrics,
         clock: WatchedClock | None = None,
         authentication: Authentication = WEAKEST,
@@ -65,7 +65,7 @@ class Writer:
         self._metrics = metrics
         self._clock = WatchedClock(length.total_seconds()) if clock is None else clock
         self._thread = ThreadPoolExecutor(1, "journal")
-        self._open = Group()
+        self._open = CommitGroup()
         self._in_flight = 0
         self._filled = asyncio.Event()
         self._journals = OpenJournals(root, segment_bytes, hand_over)
@@ -106,7 +106,7 @@ class Writer:
         group = self._open
         waiting = group.waiting.get(target)
         if waiting is None:
-            waiting = group.waiting[target] = Waiting()
+            waiting = group.waiting[target] = WaitingReports()
         waiting.bodies.append(body)
         waiting.clients.append((reports, client))
         waiting.reports += reports
@@ -124,7 +124,7 @@ class Writer:
 
     async def _commit_open(self) -> None:
         self._filled.clear()
-        group, self._open = self._open, Group()
+        group, self._open = self._open, CommitGroup()
         self._in_flight = group.reports
         began = time.perf_counter()
         try:
@@ -133,7 +133,7 @@ class Writer:
             # What is not foreseen costs this group, whose senders are told so; the next one is tried.
             if self.failure is None:
                 _LOG.exception("commit failed")
-            self._fail(kind_of(error))
+            self._fail(error_name(error))
         finally:
             # Whoever waits is told the truth whatever happened: only what is in `kept` is kept.
             self._in_flight = 0
@@ -164,7 +164,7 @@ class Writer:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._turn, list(targets), refused)
 
     async def stop(self) -> None:
-        """Commit all that waits and close the journals, which can be sealed then. `run` must have ended."""
+        """Commit all that waits and close the journals, which can be uploaded then. `run` must have ended."""
         await self._commit_open()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._journals.close_all)
         self._thread.shutdown()
@@ -173,13 +173,13 @@ class Writer:
         kept = window_files.kept_windows(self._root)
         now = self._clock.now()
         present = window_at(datetime.fromtimestamp(now, timezone.utc), self._length)
-        ended.set_ended(self._root, [name for name in kept if name != present.name])
+        ended_windows.note_ended(self._root, [name for name in kept if name != present.name])
         entered = self._enter_window(now)
         for name in kept:
             for journal in window_files.journals(self._root, name):
                 self._hand_over(journal)
             if name != entered.name:
-                self._hand_over(Ended(name))
+                self._hand_over(WindowEnd(name))
 
     def _turn(self, targets: list[Target], refused: dict[Target, Counter[str]]) -> None:
         try:
@@ -214,11 +214,11 @@ class Writer:
             self._require_believable(now)
             present = window_at(datetime.fromtimestamp(now, timezone.utc), self._length)
             if self._window is not None and not self._left:
-                ended.set_ended(self._root, [self._window.name])
+                ended_windows.note_ended(self._root, [self._window.name])
                 self._journals.close_all()
-                self._hand_over(Ended(self._window.name))
+                self._hand_over(WindowEnd(self._window.name))
                 self._left = True
-            window = ended.first_open(self._root, present, self._length)
+            window = ended_windows.first_open_window(self._root, present, self._length)
             if window != present:
                 _LOG.warning("clock went back", extra={"window": window.name})
             window_files.set_seconds(self._root, window)
@@ -241,7 +241,7 @@ class Writer:
             self.clock_ahead = error.seconds
             raise
 
-    def _commit(self, group: Group) -> None:
+    def _commit(self, group: CommitGroup) -> None:
         """Append a frame to the journal of each target; `group.kept` says which are on the disk."""
         for target, waiting in group.waiting.items():
             try:
@@ -256,7 +256,7 @@ class Writer:
             except HushcountError as error:
                 self._fail(str(error))
             except OSError as error:
-                self._fail(kind_of(error))
+                self._fail(error_name(error))
                 # What was synced of it is handed over, whatever closing it answers.
                 with suppress(OSError):
                     self._journals.abandon(target)

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from hushcount.client import Client
-from shuffler.collector.held import held
+from shuffler.collector.journals.pending_reports import pending_reports
 from tests.collector.running import LONG, make_site, running, write_config
 from tests.support.jobs import done
 
@@ -39,9 +39,9 @@ def test_status_shows_the_open_window_and_what_its_journals_hold(tmp_path: Path)
     (journal,) = site.journal.glob(f"{window}/words/*/reports-*.journal")
     whole = journal.read_bytes()
     journal.write_bytes(whole + whole[-40:])
-    assert {one.stream: one.reports for one in held(site.journal)} == {"discovery": 1, "reports": 7}
+    assert {one.stream: one.reports for one in pending_reports(site.journal)} == {"discovery": 1, "reports": 7}
     journal.write_bytes(whole[:-1])
-    assert {one.stream: one.reports for one in held(site.journal)} == {"discovery": 1, "reports": 3}
+    assert {one.stream: one.reports for one in pending_reports(site.journal)} == {"discovery": 1, "reports": 3}
     shutil.move(site.journal, site.base / "elsewhere")
     assert "is not seen" in done(*status).out
     write_config(site, LONG, {"journal": str(site.base / "elsewhere")})

@@ -19,11 +19,11 @@ from hushcount.campaign import Stream
 from hushcount.errors import FormatError
 from hushcount.files import sync, write_over
 from hushcount.manifests import ID, Manifest, SegmentPart, divided, manifest_name
-from shuffler.collector import damage, window_files, window_senders
-from shuffler.collector.journal import JournalHeader
+from shuffler.collector.journals.journal import JournalHeader
+from shuffler.collector.journals.recovery import recover
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.recovery import recover
-from shuffler.collector.window_files import JournalFile, Noted, Receipt
+from shuffler.collector.windows import damage, window_files, window_senders
+from shuffler.collector.windows.window_files import JournalFile, Noted, Receipt
 
 _LOG = logging.getLogger("hushcount.collector")
 _ID = "id"
@@ -36,7 +36,7 @@ class StoreFailed(Exception):
 
 
 @dataclass
-class Sealing:
+class Uploader:
     """Between which disk and which store.
 
     Attributes:
@@ -62,11 +62,11 @@ class Sealing:
     _manifests: set[str] = field(default_factory=set)
     """Manifests in the store of windows of which another manifest is missing."""
 
-    def try_store(self) -> None:
+    def check_store(self) -> None:
         """Raise StoreFailed if the store cannot be reached."""
         _in_store(self.probe)
 
-    def seal(self, journal: JournalFile) -> None:
+    def upload_segment(self, journal: JournalFile) -> None:
         """Write the segment of a journal and leave its receipt.
 
         Raises:
@@ -114,7 +114,7 @@ class Sealing:
         facts = {"window": journal.window, "stream": journal.stream, "frames": damaged, "reports": reports}
         _LOG.error("journal damaged", extra=facts)
 
-    def close(self, window: str) -> None:
+    def upload_manifests(self, window: str) -> None:
         """Write the manifests of a window that ended, and remove it from the disk.
 
         Raises:
@@ -128,7 +128,7 @@ class Sealing:
             return
         for journal in window_files.journals(self.root, window):
             # None is left by what was handed over; removing one would lose reports.
-            self.seal(journal)
+            self.upload_segment(journal)
         blocked: Exception | None = None
         id = manifest_id(self.root, window)
         for folder in window_files.folders(self.root, window):
@@ -151,7 +151,7 @@ class Sealing:
             raise blocked
         window_files.remove_window(self.root, window)
         self._manifests = {path for path in self._manifests if path.split("/")[-2] != window}
-        _LOG.info("window sealed", extra={"window": window})
+        _LOG.info("window uploaded", extra={"window": window})
 
     def _manifests_of(self, window: str, folder: Path, id: str) -> dict[str, Manifest]:
         """Return the manifests of a campaign file's window by their names: one, where its segments fit into one."""

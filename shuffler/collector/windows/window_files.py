@@ -41,7 +41,7 @@ from hushcount.parts import Hex32, Part
 from hushcount.reading import parse_model
 from hushcount.segment_names import MARK
 from hushcount.windows import Window, is_window
-from shuffler.collector.epochs import Target
+from shuffler.collector.campaigns import Target
 
 KEY_BYTES = 32
 _FILE = re.compile(
