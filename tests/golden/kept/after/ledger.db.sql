@@ -1,0 +1,23 @@
+PRAGMA application_id = 1212369991;
+PRAGMA user_version = 2;
+BEGIN TRANSACTION;
+CREATE TABLE charges (
+        key TEXT PRIMARY KEY, campaign TEXT NOT NULL, fingerprint TEXT NOT NULL, epoch INTEGER NOT NULL,
+        hop TEXT NOT NULL, manifest TEXT NOT NULL, outline TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('reserved', 'committed')),
+        epsilon REAL NOT NULL, delta REAL NOT NULL, local REAL, epoch_epsilon REAL,
+        per TEXT NOT NULL CHECK (per IN ('client', 'report')), reports INTEGER,
+        reserved_at TEXT NOT NULL, committed_at TEXT, host TEXT NOT NULL, pid INTEGER NOT NULL, run TEXT NOT NULL,
+        draw TEXT, digest TEXT NOT NULL,
+        UNIQUE (fingerprint, epoch, hop, manifest));
+INSERT INTO "charges" VALUES('1ec925bf3664271713f4222498155546e5df608dcf49b1461ef487d41f46c167','words','20f0da5e5fe967e0a86e8ebc3efb5a6e33ec202456cc55904399a7cca9b24842',1,'discover','d919d08cd1661028fcbb7c3c7477d3c746753d67eea755039f31b026e32b57b1','1883966f266fc89ee3437f658f487cf725583d22445cfdd789230b851578bdcd','committed',3.0,1.0e-09,NULL,NULL,'client',NULL,'2026-11-22T20:29:55+00:00','2026-11-22T20:29:56+00:00','golden',15021,'62ff02c3d7b242bb9ae068e29816f6c4','7a05c750a8a834551f576315d20d43a816d4988eb79bc1d6f65fb25df8529de1','1f3005a8dd2924f6b86b2bbbd263619a6219274346cbf86a6b52e649ebc118ca');
+INSERT INTO "charges" VALUES('d509caf0cd6c4b475dd2dfd59feeaace5a2e2bfb186506596eebe3b7aac3335e','words','20f0da5e5fe967e0a86e8ebc3efb5a6e33ec202456cc55904399a7cca9b24842',1,'analyze','a272c49f40bbafd3a9d9f1df967a71104df4e28ff7adb1563294d6f4d9a94af4','edeedace54fd1e164714b3eb9863d9ecc381f938a08d73c8f8962c1b3972b056','committed',3.33000766248084811849e+00,6.28569350048457902227e-08,NULL,NULL,'client',78,'2026-11-22T20:29:57+00:00','2026-11-22T20:29:59+00:00','golden',15021,'9d1ccc6eeba64b28902382455e1335ce',NULL,'e793b70a31fddcff76648d61d0ef6c551147bd06a6ad277e090cc335545f898b');
+INSERT INTO "charges" VALUES('b52b44b453b00c0e1a76b8dc1ece3cbc99c1dfb27070a37d1f112a2a82c54fc6','words','20f0da5e5fe967e0a86e8ebc3efb5a6e33ec202456cc55904399a7cca9b24842',1,'analyze','8ed47d2c9beddc7e1b769911126775f42fc76ebd44780f40c4f89abd9ae25348','bd6b27a72429d2eb241d368ad912af7534c29d301168c21862bde5735539b5c0','committed',1.72816000799339408722e+00,1.0e-08,NULL,NULL,'report',69,'2026-11-22T20:30:01+00:00','2026-11-22T20:30:02+00:00','golden',15021,'71f882da905344abb7e6479d9d144aed',NULL,'d1e2f5a7fb63855e3da3a974b0276d6e80cde7703410229c2493fa8fdb53092c');
+CREATE TABLE clock (one INTEGER PRIMARY KEY CHECK (one = 1), newest TEXT NOT NULL);
+INSERT INTO "clock" VALUES(1,'2026-11-22T20:30:03+00:00');
+CREATE TABLE limits (
+        campaign TEXT PRIMARY KEY, epsilon REAL NOT NULL, delta REAL NOT NULL, renew_days INTEGER,
+        since TEXT NOT NULL, composition TEXT NOT NULL CHECK (composition IN ('basic', 'numerical')),
+        digest TEXT NOT NULL);
+INSERT INTO "limits" VALUES('words',50.0,0.0001,NULL,'2026-11-22T20:29:51+00:00','basic','b12a20078befd2696f9d8f14561450834ef6cabbc55bf0fe57bfafadc5913a5c');
+COMMIT;

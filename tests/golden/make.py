@@ -1,0 +1,184 @@
+"""Golden files: what is stored for the tests, and what they expect of it.
+
+Run by hand, and only when a file format is meant to change: what is in operators' stores and databases would not be
+read otherwise.
+
+    python -m tests.golden.make            expect what is made now of what is stored
+    python -m tests.golden.make --anew     make new keys, campaigns, segments and outputs first
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sqlite3
+import sys
+import tempfile
+from contextlib import closing
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from hushcount.campaign import Campaign
+from tests.golden.site import AFTER, BEFORE, DATABASES, EXPECTED, KEYS, emptied, first_run, gathered, kept
+from tests.support.collecting import START, collect
+from tests.support.jobs import done, files_under, new_campaign, write_lines
+from tests.support.records import ENVELOPES, envelopes, read_file, write_rows
+
+BEGINS = datetime(2021, 3, 1, tzinfo=timezone.utc)
+VALIDITY = {"not_before": "2021-01-01T00:00:00Z", "not_after": "2121-01-01T00:00:00Z"}
+DEPLOYMENT = """store = "store"
+ledger = "ledger.db"
+sign_with = "signing"
+shuffler_keys = "signing/public.json"
+aux_server_keys = "signing/public.json"
+
+[windows]
+length = "1d"
+grace = "2d"
+patience = "1h"
+
+[next_epoch.words]
+review = true
+least_length = "1d"
+"""
+_KEYS = ("keys", "signing")
+
+
+def make_before() -> None:
+    """Make keys, a campaign and what collectors stored of six windows."""
+    emptied(BEFORE).mkdir(parents=True)
+    done("keys", "new", "--out", BEFORE / "keys", "--days", 36500)
+    done("keys", "new", "--out", BEFORE / "signing", "--role", "handing-on", "--days", 36500)
+    for party in _KEYS:
+        _set_validity(BEFORE / party / "public.json")
+    (BEFORE / "deployment.toml").write_text(DEPLOYMENT)
+    folder = BEFORE / "campaigns" / "words"
+    folder.mkdir(parents=True)
+    dictionary = write_lines(folder / "words.txt", ["alpha", "beta", "größe"])
+    path = _campaign(folder / "words.json", dictionary, 1)
+    epochs = [{"epoch": 1, "file": path.name, "begins": BEGINS.isoformat(), "ends": None, "grace_ends": None}]
+    (folder / "collection.json").write_text(json.dumps({"format": 1, "epochs": epochs}))
+    with tempfile.TemporaryDirectory() as scratch:
+        shutil.copy(dictionary, scratch)
+        # Its reports are sealed to the same keys, and bound to another campaign file.
+        other = _campaign(Path(scratch) / "words.json", Path(scratch) / dictionary.name, 2)
+        _collect_all(BEFORE / "store", path, other, Path(scratch))
+    keys = {str(one.relative_to(BEFORE)): one.read_text() for one in sorted(BEFORE.rglob("*.key"))}
+    KEYS.write_text(json.dumps(keys, indent=1) + "\n")
+    for name in (*keys, "sent.txt"):
+        (BEFORE / name).unlink()
+
+
+def make_after() -> None:
+    """Let a run do all that is due, and store what it leaves but for pages; databases as dumps."""
+    emptied(AFTER).mkdir()
+    with tempfile.TemporaryDirectory() as scratch, mock.patch("socket.gethostname", return_value="golden"):
+        root = first_run(Path(scratch).resolve() / "site").root
+        passed_over = {*json.loads(KEYS.read_text()), *files_under(BEFORE), *DATABASES}
+        for name, data in files_under(root).items():
+            if name in passed_over or name.endswith((".html", ".lock")):
+                continue
+            path = AFTER / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data.replace(str(root).encode(), b"$ROOT") if name.endswith(".batch.json") else data)
+        for name in DATABASES:
+            (AFTER / f"{name}.sql").write_text(_dumped(root / name), encoding="utf-8")
+
+
+def _dumped(path: Path) -> str:
+    with closing(sqlite3.connect(path)) as connection:
+        pragmas = [
+            f"PRAGMA {name} = {connection.execute(f'PRAGMA {name}').fetchone()[0]};"
+            for name in ("application_id", "user_version")
+        ]
+        return "\n".join([*pragmas, *connection.iterdump()]) + "\n"
+
+
+def _set_validity(path: Path) -> None:
+    listing = json.loads(path.read_text())
+    for key in listing["keys"]:
+        key.update(VALIDITY)
+    path.write_text(json.dumps(listing, indent=2) + "\n")
+
+
+def _campaign(path: Path, dictionary: Path, epoch: int) -> Path:
+    return new_campaign(
+        path, BEFORE / "keys", "--epoch", epoch, "--max-value-bytes", 16, dictionary=dictionary, discovery=3.0,
+    )  # fmt: skip
+
+
+def _collect_all(store: Path, path: Path, other: Path, scratch: Path) -> None:
+    first = (BEGINS - START).days
+    words = ["alpha", "beta", "nobody", "nobody", "größe", "alone"]
+    sent = [words[index % len(words)] for index in range(72)]
+    # Two collectors, and what a client sent twice.
+    collect(store, path, sent, first)
+    (segment, *_) = collect(store, path, sent[:6], first, "two", streams=("reports",))
+    _add_junk(segment, path, other, scratch, 60)
+    # Too few: they wait for the next window.
+    collect(store, path, sent[:9], first + 1)
+    collect(store, path, sent[:60], first + 2, streams=("reports",), authentication="none")
+    # Nearly all cannot be opened.
+    (segment, *_) = collect(store, path, sent[:3], first + 6, streams=("reports",))
+    _add_junk(segment, path, other, scratch, 60)
+    # Altered after it was listed.
+    (segment, *_) = collect(store, path, sent[:55], first + 10, streams=("reports",))
+    raw = bytearray(segment.read_bytes())
+    raw[-1] ^= 1
+    segment.write_bytes(raw)
+
+
+def _add_junk(segment: Path, path: Path, other: Path, scratch: Path, number: int) -> None:
+    """Add reports that were sealed under another campaign file, as a client that did not follow would send."""
+    campaign = Campaign.read(path)
+    out = scratch / "junk"
+    shutil.rmtree(out, ignore_errors=True)
+    lines = write_lines(scratch / "junk.txt", ["alpha"] * number)
+    done("encode", "--campaign", other, "--values", lines, "--out", out)
+    sealed_bytes = campaign.sealed_bytes("reports")
+    sealed = [read_file(one)[1][:, -sealed_bytes:] for one in sorted((out / "reports").glob("*.blocks"))]
+    rows = envelopes(campaign, np.concatenate(sealed), [f"stray {index}" for index in range(number)])
+    together = np.concatenate([read_file(segment)[1], rows])
+    write_rows(segment, ENVELOPES["reports"], together, campaign)
+    _list_again(segment)
+
+
+def _list_again(segment: Path) -> None:
+    """Let the manifest say what the segment has now."""
+    manifest = next(segment.parents[1].glob(f"{segment.name.split('-')[0]}.manifest.json"))
+    listed = json.loads(manifest.read_text())
+    for part in listed["segments"]["reports"]:
+        if part["name"] == segment.name:
+            data = segment.read_bytes()
+            digest = hashlib.blake2b(data, digest_size=32).hexdigest()
+            part.update(records=len(read_file(segment)[1]), bytes=len(data), digest=digest)
+    manifest.write_text(json.dumps(listed))
+
+
+def write_expected(name: str, data: Any) -> None:
+    """Write what a test expects."""
+    text = json.dumps(data, indent=1, ensure_ascii=False)
+    (EXPECTED / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Write the golden files."""
+    emptied(EXPECTED).mkdir()
+    if "--anew" in sys.argv[1:]:
+        make_before()
+        make_after()
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, data in gathered(Path(scratch).resolve() / "site").items():
+            write_expected(name, data)
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, data in kept(Path(scratch).resolve() / "site").items():
+            write_expected(name, data)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""An operator's deployment whose keys, campaign and segments are stored: what becomes of it is nearly all fixed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.golden.described import Mask, described_database, described_tree
+from tests.support.jobs import cli, done, files_under
+
+KEPT = Path(__file__).parent / "kept"
+EXPECTED = Path(__file__).parent / "expected"
+BEFORE, AFTER = KEPT / "before", KEPT / "after"
+KEYS = KEPT / "keys.json"
+DATABASES = ("state.db", "ledger.db")
+RETENTION = """
+[retention]
+segments = "10d"
+shuffled = "10d"
+released = "10d"
+dead_letters = "10d"
+"""
+
+_CHARGE = ("key", "manifest", "outline", "run", "host", "pid", "draw", "digest")
+_DRAWN = (
+    "files.*.*.digest", "signature", "made_from", "ledger.charged.key", "ledger.charged.manifest", "runs.owner",
+    *(f"charges.{name}" for name in _CHARGE), *(f"charges.*.{name}" for name in _CHARGE), "limits.digest",
+    "discovery.hash_key", "epochs.1",
+)  # fmt: skip
+_PROSE = (
+    "privacy.sentences.*", "privacy.plain.*", "privacy.unit", "privacy.*.unit", "privacy.*.against", "problems.*",
+    "dropped.*", "*.collecting.seen",
+)  # fmt: skip
+_NAMES = {
+    "[0-9a-f]{32}-[0-9a-f]{16}[.]replayed[.]json": "LETTERS-PLACE.replayed.json",
+    "draws/[0-9a-f]{64}": "draws/KEY",
+}
+
+
+def mask_of(root: Path) -> Mask:
+    """Return what of a run in a directory is not fixed."""
+    shuffled = ("*shuffled/*", "*released/*", "*dead_letter/*")
+    return Mask(root, keys=(*_DRAWN, "*.says"), shuffled=shuffled, prose=_PROSE, names=_NAMES)
+
+
+def restored(root: Path, *, after: bool = False) -> Path:
+    """Copy the stored deployment to a directory, its keys beside it.
+
+    Args:
+        root: the directory.
+        after: as a run left it, its databases made of their dumps; else as collectors left it.
+    """
+    files = files_under(BEFORE) | (files_under(AFTER) if after else {})
+    for name, data in files.items():
+        _write(root / name, data.replace(b"$ROOT", str(root).encode()) if name.endswith(".batch.json") else data)
+    for name, text in json.loads(KEYS.read_text()).items():
+        _write(root / name, text.encode())
+        (root / name).chmod(0o600)
+    for name in DATABASES:
+        dump = root / f"{name}.sql"
+        if dump.exists():
+            with closing(sqlite3.connect(root / name)) as connection:
+                connection.executescript(dump.read_text(encoding="utf-8"))
+            dump.unlink()
+    return root
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def expected(name: str) -> Any:
+    """Return what a test expects, by the name of its file."""
+    return json.loads((EXPECTED / f"{name}.json").read_text(encoding="utf-8"))
+
+
+@dataclass
+class Site:
+    """The deployment in a directory, and what was gathered of it.
+
+    Attributes:
+        root: the directory.
+        seen: descriptions by the name of the file of expectations that they are compared with.
+    """
+
+    root: Path
+    seen: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.mask = mask_of(self.root)
+
+    @property
+    def config(self) -> Path:
+        return self.root / "deployment.toml"
+
+    @property
+    def ledger(self) -> Path:
+        return self.root / "ledger.db"
+
+    def command(self, *arguments: object) -> dict[str, Any]:
+        """Return the exit status of a command and what it prints with --json, masked."""
+        run = cli(*arguments, "--json")
+        return {"status": run.status, "printed": self.mask.data(run.json) if run.out else None}
+
+    def look(self, name: str, before: dict[str, bytes]) -> None:
+        """Gather what the operator's commands show, both databases and all files."""
+        self.seen[f"{name}-looks"] = {
+            "status": self.command("status", "--config", self.config),
+            "doctor": self.command("doctor", "--config", self.config),
+            "ledger show": self.command("ledger", "show", "--ledger", self.ledger),
+        }
+        self.seen[f"{name}-databases"] = {one: described_database(self.root / one, self.mask) for one in DATABASES}
+        self.seen[f"{name}-files"] = described_tree(self.root, self.mask, before)
+
+
+def first_run(root: Path) -> Site:
+    """Let one run do all that is due in the stored deployment."""
+    site = Site(restored(root))
+    before = files_under(root)
+    limit = ("--campaign", "words", "--epsilon", 50, "--delta", 1e-4)
+    commands = {"ledger set": site.command("ledger", "set", "--ledger", site.ledger, *limit)}
+    commands["run"] = site.command("run", "--config", site.config, "--clock-is-right")
+    site.seen["first-commands"] = commands
+    site.look("first", before)
+    return site
+
+
+def second_run(first: Site, root: Path) -> Site:
+    """Approve what was found and set a retention; then let a run publish the next epoch and delete what is old.
+
+    Args:
+        first: the site after its first run, which stays as it is.
+        root: where a copy of it is to be.
+    """
+    site = Site(Path(shutil.copytree(first.root, root)))
+    before = files_under(site.root)
+    review = ("epoch", "review", "--config", site.config, "--campaign", "words")
+    commands = {"review": site.command(*review), "approve": site.command(*review, "--approve", "all")}
+    with site.config.open("a") as file:
+        file.write(RETENTION)
+    commands["run"] = site.command("run", "--config", site.config, "--clock-is-right")
+    site.seen["second-commands"] = commands
+    site.look("second", before)
+    return site
+
+
+def gathered(root: Path) -> dict[str, Any]:
+    """Return all that both runs leave and say."""
+    first = first_run(root / "first")
+    second = second_run(first, root / "second")
+    return {**first.seen, **second.seen, "sentences": sorted(first.mask.said | second.mask.said)}
+
+
+def kept(root: Path) -> dict[str, Any]:
+    """Return what is shown of the stored deployment in which a run has done all: every digest, and every moment."""
+    site = Site(restored(root, after=True))
+    exact = Mask(root, prose=_PROSE, since=None)
+    shown = {
+        "status": exact.data(done("status", "--config", site.config, "--digests", "--json").json),
+        "ledger": exact.data(done("ledger", "show", "--ledger", site.ledger, "--json").json),
+        "ledger check": exact.data(done("ledger", "check", "--ledger", site.ledger, "--json").json),
+        "run": exact.data(done("run", "--config", site.config, "--clock-is-right", "--json").json),
+    }
+    # These go by the clock.
+    shown["status"][0].pop("collecting")
+    shown["ledger check"].pop("warnings")
+    return {"kept": shown}
+
+
+def emptied(path: Path) -> Path:
+    """Remove a directory if it is there, and return it."""
+    shutil.rmtree(path, ignore_errors=True)
+    return path

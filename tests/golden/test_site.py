@@ -1,0 +1,113 @@
+"""What a run makes of a stored deployment: every file, both databases and every command's answer are as they were.
+
+Where one of these fails, a format has changed. If that is meant, `python -m tests.golden.make` writes the expectations
+anew, and what stores and databases of before hold must still be read.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.golden.site import Site, expected, first_run, kept, restored, second_run
+from tests.support.jobs import done, files_under, summary
+
+PARTS = ("commands", "looks", "databases", "files")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return first_run(tmp_path_factory.mktemp("golden").resolve() / "site")
+
+
+@pytest.fixture(scope="module")
+def summaries(site: Site) -> dict[str, dict[str, Any]]:
+    """Every summary of the first run, by the folder and the window."""
+    paths = sorted((site.root / "store").glob("*/words/*/summary.json"))
+    return {f"{path.parts[-4]} {path.parts[-2][:8]}": json.loads(path.read_text()) for path in paths}
+
+
+@pytest.fixture(scope="module")
+def second(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return second_run(site, tmp_path_factory.mktemp("golden").resolve() / "site")
+
+
+def as_text(data: Any) -> str:
+    """Return JSON text, in which the order of keys counts."""
+    return json.dumps(data, indent=1, ensure_ascii=False)
+
+
+def digest_of_json(data: Any) -> str:
+    return blake2b(json.dumps(data, sort_keys=True).encode(), digest_size=32).hexdigest()
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_run_leaves_and_says_what_it_did(site: Site, part: str) -> None:
+    assert as_text(site.seen[f"first-{part}"]) == as_text(expected(f"first-{part}"))
+
+
+def test_a_summary_names_the_one_that_it_was_made_from(summaries: dict[str, dict[str, Any]]) -> None:
+    for of, source in (("released", "shuffled"), ("found", "released"), ("results", "shuffled")):
+        assert summaries[f"{of} 20210301"]["made_from"] == digest_of_json(summaries[f"{source} 20210301"])
+
+
+def test_a_shuffle_is_made_from_the_whole_of_its_batch_file(site: Site, summaries: dict[str, dict[str, Any]]) -> None:
+    (path,) = (site.root / "store" / "batches" / "words").glob("20210301*.batch.json")
+    batch = json.loads(path.read_text())
+    streams = {
+        name: {"received": number, "accepted": number, "rejected": {}}
+        for name, number in (("reports", 138), ("discovery", 72))
+    }
+    collected = {
+        "hop": "collect", "campaign": "words", "epoch": 1, "fingerprint": batch["fingerprint"], "received": 210,
+        "accepted": 210, "rejected": {}, "streams": streams, "upstream": [], "batch_digest": digest_of_json(batch),
+        "window": "20210301T000000Z", "authentication": "client-token",
+        "allotments": {"reports": 2, "discovery": 1},
+    }  # fmt: skip
+    assert summaries["shuffled 20210301"]["made_from"] == digest_of_json(collected)
+
+
+def test_the_signed_files_are_those_that_are_there(site: Site, summaries: dict[str, dict[str, Any]]) -> None:
+    for folder, streams in (("shuffled", ("reports", "discovery")), ("released", ("bins",))):
+        (out,) = (site.root / "store" / folder / "words").glob("20210301*")
+        for stream in streams:
+            there = [
+                {"name": name, "bytes": len(data), "digest": blake2b(data, digest_size=32).hexdigest()}
+                for name, data in sorted(files_under(out / stream).items())
+            ]
+            assert summaries[f"{folder} 20210301"]["files"][stream] == there
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_next_run_publishes_and_deletes_as_it_did(second: Site, part: str) -> None:
+    assert as_text(second.seen[f"second-{part}"]) == as_text(expected(f"second-{part}"))
+
+
+def test_readers_are_told_the_same_sentences(site: Site, second: Site) -> None:
+    assert sorted(site.mask.said | second.mask.said) == expected("sentences")
+
+
+def test_a_deployment_of_before_is_read_with_every_digest_and_has_nothing_left_to_do(tmp_path: Path) -> None:
+    assert as_text(kept(tmp_path.resolve() / "site")) == as_text({"kept": expected("kept")})
+
+
+def test_what_was_released_before_is_neither_charged_nor_drawn_again(tmp_path: Path) -> None:
+    """The key of a charge is made of the files of an input: they are known again, and so is the draw."""
+    root = restored(tmp_path.resolve() / "site", after=True)
+    (source,) = (root / "store" / "shuffled" / "words").glob("20210301*")
+    common = ("--campaign", root / "campaigns/words/words.json", "--input", source, "--keys", root / "keys")
+    charging: tuple[object, ...] = ("--ledger", root / "ledger.db", "--signed-by", root / "signing" / "public.json")
+    charges = {one["hop"]: one for one in reversed(expected("kept")["ledger"]["charges"])}
+    for hop, out in (("analyze", tmp_path / source.name), ("discover", tmp_path / "found" / source.name)):
+        done(hop, *common, *charging, "--out", out)
+        charged = summary(out)["ledger"]["charged"]
+        assert not charged["new"]
+        assert (charged["key"], charged["manifest"]) == (charges[hop]["key"], charges[hop]["manifest"])
+    assert done("ledger", "check", "--ledger", root / "ledger.db", "--json").json["charges"] == 3
+    (results,) = (root / "store" / "results" / "words").glob("20210301*")
+    for name in ("estimates.csv", "tally.npz"):
+        assert (tmp_path / source.name / name).read_bytes() == (results / name).read_bytes()
