@@ -9,7 +9,7 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import TaggedOutput
 
-from hushcount.fields import Reports
+from hushcount.arrays import Reports
 from hushcount.mechanism import Mechanism
 from hushcount.sealing import Octets
 from hushcount.threads import available_threads, in_chunks

@@ -11,10 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from apache_beam.pvalue import PCollection
 
-from hushcount.fields import Reports
+from hushcount.arrays import Counts, Reports, UInt64Array
 from hushcount.mechanism import Mechanism
-from hushcount.randomness import UInt64Array
-from hushcount.responders.base import Counts
 from hushcount.tally import narrowed
 
 _BLOCK_CELLS = 1 << 21

@@ -14,8 +14,9 @@ import numpy as np
 from apache_beam.pvalue import PCollection, TaggedOutput
 
 from aux_server.bins import Bins, bins_of, counted_dtype, united
+from hushcount.arrays import UInt64Array
 from hushcount.places import split
-from hushcount.randomness import SystemWords, UInt64Array
+from hushcount.randomness import SystemWords
 from hushcount.tags import tag_keys, tags
 
 

@@ -9,9 +9,9 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import TaggedOutput
 
+from hushcount.arrays import UInt64Array
 from hushcount.discovery import DiscoveryFormat
 from hushcount.places import split
-from hushcount.randomness import UInt64Array
 from hushcount.sealing import Octets
 from hushcount.tags import TAG_BYTES, tags
 from hushcount.threads import available_threads, in_chunks

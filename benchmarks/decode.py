@@ -17,7 +17,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from hushcount import field61
-from hushcount.decoding import DecodeCost, DecodeLoad, candidates_cost, cheapest, group_cost, walk_cost
+from hushcount.arrays import Counts, UInt64Array
+from hushcount.costs import DecodeCost
+from hushcount.decoding import DecodeLoad, candidates_cost, cheapest, group_cost, walk_cost
 from hushcount.encoders.affine import Affine
 from hushcount.kernels.candidates import candidates
 from hushcount.kernels.group import group
@@ -25,8 +27,7 @@ from hushcount.kernels.progressions import Progressions
 from hushcount.kernels.walk import walk
 from hushcount.mechanism import Mechanism
 from hushcount.primes import prime_at_least
-from hushcount.randomness import SystemWords, UInt64Array, uniform
-from hushcount.responders.base import Counts
+from hushcount.randomness import SystemWords, uniform
 from hushcount.responders.interval import Interval
 from hushcount.responders.randomised_response import RandomisedResponse
 

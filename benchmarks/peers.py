@@ -24,13 +24,12 @@ import numpy.typing as npt
 
 from benchmarks import peer_worker
 from benchmarks.peer_worker import Oracle, Told
+from hushcount.arrays import FloatArray, Reports, UInt64Array
 from hushcount.errors import HushcountError
-from hushcount.estimates import FloatArray
-from hushcount.fields import Reports
 from hushcount.mechanism import Mechanism
 from hushcount.parameters import Parameters
 from hushcount.planning import Objective
-from hushcount.randomness import SystemWords, UInt64Array
+from hushcount.randomness import SystemWords
 from hushcount.systems import build, plan
 from hushcount.tally import Tally
 

@@ -13,10 +13,10 @@ from experiments.figure import Figure, Panel, Point, Settings
 from experiments.judging import Claim
 from experiments.measuring import generator, stream_seed
 from experiments.rows import Row, find, select
-from experiments.sources import Counts, line_counts, tabbed_counts
+from experiments.sources import line_counts, tabbed_counts
+from hushcount.arrays import FloatArray, IntArray
 from hushcount.privacy.keep_rules import KeepRule, Relation, RuleName
 from hushcount.simulation import SeededWords
-from hushcount.variance import FloatArray
 
 _FOUND, _SCORE = "found", "F-score"
 _DELTA = 1e-6
@@ -30,7 +30,7 @@ def _series(rule: RuleName, relation: Relation) -> str:
     return f"{rule}, {relation}"
 
 
-def _chances(counts: Counts, chance: Callable[[int], float]) -> FloatArray:
+def _chances(counts: IntArray, chance: Callable[[int], float]) -> FloatArray:
     """Return float64[b]: each bin's probability, computed once for each distinct count."""
     distinct, place = np.unique(counts, return_inverse=True)
     return np.array([chance(int(count)) for count in distinct])[place.reshape(-1)]
@@ -43,7 +43,7 @@ def _printed_chance(epsilon: float, delta: float, count: int) -> float:
 
 
 def _kept(
-    rule: KeepRule, counts: Counts, settings: Settings, stream: str
+    rule: KeepRule, counts: IntArray, settings: Settings, stream: str
 ) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
     """Return bool[runs, b]: what the auxiliary server keeps. OpenDP's noise of the laplace rule has no seed."""
     from aux_server.keep import draw_kept

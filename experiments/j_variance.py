@@ -20,11 +20,11 @@ from experiments.sketch_forms import (
     printed_size,
     sketch_variance,
 )
+from hushcount.arrays import FloatArray
 from hushcount.parameters import Parameters
 from hushcount.planning import Objective
 from hushcount.simulation import Population
 from hushcount.systems import build, plan
-from hushcount.variance import FloatArray
 
 _SEED = "0" * 64
 

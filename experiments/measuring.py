@@ -9,11 +9,11 @@ import numpy as np
 
 from experiments.figure import Settings
 from experiments.rows import Law, Row
+from hushcount.arrays import FloatArray
 from hushcount.mechanism import Mechanism
 from hushcount.parameters import Parameters
 from hushcount.simulation import Population, fresh_functions, simulate
 from hushcount.systems import SYSTEMS, build
-from hushcount.variance import FloatArray
 
 _ALL = slice(None)
 

@@ -14,13 +14,13 @@ from experiments.loss_forms import folded_l2, symmetric_l2
 from experiments.measuring import Case, collect, generator, mean_row
 from experiments.rows import Row, find, select
 from experiments.sources import held_by_value
+from hushcount.arrays import FloatArray
 from hushcount.bounds import largest_l1, least_l2
 from hushcount.parameters import integer
 from hushcount.planning import Objective
 from hushcount.primes import prime_at_least
 from hushcount.simulation import Population
 from hushcount.systems import plan
-from hushcount.variance import FloatArray
 
 _SYSTEMS = {"SS": "ss", "OCMS": "ocms-round", "WSS": "wss", "AIS (ours)": "ais"}
 _EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)

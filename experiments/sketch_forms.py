@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hushcount.variance import FloatArray, Numbers
+from hushcount.arrays import FloatArray
+from hushcount.variance import Numbers
 
 
 def other_cell(p: Numbers, cells: int, epsilon: float) -> FloatArray:

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from hushcount.arrays import IntArray
 from hushcount.dictionary import read_items
 from hushcount.errors import UsageError
 
-Counts = npt.NDArray[np.int64]
 SHIPPED = Path(__file__).parents[1] / "examples" / "data"
 
 
@@ -77,12 +76,12 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def line_counts(path: Path) -> Counts:
+def line_counts(path: Path) -> IntArray:
     """Return int64[d], descending: how often each distinct line occurs."""
     return np.array(sorted(Counter(read_items(path)).values(), reverse=True), dtype=np.int64)
 
 
-def held_by_value(path: Path, domain: int) -> Counts:
+def held_by_value(path: Path, domain: int) -> IntArray:
     """Return int64[domain]: the count of each value 0..domain-1 from a CSV with the columns value and count.
 
     Raises:
@@ -98,7 +97,7 @@ def held_by_value(path: Path, domain: int) -> Counts:
     return held
 
 
-def tabbed_counts(path: Path) -> Counts:
+def tabbed_counts(path: Path) -> IntArray:
     """Return int64[d]: the counts of a gzipped table of word, tab, count.
 
     Raises:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hushcount.allowance import Allowance
+from hushcount.arrays import UInt64Array
 from hushcount.campaign import Campaign, Stream
 from hushcount.dictionary import Dictionary
 from hushcount.discovery import HASH_BYTES, DiscoveryFormat
@@ -18,7 +19,7 @@ from hushcount.errors import HushcountError, UsageError
 from hushcount.items import canonical, fault_of_text
 from hushcount.memory import KEY_BYTES, Memory
 from hushcount.public_keys import valid_key
-from hushcount.randomness import SystemWords, UInt64Array
+from hushcount.randomness import SystemWords
 from hushcount.sealing import Octets, Sealer
 from hushcount.threads import in_chunks
 

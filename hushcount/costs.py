@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
-from hushcount.decoding import DecodeCost, affine_cost
-from hushcount.encoders.affine import Affine
-from hushcount.encoders.hadamard import Hadamard
-from hushcount.encoders.nested import Nested
-from hushcount.encoders.pool import Pool
-from hushcount.mechanism import Mechanism
-from hushcount.responders.unary import Unary
+from dataclasses import dataclass
 
 CELL_NS = 3.0
 BIT_NS = 0.9
@@ -20,27 +12,52 @@ BUTTERFLY_NS = 2.0
 the fast transform, as `hushcount simulate` measured them on one thread of a 2-core server. Estimates, no promises."""
 
 
-def decode_cost(mechanism: Mechanism, n: int, candidates: int) -> DecodeCost:
-    """Return the cost of tallying n reports and estimating `candidates` items.
+@dataclass(frozen=True)
+class DecodeCost:
+    """What decoding takes.
+
+    Attributes:
+        way: "walk", "group" or "candidates" of affine reports; "cells" where cells are tallied; "definition".
+        operations: how often its inner loops run.
+        seconds: of one thread of the reference machine; others differ, by much without wide vector units.
+    """
+
+    way: str
+    operations: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class CountCost:
+    """What it takes to add the cells of reports to a tally.
+
+    Attributes:
+        operations: cells or bits that are counted.
+        nanoseconds: of one thread.
+    """
+
+    operations: float
+    nanoseconds: float
+
+    @classmethod
+    def of_cells(cls, cells: float) -> CountCost:
+        """Return the cost of counting so many cells by their names."""
+        return cls(cells, cells * CELL_NS)
+
+    @classmethod
+    def of_bits(cls, bits: float) -> CountCost:
+        """Return the cost of counting the cells of reports that hold a bit for each."""
+        return cls(bits, bits * BIT_NS)
+
+
+def cells_cost(count: CountCost, items: int, transform: float = 0.0, hashes: float = 0.0) -> DecodeCost:
+    """Return the cost of an encoder that tallies cells and then looks up each item.
 
     Args:
-        mechanism: the frequency oracle.
-        n: reports.
-        candidates: items that are asked for: the dictionary, or those of an open domain that one has in mind.
+        count: of the reports.
+        items: that are asked for.
+        transform: steps of the fast transform.
+        hashes: of items into rows.
     """
-    encoder, responder = mechanism.encoder, mechanism.responder
-    if isinstance(encoder, Affine):
-        return affine_cost(encoder, responder, n, candidates)
-    if isinstance(responder, Unary):
-        counted, each = float(n * responder.width), BIT_NS
-    else:
-        counted, each = n * (responder.p + (responder.width - 1) * responder.q), CELL_NS
-    transform = hashes = 0.0
-    if isinstance(encoder, Hadamard):
-        transform = encoder.order * encoder.blocks * math.log2(max(2, encoder.order))
-    if isinstance(encoder, Nested):
-        transform = encoder.outer.rows * encoder.inner.order * math.log2(max(2, encoder.inner.order))
-    if isinstance(encoder, (Nested, Pool)):
-        hashes = float(candidates * (encoder.pool or 1))
-    nanoseconds = counted * each + transform * BUTTERFLY_NS + hashes * HASH_NS + candidates
-    return DecodeCost("cells", counted + transform + hashes + candidates, nanoseconds * 1e-9)
+    nanoseconds = count.nanoseconds + transform * BUTTERFLY_NS + hashes * HASH_NS + items
+    return DecodeCost("cells", count.operations + transform + hashes + items, nanoseconds * 1e-9)

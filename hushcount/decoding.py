@@ -11,16 +11,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from hushcount import field61
+from hushcount.arrays import Counts, UInt64Array
+from hushcount.costs import DecodeCost
 from hushcount.kernels.progressions import Progressions
-from hushcount.randomness import UInt64Array
-from hushcount.responders.base import Counts, Responder, RunResponder
 from hushcount.threads import available_threads
-
-if TYPE_CHECKING:
-    from hushcount.encoders.affine import Affine
 
 AT_ONCE = 1 << 21
 """Progressions that are decoded at once: the more, the better for counting by slope, at about 50 bytes each."""
@@ -35,24 +31,10 @@ _GROUP_REPORT = 15.0
 _CANDIDATE_WINDOW = ((1 << 16, 0.053), (1 << 31, 0.105), (field61.PRIME, 0.50))
 _CANDIDATE_BUCKET = ((1 << 31, 0.21), (field61.PRIME, 0.65))
 _CANDIDATE_REPORT = 30.0
-_DEFINITION = 30.0
+DEFINITION_NS = 30.0
+"""Nanoseconds to ask one report whether it supports one item."""
 _WORTH_A_THREAD = 0.01
 """Seconds."""
-
-
-@dataclass(frozen=True)
-class DecodeCost:
-    """What decoding takes.
-
-    Attributes:
-        way: "walk", "group" or "candidates" of affine reports; "cells" where cells are tallied; "definition".
-        operations: how often its inner loops run.
-        seconds: of one thread of the reference machine; others differ, by much without wide vector units.
-    """
-
-    way: str
-    operations: float
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -108,26 +90,6 @@ def cheapest(load: DecodeLoad) -> DecodeCost:
     if load.prime == field61.PRIME:
         return one_by_one
     return min(one_by_one, walk_cost(load), group_cost(load), key=lambda cost: cost.seconds)
-
-
-def affine_cost(encoder: Affine, responder: Responder, reports: int, items: int) -> DecodeCost:
-    """Return what accumulating so many reports for so many items takes, by the way that will be chosen.
-
-    Args:
-        encoder: an affine encoder; the others tally cells.
-        responder: of as many cells.
-        reports: n, given to `accumulate` all at once.
-        items: c.
-    """
-    if not isinstance(responder, RunResponder):
-        pairs = float(reports) * items
-        return DecodeCost("definition", pairs, pairs * _DEFINITION * 1e-9)
-    each = encoder.progressions_each(responder)
-    at_once = min(reports, max(1, AT_ONCE // each))
-    length, stride = (encoder.prime / encoder.buckets, encoder.buckets) if encoder.folded else (responder.run_length, 1)
-    cost = cheapest(DecodeLoad(at_once * each, encoder.prime, length, items, stride))
-    calls = reports / max(1, at_once)
-    return DecodeCost(cost.way, calls * cost.operations, calls * cost.seconds)
 
 
 def decode(counts: Counts, progressions: Progressions, items: UInt64Array, threads: int | None = None) -> None:

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from hushcount.arrays import FloatArray, IntArray
 from hushcount.balanced_design import LARGEST_IMBALANCE, Design, constructed_design, require_shape, turns_of
 from hushcount.errors import HushcountError, UsageError
 
@@ -17,8 +18,6 @@ METHODS: tuple[Method, ...] = ("cyclic", "paper")
 ATTEMPTS = 8
 _TOTAL = 1 << 50
 """About the weight of all blocks: so many that rounding to integers unbalances a design by about 1e-13."""
-Floats = npt.NDArray[np.float64]
-Blocks = npt.NDArray[np.int64]
 
 
 def search_design(
@@ -87,13 +86,13 @@ def search_seconds(width: int, method: Method = "cyclic") -> float:
     return 0.1 + 12.0 * (width / 40.0) ** 11
 
 
-def _uniform_blocks(width: int, size: int, count: int, generator: np.random.Generator) -> Blocks:
+def _uniform_blocks(width: int, size: int, count: int, generator: np.random.Generator) -> IntArray:
     """Return int64[count, size]: uniform subsets, ascending."""
     blocks = np.argsort(generator.random((count, width)), axis=1)[:, :size]
     return np.sort(blocks, axis=1)
 
 
-def _even_blocks(width: int, size: int, count: int, generator: np.random.Generator) -> Blocks:
+def _even_blocks(width: int, size: int, count: int, generator: np.random.Generator) -> IntArray:
     """Return int64[count, size]: subsets that favour cells which few earlier ones hold, ascending, each once.
 
     Cells are drawn without replacement with weights `exp(-support so far)`; the largest of log weight plus Gumbel
@@ -110,7 +109,7 @@ def _even_blocks(width: int, size: int, count: int, generator: np.random.Generat
     return np.unique(np.sort(blocks, axis=1), axis=0)
 
 
-def _solve(width: int, turns: int, blocks: Blocks, generator: np.random.Generator) -> Design | None:
+def _solve(width: int, turns: int, blocks: IntArray, generator: np.random.Generator) -> Design | None:
     """Return the design that some of the blocks make, or None where there is none among them."""
     size = blocks.shape[1]
     members = np.zeros((len(blocks), width))
@@ -131,13 +130,13 @@ def _solve(width: int, turns: int, blocks: Blocks, generator: np.random.Generato
     return design if design.imbalance <= LARGEST_IMBALANCE else None
 
 
-def _pair_covers(members: Floats) -> Floats:
+def _pair_covers(members: FloatArray) -> FloatArray:
     """Return float64[blocks, pairs]: whether a block holds each pair of cells; [P26] section 5.3 step (2)."""
     first, second = np.triu_indices(members.shape[1], 1)
     return np.asarray(members[:, first] * members[:, second])
 
 
-def _orbit_covers(members: Floats, turns: int) -> Floats:
+def _orbit_covers(members: FloatArray, turns: int) -> FloatArray:
     """Return float64[blocks, floor(m/2)]: how often a block's turns hold a given pair, for each distance of its cells.
 
     The last column is that of pairs with the cell that stays, where one does.
@@ -148,7 +147,7 @@ def _orbit_covers(members: Floats, turns: int) -> Floats:
     return np.hstack([distances, beside])
 
 
-def _vertex(covers: Floats, wanted: float, generator: np.random.Generator) -> Floats | None:
+def _vertex(covers: FloatArray, wanted: float, generator: np.random.Generator) -> FloatArray | None:
     """Return the weights of a random vertex of `covers @ weights = wanted, weights >= 0`, or None where there is none.
 
     A vertex has at most as many positive weights as there are equations. The solver's tolerance is 1e-7 only, so the
@@ -170,7 +169,7 @@ def _vertex(covers: Floats, wanted: float, generator: np.random.Generator) -> Fl
     return weights
 
 
-def _integers(weights: Floats, width: int, size: int, staying: npt.NDArray[np.bool_] | None) -> Blocks:
+def _integers(weights: FloatArray, width: int, size: int, staying: npt.NDArray[np.bool_] | None) -> IntArray:
     """Return int64 weights in the same proportion.
 
     Where a cell stays, the blocks that hold it get exactly `s/m` of the whole, so that all cells are covered alike.
@@ -184,7 +183,7 @@ def _integers(weights: Floats, width: int, size: int, staying: npt.NDArray[np.bo
     return rounded
 
 
-def _rounded(weights: Floats, whole: int) -> Blocks:
+def _rounded(weights: FloatArray, whole: int) -> IntArray:
     """Return int64 weights that sum to `whole`: each rounded down, the largest remainders rounded up."""
     sum_ = sum(map(Fraction, weights.tolist()), Fraction())
     exact = [Fraction(weight) * whole / sum_ for weight in weights.tolist()]

@@ -15,10 +15,10 @@ from typing import IO
 
 import numpy as np
 
+from hushcount.arrays import UInt64Array
 from hushcount.errors import UsageError
 from hushcount.fingerprints import OTHER, fingerprints
 from hushcount.items import MOST_SPELLED_BYTES, canonical, fault_of_item
-from hushcount.randomness import UInt64Array
 from hushcount.reading import open_regular
 
 

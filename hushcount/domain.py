@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hushcount.arrays import UInt64Array
 from hushcount.dictionary import Dictionary
 from hushcount.errors import UsageError
 from hushcount.fingerprints import OTHER, fingerprints
 from hushcount.items import may_be_item
 from hushcount.mechanism import Mechanism
-from hushcount.randomness import UInt64Array
 
 
 def items_of(mechanism: Mechanism, dictionary: Dictionary | None, values: Sequence[str]) -> UInt64Array:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.randomness import UInt64Array
+from hushcount.arrays import UInt64Array
 
 
 def first_words(records: np.ndarray[Any, Any]) -> UInt64Array:

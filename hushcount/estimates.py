@@ -6,13 +6,10 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from hushcount.arrays import BoolArray, FloatArray
 from hushcount.errors import UsageError
 from hushcount.evidence import SharedCells, Signs, Supports
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from hushcount.arrays import UInt64Array
 from hushcount.campaign import Campaign
 from hushcount.estimates import Estimate
 from hushcount.privacy.unit import repeats_of
-from hushcount.randomness import UInt64Array
 from hushcount.tally import Tally
 
 

@@ -11,12 +11,9 @@ from statistics import NormalDist
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from hushcount.arrays import FloatArray, IntArray
 from hushcount.random_cells import CellSum
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 FEW = 1000.0
 """Expected reports by chance below which an interval is not taken from the normal law."""

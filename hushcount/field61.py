@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.randomness import UInt64Array
+from hushcount.arrays import UInt64Array
 
 PRIME = (1 << 61) - 1
 _P = np.uint64(PRIME)

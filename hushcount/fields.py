@@ -11,11 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hushcount import ranks, subset_wire
+from hushcount.arrays import Limbs, Reports
 from hushcount.randomness import WORD_VALUES
-from hushcount.ranks import Limbs
 
-Reports = npt.NDArray[Any]
-"""A structured array, one element a report, its fields those of the mechanism's encoder and responder."""
 MOST_BYTES = 1 << 16
 """Longest report, before sealing: a client pays for it in time, memory and bytes sent."""
 _CHUNK_LIMBS = 1 << 17

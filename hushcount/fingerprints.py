@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from hushcount.arrays import UInt64Array
 from hushcount.field61 import PRIME
-from hushcount.randomness import UInt64Array
 
 OTHER = PRIME - 1
 """The fingerprint of the reserved item "other"; no string has it."""

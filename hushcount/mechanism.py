@@ -10,13 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from hushcount import fields as wire
+from hushcount.arrays import Counts, FloatArray, Reports, UInt64Array
+from hushcount.costs import DecodeCost
 from hushcount.encoders.base import BlockEncoder, Encoder, PoolEncoder
-from hushcount.estimates import Estimate, FloatArray
+from hushcount.estimates import Estimate
 from hushcount.evidence import SharedCells, Signs, Supports
-from hushcount.fields import Field, Reports
+from hushcount.fields import Field
 from hushcount.random_cells import cell_sum
-from hushcount.randomness import UInt64Array, Words
-from hushcount.responders.base import Counts, Responder
+from hushcount.randomness import Words
+from hushcount.responders.base import Responder
 from hushcount.tally import MOST_CELLS, Tally
 from hushcount.variance import Numbers, SupportLaw, opposing, supporting
 
@@ -202,6 +204,15 @@ class Mechanism:
         places = largest[part[largest] > law.variance / _FREQUENT]
         frequent = {int(place): cell_sum(matrix, encoder.cells_of(int(items[place]))) for place in places}
         return SharedCells(scores, tally.reports, law, frequent, count, gain, self.p_star, math.sqrt(m / (m - 1.0)))
+
+    def decode_cost(self, reports: int, items: int) -> DecodeCost:
+        """Return the cost of tallying so many reports and estimating so many items.
+
+        Args:
+            reports: n.
+            items: that are asked for: the dictionary, or those of an open domain that one has in mind.
+        """
+        return self.encoder.decode_cost(self.responder, reports, items)
 
     def variance(self, n: int, share: Numbers, near: Numbers | None = None) -> FloatArray:
         """Return the variance of an estimated count by randomisation, in users squared, exact: `SupportLaw.noise`.

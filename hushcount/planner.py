@@ -9,7 +9,6 @@ from itertools import count
 import numpy as np
 
 from hushcount.campaign import BINDING_BYTES
-from hushcount.costs import decode_cost
 from hushcount.errors import UsageError
 from hushcount.mechanism import Mechanism
 from hushcount.parameters import Value
@@ -222,7 +221,7 @@ def _candidate(name: str, task: Task, epsilon: float, reports: int) -> Candidate
     parameters.pop("seed", None)
     variance = float(task.objective.loss(mechanism.law, task.domain, reports))
     candidates = task.domain or ASKED
-    cost = decode_cost(mechanism, reports, candidates)
+    cost = mechanism.decode_cost(reports, candidates)
     return Candidate(
         mechanism=name,
         parameters=parameters,

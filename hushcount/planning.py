@@ -9,8 +9,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from hushcount.arrays import FloatArray
 from hushcount.probability import spending_probability
-from hushcount.variance import FloatArray, SupportLaw, supporting
+from hushcount.variance import SupportLaw, supporting
 
 ObjectiveName = Literal["l2", "mse", "target"]
 OBJECTIVES: tuple[ObjectiveName, ...] = ("l2", "mse", "target")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hushcount.estimates import FloatArray
+from hushcount.arrays import FloatArray
 
 
 def non_negative(counts: FloatArray) -> FloatArray:

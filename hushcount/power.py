@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from hushcount.arrays import FloatArray
 from hushcount.mechanism import Mechanism
 
-FloatArray = npt.NDArray[np.float64]
 MOST_REPORTS = 10**12
 _ROOM = np.linspace(1.0, 1.2, 400)
 

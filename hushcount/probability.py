@@ -12,8 +12,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from hushcount.arrays import FloatArray
 from hushcount.randomness import WORD_VALUES
-from hushcount.variance import FloatArray, Numbers
+from hushcount.variance import Numbers
 
 _DIGITS = 60
 LEAST_EPSILON = 1e-4

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from hushcount.arrays import FloatArray, IntArray
 
 _STEP = 0.1
 """Of a row's mean standard deviation, at most: rounding to steps adds 0.25 % at most to the variance."""

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from nacl.bindings import randombytes_buf_deterministic
 
-UInt64Array = npt.NDArray[np.uint64]
+from hushcount.arrays import UInt64Array
+
 WORD_VALUES = 1 << 64
 """How many values a random word has; probabilities are thresholds out of this number."""
 _DIGITS = 8

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.randomness import UInt64Array
+from hushcount.arrays import Limbs, UInt64Array
 
-Limbs = npt.NDArray[np.uint64]
-"""uint64[limbs, n]: n integers, the least significant limb first, each limb below 2**32 unless said otherwise."""
 _LIMB_BITS = 32
 _LOW = np.uint64((1 << _LIMB_BITS) - 1)
 _LIMB = np.uint64(_LIMB_BITS)

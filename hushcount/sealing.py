@@ -14,7 +14,8 @@ from nacl.bindings import (
     crypto_box_seed_keypair,
 )
 
-from hushcount.sodium import Octets, seal_rows
+from hushcount.arrays import Octets
+from hushcount.sodium import seal_rows
 from hushcount.threads import in_chunks
 
 __all__ = ["SEAL_BYTES", "Octets", "Sealer"]

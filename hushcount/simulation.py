@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from nacl.bindings import randombytes_buf_deterministic
 
+from hushcount.arrays import FloatArray, UInt64Array
 from hushcount.encoders.base import BlockEncoder
-from hushcount.estimates import FloatArray
 from hushcount.mechanism import Mechanism
-from hushcount.randomness import SystemWords, UInt64Array, Words, hex_seed
+from hushcount.randomness import SystemWords, Words, hex_seed
 from hushcount.tally import Tally
 
 _CHUNK_BYTES = 1 << 28

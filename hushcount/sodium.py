@@ -13,7 +13,7 @@ import numpy.typing as npt
 from nacl._sodium import ffi, lib
 from nacl.bindings import crypto_box_PUBLICKEYBYTES, crypto_box_SEALBYTES, crypto_box_SECRETKEYBYTES
 
-Octets = npt.NDArray[np.uint8]
+from hushcount.arrays import Octets
 
 
 def seal_rows(plain: Octets, public_key: bytes) -> Octets:

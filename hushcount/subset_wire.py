@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hushcount import ranks
-from hushcount.ranks import Limbs
+from hushcount.arrays import Limbs
 
 Form = Literal["rank", "list", "bitmap"]
 _TABLE_OCTETS = 64 << 20

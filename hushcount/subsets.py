@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.randomness import UInt64Array, Words
+from hushcount.arrays import UInt64Array
+from hushcount.randomness import Words
 
 Cells = npt.NDArray[Any]
 _FEW = 16

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.randomness import UInt64Array, Words
+from hushcount.arrays import UInt64Array
+from hushcount.randomness import Words
 from hushcount.sealing import Octets
 
 TAG_BYTES = 16

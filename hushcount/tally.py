@@ -12,10 +12,9 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from hushcount.arrays import Counts, UInt64Array
 from hushcount.errors import FormatError
-from hushcount.randomness import UInt64Array
 from hushcount.reading import parse_object
-from hushcount.responders.base import Counts
 from hushcount.senders import UNBOUND, Senders, told_in
 
 _VERSION = 1

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from hushcount.arrays import FloatArray
+
 Numbers = float | FloatArray | npt.NDArray[np.int64]
 """A number or an array of them."""
 

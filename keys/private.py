@@ -18,9 +18,10 @@ from nacl.bindings import (
 from nacl.exceptions import CryptoError
 from nacl.utils import random
 
+from hushcount.arrays import Octets
 from hushcount.public_keys import key_id, verify_key_id
 from hushcount.signatures import Purpose, Signature, signed_bytes
-from hushcount.sodium import Octets, open_rows
+from hushcount.sodium import open_rows
 from hushcount.threads import in_chunks
 
 _REFUSAL = "a private key must not be pickled or copied: pass its reference and open it where it is used"

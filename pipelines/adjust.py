@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from hushcount.arrays import FloatArray
 from hushcount.errors import UsageError
-from hushcount.estimates import FloatArray
 from hushcount.postprocess import non_negative, norm_sub, sum_to
 from hushcount.reading import TABLE_BYTES
 from pipelines import storage

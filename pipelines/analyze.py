@@ -17,13 +17,13 @@ from rich.console import Console
 
 from analyzer.open_reports import OpenReports
 from analyzer.tally_reports import Sums, TallyReports, rows_per_block
+from hushcount.arrays import UInt64Array
 from hushcount.campaign import Campaign
 from hushcount.domain import tally_items
 from hushcount.errors import HushcountError, RetiredKey
 from hushcount.estimates import Levels
 from hushcount.mechanism import Mechanism
 from hushcount.public_keys import VerifyKeyPart
-from hushcount.randomness import UInt64Array
 from hushcount.senders import told_in
 from hushcount.tally import Tally, narrowed, read_array
 from keys.store import KeyReference, campaign_key

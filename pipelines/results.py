@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hushcount import tally as tally_files
+from hushcount.arrays import UInt64Array
 from hushcount.campaign import Campaign
 from hushcount.dictionary import Dictionary, read_items
 from hushcount.domain import known_items, other_item
@@ -24,7 +25,6 @@ from hushcount.estimating import estimated
 from hushcount.files import write_new, write_over
 from hushcount.items import canonical, may_be_item
 from hushcount.mechanism import Mechanism
-from hushcount.randomness import UInt64Array
 from hushcount.reading import TABLE_BYTES, read_file
 from hushcount.tally import Tally
 from pipelines import modes, storage

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from hushcount.bounds import largest_l1, least_l2
-from hushcount.costs import decode_cost
 from hushcount.dictionary import Dictionary, read_dictionary, read_items
 from hushcount.domain import items_of, other_item
 from hushcount.errors import UsageError
@@ -187,7 +186,7 @@ def _require_time(mechanism: Mechanism, n: int, items: int, runs: int) -> None:
     Raises:
         UsageError: they would take months.
     """
-    seconds = runs * (decode_cost(mechanism, n, items).seconds + n * _REPORT_SECONDS)
+    seconds = runs * (mechanism.decode_cost(n, items).seconds + n * _REPORT_SECONDS)
     if seconds > _MOST_SECONDS:
         raise UsageError(
             f"runs is {runs:,}: so many collections of {n:,} reports take about {seconds / 86400:,.0f} days of one "

@@ -14,9 +14,9 @@ from apache_beam.transforms.window import IntervalWindow
 
 from analyzer.open_reports import OpenReports
 from analyzer.tally_reports import Sums, TallyReports
+from hushcount.arrays import UInt64Array
 from hushcount.campaign import Campaign, Stream
 from hushcount.envelopes import envelope_dtype, sealed_offset
-from hushcount.randomness import UInt64Array
 from keys.store import KeyReference
 from pipelines.analyze import WriteTallyPart
 from pipelines.block_io import ReadFiles, WriteShards, in_window

@@ -13,10 +13,10 @@ import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.transforms.window import IntervalWindow
 
+from hushcount.arrays import UInt64Array
 from hushcount.campaign import Campaign
 from hushcount.errors import HushcountError
 from hushcount.estimates import Levels
-from hushcount.randomness import UInt64Array
 from hushcount.senders import told_in
 from hushcount.tally import Tally
 from hushcount.windows import Window

@@ -16,8 +16,9 @@ import numpy.typing as npt
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import BoundedWindow
 
+from hushcount.arrays import UInt64Array
 from hushcount.equal import among, first_of_equal, first_words
-from hushcount.randomness import SystemWords, UInt64Array, Words, permutation
+from hushcount.randomness import SystemWords, Words, permutation
 from hushcount.tags import TAG_BYTES, tags
 from shuffler.window_keys import tag_keys_of
 

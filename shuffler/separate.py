@@ -10,9 +10,9 @@ import numpy as np
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import BoundedWindow
 
+from hushcount.arrays import UInt64Array
 from hushcount.envelopes import TOKEN_BYTES, envelope_dtype
 from hushcount.places import split
-from hushcount.randomness import UInt64Array
 from hushcount.tags import TAG_BYTES, tags
 from shuffler.window_keys import tag_keys_of
 

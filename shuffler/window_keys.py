@@ -11,7 +11,7 @@ import struct
 import numpy as np
 from apache_beam.transforms.window import BoundedWindow, IntervalWindow
 
-from hushcount.randomness import UInt64Array
+from hushcount.arrays import UInt64Array
 
 _SPAN = struct.Struct("<qq")
 

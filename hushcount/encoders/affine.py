@@ -10,12 +10,14 @@ from typing import ClassVar
 import numpy as np
 
 from hushcount import decoding, field61
+from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.costs import DecodeCost
 from hushcount.encoders.base import require_items
-from hushcount.fields import Field, Number, Reports, report_dtype
+from hushcount.fields import Field, Number, report_dtype
 from hushcount.kernels.progressions import Progressions
 from hushcount.primes import is_prime
-from hushcount.randomness import UInt64Array, Words, uniform
-from hushcount.responders.base import Counts, Responder, RunResponder
+from hushcount.randomness import Words, uniform
+from hushcount.responders.base import Responder, RunResponder
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,18 @@ class Affine:
         none = np.zeros(0, dtype=report_dtype(responder.fields))
         runs = responder.run_starts(none).shape[1]
         return runs * responder.run_length if self.folded else runs
+
+    def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
+        """Return the cost of the way that `accumulate` takes when it is given all reports at once."""
+        if not isinstance(responder, RunResponder):
+            pairs = float(reports) * items
+            return DecodeCost("definition", pairs, pairs * decoding.DEFINITION_NS * 1e-9)
+        each = self.progressions_each(responder)
+        at_once = min(reports, max(1, decoding.AT_ONCE // each))
+        length, stride = (self.prime / self.buckets, self.buckets) if self.folded else (responder.run_length, 1)
+        cost = decoding.cheapest(decoding.DecodeLoad(at_once * each, self.prime, length, items, stride))
+        calls = reports / max(1, at_once)
+        return DecodeCost(cost.way, calls * cost.operations, calls * cost.seconds)
 
     def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
         if not len(items):

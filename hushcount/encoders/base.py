@@ -5,9 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
-from hushcount.fields import Field, Reports
-from hushcount.randomness import UInt64Array, Words
-from hushcount.responders.base import Counts, Responder
+from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.costs import DecodeCost
+from hushcount.fields import Field
+from hushcount.randomness import Words
+from hushcount.responders.base import Responder
 
 
 class Encoder(Protocol):
@@ -68,6 +70,10 @@ class Encoder(Protocol):
 
     def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
         """Add the reports to `tally`, int64[rows, width], in place."""
+        ...
+
+    def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
+        """Return the cost of tallying so many reports and estimating so many items."""
         ...
 
     def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:

@@ -10,10 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.costs import DecodeCost, cells_cost
 from hushcount.encoders.base import require_items
-from hushcount.fields import Field, Number, Reports
-from hushcount.randomness import UInt64Array, Words, uniform
-from hushcount.responders.base import Counts, Responder
+from hushcount.fields import Field, Number
+from hushcount.randomness import Words, uniform
+from hushcount.responders.base import Responder
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,10 @@ class Hadamard:
 
     def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
         responder.count_cells(tally.reshape(self.order, self.cells), reports, reports["column"])
+
+    def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
+        steps = self.order * self.blocks * math.log2(max(2, self.order))
+        return cells_cost(responder.count_cost(reports), items, transform=steps)
 
     def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
         """One fast transform for all items: `O(K B log K)`, whatever the number of reports."""

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.costs import DecodeCost, cells_cost
 from hushcount.encoders.base import require_items
-from hushcount.fields import Field, Reports
-from hushcount.randomness import UInt64Array, Words
-from hushcount.responders.base import Counts, Responder
+from hushcount.fields import Field
+from hushcount.randomness import Words
+from hushcount.responders.base import Responder
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,9 @@ class Identity:
 
     def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
         responder.count_cells(tally, reports, None)
+
+    def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
+        return cells_cost(responder.count_cost(reports), items)
 
     def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
         require_items(wanted, self.domain)

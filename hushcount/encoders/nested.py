@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
+from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.costs import DecodeCost, cells_cost
 from hushcount.encoders.hadamard import Hadamard, walsh_hadamard
 from hushcount.encoders.pool import Pool
-from hushcount.fields import Field, Reports
-from hushcount.randomness import UInt64Array, Words
-from hushcount.responders.base import Counts, Responder
+from hushcount.fields import Field
+from hushcount.randomness import Words
+from hushcount.responders.base import Responder
 
 _CHUNK_CELLS = 1 << 20
 
@@ -78,6 +81,11 @@ class Nested:
         order = np.int64(self.inner.order)
         rows = reports["row"].astype(np.int64) * order + reports["column"]
         responder.count_cells(tally.reshape(-1, self.cells), reports, rows)
+
+    def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
+        steps = self.outer.rows * self.inner.order * math.log2(max(2, self.inner.order))
+        hashes = float(items * self.outer.rows)
+        return cells_cost(responder.count_cost(reports), items, steps, hashes)
 
     def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
         return self.outer.sum_of_cells(self.cell_scores(tally), wanted)

@@ -12,9 +12,11 @@ import numpy as np
 from nacl.bindings import randombytes_buf_deterministic
 
 from hushcount import field61
-from hushcount.fields import Field, Number, Reports
-from hushcount.randomness import UInt64Array, Words, uniform
-from hushcount.responders.base import Counts, Responder
+from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.costs import DecodeCost, cells_cost
+from hushcount.fields import Field, Number
+from hushcount.randomness import Words, uniform
+from hushcount.responders.base import Responder
 from hushcount.threads import available_threads
 
 _CHUNK_HASHES = 1 << 20
@@ -79,6 +81,9 @@ class Pool:
 
     def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
         responder.count_cells(tally, reports, reports["row"])
+
+    def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
+        return cells_cost(responder.count_cost(reports), items, hashes=float(items * self.rows))
 
     def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
         return self.sum_of_cells(tally, wanted)

@@ -12,13 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hushcount import field61
+from hushcount.arrays import Counts, UInt64Array
 from hushcount.kernels.candidates61 import TILE, strided61, windows61
 from hushcount.kernels.compiled import compiled
 from hushcount.kernels.division import exact_division, quotient
 from hushcount.kernels.progressions import Progressions
 from hushcount.kernels.turns import middle_of, residue_at, turns
-from hushcount.randomness import UInt64Array
-from hushcount.responders.base import Counts
 from hushcount.threads import at_once, spans
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from hushcount.arrays import Counts, UInt64Array
 from hushcount.kernels.compiled import compiled
 from hushcount.kernels.division import quotient
 from hushcount.kernels.residues61 import HALF, LOW31, residue61
-from hushcount.randomness import UInt64Array
-from hushcount.responders.base import Counts
 
 TILE = 1024
 """Reports that are held against an item at once: they stay in the nearest cache."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushcount import field61
-from hushcount.randomness import UInt64Array
-from hushcount.responders.base import Counts
+from hushcount.arrays import Counts, UInt64Array
 
 
 @dataclass(frozen=True, eq=False)

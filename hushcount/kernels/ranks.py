@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hushcount.arrays import Limbs, UInt64Array
 from hushcount.kernels.compiled import compiled
-from hushcount.randomness import UInt64Array
-from hushcount.ranks import Limbs
 
 
 def sum_binomials(

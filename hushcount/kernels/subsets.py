@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hushcount.arrays import UInt64Array
 from hushcount.kernels.compiled import compiled
-from hushcount.randomness import UInt64Array
 
 
 def floyd(

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hushcount.arrays import UInt64Array
 from hushcount.kernels.compiled import compiled
-from hushcount.randomness import UInt64Array
 
 _HALF_WORD = np.uint64(32)
 

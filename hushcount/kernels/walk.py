@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hushcount.arrays import Counts, UInt64Array
 from hushcount.kernels.compiled import compiled
 from hushcount.kernels.progressions import Progressions
 from hushcount.kernels.turns import middle_of, residue_at, turn_of
-from hushcount.randomness import UInt64Array
-from hushcount.responders.base import Counts
 from hushcount.threads import at_once, spans
 
 

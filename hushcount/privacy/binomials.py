@@ -10,11 +10,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from hushcount.variance import FloatArray
-
-Integers = npt.NDArray[np.int64]
+from hushcount.arrays import FloatArray
 
 
 def reach(variance: float, step: float, tail: float) -> float:

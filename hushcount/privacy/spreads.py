@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hushcount.arrays import FloatArray
 from hushcount.privacy.binomials import binomial_window
-from hushcount.variance import FloatArray
 
 _POINTS = 128
 _EXACT = 32

@@ -7,10 +7,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.fields import Field, Reports
-from hushcount.randomness import WORD_VALUES, UInt64Array, Words
+from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.costs import CountCost
+from hushcount.fields import Field
+from hushcount.randomness import WORD_VALUES, Words
 
-Counts = npt.NDArray[np.int64]
 _CHUNK_CELLS = 1 << 22
 
 
@@ -64,6 +65,10 @@ class Responder(Protocol):
 
     def count_cells(self, tally: Counts, reports: Reports, rows: npt.NDArray[Any] | None) -> None:
         """Add every cell that each report supports to `tally`, int64[rows, width], in the report's row (None: 0)."""
+        ...
+
+    def count_cost(self, reports: int) -> CountCost:
+        """Return what `count_cells` takes for so many reports."""
         ...
 
 

@@ -9,10 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.fields import Field, Number, Reports
+from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.costs import CountCost
+from hushcount.fields import Field, Number
 from hushcount.probability import epsilon_spent, spending_threshold
-from hushcount.randomness import WORD_VALUES, UInt64Array, Words, below, uniform
-from hushcount.responders.base import Counts, check_choice, count_runs
+from hushcount.randomness import WORD_VALUES, Words, below, uniform
+from hushcount.responders.base import check_choice, count_runs
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,9 @@ class RandomisedResponse:
 
     def count_cells(self, tally: Counts, reports: Reports, rows: npt.NDArray[Any] | None) -> None:
         count_runs(self, tally, reports, rows)
+
+    def count_cost(self, reports: int) -> CountCost:
+        return CountCost.of_cells(reports * (self.p + (self.width - 1) * self.q))
 
     def run_starts(self, reports: Reports) -> UInt64Array:
         return reports["cell"].astype(np.uint64)[:, None]

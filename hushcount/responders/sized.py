@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from hushcount.costs import CountCost
 from hushcount.randomness import WORD_VALUES
 from hushcount.responders.base import check_choice
 
@@ -35,3 +36,6 @@ class Sized:
     def q(self) -> float:
         """`(s-p)/(m-1)`, [J] eq. (3): the mean over the other cells, and what each has where all are treated alike."""
         return (self.size - self.p) / (self.width - 1)
+
+    def count_cost(self, reports: int) -> CountCost:
+        return CountCost.of_cells(reports * (self.p + (self.width - 1) * self.q))

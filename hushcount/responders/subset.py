@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.fields import MOST_BYTES, Field, Reports, SubsetOf
+from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.fields import MOST_BYTES, Field, SubsetOf
 from hushcount.probability import epsilon_spent, spending_threshold
-from hushcount.randomness import WORD_VALUES, UInt64Array, Words, below, uniform
-from hushcount.responders.base import Counts, count_runs, runs_support
+from hushcount.randomness import WORD_VALUES, Words, below, uniform
+from hushcount.responders.base import count_runs, runs_support
 from hushcount.responders.sized import Sized
 from hushcount.subsets import draw_subsets
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.fields import MOST_BYTES, Bits, Field, Reports
+from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.costs import CountCost
+from hushcount.fields import MOST_BYTES, Bits, Field
 from hushcount.probability import odds_ratio, probability_threshold, spending_flip, symmetric_threshold
-from hushcount.randomness import WORD_VALUES, UInt64Array, Words, below, event_bits
-from hushcount.responders.base import Counts
+from hushcount.randomness import WORD_VALUES, Words, below, event_bits
 
 _CHUNK_BITS = 1 << 22
 
@@ -114,3 +115,6 @@ class Unary:
                 continue
             here, firsts = np.unique(rows[chosen], return_index=True)
             tally[here] += np.add.reduceat(cells, firsts, axis=0, dtype=np.int64)
+
+    def count_cost(self, reports: int) -> CountCost:
+        return CountCost.of_bits(float(reports * self.width))

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from hushcount.arrays import Counts, Reports, UInt64Array
 from hushcount.balanced_design import Design
 from hushcount.designs import load_design
-from hushcount.fields import Field, Number, Reports
+from hushcount.fields import Field, Number
 from hushcount.probability import epsilon_spent, spending_threshold
-from hushcount.randomness import WORD_VALUES, UInt64Array, Words, below, uniform
-from hushcount.responders.base import Counts
+from hushcount.randomness import WORD_VALUES, Words, below, uniform
 from hushcount.responders.sized import Sized
 
 _CHUNK_CELLS = 1 << 22

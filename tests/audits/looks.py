@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hushcount.arrays import UInt64Array
 from hushcount.client import Client
 from hushcount.domain import items_of
 from hushcount.mechanism import Mechanism
-from hushcount.randomness import UInt64Array
 from hushcount.responders.interval import Interval
 from hushcount.sealing import SEAL_BYTES, Octets
 from keys.private import PrivateKey, open_many

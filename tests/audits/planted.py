@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hushcount.arrays import UInt64Array
 from hushcount.client import Client
 from hushcount.encoders.affine import Affine
 from hushcount.mechanism import Mechanism
-from hushcount.randomness import SystemWords, UInt64Array, below, uniform
+from hushcount.randomness import SystemWords, below, uniform
 from hushcount.responders.interval import Interval
 from hushcount.responders.subset import Subset
 from hushcount.sealing import Octets

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hushcount import decoding, field61
+from hushcount.arrays import Reports
 from hushcount.encoders.affine import Affine
-from hushcount.fields import Reports, report_dtype
+from hushcount.fields import report_dtype
 from hushcount.mechanism import Mechanism
 from hushcount.primes import prime_at_least
 from hushcount.responders.base import Responder

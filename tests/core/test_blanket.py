@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import gammaln
 
+from hushcount.arrays import UInt64Array
 from hushcount.fingerprints import fingerprints
 from hushcount.mechanism import Mechanism
 from hushcount.privacy.binomials import binomial_window, fair_tails, reach
 from hushcount.privacy.blanket import BlanketLaw, blanket_law, general_law
 from hushcount.privacy.divergence import divergence
 from hushcount.privacy.spreads import Others
-from hushcount.randomness import UInt64Array
 from hushcount.systems import build
 from tests.mechanisms.cases import CASES, SMALL, Case, design, pool
 from tests.support.enumeration import all_reports, laws, supported

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hushcount.costs import BIT_NS, BUTTERFLY_NS, CELL_NS, HASH_NS, decode_cost
-from hushcount.decoding import DecodeCost, affine_cost
+from hushcount.costs import BIT_NS, BUTTERFLY_NS, CELL_NS, HASH_NS, DecodeCost
 from hushcount.planning import Objective
 from hushcount.systems import SYSTEMS, build, plan
 from tests.support.words import SeededWords
@@ -19,7 +18,7 @@ N, ASKED = 10_000, 500
 
 
 def cost_of(name: str, parameters: dict, n: int = N, candidates: int = ASKED) -> DecodeCost:
-    return decode_cost(build(name, 1.0, 100, parameters), n, candidates)
+    return build(name, 1.0, 100, parameters).decode_cost(n, candidates)
 
 
 @pytest.mark.parametrize(
@@ -71,15 +70,15 @@ def test_a_fast_transform_has_order_times_its_logarithm_of_steps(
 
 def test_affine_systems_cost_what_their_decoder_says() -> None:
     mechanism = build("ais", 1.0, 100, {"s": 27})
-    told = affine_cost(mechanism.encoder, mechanism.responder, N, ASKED)  # type: ignore[arg-type]
-    assert told == decode_cost(mechanism, N, ASKED)
+    told = mechanism.encoder.decode_cost(mechanism.responder, N, ASKED)
+    assert told == mechanism.decode_cost(N, ASKED)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_more_reports_or_items_never_cost_less(name: str) -> None:
     mechanism = build(name, 2.0, 60, plan(name, 2.0, 60, {}, Objective(), SEED))
     for n, candidates in ((1, 2), (1000, 60), (10**7, 60)):
-        here = decode_cost(mechanism, n, candidates)
+        here = mechanism.decode_cost(n, candidates)
         assert 0.0 < here.seconds < math.inf
-        assert here.seconds <= decode_cost(mechanism, 10 * n, candidates).seconds
-        assert here.seconds <= decode_cost(mechanism, n, 10 * candidates).seconds
+        assert here.seconds <= mechanism.decode_cost(10 * n, candidates).seconds
+        assert here.seconds <= mechanism.decode_cost(n, 10 * candidates).seconds

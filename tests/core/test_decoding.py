@@ -15,7 +15,6 @@ from hushcount import field61
 from hushcount.decoding import (
     AT_ONCE,
     DecodeLoad,
-    affine_cost,
     candidates_cost,
     cheapest,
     decode,
@@ -259,16 +258,16 @@ def test_any_number_of_threads_counts_the_same(way: Threaded, threads: int, slop
 
 def test_the_cost_of_a_mechanism_is_that_of_its_progressions() -> None:
     window, cell = Interval.spending(1.0, 26_003, 6_993), RandomisedResponse.spending(1.0, 4)
-    assert affine_cost(Affine(26_000, 26_003, 26_003), window, 170_000, 26_000) == cheapest(USUAL)
+    assert Affine(26_000, 26_003, 26_003).decode_cost(window, 170_000, 26_000) == cheapest(USUAL)
     folded = DecodeLoad(170_000, 26_003, 26_003 / 4, 26_000, stride=4)
-    assert affine_cost(Affine(26_000, 26_003, 4), cell, 170_000, 26_000) == cheapest(folded)
+    assert Affine(26_000, 26_003, 4).decode_cost(cell, 170_000, 26_000) == cheapest(folded)
     subset = Subset.spending(1.0, 12, 3)
-    assert affine_cost(Affine(100, 101, 12), subset, 1_000, 100) == cheapest(DecodeLoad(3_000, 101, 101 / 12, 100, 12))
+    assert Affine(100, 101, 12).decode_cost(subset, 1_000, 100) == cheapest(DecodeLoad(3_000, 101, 101 / 12, 100, 12))
 
 
 def test_more_reports_than_are_decoded_at_once_cost_in_proportion() -> None:
     encoder, responder = Affine(26_000, 26_003, 26_003), Interval.spending(1.0, 26_003, 6_993)
-    one, ten = (affine_cost(encoder, responder, calls * AT_ONCE, 26_000) for calls in (1, 10))
+    one, ten = (encoder.decode_cost(responder, calls * AT_ONCE, 26_000) for calls in (1, 10))
     assert one.way == ten.way == "group"
     assert math.isclose(ten.seconds, 10 * one.seconds)
     assert math.isclose(ten.operations, 10 * one.operations)
@@ -276,5 +275,5 @@ def test_more_reports_than_are_decoded_at_once_cost_in_proportion() -> None:
 
 def test_nothing_costs_nothing_but_the_passes_over_the_dictionary() -> None:
     encoder, responder = Affine(26_000, 26_003, 26_003), Interval.spending(1.0, 26_003, 6_993)
-    assert affine_cost(encoder, responder, 0, 26_000).seconds == 0.0
-    assert affine_cost(Affine(100, 101, 4), Unary.symmetric(1.0, 4), 10, 20).operations == 200.0
+    assert encoder.decode_cost(responder, 0, 26_000).seconds == 0.0
+    assert Affine(100, 101, 4).decode_cost(Unary.symmetric(1.0, 4), 10, 20).operations == 200.0

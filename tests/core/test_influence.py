@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hushcount.arrays import Reports, UInt64Array
 from hushcount.campaign import Campaign
-from hushcount.fields import Reports
 from hushcount.influence import Influence, influence, influence_sentence
 from hushcount.mechanism import Mechanism
-from hushcount.randomness import UInt64Array
 from hushcount.systems import build
 from hushcount.tally import Tally
 from pipelines.summary import StreamCounts, make_summary

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from hushcount.fields import Reports
+from hushcount.arrays import Reports
 from hushcount.mechanism import Mechanism
 from hushcount.postprocess import non_negative, norm_sub, sum_to
 from hushcount.systems import build

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushcount import subsets
+from hushcount.arrays import UInt64Array
 from hushcount.kernels.subsets import floyd
-from hushcount.randomness import SystemWords, UInt64Array, Words
+from hushcount.randomness import SystemWords, Words
 from hushcount.subsets import draw_subsets, floyd_numpy
 from tests.support.listed import ListedWords
 from tests.support.statistics import FAILURE, chi_square_p

@@ -15,12 +15,11 @@ import pytest
 from analyzer import tally_reports
 from analyzer.tally_reports import SplitRows, Sums, TallyFn, rows_per_block
 from hushcount import tally as tally_files
+from hushcount.arrays import Counts, Reports
 from hushcount.campaign import Campaign
 from hushcount.client import Client
 from hushcount.domain import tally_items
-from hushcount.fields import Reports
 from hushcount.mechanism import Mechanism
-from hushcount.responders.base import Counts
 from hushcount.systems import build
 from hushcount.tally import Tally
 from tests.jobs.conftest import REPRESENTATIVE, World

@@ -7,12 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
+from hushcount.arrays import UInt64Array
 from hushcount.designs import find_design
 from hushcount.encoders.base import PoolEncoder
 from hushcount.fingerprints import fingerprints
 from hushcount.mechanism import Mechanism
 from hushcount.parameters import Parameters, Value
-from hushcount.randomness import UInt64Array
 from hushcount.systems import build
 
 SEED = "5eed" * 16

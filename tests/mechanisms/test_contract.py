@@ -15,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from hushcount.arrays import UInt64Array
 from hushcount.encoders.nested import Nested
 from hushcount.encoders.pool import Pool
 from hushcount.fields import Bits, Number, SubsetOf, report_dtype
 from hushcount.mechanism import Mechanism
-from hushcount.randomness import SystemWords, UInt64Array
+from hushcount.randomness import SystemWords
 from hushcount.simulation import Population, exact_variance
 from hushcount.systems import SYSTEMS, build
 from hushcount.tally import Tally

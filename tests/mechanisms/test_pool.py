@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from hushcount.arrays import UInt64Array
 from hushcount.encoders.pool import Pool
 from hushcount.field61 import PRIME
 from hushcount.fields import report_dtype
 from hushcount.fingerprints import OTHER, fingerprints
-from hushcount.randomness import UInt64Array
 from tests.mechanisms.cases import pool_seed
 from tests.support.statistics import FAILURE, chi_square_p
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from hushcount.arrays import UInt64Array
 from hushcount.designs import known_sizes
 from hushcount.mechanism import Mechanism
 from hushcount.parameters import Parameters
-from hushcount.randomness import UInt64Array
 from hushcount.simulation import Losses, Population, exact_variance, gather, simulate
 from hushcount.systems import build
 from hushcount.tally import Tally

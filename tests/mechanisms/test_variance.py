@@ -7,10 +7,10 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
+from hushcount.arrays import UInt64Array
 from hushcount.encoders.base import PoolEncoder
 from hushcount.encoders.nested import Nested
 from hushcount.mechanism import Mechanism
-from hushcount.randomness import UInt64Array
 from hushcount.systems import build
 from hushcount.tally import Tally
 from tests.mechanisms.cases import SMALL, Case, pool_seed

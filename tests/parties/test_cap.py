@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hushcount.arrays import UInt64Array
 from hushcount.envelopes import TOKEN_BYTES
-from hushcount.randomness import SystemWords, UInt64Array
+from hushcount.randomness import SystemWords
 from hushcount.tags import TAG_BYTES
 from shuffler.cap import RefuseOverCap, as_tags, cap_key, draws, over_cap
 from shuffler.separate import CLAIM

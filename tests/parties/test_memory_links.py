@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from hushcount.arrays import Reports
 from hushcount.campaign import Campaign
 from hushcount.client import Client
 from hushcount.domain import items_of
 from hushcount.estimates import Estimate
-from hushcount.fields import Reports
 from hushcount.memory import ProcessMemory
 from hushcount.privacy.statement import statement
 from hushcount.randomness import SystemWords, permutation

@@ -18,9 +18,10 @@ from apache_beam.pvalue import TaggedOutput
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hushcount.arrays import UInt64Array
 from hushcount.envelopes import TOKEN_BYTES, envelope_dtype
 from hushcount.places import MOST_PLACES
-from hushcount.randomness import SystemWords, UInt64Array, Words
+from hushcount.randomness import SystemWords, Words
 from hushcount.tags import TAG_BYTES, tag_keys
 from pipelines.meet import Meet
 from shuffler.cap import RefuseOverCap, cap_key

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hushcount.fields import Reports
+from hushcount.arrays import Reports, UInt64Array
 from hushcount.mechanism import Mechanism
-from hushcount.randomness import UInt64Array, Words
+from hushcount.randomness import Words
 from tests.support.enumeration import scores
 
 

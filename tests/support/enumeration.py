@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from hushcount.fields import Field, Number, Reports, SubsetOf, report_dtype
+from hushcount.arrays import Reports, UInt64Array
+from hushcount.fields import Field, Number, SubsetOf, report_dtype
 from hushcount.mechanism import Mechanism
-from hushcount.randomness import UInt64Array
 
 
 def all_reports(mechanism: Mechanism) -> Reports:

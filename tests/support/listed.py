@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from hushcount.randomness import UInt64Array
+from hushcount.arrays import UInt64Array
 
 
 class ListedWords:

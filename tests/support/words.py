@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from nacl.bindings import randombytes_buf_deterministic
 
-from hushcount.randomness import UInt64Array
+from hushcount.arrays import UInt64Array
 
 
 class SeededWords:
