@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from hushcount.catalogue import build, plan
 from hushcount.planning import Objective
 from hushcount.randomness import SystemWords, uniform
-from hushcount.systems import build, plan
 
 _CASES: tuple[tuple[str, float, int | None, dict[str, int]], ...] = (
     ("ais", 1.0, 26_000, {}),

@@ -38,7 +38,7 @@ class Setting:
     """A campaign to measure.
 
     Attributes:
-        mechanism: a system's name, or None for discovery alone.
+        mechanism: a frequency oracle's name, or None for discovery alone.
         items: size of the dictionary, "other" included; None for the open domain.
         epsilon: local budget.
         settings: parameters of the mechanism that are fixed.

@@ -25,12 +25,12 @@ import numpy.typing as npt
 from benchmarks import peer_worker
 from benchmarks.peer_worker import Oracle, Told
 from hushcount.arrays import FloatArray, Reports, UInt64Array
+from hushcount.catalogue import build, plan
 from hushcount.errors import HushcountError
 from hushcount.mechanism import Mechanism
 from hushcount.parameters import Parameters
 from hushcount.planning import Objective
 from hushcount.randomness import SystemWords
-from hushcount.systems import build, plan
 from hushcount.tally import Tally
 
 REQUIREMENTS = (

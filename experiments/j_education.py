@@ -15,9 +15,9 @@ from experiments.measuring import Case, collect, mean_row
 from experiments.rows import Row, select
 from experiments.sketch_forms import apple_keep, printed_choice, sketch_variance
 from experiments.sources import line_counts
+from hushcount.catalogue import build
 from hushcount.probability import epsilon_spent, probability_threshold
 from hushcount.simulation import Population
-from hushcount.systems import build
 
 _ERROR = "error"
 _CELLS = _POOL = 100
@@ -53,7 +53,7 @@ def _rows(choice: _Choice, settings: Settings) -> list[Row]:
     population = Population(np.arange(1, len(held) + 1, dtype=np.uint64), held)
     sample = collect(choice.case, population, settings, choice.name)
     responder = build(
-        choice.case.system, choice.case.epsilon, None, {**choice.case.parameters, "seed": "0" * 64}
+        choice.case.oracle, choice.case.epsilon, None, {**choice.case.parameters, "seed": "0" * 64}
     ).responder
     others = (held.astype(np.float64) ** 2).sum() - held.astype(np.float64) ** 2
     laws = [
@@ -78,7 +78,7 @@ def _near(rows: Sequence[Row], series: str, count: float) -> Row:
 def _noise(series: str, count: float, rows: Sequence[Row]) -> float:
     """Return the corrected variance without collisions, which are the same whatever p is."""
     case = next(choice.case for choice in _CHOICES if choice.name == series)
-    responder = build(case.system, case.epsilon, None, {**case.parameters, "seed": "0" * 64}).responder
+    responder = build(case.oracle, case.epsilon, None, {**case.parameters, "seed": "0" * 64}).responder
     n = sum(row.x for row in select(rows, _ERROR, series))
     return float(sketch_variance(responder.p, responder.q, _CELLS, _POOL, n, count))
 

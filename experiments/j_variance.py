@@ -21,10 +21,10 @@ from experiments.sketch_forms import (
     sketch_variance,
 )
 from hushcount.arrays import FloatArray
+from hushcount.catalogue import build, plan
 from hushcount.parameters import Parameters
 from hushcount.planning import Objective
 from hushcount.simulation import Population
-from hushcount.systems import build, plan
 
 _SEED = "0" * 64
 
@@ -37,7 +37,7 @@ def _alike(n: int, held: int) -> Population:
 
 def _law(case: Case, n: int, held: int, printed: bool) -> float:
     """Return the closed form of a case's variance where all items are held by `held`, users squared."""
-    responder = build(case.system, case.epsilon, None, {**case.parameters, "seed": _SEED}).responder
+    responder = build(case.oracle, case.epsilon, None, {**case.parameters, "seed": _SEED}).responder
     cells, rows = int(case.parameters["m"]), int(case.parameters["k"])
     others = float(n - held) * held
     return float(sketch_variance(responder.p, responder.q, cells, rows, n, held, others, printed))

@@ -1,4 +1,4 @@
-"""Simulated collections of a named system, and the rows that they give."""
+"""Simulated collections of a named frequency oracle, and the rows that they give."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from experiments.figure import Settings
 from experiments.rows import Law, Row
 from hushcount.arrays import FloatArray
+from hushcount.catalogue import CATALOGUE, build
 from hushcount.mechanism import Mechanism
 from hushcount.parameters import Parameters
 from hushcount.simulation import Population, fresh_functions, simulate
-from hushcount.systems import SYSTEMS, build
 
 _ALL = slice(None)
 
@@ -48,16 +48,16 @@ class Sample:
 
 @dataclass(frozen=True)
 class Case:
-    """A system at complete parameters; those of a pool without its seed, which is drawn anew for each run.
+    """A frequency oracle at complete parameters; those of a pool without its seed, which is drawn anew for each run.
 
     Attributes:
-        system: a name of hushcount.systems.
+        oracle: its name in the catalogue.
         epsilon: local budget.
         domain: d, or None for an open domain.
         parameters: complete but for the seed.
     """
 
-    system: str
+    oracle: str
     epsilon: float
     domain: int | None
     parameters: Parameters
@@ -76,10 +76,10 @@ def collect(case: Case, population: Population, settings: Settings, stream: str,
     seed = stream_seed(settings.seed, stream)
 
     def mechanism_of(run: int) -> Mechanism:
-        if not SYSTEMS[case.system].seeded:
-            return build(case.system, case.epsilon, case.domain, case.parameters)
+        if not CATALOGUE[case.oracle].seeded:
+            return build(case.oracle, case.epsilon, case.domain, case.parameters)
         parameters = {**case.parameters, "seed": fresh_functions(seed, run)}
-        return build(case.system, case.epsilon, case.domain, parameters)
+        return build(case.oracle, case.epsilon, case.domain, parameters)
 
     parts = list(simulate(mechanism_of, population, settings.runs, seed, interest, settings.threads))
     return Sample(np.array([part.error for part in parts]), np.mean([part.variance for part in parts], axis=0))

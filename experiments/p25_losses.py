@@ -14,9 +14,9 @@ from experiments.loss_forms import binary, halved, loss_buckets, printed_l2, rar
 from experiments.measuring import Case, Sample, collect, generator, mean_row
 from experiments.rows import Row, find, select
 from experiments.sources import held_by_value
+from hushcount.catalogue import plan
 from hushcount.planning import Objective
 from hushcount.simulation import Population
-from hushcount.systems import plan
 
 _MSE, _L1, _L2 = "worst-case MSE", "l1 loss", "l2 loss"
 _OCMS = "OCMS+RR"
@@ -72,7 +72,7 @@ _KOSARAK = _Data(26_000, 1000, 1.0, 4096, _kosarak)
 
 def _sample(data: _Data, case: Case, settings: Settings) -> tuple[Sample, Population]:
     population = data.population(settings)
-    stream = f"{case.system}-{case.epsilon:g}-{sorted(case.parameters.items())}"
+    stream = f"{case.oracle}-{case.epsilon:g}-{sorted(case.parameters.items())}"
     return collect(case, population, settings, stream, slice(data.interest)), population
 
 
@@ -105,11 +105,11 @@ def _ocms(data: _Data, epsilon: float, settings: Settings) -> list[Row]:
 
 
 def _other(data: _Data, series: str, epsilon: float, settings: Settings) -> list[Row]:
-    system = _OTHERS[series]
-    fixed = {"k": data.pool, "m": 1024} if system == "hcms" else {}
-    parameters = plan(system, epsilon, data.domain, fixed, Objective(), _SEED)
+    oracle = _OTHERS[series]
+    fixed = {"k": data.pool, "m": 1024} if oracle == "hcms" else {}
+    parameters = plan(oracle, epsilon, data.domain, fixed, Objective(), _SEED)
     parameters.pop("seed", None)
-    sample, population = _sample(data, Case(system, epsilon, data.domain, parameters), settings)
+    sample, population = _sample(data, Case(oracle, epsilon, data.domain, parameters), settings)
     if series == "RHR":
         return [_worst(data, series, sample, epsilon, None), *_losses(data, series, sample, epsilon, None, None)]
     each = binary(epsilon) / population.n
@@ -124,8 +124,8 @@ def _points(data: _Data, settings: Settings) -> list[Point]:
     epsilons = _EPSILONS[::2] if settings.quick else _EPSILONS
     ours = [Point(f"ocms-{epsilon:g}", partial(_ocms, data, epsilon, settings)) for epsilon in epsilons]
     others = [
-        Point(f"{system}-{epsilon:g}", partial(_other, data, series, epsilon, settings))
-        for series, system in _OTHERS.items()
+        Point(f"{oracle}-{epsilon:g}", partial(_other, data, series, epsilon, settings))
+        for series, oracle in _OTHERS.items()
         for epsilon in epsilons
     ]
     return [*ours, *others]

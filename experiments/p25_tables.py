@@ -14,12 +14,12 @@ from experiments.judging import Claim
 from experiments.loss_forms import binary, folded_bits, halved, rare, subset_bits
 from experiments.measuring import Case, collect, mean_row
 from experiments.rows import Row, find, select
+from hushcount.catalogue import CATALOGUE, build, plan
 from hushcount.mechanism import Mechanism
 from hushcount.parameters import Parameters
 from hushcount.planning import Objective
 from hushcount.primes import prime_at_least
 from hushcount.simulation import Population
-from hushcount.systems import SYSTEMS, build, plan
 
 _L1, _L2, _MSE = "l1 loss", "l2 loss", "worst-case MSE"
 # e^epsilon is a square, so that both 1+e and 1+sqrt(e), the best numbers of buckets, are integers.
@@ -36,13 +36,13 @@ class _Line:
     """A line of Table I.
 
     Attributes:
-        system: ours.
+        oracle: ours.
         each: n l2 / d as printed, or None for an order of magnitude only.
         worst: n times the worst-case MSE as printed.
         fixed: parameters that are not planned; "e" and "root" stand for 1+e and 1+sqrt(e).
     """
 
-    system: str
+    oracle: str
     each: _Form | None
     worst: _Form | None
     fixed: Mapping[str, int | str]
@@ -65,9 +65,9 @@ def _case(line: _Line, base: int, domain: int) -> Case:
     epsilon = math.log(base)
     named = {"e": 1 + base, "root": 1 + math.isqrt(base)}
     fixed: Parameters = {key: named[value] if isinstance(value, str) else value for key, value in line.fixed.items()}
-    parameters = plan(line.system, epsilon, domain, fixed, Objective(), _SEED)
+    parameters = plan(line.oracle, epsilon, domain, fixed, Objective(), _SEED)
     parameters.pop("seed", None)
-    return Case(line.system, epsilon, domain, parameters)
+    return Case(line.oracle, epsilon, domain, parameters)
 
 
 def _losses(name: str, base: int, settings: Settings) -> list[Row]:
@@ -89,8 +89,8 @@ def _worst(name: str, base: int) -> list[Row]:
     """The exact worst case of the product's mechanism at a large d, against the printed limit."""
     line = _LINES[name]
     case = _case(line, base, _LARGE)
-    seed = {"seed": _SEED} if SYSTEMS[case.system].seeded else {}
-    mechanism = build(case.system, case.epsilon, case.domain, {**case.parameters, **seed})
+    seed = {"seed": _SEED} if CATALOGUE[case.oracle].seeded else {}
+    mechanism = build(case.oracle, case.epsilon, case.domain, {**case.parameters, **seed})
     measured = float(np.max(mechanism.variance(1, np.array([0.0, 1.0]))))
     if line.worst is None:
         return [Row(_MSE, name, case.epsilon, measured, bound=binary(case.epsilon))]
@@ -188,11 +188,11 @@ _EPSILONS = (1.0, 3.0)
 
 def _information(name: str, epsilon: float, domain: int) -> tuple[Mechanism, float, float]:
     """Return the mechanism, the bits of its report by a formula of our own, and those that Table II prints."""
-    system = {"OLH": "olh", "MSE-OCMS+RR": "ocms-mse", "l-OCMS+RR": "ocms-l2", "CMS+HE": "hcms", "RAPPOR": "sue"}.get(
+    oracle = {"OLH": "olh", "MSE-OCMS+RR": "ocms-mse", "l-OCMS+RR": "ocms-l2", "CMS+HE": "hcms", "RAPPOR": "sue"}.get(
         name, name.lower()
     )
-    given = plan(system, epsilon, domain, _APPLE if system == "hcms" else {}, Objective(), _SEED)
-    mechanism = build(system, epsilon, domain, given)
+    given = plan(oracle, epsilon, domain, _APPLE if oracle == "hcms" else {}, Objective(), _SEED)
+    mechanism = build(oracle, epsilon, domain, given)
     if name in ("HE", "RHR"):
         blocks = 1 << (int(given.get("b", 1)) - 1)
         order = 1 << (-(-domain // blocks) - 1).bit_length()

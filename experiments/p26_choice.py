@@ -11,11 +11,11 @@ from experiments.judging import Claim
 from experiments.loss_forms import folded_bits, folded_l2, mixed_l2, printed_excess, subset_bits, symmetric_l2
 from experiments.rows import Row, find, select
 from hushcount.bounds import least_l2
+from hushcount.catalogue import build, plan
 from hushcount.mechanism import Mechanism
 from hushcount.parameters import Parameters
 from hushcount.planning import Objective
 from hushcount.primes import prime_at_least
-from hushcount.systems import build, plan
 
 _SYSTEMS = {"SS": "ss", "OCMS": "ocms-round", "WSS": "wss", "AIS (ours)": "ais"}
 _PRECISION, _BITS = "l2 loss over the strict bound", "bits of a report"

@@ -16,13 +16,13 @@ from experiments.rows import Row, find, select
 from experiments.sources import held_by_value
 from hushcount.arrays import FloatArray
 from hushcount.bounds import largest_l1, least_l2
+from hushcount.catalogue import plan
 from hushcount.parameters import integer
 from hushcount.planning import Objective
 from hushcount.primes import prime_at_least
 from hushcount.simulation import Population
-from hushcount.systems import plan
 
-_SYSTEMS = {"SS": "ss", "OCMS": "ocms-round", "WSS": "wss", "AIS (ours)": "ais"}
+_ORACLES = {"SS": "ss", "OCMS": "ocms-round", "WSS": "wss", "AIS (ours)": "ais"}
 _EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 _L1, _L2 = "l1 loss", "l2 loss"
 _TRUE_L1, _TRUE_L2 = "l1 loss of the distribution", "l2 loss of the distribution"
@@ -30,17 +30,17 @@ _SEED = "0" * 64
 
 
 def _case(series: str, epsilon: float, domain: int) -> Case:
-    system = _SYSTEMS[series]
-    return Case(system, epsilon, domain, plan(system, epsilon, domain, {}, Objective(), _SEED))
+    oracle = _ORACLES[series]
+    return Case(oracle, epsilon, domain, plan(oracle, epsilon, domain, {}, Objective(), _SEED))
 
 
 def _closed_l2(case: Case, domain: int) -> float:
     """Return n l2 by a formula of its own for each algorithm; the sum over all items is the same for all data."""
-    if case.system == "ocms-round":
+    if case.oracle == "ocms-round":
         return folded_l2(case.epsilon, domain)
-    if case.system == "ais":
+    if case.oracle == "ais":
         return symmetric_l2(case.epsilon, integer(case.parameters, "s"), prime_at_least(domain), domain)
-    size = int(str(case.parameters["design"]).split("-")[1]) if case.system == "wss" else integer(case.parameters, "s")
+    size = int(str(case.parameters["design"]).split("-")[1]) if case.oracle == "wss" else integer(case.parameters, "s")
     return symmetric_l2(case.epsilon, size, domain, domain)
 
 
@@ -85,8 +85,8 @@ def _rows(
 def _points_1(settings: Settings) -> list[Point]:
     epsilons = _EPSILONS[1::2] if settings.quick else _EPSILONS
     return [
-        Point(f"{_SYSTEMS[series]}-{epsilon:g}", partial(_zipf, series, epsilon, settings))
-        for series in _SYSTEMS
+        Point(f"{_ORACLES[series]}-{epsilon:g}", partial(_zipf, series, epsilon, settings))
+        for series in _ORACLES
         for epsilon in epsilons
     ]
 
@@ -102,7 +102,7 @@ def _proposition_holds(rows: Sequence[Row]) -> bool:
 
 def _claims_1(rows: Sequence[Row]) -> list[Claim]:
     xs = sorted({row.x for row in rows})
-    first = {series: max(_excess(rows, _L2, series, x) for x in xs) for series in _SYSTEMS}
+    first = {series: max(_excess(rows, _L2, series, x) for x in xs) for series in _ORACLES}
     drawn = [_excess(rows, _TRUE_L2, "SS", x) for x in xs]
     return [
         Claim("SS and WSS meet the lower bound of the l2 loss, to 0.4 %", max(first["SS"], first["WSS"]) < 0.004),
@@ -116,7 +116,7 @@ def _claims_1(rows: Sequence[Row]) -> list[Claim]:
 def _tell_1(rows: Sequence[Row]) -> str:
     xs = sorted({row.x for row in rows})
     parts = []
-    for series in _SYSTEMS:
+    for series in _ORACLES:
         over = [_excess(rows, _L2, series, x) for x in xs]
         parts.append(f"{series} {min(over):.3%} to {max(over):.3%}")
     last = find(rows, _TRUE_L2, "SS", xs[-1])
@@ -160,7 +160,7 @@ def _points_2(settings: Settings) -> list[Point]:
     # The quick ones leave out where SS takes minutes.
     epsilons = _EPSILONS[-2:] if settings.quick else _EPSILONS[1:]
     return [
-        Point(f"{_SYSTEMS[series]}-{epsilon:g}", partial(_kosarak, series, epsilon, settings))
+        Point(f"{_ORACLES[series]}-{epsilon:g}", partial(_kosarak, series, epsilon, settings))
         for series in ("SS", "OCMS", "AIS (ours)")
         for epsilon in epsilons
     ]

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
+from hushcount.catalogue import build
 from hushcount.dictionary import MOST_ITEMS, Dictionary, read_dictionary
 from hushcount.discovery import DiscoveryFormat
 from hushcount.discovery_part import DiscoveryPart
@@ -22,7 +23,6 @@ from hushcount.probability import LARGEST_EPSILON, LEAST_EPSILON
 from hushcount.public_keys import KeysPart
 from hushcount.reading import read_mapping, validated
 from hushcount.sealing import SEAL_BYTES
-from hushcount.systems import build
 from hushcount.unicode13 import VERSION, Version
 
 Identifier = Annotated[

@@ -1,4 +1,4 @@
-"""A system's parameters, by the letters of docs/mathematics.md: k, m, s, p, B, b, f, seed."""
+"""The parameters of a frequency oracle, by the letters of docs/mathematics.md: k, m, s, p, B, b, f, seed."""
 
 from __future__ import annotations
 

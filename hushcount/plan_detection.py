@@ -8,12 +8,12 @@ from itertools import count
 
 import numpy as np
 
+from hushcount.catalogue import CATALOGUE, build
 from hushcount.errors import UsageError
 from hushcount.mechanism import Mechanism
 from hushcount.planner import MOST_REPORTS, Plan, Task, make_plan
 from hushcount.power import detection_power, reports_to_detect
 from hushcount.probability import LARGEST_EPSILON, LEAST_EPSILON
-from hushcount.systems import SYSTEMS, build
 
 _SHARED = "in a pool or a block, detection depends on what all others hold: try hushcount simulate with real values"
 
@@ -46,7 +46,7 @@ def to_detect(task: Task, wanted: Detection, epsilon: float | None, reports: int
     Raises:
         UsageError: nothing is enough.
     """
-    shared = {name: _SHARED for name in task.mechanisms if name == "rhr" or SYSTEMS[name].seeded}
+    shared = {name: _SHARED for name in task.mechanisms if CATALOGUE[name].seeded or CATALOGUE[name].blocks}
     names = tuple(name for name in task.mechanisms if name not in shared)
     if not names:
         raise UsageError(f"no mechanism is possible: {', '.join(shared)}: {_SHARED}")

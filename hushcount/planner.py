@@ -1,4 +1,4 @@
-"""The planner: every system at its best parameters, compared by its exact error, and the inverse questions."""
+"""The planner: every frequency oracle at its best parameters, ranked by exact error, and the inverse questions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from itertools import count
 import numpy as np
 
 from hushcount.campaign import BINDING_BYTES
+from hushcount.catalogue import ANY_SEED, CATALOGUE, build, plan
 from hushcount.errors import UsageError
 from hushcount.mechanism import Mechanism
 from hushcount.parameters import Value
 from hushcount.planning import Objective
 from hushcount.probability import LARGEST_EPSILON, LEAST_EPSILON
 from hushcount.sealing import SEAL_BYTES
-from hushcount.systems import ANY_SEED, SYSTEMS, build, plan
 
 ASKED = 1000
 """Items that an open domain is assumed to be asked for, in the cost of decoding."""
@@ -41,12 +41,12 @@ class Task:
     objective: Objective = field(default_factory=Objective)
     max_report_bytes: int | None = None
     max_tally_mib: float | None = None
-    mechanisms: tuple[str, ...] = tuple(SYSTEMS)
+    mechanisms: tuple[str, ...] = tuple(CATALOGUE)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One system at its best parameters.
+    """One frequency oracle at its best parameters.
 
     Attributes:
         mechanism, parameters: as a campaign file holds them; a pool's seed is drawn when the campaign is made.
@@ -120,10 +120,10 @@ def _excess(one: Candidate, other: Candidate) -> str:
 
 
 def make_plan(task: Task, epsilon: float, reports: int) -> Plan:
-    """Plan every system, leave out what exceeds the limits, and rank the rest.
+    """Plan every frequency oracle, leave out what exceeds the limits, and rank the rest.
 
     Raises:
-        UsageError: no system is possible; the reason of each is given.
+        UsageError: none is possible; the reason of each is given.
         ValueError: epsilon or reports is out of range.
     """
     if not 1 <= reports <= MOST_REPORTS:
@@ -200,9 +200,9 @@ def most_reports(task: Task, epsilon: float, error: float) -> Plan:
 
 
 def _impossible(name: str, task: Task) -> str | None:
-    if task.domain is None and not SYSTEMS[name].open_domain:
+    if task.domain is None and not CATALOGUE[name].open_domain:
         return "it needs a dictionary"
-    if task.domain is not None and task.domain > _WHOLE_REPORT and name in ("ss", "sue", "oue", "wss"):
+    if task.domain is not None and task.domain > _WHOLE_REPORT and CATALOGUE[name].bit_for_each_item:
         return f"a report would have a bit for each of {task.domain:,} items"
     return None
 

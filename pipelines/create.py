@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from hushcount.campaign import Campaign
+from hushcount.catalogue import plan
 from hushcount.dictionary import Dictionary, kept_ending, read_dictionary
 from hushcount.errors import UsageError
 from hushcount.files import write_new
@@ -16,7 +17,6 @@ from hushcount.parameters import Parameters
 from hushcount.parts import explain
 from hushcount.planning import Objective
 from hushcount.randomness import SystemWords, hex_seed
-from hushcount.systems import plan
 from keys.store import PublicFile
 
 
@@ -41,7 +41,7 @@ def create_campaign(
         id: name of the campaign.
         keys: the parties' public keys.
         directory: where the campaign file will lie, and its dictionary.
-        mechanism: a name of `systems.SYSTEMS`, or None for discovery only.
+        mechanism: a name of the catalogue, or None for discovery only.
         epsilon: local budget of one report; with a mechanism only.
         dictionary: file of known items, copied beside the campaign file where it lies elsewhere; None for the open
             domain.

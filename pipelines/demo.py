@@ -45,7 +45,7 @@ class Scene:
         title: for people.
         values: file of values in the data directory.
         dictionary: file of known items in the data directory.
-        mechanism: a named system.
+        mechanism: a named frequency oracle.
         epsilon: local budget of one report.
         discovery: discovery settings, or None.
     """

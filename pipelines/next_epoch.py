@@ -20,13 +20,13 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from hushcount.campaign import Campaign
+from hushcount.catalogue import plan
 from hushcount.collection import COLLECTION_FILE, EpochPart, folder_name, read_collection
 from hushcount.dictionary import Dictionary
 from hushcount.errors import UsageError
 from hushcount.files import write_new
 from hushcount.planning import Objective
 from hushcount.signatures import signature_path
-from hushcount.systems import plan
 from hushcount.windows import window_at
 from keys.listing import PUBLIC_FILE
 from keys.signing import sign

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hushcount.bounds import largest_l1, least_l2
+from hushcount.catalogue import build, frequency_oracle, plan
 from hushcount.dictionary import Dictionary, read_dictionary, read_items
 from hushcount.domain import items_of, other_item
 from hushcount.errors import UsageError
@@ -20,7 +21,6 @@ from hushcount.mechanism import Mechanism
 from hushcount.parameters import Parameters, Value
 from hushcount.planning import Objective
 from hushcount.simulation import Losses, Population, fresh_functions, gather, simulate
-from hushcount.systems import build, plan, system
 from hushcount.threads import available_threads
 from pipelines.store_errors import cause
 
@@ -103,7 +103,7 @@ def simulate_values(
     Raises:
         UsageError: a file cannot be read, or a parameter is out of range; the sentence says which.
     """
-    system(name)
+    frequency_oracle(name)
     if runs < 1:
         raise UsageError(f"runs is {runs}, must be at least 1")
     counts = _read_counts(values)

@@ -105,7 +105,7 @@ class Affine:
         """Count by the cheapest of three exact ways, integers throughout (docs/mathematics.md section 4).
 
         They read a report as arithmetic progressions. A responder whose reports are no runs of cells is asked item by
-        item, which no named system needs.
+        item, which no oracle of the catalogue needs.
         """
         require_items(items, self.domain or self.prime)
         if not isinstance(responder, RunResponder):

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from hushcount.catalogue import CATALOGUE, frequency_oracle
 from hushcount.dictionary import read_dictionary
 from hushcount.errors import UsageError
 from hushcount.plan_detection import Detection, to_detect
 from hushcount.planner import Candidate, Plan, Task, least_epsilon, make_plan, most_reports
 from hushcount.planning import Objective
-from hushcount.systems import SYSTEMS, system
 from keys import store
 from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json
 from pipelines.commands.numbers import LEAST_USERS, MOST_BYTES, MOST_MIB, MOST_REPORTS, MOST_USERS
@@ -64,9 +64,9 @@ def plan(
         raise UsageError(f"objective is {objective!r} with a target_share: give one of the two")
     wanted = objective or ("l2" if target_share is None else "target")
     domain = _domain(dictionary_size, dictionary, open_domain)
-    names = tuple(mechanism) if mechanism else tuple(SYSTEMS)
+    names = tuple(mechanism) if mechanism else tuple(CATALOGUE)
     for name in names:
-        system(name)
+        frequency_oracle(name)
     try:
         # Whether objective is one of the three is checked by Objective itself.
         chosen = Objective(wanted, target_share or 0.0)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from hushcount.campaign import Campaign
+from hushcount.catalogue import ANY_SEED, build, plan
 from hushcount.errors import UsageError
 from hushcount.mechanism import Mechanism
 from hushcount.privacy.amplification import Amplified, amplify, amplify_any, largest_local_epsilon
@@ -28,7 +29,6 @@ from hushcount.privacy.rounding import rounded_up
 from hushcount.privacy.unit import repeats_of
 from hushcount.probability import require_epsilon
 from hushcount.senders import UNBOUND
-from hushcount.systems import ANY_SEED, build, plan
 from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json
 from pipelines.commands.numbers import MOST_EPSILON, MOST_REPORTS
 from pipelines.commands.settings import parse_settings

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from hushcount.campaign import Campaign
+from hushcount.catalogue import CATALOGUE
 from hushcount.errors import UsageError
 from hushcount.files import write_new
 from hushcount.signatures import read_signature, signature_path, verify_campaign
-from hushcount.systems import SYSTEMS
 from keys import store
 from keys.signing import sign
 from pipelines.commands.common import JsonOption, moment, progress_console, reported, show_facts, show_json
@@ -33,7 +33,7 @@ def new_campaign(
     ],
     out: Annotated[Path, typer.Option(help="Campaign file to write, .json or .toml.")],
     mechanism: Annotated[
-        str | None, typer.Option(help=f"{', '.join(SYSTEMS)}; leave it out for discovery only.")
+        str | None, typer.Option(help=f"{', '.join(CATALOGUE)}; leave it out for discovery only.")
     ] = None,
     epsilon: Annotated[float | None, typer.Option(help="Local budget of one report.")] = None,
     dictionary: Annotated[Path | None, typer.Option(help="Known items, one a line.")] = None,

@@ -1,11 +1,11 @@
-"""A campaign of every system, planned as `hushcount campaign new` plans it, small enough to be audited closely."""
+"""A campaign for every frequency oracle, planned as `hushcount campaign new` plans it, small enough to audit."""
 
 from __future__ import annotations
 
 from hushcount.campaign import Campaign
+from hushcount.catalogue import CATALOGUE, plan
 from hushcount.dictionary import Dictionary
 from hushcount.planning import Objective
-from hushcount.systems import SYSTEMS, plan
 from keys.private import PrivateKey
 from tests.parties.test_campaign_file import changed
 
@@ -17,12 +17,12 @@ EPSILON = 1.0
 _SETTINGS = {"k": 16, "m": 32}
 
 
-def campaign_of(system: str, epsilon: float = EPSILON, *, listed: bool = True) -> Campaign:
+def campaign_of(oracle: str, epsilon: float = EPSILON, *, listed: bool = True) -> Campaign:
     """Return a campaign of nine items and "other", or of the open domain."""
-    settings = _SETTINGS if SYSTEMS[system].seeded else {}
+    settings = _SETTINGS if CATALOGUE[oracle].seeded else {}
     domain = len(DICTIONARY.items) + 1 if listed else None
-    parameters = plan(system, epsilon, domain, settings, Objective("l2"), "5eed" * 16)
-    data = changed("mechanism", {"name": system, "epsilon": epsilon, "parameters": parameters})
+    parameters = plan(oracle, epsilon, domain, settings, Objective("l2"), "5eed" * 16)
+    data = changed("mechanism", {"name": oracle, "epsilon": epsilon, "parameters": parameters})
     del data["dictionary"]
     if listed:
         data["dictionary"] = {"path": "items.txt", "items": len(DICTIONARY.items), "digest": DICTIONARY.digest}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from hushcount.catalogue import CATALOGUE
 from hushcount.client import Client
-from hushcount.systems import SYSTEMS
 from tests.audits.auditor import Bound, audit
 from tests.audits.campaigns import DICTIONARY, EPSILON, VALUES, campaign_of
 from tests.audits.looks import audited
@@ -17,9 +17,9 @@ from tests.support.statistics import FAILURE
 def clients() -> dict[str, tuple[Client, bool]]:
     """Return every client by name, and whether it has a bug that must be found."""
     made: dict[str, tuple[Client, bool]] = {}
-    for name in SYSTEMS:
+    for name in CATALOGUE:
         made[name] = Client(campaign_of(name), DICTIONARY, uncapped=True), False
-    for name in SYSTEMS:
+    for name in CATALOGUE:
         made[f"{name} at 1.3 epsilon"] = Overspending(campaign_of(name), DICTIONARY, uncapped=True), True
     unlisted = campaign_of("ais", listed=False)
     made["ais, open domain"] = Client(unlisted, uncapped=True), False

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hushcount.arrays import UInt64Array
+from hushcount.catalogue import build
 from hushcount.client import Client
 from hushcount.encoders.affine import Affine
 from hushcount.mechanism import Mechanism
@@ -14,7 +15,6 @@ from hushcount.randomness import SystemWords, below, uniform
 from hushcount.responders.interval import Interval
 from hushcount.responders.subset import Subset
 from hushcount.sealing import Octets
-from hushcount.systems import build
 from tests.support.words import SeededWords
 
 

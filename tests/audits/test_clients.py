@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from hushcount.catalogue import CATALOGUE
 from hushcount.client import Client
-from hushcount.systems import SYSTEMS
 from tests.audits.auditor import Bound, audit, greatest_probability, least_probability
 from tests.audits.campaigns import ANALYZER, DICTIONARY, EPSILON, VALUES, campaign_of
 from tests.audits.looks import audited, drawn, lengths, opened, seen, wire_lengths
@@ -25,13 +25,13 @@ from tests.audits.planted import (
 )
 from tests.support.statistics import FAILURE, chi_square_p
 
-EACH = FAILURE / len(SYSTEMS)
+EACH = FAILURE / len(CATALOGUE)
 POWER = 0.8
 """The share of the stated epsilon that an audit must find, to show that it would have found more."""
 REPORTS = 130_000
 """Of each input. The widest bound, that of grr, then misses POWER with probability below 1e-6."""
 SEALED_REPORTS = 12_000
-every_system = pytest.mark.parametrize("system", SYSTEMS)
+every_oracle = pytest.mark.parametrize("oracle", CATALOGUE)
 
 
 def bound_of(client: Client, reports: int = REPORTS) -> Bound:
@@ -66,27 +66,27 @@ def test_the_bound_is_too_high_no_more_often_than_stated() -> None:
 # Every mechanism.
 
 
-@every_system
-def test_no_client_loses_more_than_stated_and_the_audit_nearly_finds_it(system: str) -> None:
+@every_oracle
+def test_no_client_loses_more_than_stated_and_the_audit_nearly_finds_it(oracle: str) -> None:
     """The bound exceeds the true loss in one of the 20 audits with probability 1e-6 at most."""
-    client = Client(campaign_of(system), DICTIONARY, uncapped=True)
+    client = Client(campaign_of(oracle), DICTIONARY, uncapped=True)
     assert client.campaign.require_frequency().epsilon <= EPSILON
     assert POWER * EPSILON < bound_of(client).epsilon <= EPSILON
 
 
-@every_system
-def test_a_client_at_one_point_three_epsilon_is_caught(system: str) -> None:
+@every_oracle
+def test_a_client_at_one_point_three_epsilon_is_caught(oracle: str) -> None:
     """An honest client gives such a bound with probability 1e-6 at most, over all 20."""
-    assert bound_of(Overspending(campaign_of(system), DICTIONARY, uncapped=True)).epsilon > EPSILON
+    assert bound_of(Overspending(campaign_of(oracle), DICTIONARY, uncapped=True)).epsilon > EPSILON
 
 
-@pytest.mark.parametrize("system", ["ais", "oue"])
-def test_what_the_analyzer_opens_loses_no_more_than_stated(system: str) -> None:
+@pytest.mark.parametrize("oracle", ["ais", "oue"])
+def test_what_the_analyzer_opens_loses_no_more_than_stated(oracle: str) -> None:
     """The whole way, sealed by the client and opened with the key; failure probability 1e-6 together.
 
     Fewer reports, so that half of epsilon must be found, and that the client that is caught spends twice as much.
     """
-    campaign = campaign_of(system)
+    campaign = campaign_of(oracle)
     for client, least, most in (
         (Client(campaign, DICTIONARY, uncapped=True), 0.5 * EPSILON, EPSILON),
         (Overspending(campaign, DICTIONARY, factor=2.0, uncapped=True), EPSILON, 2.0 * EPSILON),
@@ -169,8 +169,8 @@ def test_lengths_of_reports_say_nothing_and_unpadded_ones_are_caught() -> None:
     assert audit(*real, FAILURE).epsilon <= 0.0
     bare = [lengths([unpadded_discovery(client, value)] * LENGTHS_SEEN) for value in values]
     assert audit(*bare, FAILURE).epsilon > 1.0
-    for system in SYSTEMS:
-        client = Client(campaign_of(system), DICTIONARY, uncapped=True)
+    for oracle in CATALOGUE:
+        client = Client(campaign_of(oracle), DICTIONARY, uncapped=True)
         sent = [lengths([row.tobytes() for row in client.reports([value] * 8)]) for value in VALUES]
         assert audit(*sent, FAILURE).epsilon <= 0.0
     client = Client(campaign_of("grr"), DICTIONARY, uncapped=True)

@@ -166,7 +166,7 @@ def test_ocms_counts_the_items_in_the_reported_bucket(data: st.DataObject, domai
 @given(data=st.data(), prime=st.sampled_from([5, 7, 11, 31]), seed=st.integers(0, 2**32))
 @settings(deadline=None, max_examples=40)
 def test_folded_windows_decode_too(data: st.DataObject, prime: int, seed: int) -> None:
-    # No named system has them, but the grid does: affine folded mod B x interval.
+    # No oracle of the catalogue has them, but the grid does: affine folded mod B x interval.
     buckets = data.draw(st.integers(2, prime - 1))
     size = data.draw(st.integers(1, buckets - 1))
     encoder, responder = Affine(prime, prime, buckets), Interval.spending(1.0, buckets, size)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hushcount.catalogue import build, plan
 from hushcount.mechanism import Mechanism
 from hushcount.planning import Objective
 from hushcount.privacy.amplification import (
@@ -22,7 +23,6 @@ from hushcount.privacy.amplification import (
 )
 from hushcount.privacy.blanket import BlanketLaw, blanket_law, general_law
 from hushcount.privacy.divergence import LARGEST_REPORTS, divergence
-from hushcount.systems import build, plan
 
 REFERENCE = [
     # epsilon0, n, delta, general bound, [J] Theorem 1: by an independent implementation

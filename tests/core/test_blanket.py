@@ -15,13 +15,13 @@ from scipy import stats
 from scipy.special import gammaln
 
 from hushcount.arrays import UInt64Array
+from hushcount.catalogue import build
 from hushcount.fingerprints import fingerprints
 from hushcount.mechanism import Mechanism
 from hushcount.privacy.binomials import binomial_window, fair_tails, reach
 from hushcount.privacy.blanket import BlanketLaw, blanket_law, general_law
 from hushcount.privacy.divergence import divergence
 from hushcount.privacy.spreads import Others
-from hushcount.systems import build
 from tests.mechanisms.cases import CASES, SMALL, Case, design, pool
 from tests.support.enumeration import all_reports, laws, supported
 
@@ -85,7 +85,7 @@ TINY = [
     ("hcms", 2.0, None, pool(2, 3), 3),
     ("sue", 1.0, 2, {}, 4),
 ]
-"""System, epsilon, items, parameters, and up to how many reports all shuffles are enumerated."""
+"""Frequency oracle, epsilon, items, parameters, and up to how many reports all shuffles are enumerated."""
 
 
 def items_of(mechanism: Mechanism) -> UInt64Array:
@@ -95,17 +95,17 @@ def items_of(mechanism: Mechanism) -> UInt64Array:
 
 @cache
 def shuffled(index: int, reports: int) -> tuple[Mechanism, Shuffled]:
-    system, epsilon, domain, parameters, _ = TINY[index]
-    mechanism = build(system, epsilon, domain, parameters)
+    oracle, epsilon, domain, parameters, _ = TINY[index]
+    mechanism = build(oracle, epsilon, domain, parameters)
     law = laws(mechanism, all_reports(mechanism), items_of(mechanism))
     return mechanism, Shuffled(law, reports, list(combinations(range(len(law)), 2)))
 
 
 def each_tiny() -> Iterator[object]:
-    for index, (system, epsilon, domain, parameters, most) in enumerate(TINY):
+    for index, (oracle, epsilon, domain, parameters, most) in enumerate(TINY):
         size = "-".join(str(value) for value in parameters.values() if isinstance(value, int))
         for reports in range(1, most + 1):
-            yield pytest.param(index, reports, id=f"{system}-{epsilon}-{domain}-{size}-n{reports}")
+            yield pytest.param(index, reports, id=f"{oracle}-{epsilon}-{domain}-{size}-n{reports}")
 
 
 @pytest.mark.parametrize(("index", "reports"), list(each_tiny()))
@@ -299,7 +299,7 @@ def test_the_worst_pair_of_a_pool_shares_no_cell() -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_mechanism_but_those_of_bits_has_a_law(case: Case) -> None:
     law = blanket_law(case.mechanism)
-    assert (law is None) == (case.system in ("sue", "oue", "rappor", "apple-cms"))
+    assert (law is None) == (case.oracle in ("sue", "oue", "rappor", "apple-cms"))
     if law is not None:
         assert law.epsilon == case.mechanism.epsilon
         total = (math.exp(law.epsilon) + 1.0) * law.one + math.exp(law.epsilon) * law.both + law.neither

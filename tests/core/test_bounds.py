@@ -1,4 +1,4 @@
-"""Lower bounds: the printed values, no system below them, and the optimal ones upon them."""
+"""Lower bounds: the printed values, no frequency oracle below them, and the optimal ones upon them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushcount.bounds import largest_l1, least_l2
+from hushcount.catalogue import CATALOGUE, build, plan
 from hushcount.planning import Objective
-from hushcount.systems import SYSTEMS, build, plan
 
 SEED = "5eed" * 16
 N = 10_000
 
 
 def l2_loss(name: str, epsilon: float, domain: int) -> float:
-    """Return the exact l2 loss of a system planned for it, in shares squared; its worst where blocks matter."""
+    """Return the exact l2 loss of an oracle planned for it, in shares squared; its worst where blocks matter."""
     mechanism = build(name, epsilon, domain, plan(name, epsilon, domain, {}, Objective("l2"), SEED))
     return domain * float(mechanism.variance(N, 1.0 / domain)) / N**2
 
@@ -47,7 +47,7 @@ def test_how_far_above_the_bound_the_planned_systems_are(
     assert l2_loss("ocms", epsilon, domain) / bound == pytest.approx(exact, abs=5e-5)
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", CATALOGUE)
 def test_no_system_is_below_the_bound(name: str) -> None:
     for epsilon in (0.1, 0.7, 1.0, 2.5, 5.0):
         for domain in (2, 3, 5, 12, 50, 100):

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from hushcount.catalogue import ANY_SEED, build, plan
 from hushcount.errors import UsageError
 from hushcount.estimates import Estimate, Levels
 from hushcount.evidence import SharedCells, Signs, Supports
 from hushcount.mechanism import Mechanism
 from hushcount.planning import Objective
-from hushcount.systems import ANY_SEED, build, plan
 from hushcount.tally import Tally
 from tests.mechanisms.cases import pool_seed
 from tests.support.statistics import FAILURE, deviations

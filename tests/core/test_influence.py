@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from hushcount.arrays import Reports, UInt64Array
 from hushcount.campaign import Campaign
+from hushcount.catalogue import build
 from hushcount.influence import Influence, influence, influence_sentence
 from hushcount.mechanism import Mechanism
-from hushcount.systems import build
 from hushcount.tally import Tally
 from pipelines.summary import StreamCounts, make_summary
 from tests.mechanisms.cases import SMALL, Case
@@ -60,7 +60,7 @@ def test_blocks_let_a_report_oppose_as_far_as_it_supports() -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in SMALL if case.system in ("grr", "ais", "rhr", "hcms")], ids=lambda case: case.name
+    "case", [case for case in SMALL if case.oracle in ("grr", "ais", "rhr", "hcms")], ids=lambda case: case.name
 )
 @pytest.mark.parametrize("number", [1, 13])
 def test_shares_move_by_exactly_what_the_bound_says(case: Case, number: int) -> None:

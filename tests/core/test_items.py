@@ -12,11 +12,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from hushcount.catalogue import build
 from hushcount.dictionary import Dictionary, read_dictionary
 from hushcount.discovery import MAX_VALUE_BYTES
 from hushcount.errors import FormatError, UsageError
 from hushcount.items import MOST_ITEM_BYTES, canonical, fault_of_item, may_be_item
-from hushcount.systems import build
 from pipelines import results
 from pipelines.csv_cells import csv_rows
 from pipelines.tracked_items import TrackedItem, TrackedItems, read_tracked, write_tracked

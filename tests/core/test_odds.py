@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from hushcount.campaign import Campaign
+from hushcount.catalogue import build
 from hushcount.mechanism import Mechanism
 from hushcount.privacy.amplification import amplify, shuffled_epsilon
 from hushcount.privacy.blanket import blanket_law
@@ -19,7 +20,6 @@ from hushcount.privacy.odds import loss_at, odds_of_pair, odds_of_points, of_gro
 from hushcount.privacy.statement import statement
 from hushcount.randomness import SystemWords
 from hushcount.senders import Senders
-from hushcount.systems import build
 from keys.store import PublicFile, create
 from pipelines.create import create_campaign
 from tests.support.statistics import FAILURE

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushcount.bounds import least_l2
+from hushcount.catalogue import CATALOGUE, MAX_DOMAIN, build
 from hushcount.errors import UsageError
 from hushcount.planner import (
     MOST_REPORTS,
@@ -24,7 +25,6 @@ from hushcount.planner import (
 )
 from hushcount.planning import Objective
 from hushcount.probability import LARGEST_EPSILON
-from hushcount.systems import MAX_DOMAIN, SYSTEMS, build
 
 SEED = "5eed" * 16
 OBJECTIVES = [Objective("l2"), Objective("mse"), Objective("target", 0.2)]
@@ -32,7 +32,7 @@ SHARES = {"l2": [1.0 / 40], "mse": [0.0, 1.0], "target": [0.2]}
 
 
 def built(candidate: Candidate, epsilon: float, domain: int | None):
-    seed = {"seed": SEED} if SYSTEMS[candidate.mechanism].seeded else {}
+    seed = {"seed": SEED} if CATALOGUE[candidate.mechanism].seeded else {}
     return build(candidate.mechanism, epsilon, domain, {**candidate.parameters, **seed})
 
 
@@ -40,7 +40,7 @@ def built(candidate: Candidate, epsilon: float, domain: int | None):
 def test_every_candidate_states_the_exact_numbers_of_its_mechanism(objective: Objective) -> None:
     epsilon, domain, n = 1.5, 40, 5000
     found = make_plan(Task(domain, objective), epsilon, n)
-    assert {candidate.mechanism for candidate in found.candidates} == set(SYSTEMS)
+    assert {candidate.mechanism for candidate in found.candidates} == set(CATALOGUE)
     for one in found.candidates:
         mechanism = built(one, epsilon, domain)
         variance = max(float(mechanism.variance(n, share)) for share in SHARES[objective.name])
@@ -144,7 +144,7 @@ def test_the_ends_of_the_range_of_epsilon_are_planned(epsilon: float, objective:
 def test_limits_leave_out_with_their_reasons() -> None:
     task = Task(1000, max_report_bytes=3, max_tally_mib=0.01)
     found = make_plan(task, 1.0, 1000)
-    assert {one.mechanism for one in found.candidates} | set(found.left_out) == set(SYSTEMS)
+    assert {one.mechanism for one in found.candidates} | set(found.left_out) == set(CATALOGUE)
     assert all(one.report_bytes <= 3 and one.tally_mib <= 0.01 for one in found.candidates)
     assert found.left_out["sue"] == "a report has 125 bytes, more than 3"
     assert found.left_out["he"] == "the tally takes 0.0156 MiB, more than 0.01"
@@ -157,7 +157,7 @@ def test_limits_leave_out_with_their_reasons() -> None:
 def test_what_cannot_serve_the_domain_is_left_out_with_its_reason() -> None:
     open_domain = make_plan(Task(None), 1.0, 1000)
     assert set(open_domain.left_out.values()) == {"it needs a dictionary"}
-    assert set(open_domain.left_out) == {name for name, one in SYSTEMS.items() if not one.open_domain}
+    assert set(open_domain.left_out) == {name for name, one in CATALOGUE.items() if not one.open_domain}
     large = make_plan(Task(2_000_000), 1.0, 1000).left_out
     assert large["ss"] == "a report would have a bit for each of 2,000,000 items"
     assert "must be in 2..1021 items for a design" in make_plan(Task(2000), 1.0, 1000).left_out["wss"]

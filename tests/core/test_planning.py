@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from hushcount import field61
+from hushcount.catalogue import CATALOGUE, build, plan
 from hushcount.mechanism import Mechanism
 from hushcount.planning import Objective
 from hushcount.primes import prime_at_least
-from hushcount.systems import SYSTEMS, build, plan
 
 SEED = "5eed" * 16
 EPSILONS = (0.05, 0.3, 1.0, 2.0, 3.64, 5.0, 8.0, 15.0)
@@ -46,7 +46,7 @@ def scan(name: str, epsilon: float, domain: int | None, fixed: dict, objective: 
     key = PLANNED[name]
     width = fixed.get("m") or (domain if name == "ss" else prime_at_least(domain))
     values = range(2, width + 1) if key == "B" else range(1, width)
-    extra = {"seed": SEED} if SYSTEMS[name].seeded else {}
+    extra = {"seed": SEED} if CATALOGUE[name].seeded else {}
     losses = [loss(objective, build(name, epsilon, domain, {**fixed, **extra, key: value})) for value in values]
     return values, losses
 
@@ -85,7 +85,7 @@ def test_the_search_finds_what_the_full_scan_finds(name: str, domain: int | None
     assert not missed
 
 
-# What a system's name fixes of the objective, whatever else is asked for
+# What an oracle's name fixes of the objective, whatever else is asked for
 
 OTHER = Objective("target", 0.9)
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from hushcount.arrays import Reports
+from hushcount.catalogue import build
 from hushcount.mechanism import Mechanism
 from hushcount.postprocess import non_negative, norm_sub, sum_to
-from hushcount.systems import build
 from hushcount.tally import Tally
 from tests.mechanisms.cases import CASES, Case
 from tests.support.enumeration import all_reports, supported
@@ -222,7 +222,7 @@ def test_norm_sub_lifts_rare_items_and_lowers_frequent_ones() -> None:
     assert np.all(off[FREQUENT] < -0.5 * spread)
 
 
-IDENTITY = [case for case in CASES if case.small and case.system in ("grr", "ss", "wss", "sue", "oue")]
+IDENTITY = [case for case in CASES if case.small and case.oracle in ("grr", "ss", "wss", "sue", "oue")]
 
 
 @pytest.mark.parametrize("case", IDENTITY, ids=lambda case: case.name)
@@ -231,8 +231,8 @@ def test_estimates_add_up_by_themselves_where_every_report_supports_equally_many
     frequency = case.mechanism
     items, reports = np.arange(case.domain, dtype=np.uint64), all_reports(frequency)
     per_report = supported(frequency, reports, items).sum(axis=1)
-    spare = case.system == "wss" and frequency.encoder.cells > len(items)
-    assert (np.ptp(per_report) == 0) == (case.system in ("grr", "ss", "wss") and not spare)
+    spare = case.oracle == "wss" and frequency.encoder.cells > len(items)
+    assert (np.ptp(per_report) == 0) == (case.oracle in ("grr", "ss", "wss") and not spare)
     extremes = [int(per_report.argmin()), int(per_report.argmax())]
     least, most = (estimated_sum(frequency, reports[[place]], items) for place in extremes)
     assert (most - least > 0.1) == (np.ptp(per_report) > 0)

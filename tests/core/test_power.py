@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from hushcount.catalogue import CATALOGUE, build
 from hushcount.errors import UsageError
 from hushcount.plan_detection import Detection, to_detect
 from hushcount.planner import Task
 from hushcount.power import detection_power
-from hushcount.systems import SYSTEMS, build
 from hushcount.tally import Tally
 from tests.support.statistics import deviations
 from tests.support.words import SeededWords
@@ -55,9 +55,9 @@ def test_no_fewer_reports_are_enough_and_epsilon_is_the_other_side() -> None:
 def test_what_is_left_out_is_said() -> None:
     plan, _ = to_detect(Task(100), Detection(0.1, 0.95, 0.001), 1.0, None)
     planned = {candidate.mechanism for candidate in plan.candidates}
-    assert planned | plan.left_out.keys() == set(SYSTEMS)
+    assert planned | plan.left_out.keys() == set(CATALOGUE)
     assert {name for name, reason in plan.left_out.items() if "depends on what all others hold" in reason} == {
-        "rhr", *(name for name, system in SYSTEMS.items() if system.seeded),
+        "rhr", *(name for name, one in CATALOGUE.items() if one.seeded),
     }  # fmt: skip
 
 

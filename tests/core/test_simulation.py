@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from hushcount import simulation
+from hushcount.catalogue import build
 from hushcount.mechanism import Mechanism
 from hushcount.randomness import SystemWords
 from hushcount.simulation import Losses, Population, SeededWords, exact_variance, gather, simulate
-from hushcount.systems import build
 from hushcount.tally import Tally
 from tests.mechanisms.cases import pool_seed
 

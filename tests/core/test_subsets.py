@@ -172,7 +172,7 @@ def test_clients_draw_subsets_without_numba() -> None:
         "import sys; sys.modules['numba'] = None; sys.modules['scipy'] = None\n"
         "import numpy as np\n"
         "from hushcount.randomness import SystemWords\n"
-        "from hushcount.systems import build\n"
+        "from hushcount.catalogue import build\n"
         "mechanism = build('ss', 1.0, 20, {'s': 5})\n"
         "reports = mechanism.encode(np.arange(3, dtype=np.uint64), SystemWords())\n"
         "assert mechanism.pack(reports).shape == (3, mechanism.report_bytes)\n"

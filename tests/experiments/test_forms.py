@@ -9,8 +9,8 @@ import pytest
 
 from experiments import loss_forms, sketch_forms
 from hushcount.bounds import least_l2
+from hushcount.catalogue import build, plan
 from hushcount.planning import Objective
-from hushcount.systems import build, plan
 
 
 @pytest.mark.parametrize("size", [1, 7, 40])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hushcount.systems import SYSTEMS
+from hushcount.catalogue import CATALOGUE
 from tests.support import streams
 from tests.support.jobs import Chain, new_campaign, new_keys, values_of, write_lines
 
@@ -57,9 +57,9 @@ has no dictionary."""
 
 MECHANISMS = {
     **REPRESENTATIVE,
-    **{name: (name, 2.0, POOL if one.seeded else ()) for name, one in SYSTEMS.items() if name not in REPRESENTATIVE},
+    **{name: (name, 2.0, POOL if one.seeded else ()) for name, one in CATALOGUE.items() if name not in REPRESENTATIVE},
 }
-"""The same for every system."""
+"""The same for every frequency oracle."""
 
 
 @dataclass(frozen=True)

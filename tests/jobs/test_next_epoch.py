@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from hushcount.campaign import Campaign
+from hushcount.catalogue import plan
 from hushcount.planning import Objective
-from hushcount.systems import plan
 from hushcount.windows import window_at
 from keys.listing import PUBLIC_FILE
 from keys.rotation import rotate

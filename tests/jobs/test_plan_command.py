@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from hushcount.campaign import Campaign
+from hushcount.catalogue import CATALOGUE
 from hushcount.planner import Candidate, Task, least_epsilon, make_plan, most_reports
 from hushcount.planning import Objective
-from hushcount.systems import SYSTEMS
 from tests.jobs.conftest import LISTED, World
 from tests.support.jobs import Chain, cli, done, estimates, files_under, refused, summary, write_lines
 
@@ -40,7 +40,7 @@ def test_limits_and_names_narrow_the_choice() -> None:
     told = done(*ASKED, "--dictionary-size", 500, "--max-report-bytes", 2, "--max-tally-mib", 0.005, "--json").json
     assert all(one["report_bytes"] <= 2 and one["tally_mib"] <= 0.005 for one in told["candidates"])
     assert told["left_out"]["oue"] == "a report has 63 bytes, more than 2"
-    assert {one["mechanism"] for one in told["candidates"]} | set(told["left_out"]) == set(SYSTEMS)
+    assert {one["mechanism"] for one in told["candidates"]} | set(told["left_out"]) == set(CATALOGUE)
     few = done(*ASKED, "--dictionary-size", 500, "--mechanism", "oue", "--mechanism", "grr", "--json").json
     assert [one["mechanism"] for one in few["candidates"]] == ["oue", "grr"]
     assert few["left_out"] == {}
@@ -65,7 +65,7 @@ def test_a_dictionary_counts_other_and_an_open_domain_needs_none(world: World) -
     assert listed == done(*ASKED, "--dictionary-size", len(LISTED) + 1, "--json").json
     told = done(*ASKED, "--open-domain", "--json").json
     assert {one["mechanism"] for one in told["candidates"]} == {
-        name for name, one in SYSTEMS.items() if one.open_domain
+        name for name, one in CATALOGUE.items() if one.open_domain
     }
     assert told["chosen"]["mechanism"] == "ais"
 
@@ -100,7 +100,7 @@ def test_people_get_a_table_the_reason_and_what_is_left_out() -> None:
     plan = make_plan(Task(2000), 1.0, 100_000)
     assert f"{100_000:,} reports, epsilon 1, 2,000 items" in run.out
     assert plan.reason in run.out
-    rows = [line.split()[0] for line in run.out.splitlines() if line.split() and line.split()[0] in SYSTEMS]
+    rows = [line.split()[0] for line in run.out.splitlines() if line.split() and line.split()[0] in CATALOGUE]
     assert rows[: len(plan.candidates)] == [one.mechanism for one in plan.candidates]
     assert "left out: wss: domain is 2000" in run.err
     assert "an open domain" in done(*ASKED, "--open-domain").out

@@ -17,10 +17,10 @@ from analyzer.tally_reports import SplitRows, Sums, TallyFn, rows_per_block
 from hushcount import tally as tally_files
 from hushcount.arrays import Counts, Reports
 from hushcount.campaign import Campaign
+from hushcount.catalogue import build
 from hushcount.client import Client
 from hushcount.domain import tally_items
 from hushcount.mechanism import Mechanism
-from hushcount.systems import build
 from hushcount.tally import Tally
 from tests.jobs.conftest import REPRESENTATIVE, World
 from tests.support.jobs import Chain, done, new_campaign

@@ -1,4 +1,4 @@
-"""hushcount simulate: its numbers hold for every system, can be repeated, and mistakes are one sentence."""
+"""hushcount simulate: its numbers hold for every frequency oracle, can be repeated, and mistakes are one sentence."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from hushcount.bounds import largest_l1, least_l2
+from hushcount.catalogue import CATALOGUE, build, plan
 from hushcount.planning import Objective
 from hushcount.simulation import Population, gather, simulate
-from hushcount.systems import SYSTEMS, build, plan
 from pipelines.simulate import MOST_VALUES, SimulationResult, simulate_values
 from tests.support.jobs import done, refused, write_lines
 from tests.support.statistics import deviations, variance_ratio_bounds
@@ -60,20 +60,20 @@ def believes(result: SimulationResult, predicted: float) -> bool:
     The l2 loss of a run is a sum of squares of correlated errors. Its spread is largest where they are all one: then
     the mean of the runs is chi-square with as many degrees of freedom.
     """
-    low, high = variance_ratio_bounds(result.runs, len(SYSTEMS), KURTOSIS)
+    low, high = variance_ratio_bounds(result.runs, len(CATALOGUE), KURTOSIS)
     return low <= result.l2 / predicted <= high
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_every_system_has_the_predicted_loss_and_no_bias(values: Path, name: str) -> None:
-    # All systems together fail with probability 2e-6: half of it losses, half of it biases.
-    settings = {"k": 64, "m": 32} if SYSTEMS[name].seeded else {}
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_oracle_has_the_predicted_loss_and_no_bias(values: Path, name: str) -> None:
+    # All oracles together fail with probability 2e-6: half of it losses, half of it biases.
+    settings = {"k": 64, "m": 32} if CATALOGUE[name].seeded else {}
     result = simulate_values(name, 1.5, values, runs=RUNS, seed=7, settings=settings)
     assert (result.mechanism, result.n, result.d, result.other, result.runs) == (name, N, len(HELD), 0, RUNS)
     assert believes(result, result.predicted_l2)
     assert not believes(result, 2.0 * result.predicted_l2)
     assert not believes(result, 0.5 * result.predicted_l2)
-    assert result.bias_z_max < deviations(len(SYSTEMS) * len(HELD))
+    assert result.bias_z_max < deviations(len(CATALOGUE) * len(HELD))
     # The exact law, from parameters as a campaign holds them; collisions over pools drawn anew.
     parameters = plan(name, 1.5, len(HELD), settings, Objective(), "5eed" * 16)
     mechanism = build(name, 1.5, len(HELD), parameters)

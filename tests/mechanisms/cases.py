@@ -1,4 +1,4 @@
-"""The cases that the contract is held against: every system, small enough to enumerate, and medium ones."""
+"""The cases that the contract is held against: every frequency oracle, small enough to enumerate, and medium ones."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from functools import cached_property
 import numpy as np
 
 from hushcount.arrays import UInt64Array
+from hushcount.catalogue import build
 from hushcount.designs import find_design
 from hushcount.encoders.base import PoolEncoder
 from hushcount.fingerprints import fingerprints
 from hushcount.mechanism import Mechanism
 from hushcount.parameters import Parameters, Value
-from hushcount.systems import build
 
 SEED = "5eed" * 16
 
@@ -29,7 +29,7 @@ class Case:
     """
 
     name: str
-    system: str
+    oracle: str
     epsilon: float
     domain: int | None
     parameters: Parameters = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Case:
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        return build(self.system, self.epsilon, self.domain, self.parameters)
+        return build(self.oracle, self.epsilon, self.domain, self.parameters)
 
     @property
     def items(self) -> UInt64Array:
@@ -57,13 +57,13 @@ class Case:
     def at(self, factor: float) -> Mechanism:
         """Return the same mechanism, but spending `factor` times as much."""
         parameters = {key: value for key, value in self.parameters.items() if key != "p"}
-        return build(self.system, factor * self.mechanism.epsilon, self.domain, parameters)
+        return build(self.oracle, factor * self.mechanism.epsilon, self.domain, parameters)
 
     def redrawn(self, number: int) -> Mechanism:
         """Return the mechanism with fresh functions, if it has a pool of them, else itself."""
         if not self.pooled:
             return self.mechanism
-        return build(self.system, self.epsilon, self.domain, {**self.parameters, "seed": pool_seed(number)})
+        return build(self.oracle, self.epsilon, self.domain, {**self.parameters, "seed": pool_seed(number)})
 
 
 def pool_seed(number: int) -> str:

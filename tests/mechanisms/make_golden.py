@@ -32,7 +32,7 @@ def vector(case: Case) -> dict[str, Any]:
     mechanism.accumulate(tally, reports, case.items)
     wire = [row.tobytes() for row in mechanism.pack(reports)]
     return {
-        "system": case.system,
+        "system": case.oracle,
         "epsilon": case.epsilon,
         "domain": case.domain,
         "parameters": dict(case.parameters),

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hushcount.arrays import UInt64Array
+from hushcount.catalogue import CATALOGUE, build
 from hushcount.encoders.nested import Nested
 from hushcount.encoders.pool import Pool
 from hushcount.fields import Bits, Number, SubsetOf, report_dtype
 from hushcount.mechanism import Mechanism
 from hushcount.randomness import SystemWords
 from hushcount.simulation import Population, exact_variance
-from hushcount.systems import SYSTEMS, build
 from hushcount.tally import Tally
 from tests.mechanisms.cases import CASES, MEDIUM, SMALL, Case
 from tests.mechanisms.make_golden import FOLDER, vector
@@ -174,7 +174,7 @@ def test_the_responder_supports_cells_with_the_stated_probabilities(case: Case) 
     assert pairwise.diagonal() == pytest.approx(responder.p * every, abs=1e-12)
     # On average over the other cells; for each of them too, but for windows, which an affine function places.
     assert (pairwise.sum(axis=1) - responder.p) / (responder.width - 1) == pytest.approx(responder.q * every, abs=1e-12)
-    if case.system != "ais":
+    if case.oracle != "ais":
         others = pairwise[~np.eye(responder.width, dtype=bool)]
         assert others == pytest.approx(np.full(len(others), responder.q), abs=1e-12)
     variance = law @ sizes**2 - (law @ sizes) ** 2
@@ -199,8 +199,8 @@ def test_counting_cells_adds_up_what_is_supported(case: Case) -> None:
     assert np.array_equal(apart, expected)
 
 
-def test_every_system_has_a_small_and_a_medium_case() -> None:
-    assert {case.system for case in SMALL} == {case.system for case in MEDIUM} == set(SYSTEMS)
+def test_every_oracle_has_a_small_and_a_medium_case() -> None:
+    assert {case.oracle for case in SMALL} == {case.oracle for case in MEDIUM} == set(CATALOGUE)
 
 
 # The sampler
@@ -355,7 +355,7 @@ def test_a_pickled_mechanism_is_equal_and_small(case: Case) -> None:
 
 @every_case
 def test_mechanisms_of_other_parameters_are_not_equal(case: Case) -> None:
-    assert case.mechanism == build(case.system, case.epsilon, case.domain, case.parameters)
+    assert case.mechanism == build(case.oracle, case.epsilon, case.domain, case.parameters)
     assert case.mechanism != case.at(1.3)
 
 

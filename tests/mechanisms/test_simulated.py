@@ -10,11 +10,11 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from hushcount.arrays import UInt64Array
+from hushcount.catalogue import build
 from hushcount.designs import known_sizes
 from hushcount.mechanism import Mechanism
 from hushcount.parameters import Parameters
 from hushcount.simulation import Losses, Population, exact_variance, gather, simulate
-from hushcount.systems import build
 from hushcount.tally import Tally
 from tests.mechanisms.cases import design, pool_seed
 from tests.support.statistics import variance_ratio_bounds
@@ -24,7 +24,7 @@ EXAMPLES, RUNS, N = 8, 500, 600
 KURTOSIS = 0.4
 """Excess kurtosis allowed for: sums of 600 bounded scores, and collisions where there is a pool."""
 Drawn = tuple[str, float, int, Parameters]
-"""System, epsilon, items, parameters; a pool's seed is drawn anew for each run."""
+"""Frequency oracle, epsilon, items, parameters; a pool's seed is drawn anew for each run."""
 
 
 def identity(draw: st.DrawFn) -> Drawn:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from hushcount.arrays import UInt64Array
+from hushcount.catalogue import build
 from hushcount.encoders.base import PoolEncoder
 from hushcount.encoders.nested import Nested
 from hushcount.mechanism import Mechanism
-from hushcount.systems import build
 from hushcount.tally import Tally
 from tests.mechanisms.cases import SMALL, Case, pool_seed
 from tests.support.enumeration import all_reports, laws, repeated
@@ -33,7 +33,7 @@ def pooled(number: int, rows: int = ROWS, cells: int = CELLS, size: int = SIZE, 
 
 
 def of_name(name: str, number: int) -> Mechanism:
-    """Return the named pool system, as large as `pooled`."""
+    """Return the named oracle with a pool, as large as `pooled`."""
     if name == "gcms":
         return pooled(number)
     return build(name, 1.0, None, {"k": ROWS, "m": CELLS, "seed": pool_seed(number)})

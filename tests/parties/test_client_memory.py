@@ -15,12 +15,12 @@ import pytest
 from scipy import stats
 
 from hushcount.campaign import Campaign
+from hushcount.catalogue import build
 from hushcount.client import Client
 from hushcount.dictionary import Dictionary
 from hushcount.errors import FormatError, HushcountError, UsageError
 from hushcount.memory import FileMemory, Memory, ProcessMemory, long_run_epsilon
 from hushcount.randomness import uniform
-from hushcount.systems import build
 from tests.parties.test_campaign_file import changed
 from tests.parties.test_client import ANALYZER
 from tests.support.enumeration import all_reports, laws

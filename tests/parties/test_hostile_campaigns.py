@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushcount.campaign import Campaign
+from hushcount.catalogue import CATALOGUE
 from hushcount.client import Client
 from hushcount.dictionary import Dictionary, read_dictionary
 from hushcount.errors import UsageError
@@ -22,7 +23,6 @@ from hushcount.fields import MOST_BYTES
 from hushcount.items import MOST_ITEM_BYTES
 from hushcount.sealing import SEAL_BYTES
 from hushcount.signatures import SignatureError, verify_campaign
-from hushcount.systems import SYSTEMS
 from keys.signing import sign
 from keys.store import active_key, verify_keys
 from tests.parties.test_campaign_file import WORDS, changed
@@ -137,7 +137,7 @@ parameters = st.dictionaries(
 
 
 @given(
-    name=st.sampled_from(sorted(set(SYSTEMS) - {"wss"})),
+    name=st.sampled_from(sorted(set(CATALOGUE) - {"wss"})),
     epsilon=st.sampled_from([0.0001, 0.5, 1.0, 4.0, 20.0, 40.0]),
     listed=st.booleans(),
     chosen=parameters,
@@ -147,7 +147,7 @@ parameters = st.dictionaries(
 def test_a_campaign_is_refused_when_read_or_gives_every_value_a_report_of_one_length(
     name: str, epsilon: float, listed: bool, chosen: dict[str, Any], cap: int
 ) -> None:
-    kind = SYSTEMS[name]
+    kind = CATALOGUE[name]
     allowed = {key: value for key, value in chosen.items() if key in (*kind.parameters, *kind.optional)}
     data = changed("mechanism", {"name": name, "epsilon": epsilon, "parameters": allowed})
     if kind.seeded:

@@ -11,6 +11,7 @@ from scipy import stats
 
 from hushcount.arrays import Reports
 from hushcount.campaign import Campaign
+from hushcount.catalogue import build
 from hushcount.client import Client
 from hushcount.domain import items_of
 from hushcount.estimates import Estimate
@@ -18,7 +19,6 @@ from hushcount.memory import ProcessMemory
 from hushcount.privacy.statement import statement
 from hushcount.randomness import SystemWords, permutation
 from hushcount.senders import Senders
-from hushcount.systems import build
 from hushcount.tally import Tally
 from tests.parties.test_campaign_file import data
 from tests.parties.test_client import ANALYZER

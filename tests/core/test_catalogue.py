@@ -1,4 +1,4 @@
-"""Named systems: wrong parameters raise one sentence with the name, the value and the allowed range."""
+"""The catalogue: wrong parameters raise one sentence with the name, the value and the allowed range."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from hushcount.catalogue import CATALOGUE, MAX_DOMAIN, build, frequency_oracle, plan
 from hushcount.designs import find_design
 from hushcount.encoders.identity import Identity
 from hushcount.errors import UsageError
@@ -15,7 +16,6 @@ from hushcount.mechanism import Mechanism
 from hushcount.planning import Objective
 from hushcount.responders.randomised_response import RandomisedResponse
 from hushcount.responders.subset import Subset
-from hushcount.systems import MAX_DOMAIN, SYSTEMS, build, plan, system
 from hushcount.tally import Tally
 from tests.support.words import SeededWords
 
@@ -49,29 +49,29 @@ OPEN = (*WITH_POOL, *FOLDED, "ais")
 PRIOR = {"ocms-mse": {"f": 0.5}}
 MORE = {"gcms": {"s": 1}, "gcms-target": {"s": 1, "f": 0.1}}
 NARROW = find_design(50, 13).name
-every_system = pytest.mark.parametrize("name", SYSTEMS)
+every_oracle = pytest.mark.parametrize("name", CATALOGUE)
 
 
-@every_system
+@every_oracle
 def test_complete_parameters_build(name: str) -> None:
     assert build(name, 1.0, 100, COMPLETE[name]).epsilon == pytest.approx(1.0, abs=1e-12)
 
 
-@every_system
+@every_oracle
 def test_planned_parameters_are_complete_and_spend_the_budget(name: str) -> None:
     for epsilon, domain in ((0.3, 2), (1.0, 5), (4.0, 100)):
         parameters = plan(name, epsilon, domain, {}, Objective(), SEED)
-        required = {*SYSTEMS[name].parameters, *(("seed",) if SYSTEMS[name].seeded else ())}
+        required = {*CATALOGUE[name].parameters, *(("seed",) if CATALOGUE[name].seeded else ())}
         assert set(parameters) == required
         assert build(name, epsilon, domain, parameters).epsilon == pytest.approx(epsilon, abs=1e-12)
 
 
-@every_system
+@every_oracle
 def test_a_system_says_what_it_is_and_where_it_is_from(name: str) -> None:
-    assert SYSTEMS[name].title
-    assert SYSTEMS[name].source
-    assert SYSTEMS[name].open_domain == (name in OPEN)
-    assert SYSTEMS[name].seeded == (name in WITH_POOL)
+    assert CATALOGUE[name].title
+    assert CATALOGUE[name].source
+    assert CATALOGUE[name].open_domain == (name in OPEN)
+    assert CATALOGUE[name].seeded == (name in WITH_POOL)
 
 
 @pytest.mark.parametrize(
@@ -88,15 +88,15 @@ def test_a_system_says_what_it_is_and_where_it_is_from(name: str) -> None:
 )
 def test_an_unknown_mechanism_names_the_nearest(typed: str, meant: str) -> None:
     with pytest.raises(UsageError, match=rf"mechanism is '{typed}', must be one of .*\(did you mean {meant}\?\)$"):
-        system(typed)
+        frequency_oracle(typed)
 
 
 def test_an_unknown_mechanism_like_none_lists_them_all() -> None:
-    with pytest.raises(UsageError, match=rf"mechanism is 'sandwich', must be one of {', '.join(SYSTEMS)}$"):
+    with pytest.raises(UsageError, match=rf"mechanism is 'sandwich', must be one of {', '.join(CATALOGUE)}$"):
         build("sandwich", 1.0, 100, {})
 
 
-@every_system
+@every_oracle
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, 41.0])
 def test_a_budget_that_is_none_raises(name: str, epsilon: float) -> None:
     message = rf"epsilon is {epsilon}, must be a finite number in \[0.0001, 40.0\]"
@@ -106,7 +106,7 @@ def test_a_budget_that_is_none_raises(name: str, epsilon: float) -> None:
         plan(name, epsilon, 100, {}, Objective(), SEED)
 
 
-@every_system
+@every_oracle
 @pytest.mark.parametrize("domain", [1, 0, -3, MAX_DOMAIN + 1])
 def test_a_domain_out_of_range_raises(name: str, domain: int) -> None:
     message = rf"domain is {domain}, must be in 2\.\.{MAX_DOMAIN} items"
@@ -116,7 +116,7 @@ def test_a_domain_out_of_range_raises(name: str, domain: int) -> None:
         plan(name, 1.0, domain, {}, Objective(), SEED)
 
 
-@pytest.mark.parametrize("name", [name for name in SYSTEMS if name not in OPEN])
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in OPEN])
 def test_an_open_domain_names_who_serves_it(name: str) -> None:
     message = f"mechanism {name} needs a dictionary; an open domain is served by {', '.join(OPEN)}$"
     with pytest.raises(ValueError, match=message):
@@ -243,7 +243,7 @@ def test_p_that_underspends_states_what_it_spends() -> None:
     assert mechanism.epsilon == pytest.approx(math.log(0.4 * 6 / (0.6 * 2)), abs=1e-12)
 
 
-@every_system
+@every_oracle
 @pytest.mark.parametrize("domain", [2, 3])
 def test_the_smallest_domains_plan_build_and_estimate(name: str, domain: int) -> None:
     mechanism = build(
