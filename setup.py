@@ -5,11 +5,11 @@ from setuptools import setup
 setup(
     packages=[
         "hushcount",
-        "hushcount.design_files",
-        "hushcount.encoders",
+        "hushcount.designs.files",
+        "hushcount.oracles.encoders",
         "hushcount.kernels",
         "hushcount.privacy",
-        "hushcount.responders",
+        "hushcount.oracles.responders",
         "keys",
         "shuffler",
         "shuffler.collector",
@@ -27,7 +27,7 @@ setup(
     ],
     package_data={
         "hushcount": ["py.typed", "unassigned-13.0.txt"],
-        "hushcount.design_files": [
+        "hushcount.designs.files": [
             "10.json",
             "16.json",
             "20.json",

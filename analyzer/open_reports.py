@@ -10,9 +10,9 @@ import numpy as np
 from apache_beam.pvalue import TaggedOutput
 
 from hushcount.arrays import Reports
-from hushcount.mechanism import Mechanism
-from hushcount.sealing import Octets
+from hushcount.oracles.mechanism import Mechanism
 from hushcount.threads import available_threads, in_chunks
+from hushcount.wire.sealing import Octets
 from keys.opening import Outcome, open_bound, outputs
 from keys.store import KeyReference
 

@@ -8,9 +8,9 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.pvalue import TaggedOutput
 
-from hushcount.discovery import HASH_BYTES, DiscoveryFormat
+from hushcount.discovery.pairs import HASH_BYTES, DiscoveryFormat
 from hushcount.items import may_be_item
-from hushcount.sealing import Sealer
+from hushcount.wire.sealing import Sealer
 from keys.private import PrivateKey
 from keys.store import KeyReference
 

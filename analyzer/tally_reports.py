@@ -12,8 +12,8 @@ import numpy.typing as npt
 from apache_beam.pvalue import PCollection
 
 from hushcount.arrays import Counts, Reports, UInt64Array
-from hushcount.mechanism import Mechanism
-from hushcount.tally import narrowed
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.tally import narrowed
 
 _BLOCK_CELLS = 1 << 21
 _WAITING_BYTES = 1 << 23

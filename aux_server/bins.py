@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.equal import first_of_equal, first_words, run_starts
-from hushcount.tags import TAG_BYTES
+from hushcount.wire.equality import first_of_equal, first_words, run_starts
+from hushcount.wire.tags import TAG_BYTES
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,9 +15,9 @@ from apache_beam.pvalue import PCollection, TaggedOutput
 
 from aux_server.bins import Bins, bins_of, counted_dtype, united
 from hushcount.arrays import UInt64Array
-from hushcount.places import split
 from hushcount.randomness import SystemWords
-from hushcount.tags import tag_keys, tags
+from hushcount.wire.places import split
+from hushcount.wire.tags import tag_keys, tags
 
 
 class CountBins(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types

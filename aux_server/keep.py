@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aux_server.bins import Bins
-from hushcount.privacy.keep_rules import KeepRule
+from hushcount.discovery.keep_rules import KeepRule
 from hushcount.randomness import SystemWords, Words
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from apache_beam.pvalue import TaggedOutput
 
 from hushcount.arrays import UInt64Array
-from hushcount.discovery import DiscoveryFormat
-from hushcount.places import split
-from hushcount.sealing import Octets
-from hushcount.tags import TAG_BYTES, tags
+from hushcount.discovery.pairs import DiscoveryFormat
 from hushcount.threads import available_threads, in_chunks
+from hushcount.wire.places import split
+from hushcount.wire.sealing import Octets
+from hushcount.wire.tags import TAG_BYTES, tags
 from keys.opening import Outcome, open_bound, outputs
 from keys.store import KeyReference
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.inputs import Setting, make_place
-from hushcount.campaign import Campaign
+from hushcount.campaigns.campaign import Campaign
 
 _SETTING = Setting("ais", 1000)
 _START_SECONDS = 60.0

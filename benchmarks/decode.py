@@ -1,7 +1,7 @@
-"""Time of the three ways to decode affine reports, beside what `hushcount.decoding` expects.
+"""Time of the three ways to decode affine reports, beside what `hushcount.oracles.decoding` expects.
 
 CPU seconds of one thread, the best of a few runs, compiled beforehand. The column "per operation" is what the
-constants of `hushcount/decoding.py` are taken from: the walk's steps, the residues and items of counting by slope, and
+constants of `hushcount/oracles/decoding.py` are taken from: the walk's steps, the residues and items of counting by slope, and
 the candidates' tests.
 """
 
@@ -16,20 +16,20 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from hushcount import field61
 from hushcount.arrays import Counts, UInt64Array
-from hushcount.costs import DecodeCost
-from hushcount.decoding import DecodeLoad, candidates_cost, cheapest, group_cost, walk_cost
-from hushcount.encoders.affine import Affine
 from hushcount.kernels.candidates import candidates
 from hushcount.kernels.group import group
 from hushcount.kernels.progressions import Progressions
 from hushcount.kernels.walk import walk
-from hushcount.mechanism import Mechanism
-from hushcount.primes import prime_at_least
+from hushcount.maths import field61
+from hushcount.maths.primes import prime_at_least
+from hushcount.oracles.costs import DecodeCost
+from hushcount.oracles.decoding import DecodeLoad, candidates_cost, cheapest, group_cost, walk_cost
+from hushcount.oracles.encoders.affine import Affine
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.responders.interval import Interval
+from hushcount.oracles.responders.randomised_response import RandomisedResponse
 from hushcount.randomness import SystemWords, uniform
-from hushcount.responders.interval import Interval
-from hushcount.responders.randomised_response import RandomisedResponse
 
 Way = Callable[[Counts, Progressions, UInt64Array], None]
 WAYS: dict[str, tuple[Way, Callable[[DecodeLoad], DecodeCost]]] = {

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from hushcount.catalogue import build, plan
-from hushcount.planning import Objective
+from hushcount.maths.objectives import Objective
+from hushcount.oracles.catalogue import build, plan
 from hushcount.randomness import SystemWords, uniform
 
 _CASES: tuple[tuple[str, float, int | None, dict[str, int]], ...] = (

@@ -11,23 +11,23 @@ import numpy as np
 import numpy.typing as npt
 from nacl.bindings import crypto_box_afternm, crypto_box_beforenm, crypto_box_keypair, crypto_box_NONCEBYTES
 
-from hushcount.blocks import Kind
-from hushcount.campaign import Campaign, Stream
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.campaigns.public_keys import valid_key
 from hushcount.client import Client
-from hushcount.envelopes import ENVELOPES, TOKEN_BYTES, envelope_dtype
-from hushcount.parameters import Parameters
-from hushcount.public_keys import valid_key
+from hushcount.collection.envelopes import ENVELOPES, TOKEN_BYTES, envelope_dtype
+from hushcount.oracles.parameters import Parameters
 from hushcount.randomness import SystemWords, permutation, uniform
-from hushcount.sealing import Octets, Sealer
 from hushcount.senders import Senders
 from hushcount.threads import available_threads
+from hushcount.wire.blocks import Kind
+from hushcount.wire.sealing import Octets, Sealer
 from keys import store
-from pipelines import storage
-from pipelines.block_io import write_file
-from pipelines.create import create_campaign
-from pipelines.staging import SUMMARY
-from pipelines.streams import SEALED
-from pipelines.summary import StreamCounts, make_summary
+from pipelines.files import storage
+from pipelines.files.blocks import write_file
+from pipelines.jobs.new_campaign import create_campaign
+from pipelines.outputs.labels import SEALED
+from pipelines.outputs.staging import SUMMARY
+from pipelines.outputs.summary import StreamCounts, make_summary
 
 FILE_RECORDS = 1 << 17
 _ZIPF_UNIT = 1 << 40

@@ -12,22 +12,22 @@ from pathlib import Path
 
 import numpy as np
 
-from hushcount.blocks import Header, Kind, encode_blocks
-from hushcount.campaign import Campaign
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.dictionary import Dictionary
 from hushcount.client import Client
-from hushcount.dictionary import Dictionary
+from hushcount.wire.blocks import Header, Kind, encode_blocks
 from keys.store import create
-from pipelines import storage
-from pipelines.create import create_campaign
-from pipelines.staging import SUMMARY
-from pipelines.summary import StreamCounts, make_summary
+from pipelines.files import storage
+from pipelines.jobs.new_campaign import create_campaign
+from pipelines.outputs.staging import SUMMARY
+from pipelines.outputs.summary import StreamCounts, make_summary
 
 HONEST = 60
 WORDS = ("alpha", "beta", "gamma")
 _ANALYZE = """
 import sys
 from pathlib import Path
-from pipelines.analyze import analyze
+from pipelines.jobs.analyze import analyze
 campaign, source, keys, out = sys.argv[1:]
 analyze(Path(campaign), source, Path(keys), out)
 # Not ru_maxrss, which a process inherits from the one that started it.

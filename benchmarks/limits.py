@@ -10,9 +10,9 @@ from pathlib import Path
 from nacl.public import PrivateKey, PublicKey, SealedBox
 
 from benchmarks.measure import Used, used
-from hushcount.blocks import Kind, encode_blocks, read_block
 from hushcount.threads import available_threads, spans
-from pipelines.block_io import find_files
+from hushcount.wire.blocks import Kind, encode_blocks, read_block
+from pipelines.files.blocks import find_files
 
 _BOXES = 40_000
 

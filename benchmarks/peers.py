@@ -25,13 +25,13 @@ import numpy.typing as npt
 from benchmarks import peer_worker
 from benchmarks.peer_worker import Oracle, Told
 from hushcount.arrays import FloatArray, Reports, UInt64Array
-from hushcount.catalogue import build, plan
 from hushcount.errors import HushcountError
-from hushcount.mechanism import Mechanism
-from hushcount.parameters import Parameters
-from hushcount.planning import Objective
+from hushcount.maths.objectives import Objective
+from hushcount.oracles.catalogue import build, plan
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.parameters import Parameters
+from hushcount.oracles.tally import Tally
 from hushcount.randomness import SystemWords
-from hushcount.tally import Tally
 
 REQUIREMENTS = (
     "pure-ldp==1.2.0",

@@ -13,7 +13,7 @@ from benchmarks.machine import machine
 from benchmarks.measure import Figures
 from benchmarks.peers import PeerRow
 from hushcount.errors import UsageError
-from hushcount.files import write_over
+from hushcount.formats.whole_files import write_over
 
 _NAME = "results.json"
 _FILE_MODE = 0o644

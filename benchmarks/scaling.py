@@ -13,9 +13,9 @@ from benchmarks.cost import CORE_HOUR, SHUFFLED_BYTES, SHUFFLED_GIB
 from benchmarks.measure import Figures
 from benchmarks.page import table
 from benchmarks.record import stored_record
-from hushcount.envelopes import envelope_dtype
-from hushcount.files import write_over
-from hushcount.places import MOST_PLACES
+from hushcount.collection.envelopes import envelope_dtype
+from hushcount.formats.whole_files import write_over
+from hushcount.wire.places import MOST_PLACES
 from shuffler.separate import CLAIM
 
 DAYS = (10**8, 10**9, 10**10)

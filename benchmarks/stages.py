@@ -24,19 +24,19 @@ from benchmarks.inputs import (
     zipf,
 )
 from benchmarks.measure import Run, between
-from hushcount.blocks import Kind
-from hushcount.domain import tally_items
+from hushcount.campaigns.domain import tally_items
 from hushcount.errors import HushcountError
-from hushcount.fingerprints import fingerprints
+from hushcount.maths.fingerprints import fingerprints
+from hushcount.oracles.tally import Tally
 from hushcount.randomness import SystemWords, uniform
-from hushcount.sealing import SEAL_BYTES
-from hushcount.tally import Tally
-from pipelines import storage
-from pipelines.analyze import analyze
-from pipelines.discover import discover
-from pipelines.encode import encode
-from pipelines.shuffle import shuffle
-from pipelines.staging import SUMMARY
+from hushcount.wire.blocks import Kind
+from hushcount.wire.sealing import SEAL_BYTES
+from pipelines.files import storage
+from pipelines.jobs.analyze import analyze
+from pipelines.jobs.discover import discover
+from pipelines.jobs.encode import encode
+from pipelines.jobs.shuffle import shuffle
+from pipelines.outputs.staging import SUMMARY
 
 ITEMS = 26_000
 AIS = Setting("ais", ITEMS)

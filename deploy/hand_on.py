@@ -20,19 +20,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hushcount.blocks import Kind
 from hushcount.errors import FormatError, HushcountError, UsageError
-from pipelines import storage
-from pipelines.batches import Batch
-from pipelines.block_io import SUFFIX, find_files, total_records
-from pipelines.deployment import Deployment
-from pipelines.file_list import all_files, files_of
-from pipelines.outputs import folder_of
-from pipelines.staging import SUMMARY
-from pipelines.store_errors import cause, silent_clients
-from pipelines.streams import SEALED
-from pipelines.summary import Summary
-from pipelines.summary_file import read_summary
+from hushcount.wire.blocks import Kind
+from pipelines.batches.rows import Batch
+from pipelines.deployment.settings import Deployment
+from pipelines.files import storage
+from pipelines.files.blocks import SUFFIX, find_files, total_records
+from pipelines.files.storage_errors import cause, silent_clients
+from pipelines.handover.file_list import all_files, files_of
+from pipelines.outputs.folders import folder_of
+from pipelines.outputs.labels import SEALED
+from pipelines.outputs.received_summary import read_summary
+from pipelines.outputs.staging import SUMMARY
+from pipelines.outputs.summary import Summary
 
 FOLDERS = {"shuffled": ("reports", "discovery"), "released": ("bins",)}
 """What of an output is for the next party; all else stays."""

@@ -26,10 +26,10 @@ from pathlib import Path
 
 import numpy as np
 
-from hushcount.campaign import Campaign
+from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
-from hushcount.collection import read_collection
-from hushcount.windows import Window, window_at
+from hushcount.collection.epochs import read_collection
+from hushcount.collection.windows import Window, window_at
 
 DAYS, ROTATION, KILL = 7, 3, 5
 LATE, TWICE, BROKEN = 100, 100, 1000

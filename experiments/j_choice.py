@@ -12,9 +12,9 @@ from experiments.figure import Figure, Panel, Point, Settings
 from experiments.judging import Claim
 from experiments.rows import Row, find, select
 from experiments.sketch_forms import apple_keep, corrected_choice, other_cell, printed_choice, sketch_variance
-from hushcount.catalogue import build, plan
-from hushcount.planning import Objective
-from hushcount.probability import spending_probability
+from hushcount.maths.objectives import Objective
+from hushcount.maths.probability import spending_probability
+from hushcount.oracles.catalogue import build, plan
 
 _SEED = "0" * 64
 _CASES = ((1000, 500), (1500, 50))

@@ -13,10 +13,10 @@ from experiments.judging import Claim
 from experiments.loss_forms import subset_bits
 from experiments.rows import Row, find, select
 from experiments.sketch_forms import printed_size
-from hushcount import fields
-from hushcount.probability import probability_threshold
-from hushcount.responders.subset import Subset
-from hushcount.responders.unary import Unary
+from hushcount.maths.probability import probability_threshold
+from hushcount.oracles.responders.subset import Subset
+from hushcount.oracles.responders.unary import Unary
+from hushcount.wire import fields
 
 _LENGTH, _WIRE, _CMS = "information", "on the wire", "Apple's CMS"
 _LOW, _HIGH = 1.0 - 1e-6, 1.0 + 1e-6

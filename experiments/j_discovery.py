@@ -15,8 +15,8 @@ from experiments.measuring import generator, stream_seed
 from experiments.rows import Row, find, select
 from experiments.sources import line_counts, tabbed_counts
 from hushcount.arrays import FloatArray, IntArray
-from hushcount.privacy.keep_rules import KeepRule, Relation, RuleName
-from hushcount.simulation import SeededWords
+from hushcount.discovery.keep_rules import KeepRule, Relation, RuleName
+from hushcount.oracles.simulation import SeededWords
 
 _FOUND, _SCORE = "found", "F-score"
 _DELTA = 1e-6

@@ -15,9 +15,9 @@ from experiments.measuring import Case, collect, mean_row
 from experiments.rows import Row, select
 from experiments.sketch_forms import apple_keep, printed_choice, sketch_variance
 from experiments.sources import line_counts
-from hushcount.catalogue import build
-from hushcount.probability import epsilon_spent, probability_threshold
-from hushcount.simulation import Population
+from hushcount.maths.probability import epsilon_spent, probability_threshold
+from hushcount.oracles.catalogue import build
+from hushcount.oracles.simulation import Population
 
 _ERROR = "error"
 _CELLS = _POOL = 100

@@ -21,10 +21,10 @@ from experiments.sketch_forms import (
     sketch_variance,
 )
 from hushcount.arrays import FloatArray
-from hushcount.catalogue import build, plan
-from hushcount.parameters import Parameters
-from hushcount.planning import Objective
-from hushcount.simulation import Population
+from hushcount.maths.objectives import Objective
+from hushcount.oracles.catalogue import build, plan
+from hushcount.oracles.parameters import Parameters
+from hushcount.oracles.simulation import Population
 
 _SEED = "0" * 64
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hushcount.primes import prime_at_least
+from hushcount.maths.primes import prime_at_least
 
 
 def worst_case_buckets(epsilon: float, prior: float) -> int:

@@ -10,10 +10,10 @@ import numpy as np
 from experiments.figure import Settings
 from experiments.rows import Law, Row
 from hushcount.arrays import FloatArray
-from hushcount.catalogue import CATALOGUE, build
-from hushcount.mechanism import Mechanism
-from hushcount.parameters import Parameters
-from hushcount.simulation import Population, fresh_functions, simulate
+from hushcount.oracles.catalogue import CATALOGUE, build
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.parameters import Parameters
+from hushcount.oracles.simulation import Population, fresh_functions, simulate
 
 _ALL = slice(None)
 

@@ -14,9 +14,9 @@ from experiments.loss_forms import binary, halved, loss_buckets, printed_l2, rar
 from experiments.measuring import Case, Sample, collect, generator, mean_row
 from experiments.rows import Row, find, select
 from experiments.sources import held_by_value
-from hushcount.catalogue import plan
-from hushcount.planning import Objective
-from hushcount.simulation import Population
+from hushcount.maths.objectives import Objective
+from hushcount.oracles.catalogue import plan
+from hushcount.oracles.simulation import Population
 
 _MSE, _L1, _L2 = "worst-case MSE", "l1 loss", "l2 loss"
 _OCMS = "OCMS+RR"

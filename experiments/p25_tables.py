@@ -14,12 +14,12 @@ from experiments.judging import Claim
 from experiments.loss_forms import binary, folded_bits, halved, rare, subset_bits
 from experiments.measuring import Case, collect, mean_row
 from experiments.rows import Row, find, select
-from hushcount.catalogue import CATALOGUE, build, plan
-from hushcount.mechanism import Mechanism
-from hushcount.parameters import Parameters
-from hushcount.planning import Objective
-from hushcount.primes import prime_at_least
-from hushcount.simulation import Population
+from hushcount.maths.objectives import Objective
+from hushcount.maths.primes import prime_at_least
+from hushcount.oracles.catalogue import CATALOGUE, build, plan
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.parameters import Parameters
+from hushcount.oracles.simulation import Population
 
 _L1, _L2, _MSE = "l1 loss", "l2 loss", "worst-case MSE"
 # e^epsilon is a square, so that both 1+e and 1+sqrt(e), the best numbers of buckets, are integers.

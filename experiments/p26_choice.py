@@ -10,12 +10,12 @@ from experiments.figure import Figure, Panel, Point
 from experiments.judging import Claim
 from experiments.loss_forms import folded_bits, folded_l2, mixed_l2, printed_excess, subset_bits, symmetric_l2
 from experiments.rows import Row, find, select
-from hushcount.bounds import least_l2
-from hushcount.catalogue import build, plan
-from hushcount.mechanism import Mechanism
-from hushcount.parameters import Parameters
-from hushcount.planning import Objective
-from hushcount.primes import prime_at_least
+from hushcount.maths.bounds import least_l2
+from hushcount.maths.objectives import Objective
+from hushcount.maths.primes import prime_at_least
+from hushcount.oracles.catalogue import build, plan
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.parameters import Parameters
 
 _SYSTEMS = {"SS": "ss", "OCMS": "ocms-round", "WSS": "wss", "AIS (ours)": "ais"}
 _PRECISION, _BITS = "l2 loss over the strict bound", "bits of a report"

@@ -15,12 +15,12 @@ from experiments.measuring import Case, collect, generator, mean_row
 from experiments.rows import Row, find, select
 from experiments.sources import held_by_value
 from hushcount.arrays import FloatArray
-from hushcount.bounds import largest_l1, least_l2
-from hushcount.catalogue import plan
-from hushcount.parameters import integer
-from hushcount.planning import Objective
-from hushcount.primes import prime_at_least
-from hushcount.simulation import Population
+from hushcount.maths.bounds import largest_l1, least_l2
+from hushcount.maths.objectives import Objective
+from hushcount.maths.primes import prime_at_least
+from hushcount.oracles.catalogue import plan
+from hushcount.oracles.parameters import integer
+from hushcount.oracles.simulation import Population
 
 _ORACLES = {"SS": "ss", "OCMS": "ocms-round", "WSS": "wss", "AIS (ours)": "ais"}
 _EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)

@@ -16,7 +16,7 @@ from experiments.rows import Row, as_csv
 from experiments.sources import digest, locate, missing
 from experiments.store import FILE_MODE, SAME, Folder, Unfinished
 from hushcount.errors import UsageError
-from hushcount.files import write_over
+from hushcount.formats.whole_files import write_over
 
 _MOST_RUNS = 10_000
 Track = Callable[[str, int, int], None]

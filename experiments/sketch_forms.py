@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hushcount.arrays import FloatArray
-from hushcount.variance import Numbers
+from hushcount.maths.variance import Numbers
 
 
 def other_cell(p: Numbers, cells: int, epsilon: float) -> FloatArray:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from hushcount.arrays import IntArray
-from hushcount.dictionary import read_items
+from hushcount.campaigns.dictionary import read_items
 from hushcount.errors import UsageError
 
 SHIPPED = Path(__file__).parents[1] / "examples" / "data"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.rows import Row
-from hushcount.files import write_over
+from hushcount.formats.whole_files import write_over
 
 FILE_MODE = 0o644
 SAME = ("figure", "version", "runs", "seed", "quick", "data")

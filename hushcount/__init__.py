@@ -1,8 +1,8 @@
 """Hushcount: what people use and how often, without learning who."""
 
-from hushcount.campaign import Campaign
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.dictionary import Dictionary
 from hushcount.client import Client
-from hushcount.dictionary import Dictionary
 from hushcount.errors import HushcountError, NotYet, UsageError
 
 __version__ = "0.1.0"

@@ -15,13 +15,13 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, PositiveInt
 
-from hushcount.campaign import Campaign, Stream
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.collection.windows import is_window, window_at
 from hushcount.errors import FormatError, HushcountError, UsageError
-from hushcount.files import sync, write_over
+from hushcount.formats.models import Part
+from hushcount.formats.reading import open_regular, parse_model, take
+from hushcount.formats.whole_files import sync, write_over
 from hushcount.memory import ThreadLock, locked
-from hushcount.parts import Part
-from hushcount.reading import open_regular, parse_model, take
-from hushcount.windows import is_window, window_at
 
 _MOST_BYTES = 1 << 20
 _MODE = 0o600

@@ -11,17 +11,17 @@ import numpy.typing as npt
 
 from hushcount.allowance import Allowance
 from hushcount.arrays import UInt64Array
-from hushcount.campaign import Campaign, Stream
-from hushcount.dictionary import Dictionary
-from hushcount.discovery import HASH_BYTES, DiscoveryFormat
-from hushcount.domain import items_of
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.campaigns.dictionary import Dictionary
+from hushcount.campaigns.domain import items_of
+from hushcount.campaigns.public_keys import valid_key
+from hushcount.discovery.pairs import HASH_BYTES, DiscoveryFormat
 from hushcount.errors import HushcountError, UsageError
 from hushcount.items import canonical, fault_of_text
 from hushcount.memory import KEY_BYTES, Memory
-from hushcount.public_keys import valid_key
 from hushcount.randomness import SystemWords
-from hushcount.sealing import Octets, Sealer
 from hushcount.threads import in_chunks
+from hushcount.wire.sealing import Octets, Sealer
 
 _SALT_BYTES, _NAME_END = 16, 32
 

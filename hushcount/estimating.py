@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hushcount.arrays import UInt64Array
-from hushcount.campaign import Campaign
-from hushcount.estimates import Estimate
+from hushcount.campaigns.campaign import Campaign
+from hushcount.oracles.estimates import Estimate
+from hushcount.oracles.tally import Tally
 from hushcount.privacy.unit import repeats_of
-from hushcount.tally import Tally
 
 
 def estimated(campaign: Campaign, tally: Tally, items: UInt64Array) -> Estimate:

@@ -10,7 +10,7 @@ two items that look the same, or one that stands the other way round.
 
 from __future__ import annotations
 
-from hushcount import unicode13
+from hushcount.formats import unicode13
 
 MOST_ITEM_BYTES = 4096
 """Longest item, in UTF-8: what a table can hold in one cell, and the longest value that can be discovered."""

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Protocol
 
 from hushcount.errors import FormatError, HushcountError, UsageError
-from hushcount.files import sync, write_over
+from hushcount.formats.reading import TABLE_BYTES, open_regular, parse_object, take
+from hushcount.formats.whole_files import sync, write_over
 from hushcount.randomness import SystemWords
-from hushcount.reading import TABLE_BYTES, open_regular, parse_object, take
 
 KEY_BYTES = 32
 _FORMAT = 1

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from hushcount.errors import UsageError
-from hushcount.files import write_new
+from hushcount.formats.whole_files import write_new
 from keys import records
 from keys.listing import ListedKey
 from keys.private import PrivateKey, SigningKey

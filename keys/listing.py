@@ -9,10 +9,10 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from hushcount.campaigns.public_keys import KeyId, PublicKeyPart, VerifyKeyPart
 from hushcount.errors import UsageError
-from hushcount.parts import Hex32, Part
-from hushcount.public_keys import KeyId, PublicKeyPart, VerifyKeyPart
-from hushcount.reading import parse_model, read_file
+from hushcount.formats.models import Hex32, Part
+from hushcount.formats.reading import parse_model, read_file
 from keys.roles import SIGNING_ROLES, Role
 
 PUBLIC_FILE = "public.json"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hushcount.sealing import Octets
+from hushcount.wire.sealing import Octets
 from keys.private import PrivateKey, open_many
 
 

@@ -19,10 +19,10 @@ from nacl.exceptions import CryptoError
 from nacl.utils import random
 
 from hushcount.arrays import Octets
-from hushcount.public_keys import key_id, verify_key_id
-from hushcount.signatures import Purpose, Signature, signed_bytes
-from hushcount.sodium import open_rows
+from hushcount.campaigns.public_keys import key_id, verify_key_id
+from hushcount.campaigns.signatures import Purpose, Signature, signed_bytes
 from hushcount.threads import in_chunks
+from hushcount.wire.boxes import open_rows
 
 _REFUSAL = "a private key must not be pickled or copied: pass its reference and open it where it is used"
 

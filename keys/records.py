@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hushcount.errors import FormatError, UsageError
-from hushcount.reading import open_regular, parse_object, take
+from hushcount.formats.reading import open_regular, parse_object, take
 from keys.gcp_secrets import SCHEME, read_secret, secret_name
 from keys.roles import Role
 from keys.wrapping import unwrap, wrap

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from hushcount.errors import FormatError, HushcountError, UsageError
-from hushcount.reading import parse_object
+from hushcount.formats.reading import parse_object
 
 _TIMEOUT = 10.0
 _PAUSES = (0.2, 1.0)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from hushcount.errors import UsageError
-from hushcount.files import sync, write_over
+from hushcount.formats.whole_files import sync, write_over
 from keys import records
 from keys.directory import new_key, writing
 from keys.listing import PUBLIC_FILE, KeyListing, ListedKey, read_listing

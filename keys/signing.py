@@ -1,8 +1,8 @@
-"""Sign with a private key by its reference. Checking needs none: `hushcount.signatures`."""
+"""Sign with a private key by its reference. Checking needs none: `hushcount.campaigns.signatures`."""
 
 from __future__ import annotations
 
-from hushcount.signatures import Purpose, Signature
+from hushcount.campaigns.signatures import Purpose, Signature
 from keys.store import KeyReference
 
 

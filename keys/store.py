@@ -12,9 +12,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TypeVar
 
+from hushcount.campaigns.public_keys import PublicKeyPart, VerifyKeyPart
 from hushcount.errors import RetiredKey, UsageError
-from hushcount.parts import Part
-from hushcount.public_keys import PublicKeyPart, VerifyKeyPart
+from hushcount.formats.models import Part
 from keys import records
 from keys.directory import new_key, writing
 from keys.listing import PUBLIC_FILE, KeyListing, read_listing

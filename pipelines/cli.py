@@ -10,7 +10,6 @@ from hushcount import __version__
 from pipelines.commands import jobs
 from pipelines.commands.bench import bench
 from pipelines.commands.collect import collect
-from pipelines.commands.common import BEAM_SETTINGS
 from pipelines.commands.dead_letters import dead_letters_app
 from pipelines.commands.deployment import doctor, epoch_app, run, status
 from pipelines.commands.designs import design_app
@@ -26,7 +25,8 @@ from pipelines.commands.setup import campaign_app
 from pipelines.commands.simulate import simulate
 from pipelines.commands.stream import stream
 from pipelines.commands.trend import trend
-from pipelines.commands.usage import Commands
+from pipelines.console.common import BEAM_SETTINGS
+from pipelines.console.usage import Commands
 from pipelines.entry import main
 
 app = typer.Typer(

@@ -16,20 +16,20 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from hushcount.campaign import Campaign
-from hushcount.dictionary import read_items
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.dictionary import read_items
 from hushcount.errors import UsageError
 from keys import store
-from pipelines import storage
-from pipelines.analyze import analyze
-from pipelines.commands.common import show_json, show_sentences
-from pipelines.commands.tables import show_table
-from pipelines.create import create_campaign
-from pipelines.discover import discover
-from pipelines.encode import encode
-from pipelines.shuffle import shuffle
-from pipelines.staging import SUMMARY, staged
-from pipelines.summary import Summary
+from pipelines.console.common import show_json, show_sentences
+from pipelines.console.tables import show_table
+from pipelines.files import storage
+from pipelines.jobs.analyze import analyze
+from pipelines.jobs.discover import discover
+from pipelines.jobs.encode import encode
+from pipelines.jobs.new_campaign import create_campaign
+from pipelines.jobs.shuffle import shuffle
+from pipelines.outputs.staging import SUMMARY, staged
+from pipelines.outputs.summary import Summary
 
 _SHOWN = 12
 _SHOWN_FOUND = 40

@@ -13,10 +13,10 @@ from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import BoundedWindow
 
 from hushcount.arrays import UInt64Array
-from hushcount.equal import recurring, run_starts
-from hushcount.places import split
 from hushcount.randomness import Words
-from hushcount.tags import TAG_BYTES, Tags
+from hushcount.wire.equality import recurring, run_starts
+from hushcount.wire.places import split
+from hushcount.wire.tags import TAG_BYTES, Tags
 from shuffler.separate import CLAIM
 from shuffler.window_keys import key_of
 

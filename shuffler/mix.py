@@ -17,9 +17,9 @@ from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import BoundedWindow
 
 from hushcount.arrays import UInt64Array
-from hushcount.equal import among, first_of_equal, first_words
 from hushcount.randomness import SystemWords, Words, permutation
-from hushcount.tags import TAG_BYTES, tags
+from hushcount.wire.equality import among, first_of_equal, first_words
+from hushcount.wire.tags import TAG_BYTES, tags
 from shuffler.window_keys import tag_keys_of
 
 

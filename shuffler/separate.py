@@ -11,9 +11,9 @@ from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import BoundedWindow
 
 from hushcount.arrays import UInt64Array
-from hushcount.envelopes import TOKEN_BYTES, envelope_dtype
-from hushcount.places import split
-from hushcount.tags import TAG_BYTES, tags
+from hushcount.collection.envelopes import TOKEN_BYTES, envelope_dtype
+from hushcount.wire.places import split
+from hushcount.wire.tags import TAG_BYTES, tags
 from shuffler.window_keys import tag_keys_of
 
 CLAIM = np.dtype([("client_token", f"S{TOKEN_BYTES}"), ("tag", f"S{TAG_BYTES}")])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from hushcount.envelopes import TOKEN_BYTES
+from hushcount.collection.envelopes import TOKEN_BYTES
 from hushcount.randomness import SystemWords
-from hushcount.tags import tag_keys
+from hushcount.wire.tags import tag_keys
 from shuffler.cap import RefuseOverCap, cap_key
 from shuffler.mix import MixShard
 from shuffler.separate import PlaceReleased, Separate

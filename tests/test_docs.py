@@ -11,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from hushcount.campaign import Campaign
+from hushcount.campaigns.campaign import Campaign
 from pipelines.cli import app
 
 ROOT = Path(__file__).parents[1]

@@ -46,12 +46,14 @@ def test_ctrl_c_while_a_command_is_loaded_ends_it_without_a_word(name: str) -> N
 
 
 def test_ctrl_c_while_a_command_runs_is_one_word() -> None:
-    run = program(INTERRUPTED.format(name="pipelines.deployment"), "doctor", "--config", "deployment.toml")
+    run = program(INTERRUPTED.format(name="pipelines.deployment.settings"), "doctor", "--config", "deployment.toml")
     assert (run.returncode, run.stdout, run.stderr) == (130, "", "stopped\n")
 
 
 def test_what_is_started_in_the_background_goes_on_ignoring_ctrl_c() -> None:
-    source = INTERRUPTED.format(name="pipelines.deployment").replace("signal.default_int_handler", "signal.SIG_IGN")
+    source = INTERRUPTED.format(name="pipelines.deployment.settings").replace(
+        "signal.default_int_handler", "signal.SIG_IGN"
+    )
     assert "cannot read deployment file" in program(source, "doctor", "--config", "nowhere.toml").stderr
 
 
@@ -70,7 +72,7 @@ def test_letters_that_a_terminal_lacks_are_said_in_its_own() -> None:
 def test_json_is_json_in_every_encoding(tmp_path: Any) -> None:
     words = tmp_path / "w.txt"
     words.write_text("größe\n")
-    source = "from pipelines.commands.common import show_json; show_json({'item': 'größe ±'})"
+    source = "from pipelines.console.common import show_json; show_json({'item': 'größe ±'})"
     for encoding in ("ascii", "latin-1", "utf-8"):
         run = program(f"import json\n{source}", PYTHONIOENCODING=encoding, PYTHONUTF8="0")
         assert '"item"' in run.stdout

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from hushcount.campaign import Campaign
+from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError, NotYet, UsageError
-from pipelines import storage
-from pipelines.runner import Engine
-from pipelines.signing_keys import signer_of, verified_by
-from pipelines.staging import BY_HAND, SUMMARY, Writer
+from pipelines.engine.runner import Engine
+from pipelines.files import storage
+from pipelines.handover.signing_keys import signer_of, verified_by
+from pipelines.outputs.staging import BY_HAND, SUMMARY, Writer
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
@@ -189,15 +189,15 @@ def run_job(asked: argparse.Namespace, out: str, scratch: str, engine: Engine, w
     signer = signer_of(asked.sign_with, _SIGNERS[asked.job]) if asked.job in _SIGNERS else None
     signed_by = verified_by(_fetched(asked.signed_by, scratch), _WRITERS[asked.job]) if asked.job in _WRITERS else ()
     if asked.job == "shuffle":
-        from pipelines.shuffle import shuffle
+        from pipelines.jobs.shuffle import shuffle
 
         shuffle(campaign, asked.input, out, signer=signer, writer=writer, engine=engine)
     elif asked.job == "analyze":
-        from pipelines.analyze import analyze
+        from pipelines.jobs.analyze import analyze
 
         analyze(campaign, asked.input, asked.keys, out, signed_by=signed_by, writer=writer, engine=engine)
     else:
-        from pipelines.discover import discover
+        from pipelines.jobs.discover import discover
 
         discover(
             campaign,

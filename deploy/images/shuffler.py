@@ -6,9 +6,9 @@ import typer
 
 from pipelines.commands import jobs
 from pipelines.commands.collect import collect
-from pipelines.commands.common import BEAM_SETTINGS
 from pipelines.commands.deployment import epoch_app, run, status
-from pipelines.commands.usage import Commands
+from pipelines.console.common import BEAM_SETTINGS
+from pipelines.console.usage import Commands
 from pipelines.entry import main
 
 app = typer.Typer(

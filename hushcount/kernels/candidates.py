@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hushcount import field61
 from hushcount.arrays import Counts, UInt64Array
 from hushcount.kernels.candidates61 import TILE, strided61, windows61
 from hushcount.kernels.compiled import compiled
 from hushcount.kernels.division import exact_division, quotient
 from hushcount.kernels.progressions import Progressions
 from hushcount.kernels.turns import middle_of, residue_at, turns
+from hushcount.maths import field61
 from hushcount.threads import at_once, spans
 
 

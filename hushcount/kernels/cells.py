@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from hushcount import field61
 from hushcount.arrays import Counts, UInt64Array
 from hushcount.kernels.compiled import compiled
 from hushcount.kernels.residues61 import HALF, LOW31, residue61
+from hushcount.maths import field61
 from hushcount.threads import at_once, spans
 
 _TILE = 1024

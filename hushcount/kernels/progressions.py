@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hushcount import field61
 from hushcount.arrays import Counts, UInt64Array
+from hushcount.maths import field61
 
 
 @dataclass(frozen=True, eq=False)

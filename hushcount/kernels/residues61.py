@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hushcount.field61 import PRIME
 from hushcount.kernels.compiled import compiled
+from hushcount.maths.field61 import PRIME
 
 _P = np.uint64(PRIME)
 _LOW30 = np.uint64((1 << 30) - 1)

@@ -6,17 +6,17 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from hushcount.designs import load_design
-from hushcount.encoders.affine import Affine
-from hushcount.encoders.base import Encoder
-from hushcount.encoders.nested import Nested
-from hushcount.mechanism import Mechanism
-from hushcount.probability import LARGEST_EPSILON
-from hushcount.responders.base import Responder
-from hushcount.responders.interval import Interval
-from hushcount.responders.randomised_response import RandomisedResponse
-from hushcount.responders.subset import Subset
-from hushcount.responders.weighted_design import WeightedDesign
+from hushcount.designs.sources import load_design
+from hushcount.maths.probability import LARGEST_EPSILON
+from hushcount.oracles.encoders.affine import Affine
+from hushcount.oracles.encoders.base import Encoder
+from hushcount.oracles.encoders.nested import Nested
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.responders.base import Responder
+from hushcount.oracles.responders.interval import Interval
+from hushcount.oracles.responders.randomised_response import RandomisedResponse
+from hushcount.oracles.responders.subset import Subset
+from hushcount.oracles.responders.weighted_design import WeightedDesign
 
 _ROUNDING = 2.0**-50
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hushcount.arrays import FloatArray
 from hushcount.privacy.binomials import FairTails, binomial_window, fair_tails, reach
 from hushcount.privacy.blanket import BlanketLaw
-from hushcount.privacy.spreads import Others, Spread
+from hushcount.privacy.convex_order import Others, Spread
 
 LARGEST_REPORTS = 10**10
 """More reports than that hide one no worse; they count as that many."""

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from hushcount.campaign import Campaign, Stream
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.discovery.keep_rules import KeepRule
 from hushcount.errors import UsageError
 from hushcount.privacy.amplification import Amplified, amplify, closed_form_epsilon
-from hushcount.privacy.keep_rules import KeepRule
 from hushcount.privacy.odds import odds_of_pair, odds_of_points, of_group
-from hushcount.privacy.plain import plain_sentences
+from hushcount.privacy.plain_words import plain_sentences
 from hushcount.privacy.rounding import rounded_up
 from hushcount.privacy.unit import NAMES, Unit, Units, repeats_of, rule_of, units_of
 from hushcount.senders import KEY, Senders

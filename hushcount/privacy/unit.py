@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hushcount.campaign import Campaign, Stream
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.discovery.keep_rules import KeepRule
 from hushcount.errors import UsageError
-from hushcount.privacy.keep_rules import KeepRule
 from hushcount.senders import Senders
 
 NAMES: dict[Stream, str] = {"reports": "frequency reports", "discovery": "discovery reports"}

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hushcount.errors import HushcountError, UsageError
-from pipelines.commands.common import (
+from pipelines.console.common import (
     JsonOption,
     out_console,
     progress_console,
     reported,
     show_json,
 )
-from pipelines.commands.numbers import MOST_MEASURED, MOST_REPEATS, require_at_most
-from pipelines.commands.tables import show_table
+from pipelines.console.numbers import MOST_MEASURED, MOST_REPEATS, require_at_most
+from pipelines.console.tables import show_table
 
 if TYPE_CHECKING:
     from benchmarks.measure import Figures
@@ -146,7 +146,7 @@ def _keep(out: Path | None, record: Record) -> None:
     from benchmarks.growth import plot
     from benchmarks.page import page
     from benchmarks.record import write_record
-    from hushcount.files import write_over
+    from hushcount.formats.whole_files import write_over
 
     if out is None:
         return

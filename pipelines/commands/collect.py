@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hushcount.errors import UsageError
-from pipelines.commands.common import reported
+from pipelines.console.common import reported
 
 
 @reported
@@ -20,8 +20,8 @@ def collect(config: Annotated[Path, typer.Option(help="Deployment file with a [c
     Example: hushcount collect --config deployment.toml
     """
     # Beam and the HTTP server take seconds to import: only when they are to run.
-    from pipelines.collect import collect as job
-    from pipelines.deployment import Deployment
+    from pipelines.deployment.collector import collect as job
+    from pipelines.deployment.settings import Deployment
 
     deployment = Deployment.read(config, waits=True)
     if deployment.collector is None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipelines.collecting import Collecting
-from pipelines.commands.common import out_console
-from pipelines.commands.tables import show_table, stamp, window_names
+from pipelines.audit.collecting import Collecting
+from pipelines.console.common import out_console
+from pipelines.console.tables import show_table, stamp, window_names
 
 
 def facts_of(now: Collecting) -> dict[str, Any]:

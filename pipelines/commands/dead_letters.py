@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from pipelines.commands.common import JsonOption, OverwriteOption, out_console, reported, show_json, show_summary
-from pipelines.commands.tables import show_table
+from pipelines.console.common import JsonOption, OverwriteOption, out_console, reported, show_json, show_summary
+from pipelines.console.tables import show_table
 
 dead_letters_app = typer.Typer(help="List and replay what a hop did not pass on.", no_args_is_help=True)
 InputOption = Annotated[str, typer.Option("--input", help="Output directory of shuffle, discover or analyze.")]
@@ -34,7 +34,7 @@ def list_(
 
     Example: hushcount dead-letters list --input results
     """
-    from pipelines.dead_letters import CURES, list_dead_letters
+    from pipelines.jobs.dead_letters import CURES, list_dead_letters
 
     letters = [letter for letter in list_dead_letters(input_) if reason in (None, letter.reason)]
     if as_json:
@@ -68,7 +68,7 @@ def replay(
 
     Example: hushcount dead-letters replay --input results --campaign c.json --reason not_opened --out again
     """
-    from pipelines.dead_letters import replay as job
+    from pipelines.jobs.dead_letters import replay as job
 
     summary = job(campaign, input_, stream.value, reason, out, overwrite=overwrite)  # type: ignore[arg-type]
     show_summary(summary, out, as_json, state=False)

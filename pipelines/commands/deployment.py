@@ -15,13 +15,13 @@ from rich.console import Console
 from rich.text import Text
 
 from hushcount.errors import HushcountError, UsageError
-from pipelines.commands.common import JsonOption, moment, out_console, progress_console, reported, show_json, span
-from pipelines.commands.numbers import MOST_WINDOWS
-from pipelines.commands.tables import show_table, stamp, window_names
+from pipelines.console.common import JsonOption, moment, out_console, progress_console, reported, show_json, span
+from pipelines.console.numbers import MOST_WINDOWS
+from pipelines.console.tables import show_table, stamp, window_names
 
 if TYPE_CHECKING:
-    from pipelines.done import Done
-    from pipelines.reconcile import Account
+    from pipelines.audit.reconcile import Account
+    from pipelines.schedule.report import Done
 
 epoch_app = typer.Typer(help="Publish what is collected from when on.", no_args_is_help=True)
 ConfigOption = Annotated[Path, typer.Option("--config", help="Deployment file, .toml or .json.")]
@@ -47,9 +47,9 @@ def run(
 
     Example: hushcount run --config deployment.toml
     """
-    from pipelines.deployment import Deployment
-    from pipelines.done import Done
-    from pipelines.run import run as once
+    from pipelines.deployment.settings import Deployment
+    from pipelines.schedule.report import Done
+    from pipelines.schedule.run import run as once
 
     pause = span("--every", every)
     if watch and clock_is_right:
@@ -72,7 +72,7 @@ def run(
             # A database that is away, a campaign file that is being mended: the next look may find it well.
             if not watch:
                 raise
-            from pipelines.store_errors import told
+            from pipelines.files.storage_errors import told
 
             _line(console, f"error: {told(error)}", "bold red")
         else:
@@ -121,7 +121,7 @@ def _stopped_within(stop: threading.Event, pause: timedelta) -> bool:
 
 
 def _show_done(done: Done, as_json: bool, waiting: list[str]) -> None:
-    from pipelines.done import Done
+    from pipelines.schedule.report import Done
 
     if as_json:
         show_json(asdict(done))
@@ -161,13 +161,13 @@ def status(
 
     Example: hushcount status --config deployment.toml
     """
-    from pipelines.collecting import collecting
+    from pipelines.audit.collecting import collecting
+    from pipelines.audit.reconcile import Account, account_of
+    from pipelines.batches.state import opened, snapshot
+    from pipelines.batches.unclaimed import unclaimed
     from pipelines.commands.collecting import facts_of, show_collecting
-    from pipelines.deployment import Deployment
-    from pipelines.epochs import read_epochs
-    from pipelines.reconcile import Account, account_of
-    from pipelines.state import opened, snapshot
-    from pipelines.unclaimed import unclaimed
+    from pipelines.deployment.campaigns import read_epochs
+    from pipelines.deployment.settings import Deployment
 
     deployment = Deployment.read(config)
     campaigns, faults = read_epochs(deployment.campaigns)
@@ -199,7 +199,7 @@ def status(
 
 
 def _show_account(account: Account, last: int) -> None:
-    from pipelines.reconcile import WindowCounts
+    from pipelines.audit.reconcile import WindowCounts
 
     console = out_console()
     windows = sorted({counts.window for counts in account.windows} | set(account.refused))[-last:]
@@ -257,8 +257,8 @@ def publish_epoch(
 
     Example: hushcount epoch publish --config deployment.toml --campaign settings.json
     """
-    from pipelines.deployment import Deployment
-    from pipelines.publish import publish
+    from pipelines.deployment.publish import publish
+    from pipelines.deployment.settings import Deployment
 
     start = None if begins is None else moment("begins", begins)
     part = publish(Deployment.read(config), campaign, start, early=early)
@@ -276,8 +276,8 @@ def doctor(config: ConfigOption, as_json: JsonOption = False) -> None:
 
     Example: hushcount doctor --config deployment.toml
     """
-    from pipelines.deployment import Deployment
-    from pipelines.doctor import examine
+    from pipelines.audit.doctor import examine
+    from pipelines.deployment.settings import Deployment
 
     checks = examine(Deployment.read(config))
     if as_json:

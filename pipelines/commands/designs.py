@@ -9,14 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from hushcount import designs
-from hushcount.balanced_design import Design
-from hushcount.design_search import search_design
+from hushcount.designs import sources
+from hushcount.designs.balanced import Design
+from hushcount.designs.search import search_design
 from hushcount.errors import UsageError
-from hushcount.files import write_new
-from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json
-from pipelines.commands.numbers import MOST_SEED
-from pipelines.commands.tables import show_table
+from hushcount.formats.whole_files import write_new
+from pipelines.console.common import JsonOption, out_console, progress_console, reported, show_json
+from pipelines.console.numbers import MOST_SEED
+from pipelines.console.tables import show_table
 
 design_app = typer.Typer(help="List and search the designs of the mechanism wss.", no_args_is_help=True)
 
@@ -36,9 +36,9 @@ def list_designs(as_json: JsonOption = False) -> None:
     Example: hushcount design list
     """
     found = [
-        _facts(design, "package") for width in designs.shipped_widths() for design in designs.shipped_designs(width)
+        _facts(design, "package") for width in sources.shipped_widths() for design in sources.shipped_designs(width)
     ]
-    found += [_facts(design, str(designs.cache_path(design.name))) for design in designs.cached_designs()]
+    found += [_facts(design, str(sources.cache_path(design.name))) for design in sources.cached_designs()]
     if as_json:
         show_json(found)
         return
@@ -85,7 +85,7 @@ def search(
         console.print(f"{sentence}, {time.monotonic() - started:.1f} s so far", markup=False, soft_wrap=True)
 
     design = search_design(width, size, method.value, seed, told)
-    path = designs.store_design(design) if out is None else _write(design, out)
+    path = sources.store_design(design) if out is None else _write(design, out)
     facts = _facts(design, str(path))
     if as_json:
         show_json(facts)
@@ -98,7 +98,7 @@ def search(
 
 def _write(design: Design, path: Path) -> Path:
     try:
-        write_new(path, designs.file_text([design]), 0o644)
+        write_new(path, sources.file_text([design]), 0o644)
     except FileExistsError:
         raise UsageError(f"{path} exists: give another name") from None
     return path

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hushcount.campaign import Campaign
+from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import UsageError
-from pipelines.commands.common import JsonOption, engine, out_console, reported, show_json
 from pipelines.commands.jobs import CampaignOption, PartyName
-from pipelines.commands.tables import show_table
+from pipelines.console.common import JsonOption, engine, out_console, reported, show_json
+from pipelines.console.tables import show_table
 
 if TYPE_CHECKING:
     from keys.roles import OpeningRole
-    from pipelines.graph_build import GraphOnly
-    from pipelines.graph_check import Checked
+    from pipelines.graph.build import GraphOnly
+    from pipelines.graph.check import Checked
 
 
 class JobName(str, Enum):
@@ -64,8 +64,8 @@ def graph(
         )
     if job is JobName.discover and party is PartyName.both:
         raise UsageError("option --party is both, must be aux-server or analyzer: each has a graph of its own")
-    from pipelines.graph_build import NOWHERE, GraphOnly, build
-    from pipelines.graph_check import check, job_keys
+    from pipelines.graph.build import NOWHERE, GraphOnly, build
+    from pipelines.graph.check import check, job_keys
 
     chosen = engine(context, runner)
     only = GraphOnly(chosen.runner, chosen.options)
@@ -90,15 +90,15 @@ def _job(job: JobName, party: PartyName, campaign: Path, source: str, keys: str 
 
     def run(only: GraphOnly) -> None:
         if keys is None:
-            from pipelines.shuffle import shuffle
+            from pipelines.jobs.shuffle import shuffle
 
             shuffle(campaign, source, out, engine=only)
         elif job is JobName.analyze:
-            from pipelines.analyze import analyze
+            from pipelines.jobs.analyze import analyze
 
             analyze(campaign, source, keys, out, engine=only)
         else:
-            from pipelines.discover import discover
+            from pipelines.jobs.discover import discover
 
             discover(campaign, source, keys, out, party=party.value, uncapped=True, engine=only)
 

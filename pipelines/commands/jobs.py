@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 from rich.cells import cell_len
 
-from hushcount.estimates import Levels
-from pipelines.commands.common import (
+from hushcount.oracles.estimates import Levels
+from pipelines.commands.ledger import remaining
+from pipelines.console.common import (
     JsonOption,
     OverwriteOption,
     RunnerOption,
@@ -21,10 +22,9 @@ from pipelines.commands.common import (
     show_json,
     show_summary,
 )
-from pipelines.commands.ledger import remaining
-from pipelines.commands.signing import SignedByOption, SignWithOption
-from pipelines.signing_keys import signer_of, verified_by
-from pipelines.summary import Summary
+from pipelines.console.signing_options import SignedByOption, SignWithOption
+from pipelines.handover.signing_keys import signer_of, verified_by
+from pipelines.outputs.summary import Summary
 
 CampaignOption = Annotated[Path, typer.Option("--campaign", help="Campaign file.")]
 OutOption = Annotated[str, typer.Option("--out", help="Output directory, local or of any file system that Beam knows.")]
@@ -86,7 +86,7 @@ def encode(
 
     Example: hushcount encode --campaign words.json --values words.txt.gz --out encoded
     """
-    from pipelines.encode import encode as job
+    from pipelines.jobs.encode import encode as job
 
     chosen = engine(context, runner)
     summary = job(
@@ -110,7 +110,7 @@ def shuffle(
 
     Example: hushcount shuffle --campaign words.json --input encoded --out shuffled
     """
-    from pipelines.shuffle import shuffle as job
+    from pipelines.jobs.shuffle import shuffle as job
 
     chosen = engine(context, runner)
     signer = signer_of(sign_with, "shuffler")
@@ -140,7 +140,7 @@ def analyze(
     Example: hushcount analyze --campaign words.json --input shuffled --keys keys --out results
     """
     levels = Levels(confidence, false_positives)
-    from pipelines.analyze import analyze as job
+    from pipelines.jobs.analyze import analyze as job
 
     summary = job(
         campaign,
@@ -175,7 +175,7 @@ def estimate(
     Example: hushcount estimate --campaign words.json --tally results/tally.npz --items new.txt --out more
     """
     levels = Levels(confidence, false_positives)
-    from pipelines.estimate import estimate as job
+    from pipelines.jobs.estimate import estimate as job
 
     summary = job(campaign, tally, items, out, levels=levels, overwrite=overwrite)
     show_summary(summary, out, as_json, "\n  ".join(largest(summary)))
@@ -197,7 +197,7 @@ def adjust(
 
     Example: hushcount adjust --estimates results/estimates.parquet --method norm-sub --out adjusted.csv
     """
-    from pipelines.adjust import adjust as job
+    from pipelines.jobs.adjust import adjust as job
 
     done = job(estimates, method.value, out, total=total, overwrite=overwrite)
     if as_json:
@@ -235,7 +235,7 @@ def discover(
 
     Example: hushcount discover --campaign words.json --input shuffled --keys keys --out found
     """
-    from pipelines.discover import discover as job
+    from pipelines.jobs.discover import discover as job
 
     summary = job(
         campaign,
@@ -270,7 +270,7 @@ def largest(summary: Summary) -> list[str]:
     """Return lines with the largest counts of detected items, and of how many they are; or how to get any."""
     if "items" not in summary:
         return ["the domain is open: ask tally.npz for items with hushcount estimate, or give --items or --found"]
-    from pipelines.page import detection
+    from pipelines.jobs.page import detection
 
     rows = summary["largest"]
     width = max((cell_len(row["item"]) for row in rows), default=0)

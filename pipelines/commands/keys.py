@@ -13,9 +13,9 @@ from keys import rotation, store
 from keys.listing import KeyListing, read_listing
 from keys.records import key_path
 from keys.roles import OPENING_ROLES, Role
-from pipelines.commands.common import JsonOption, moment, out_console, progress_console, reported, show_json, span
 from pipelines.commands.jobs import PartyName
-from pipelines.commands.numbers import MOST_DAYS
+from pipelines.console.common import JsonOption, moment, out_console, progress_console, reported, show_json, span
+from pipelines.console.numbers import MOST_DAYS
 
 keys_app = typer.Typer(help="Make, rotate, retire, list and rehearse key pairs.", no_args_is_help=True)
 KeysOption = Annotated[Path, typer.Option("--keys", help="Key directory of hushcount keys new.")]
@@ -137,7 +137,7 @@ def rehearse_keys(
 
     Example: hushcount keys rehearse --campaign next.json --keys keys
     """
-    from pipelines.rehearse import rehearse
+    from pipelines.jobs.rehearse import rehearse
 
     parties = {PartyName.both: OPENING_ROLES, PartyName.analyzer: ("analyzer",), PartyName.aux_server: ("aux_server",)}
     result = rehearse(campaign, keys, parties[party])

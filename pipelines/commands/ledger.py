@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from pipelines.commands.common import JsonOption, out_console, reported, show_json
-from pipelines.commands.numbers import MOST_LIMIT
-from pipelines.commands.tables import show_table, stamp
+from pipelines.console.common import JsonOption, out_console, reported, show_json
+from pipelines.console.numbers import MOST_LIMIT
+from pipelines.console.tables import show_table, stamp
 
 ledger_app = typer.Typer(help="Set, show, check and export what releases cost.", no_args_is_help=True)
 FileOption = Annotated[Path, typer.Option("--ledger", help="The ledger, a file.")]
@@ -41,7 +41,7 @@ def set_limit(
 
     Example: hushcount ledger set --ledger ledger.db --campaign words --epsilon 1 --delta 1e-6 --renew-days 365
     """
-    from pipelines.ledger_report import set_limit as job
+    from pipelines.ledger.report import set_limit as job
 
     account = job(ledger, campaign, epsilon, delta, renew_days, fixed=fixed)
     if as_json:
@@ -61,7 +61,7 @@ def show(
 
     Example: hushcount ledger show --ledger ledger.db
     """
-    from pipelines.ledger_report import describe
+    from pipelines.ledger.report import describe
 
     data = describe(ledger, campaign)
     if as_json:
@@ -92,7 +92,7 @@ def check(ledger: FileOption, as_json: JsonOption = False) -> None:
 
     Example: hushcount ledger check --ledger ledger.db
     """
-    from pipelines.ledger_report import check as job
+    from pipelines.ledger.report import check as job
 
     done = job(ledger)
     if as_json:
@@ -123,7 +123,7 @@ def confirm(
 
     Example: hushcount ledger confirm --ledger ledger.db --date 2026-11-22
     """
-    from pipelines.ledger_clock import confirm as job
+    from pipelines.ledger.own_time import confirm as job
 
     now = stamp(job(ledger, date.date()).now)
     if as_json:
@@ -143,7 +143,7 @@ def export(
 
     Example: hushcount ledger export --ledger ledger.db --out charges.csv
     """
-    from pipelines.ledger_report import export as job
+    from pipelines.ledger.report import export as job
 
     number = job(ledger, out)
     if as_json:

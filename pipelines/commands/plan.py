@@ -9,17 +9,17 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from hushcount.catalogue import CATALOGUE, frequency_oracle
-from hushcount.dictionary import read_dictionary
+from hushcount.campaigns.dictionary import read_dictionary
 from hushcount.errors import UsageError
-from hushcount.plan_detection import Detection, to_detect
-from hushcount.planner import Candidate, Plan, Task, least_epsilon, make_plan, most_reports
-from hushcount.planning import Objective
+from hushcount.maths.objectives import Objective
+from hushcount.oracles.catalogue import CATALOGUE, frequency_oracle
+from hushcount.planning.detection import Detection, to_detect
+from hushcount.planning.planner import Candidate, Plan, Task, least_epsilon, make_plan, most_reports
 from keys import store
-from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json
-from pipelines.commands.numbers import LEAST_USERS, MOST_BYTES, MOST_MIB, MOST_REPORTS, MOST_USERS
-from pipelines.commands.tables import show_table
-from pipelines.create import create_campaign
+from pipelines.console.common import JsonOption, out_console, progress_console, reported, show_json
+from pipelines.console.numbers import LEAST_USERS, MOST_BYTES, MOST_MIB, MOST_REPORTS, MOST_USERS
+from pipelines.console.tables import show_table
+from pipelines.jobs.new_campaign import create_campaign
 
 
 @reported

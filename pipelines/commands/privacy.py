@@ -10,12 +10,15 @@ from typing import Annotated, Any
 
 import typer
 
-from hushcount.campaign import Campaign
-from hushcount.catalogue import ANY_SEED, build, plan
+from hushcount.campaigns.campaign import Campaign
+from hushcount.discovery.keep_rules import KeepRule
 from hushcount.errors import UsageError
-from hushcount.mechanism import Mechanism
+from hushcount.maths.probability import require_epsilon
+from hushcount.oracles.catalogue import ANY_SEED, build, plan
+from hushcount.oracles.mechanism import Mechanism
 from hushcount.privacy.amplification import Amplified, amplify, amplify_any, largest_local_epsilon
-from hushcount.privacy.answers import (
+from hushcount.privacy.blanket import BlanketLaw, blanket_law
+from hushcount.privacy.queries import (
     Answer,
     delta_answer,
     discovery_answer,
@@ -23,16 +26,13 @@ from hushcount.privacy.answers import (
     shuffled_answer,
     shuffled_notes,
 )
-from hushcount.privacy.blanket import BlanketLaw, blanket_law
-from hushcount.privacy.keep_rules import KeepRule
 from hushcount.privacy.rounding import rounded_up
 from hushcount.privacy.unit import repeats_of
-from hushcount.probability import require_epsilon
 from hushcount.senders import UNBOUND
-from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json
-from pipelines.commands.numbers import MOST_EPSILON, MOST_REPORTS
-from pipelines.commands.settings import parse_settings
-from pipelines.commands.tables import show_facts, show_table
+from pipelines.console.common import JsonOption, out_console, progress_console, reported, show_json
+from pipelines.console.mechanism_options import parse_settings
+from pipelines.console.numbers import MOST_EPSILON, MOST_REPORTS
+from pipelines.console.tables import show_facts, show_table
 
 
 @dataclass(frozen=True)

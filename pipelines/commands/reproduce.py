@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from pipelines.commands.common import JsonOption, OverwriteOption, out_console, progress_console, reported, show_json
-from pipelines.commands.numbers import MOST_SEED
-from pipelines.commands.tables import show_table
+from pipelines.console.common import JsonOption, OverwriteOption, out_console, progress_console, reported, show_json
+from pipelines.console.numbers import MOST_SEED
+from pipelines.console.tables import show_table
 
 if TYPE_CHECKING:
     from experiments.run import Outcome, Track

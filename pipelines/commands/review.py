@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from hushcount.errors import UsageError
-from pipelines.commands.common import JsonOption, out_console, reported, show_json
 from pipelines.commands.deployment import ConfigOption
-from pipelines.commands.tables import show_table
+from pipelines.console.common import JsonOption, out_console, reported, show_json
+from pipelines.console.tables import show_table
 
 _IDS = "Id of a found value, or all that wait; may be given again."
 
@@ -28,10 +28,10 @@ def review(
 
     Example: hushcount epoch review --config deployment.toml --campaign settings --approve 0c5f1e9a2b3d --reject all
     """
-    from pipelines import tracked_items
-    from pipelines.deployment import Deployment
-    from pipelines.epochs import read_epochs
-    from pipelines.review import decide, id_of, read_decisions, shown, waiting
+    from pipelines.deployment.campaigns import read_epochs
+    from pipelines.deployment.settings import Deployment
+    from pipelines.epochs import tracked_items
+    from pipelines.epochs.review import decide, id_of, read_decisions, shown, waiting
 
     campaigns, _ = read_epochs(Deployment.read(config).campaigns)
     found = next((epochs for epochs in campaigns if epochs.campaign == campaign), None)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hushcount.errors import HushcountError
-from pipelines.commands.common import JsonOption, out_console, progress_console, reported, show_json
+from pipelines.console.common import JsonOption, out_console, progress_console, reported, show_json
 
 segments_app = typer.Typer(help="What collectors stored: list again what no manifest lists.", no_args_is_help=True)
 
@@ -32,11 +32,11 @@ def relist(
 
     Example: hushcount segments relist --config deployment.toml
     """
-    from pipelines.deployment import Deployment
-    from pipelines.epochs import read_epochs
-    from pipelines.lock import alone
-    from pipelines.orphans import relist as again
-    from pipelines.state import opened
+    from pipelines.audit.orphans import relist as again
+    from pipelines.batches.lock import alone
+    from pipelines.batches.state import opened
+    from pipelines.deployment.campaigns import read_epochs
+    from pipelines.deployment.settings import Deployment
 
     deployment = Deployment.read(config)
     campaigns, faults = read_epochs(deployment.campaigns)

@@ -8,17 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
-from hushcount.campaign import Campaign
-from hushcount.catalogue import CATALOGUE
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.signatures import read_signature, signature_path, verify_campaign
 from hushcount.errors import UsageError
-from hushcount.files import write_new
-from hushcount.signatures import read_signature, signature_path, verify_campaign
+from hushcount.formats.whole_files import write_new
+from hushcount.oracles.catalogue import CATALOGUE
 from keys import store
 from keys.signing import sign
-from pipelines.commands.common import JsonOption, moment, progress_console, reported, show_facts, show_json
-from pipelines.commands.numbers import MOST_REPORTS
-from pipelines.commands.settings import parse_settings
-from pipelines.create import create_campaign
+from pipelines.console.common import JsonOption, moment, progress_console, reported, show_facts, show_json
+from pipelines.console.mechanism_options import parse_settings
+from pipelines.console.numbers import MOST_REPORTS
+from pipelines.jobs.new_campaign import create_campaign
 
 _HIGH_EPSILON = 8.0
 campaign_app = typer.Typer(help="Make, show, sign and describe campaign files.", no_args_is_help=True)

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from hushcount.simulation import Losses
-from pipelines.commands.common import JsonOption, progress_console, reported, show_facts, show_json
-from pipelines.commands.numbers import MOST_RUNS, MOST_SEED
-from pipelines.commands.settings import parse_settings
+from hushcount.oracles.simulation import Losses
+from pipelines.console.common import JsonOption, progress_console, reported, show_facts, show_json
+from pipelines.console.mechanism_options import parse_settings
+from pipelines.console.numbers import MOST_RUNS, MOST_SEED
 
 
 @reported
@@ -36,7 +36,7 @@ def simulate(
 
     Example: hushcount simulate --mechanism ais --epsilon 1 --values words.txt --runs 100
     """
-    from pipelines.simulate import simulate_values
+    from pipelines.jobs.simulate import simulate_values
 
     settings, objective = parse_settings(set_ or [])
     result = simulate_values(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hushcount.places import MOST_PLACES
-from pipelines.commands.common import (
+from hushcount.wire.places import MOST_PLACES
+from pipelines.console.common import (
     JsonOption,
     RunnerOption,
     engine,
@@ -22,11 +22,11 @@ from pipelines.commands.common import (
     show_json,
     span,
 )
-from pipelines.commands.signing import SignWithOption
-from pipelines.commands.tables import show_table, window_names
+from pipelines.console.signing_options import SignWithOption
+from pipelines.console.tables import show_table, window_names
 
 if TYPE_CHECKING:
-    from pipelines.stream_output import Streamed
+    from pipelines.streaming.output import Streamed
 
 
 @reported
@@ -60,11 +60,11 @@ def stream(
 
     Example: hushcount stream --campaign c.json --segments S --keys keys --out out --window 1h --lateness 10m
     """
-    from pipelines.signing_keys import signer_of
-    from pipelines.stream import absolute
-    from pipelines.stream import stream as job
-    from pipelines.stream_output import streamed
-    from pipelines.stream_windows import StreamWindows
+    from pipelines.handover.signing_keys import signer_of
+    from pipelines.streaming.job import absolute
+    from pipelines.streaming.job import stream as job
+    from pipelines.streaming.output import streamed
+    from pipelines.streaming.windows import StreamWindows
 
     windows = StreamWindows(span("--window", window), span("--lateness", lateness))
     pause = span("--every", every).total_seconds()

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hushcount.dictionary import MOST_ITEMS
+from hushcount.campaigns.dictionary import MOST_ITEMS
 from hushcount.errors import UsageError
 from hushcount.items import canonical
-from pipelines.commands.common import JsonOption, out_console, reported, show_json
 from pipelines.commands.deployment import ConfigOption
-from pipelines.commands.numbers import MOST_WINDOWS
-from pipelines.commands.tables import show_table, window_names
+from pipelines.console.common import JsonOption, out_console, reported, show_json
+from pipelines.console.numbers import MOST_WINDOWS
+from pipelines.console.tables import show_table, window_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,12 +37,12 @@ def trend(
 
     Example: hushcount trend --config deployment.toml --campaign settings --out trend.csv --plot trend.png
     """
-    from pipelines import storage
-    from pipelines.deployment import Deployment
-    from pipelines.epochs import read_epochs
-    from pipelines.results import put_table, require_table
-    from pipelines.trend import trend as rows_of
-    from pipelines.trend_plot import write_plot
+    from pipelines.deployment.campaigns import read_epochs
+    from pipelines.deployment.settings import Deployment
+    from pipelines.epochs.trend import trend as rows_of
+    from pipelines.epochs.trend_plot import write_plot
+    from pipelines.files import storage
+    from pipelines.jobs.results import put_table, require_table
 
     deployment = Deployment.read(config)
     campaigns, faults = read_epochs(deployment.campaigns)

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from hushcount.campaign import Stream
-from hushcount.collection import COLLECTION_FILE, EpochPart, epoch_folder, read_collection, read_epoch
-from hushcount.envelopes import envelope_dtype
+from hushcount.campaigns.campaign import Stream
+from hushcount.campaigns.signatures import signature_path
+from hushcount.collection.envelopes import envelope_dtype
+from hushcount.collection.epochs import COLLECTION_FILE, EpochPart, epoch_folder, read_collection, read_epoch
 from hushcount.errors import UsageError
-from hushcount.signatures import signature_path
 
 _MOST_SIGNATURE_BYTES = 4096
 _MEDIA_TYPES = {".json": b"application/json", ".toml": b"application/toml", ".gz": b"application/gzip"}

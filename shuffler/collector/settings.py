@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from hushcount.manifests import CollectorName
-from hushcount.parts import Part
+from hushcount.collection.manifests import CollectorName
+from hushcount.formats.models import Part
 from hushcount.senders import Authentication, tells_clients_apart
 
 

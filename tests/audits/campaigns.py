@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from hushcount.campaign import Campaign
-from hushcount.catalogue import CATALOGUE, plan
-from hushcount.dictionary import Dictionary
-from hushcount.planning import Objective
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.dictionary import Dictionary
+from hushcount.maths.objectives import Objective
+from hushcount.oracles.catalogue import CATALOGUE, plan
 from keys.private import PrivateKey
-from tests.parties.test_campaign_file import changed
+from tests.hushcount.campaigns.test_campaign_file import changed
 
 ANALYZER, AUX_SERVER = PrivateKey(bytes([1]) * 32), PrivateKey(bytes([2]) * 32)
 DICTIONARY = Dictionary(tuple(f"item {number}" for number in range(9)))

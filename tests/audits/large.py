@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from hushcount.catalogue import CATALOGUE
 from hushcount.client import Client
+from hushcount.oracles.catalogue import CATALOGUE
 from tests.audits.auditor import Bound, audit
 from tests.audits.campaigns import DICTIONARY, EPSILON, VALUES, campaign_of
 from tests.audits.looks import audited

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from hushcount.arrays import UInt64Array
+from hushcount.campaigns.domain import items_of
 from hushcount.client import Client
-from hushcount.domain import items_of
-from hushcount.mechanism import Mechanism
-from hushcount.responders.interval import Interval
-from hushcount.sealing import SEAL_BYTES, Octets
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.responders.interval import Interval
+from hushcount.wire.sealing import SEAL_BYTES, Octets
 from keys.private import PrivateKey, open_many
 from tests.audits.auditor import Looks
 from tests.support.enumeration import repeated

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hushcount.arrays import UInt64Array
-from hushcount.catalogue import build
 from hushcount.client import Client
-from hushcount.encoders.affine import Affine
-from hushcount.mechanism import Mechanism
+from hushcount.oracles.catalogue import build
+from hushcount.oracles.encoders.affine import Affine
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.responders.interval import Interval
+from hushcount.oracles.responders.subset import Subset
 from hushcount.randomness import SystemWords, below, uniform
-from hushcount.responders.interval import Interval
-from hushcount.responders.subset import Subset
-from hushcount.sealing import Octets
+from hushcount.wire.sealing import Octets
 from tests.support.words import SeededWords
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hushcount.catalogue import CATALOGUE
 from hushcount.client import Client
+from hushcount.oracles.catalogue import CATALOGUE
 from tests.audits.auditor import Bound, audit, greatest_probability, least_probability
 from tests.audits.campaigns import ANALYZER, DICTIONARY, EPSILON, VALUES, campaign_of
 from tests.audits.looks import audited, drawn, lengths, opened, seen, wire_lengths

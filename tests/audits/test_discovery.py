@@ -11,7 +11,7 @@ import pytest
 
 from aux_server.bins import Bins
 from aux_server.keep import Keep, draw_kept
-from hushcount.privacy.keep_rules import KeepRule, Relation, RuleName
+from hushcount.discovery.keep_rules import KeepRule, Relation, RuleName
 from hushcount.randomness import SystemWords
 from tests.audits.auditor import greatest_probability, least_loss, least_probability
 from tests.support.divergence import moves

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hushcount.blocks import HEADER_BYTES
-from hushcount.envelopes import envelope_dtype
+from hushcount.collection.envelopes import envelope_dtype
 from hushcount.randomness import SystemWords
+from hushcount.wire.blocks import HEADER_BYTES
 from shuffler.mix import permuted
-from tests.parties.test_shuffler import envelopes, numbers, passed, run_keys
+from tests.shuffler.test_shuffle import envelopes, numbers, passed, run_keys
 from tests.support.jobs import Chain, new_campaign, new_keys, summary, write_lines
 from tests.support.records import read_rows, write_envelopes
 from tests.support.statistics import FAILURE

@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from hushcount.campaign import Campaign
+from hushcount.campaigns.campaign import Campaign
 from keys.roles import SigningRole
 from keys.store import create
 from tests.support.collecting import collect

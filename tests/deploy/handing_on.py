@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
-from pipelines.deployment import Deployment
-from pipelines.run import run
+from pipelines.deployment.settings import Deployment
+from pipelines.schedule.run import run
 from tests.deploy.conftest import DEPLOY
 from tests.support.collecting import window_name
 from tests.support.site import Site, at

@@ -13,11 +13,11 @@ import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, WorkerOptions
 
+from hushcount.campaigns.signatures import SignatureError
 from hushcount.errors import HushcountError, NotYet, UsageError
-from hushcount.signatures import SignatureError
-from pipelines.beam_options import unknown_options
-from pipelines.deployment import Deployment
-from pipelines.outputs import folder_of
+from pipelines.deployment.settings import Deployment
+from pipelines.engine.options import unknown_options
+from pipelines.outputs.folders import folder_of
 from tests.deploy.conftest import DEPLOY, ROOT, SIGNERS, script
 from tests.support.jobs import Chain, done, estimates, summary
 from tests.support.stub_store import StubStore

@@ -11,9 +11,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hushcount.campaign import Campaign
-from pipelines.deployment import Deployment
-from pipelines.epochs import read_campaign
+from hushcount.campaigns.campaign import Campaign
+from pipelines.deployment.campaigns import read_campaign
+from pipelines.deployment.settings import Deployment
 from tests.deploy.conftest import DEPLOY, RECIPES, ROOT, compose_command
 from tests.support.jobs import Chain
 

@@ -17,9 +17,9 @@ import pytest
 
 from hushcount.errors import HushcountError
 from keys.store import campaign_key, private_keys
-from pipelines.graph_build import GraphOnly, build
-from pipelines.graph_check import PROJECT, Checked, check
-from pipelines.runner import Engine
+from pipelines.engine.runner import Engine
+from pipelines.graph.build import GraphOnly, build
+from pipelines.graph.check import PROJECT, Checked, check
 from tests.deploy.conftest import ROOT
 from tests.support.jobs import Chain, done, files_under, new_keys, refused
 
@@ -51,7 +51,7 @@ JOBS: dict[str, Callable[[Chain], tuple[object, ...]]] = {
     "release": lambda chain: asked(chain, "discover", "--party", "aux-server"),
     "reveal": lambda chain: asked(chain, "discover", "--party", "analyzer", "--input", chain.path("released")),
 }
-# pipelines/discover.py composes both parties' steps, so each of them loads the other's code; no key goes with it.
+# pipelines/jobs/discover.py composes both parties' steps, so each of them loads the other's code; no key goes with it.
 LOADED = {
     "shuffle": ["hushcount", "pipelines", "shuffler"],
     "analyze": ["analyzer", "hushcount", "keys", "pipelines"],
@@ -177,8 +177,8 @@ def test_a_lambda_a_local_function_and_a_function_of_a_test_are_named() -> None:
 
 SCRIPT = """
 import apache_beam as beam
-from pipelines.graph_build import GraphOnly, build
-from pipelines.graph_check import check
+from pipelines.graph.build import GraphOnly, build
+from pipelines.graph.check import check
 
 def mine(element):
     return element

@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 from hushcount.errors import UsageError
-from pipelines.run import run
+from pipelines.schedule.run import run
 from tests.deploy.handing_on import GONE, deployment, files, hands, of_shuffler, shuffled
 from tests.support.collecting import window_name
 from tests.support.jobs import summary

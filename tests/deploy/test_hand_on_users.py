@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from hushcount.campaign import Campaign
-from pipelines.deployment import Deployment
-from pipelines.hops import trusted
-from pipelines.upstream import read_upstream
+from hushcount.campaigns.campaign import Campaign
+from pipelines.deployment.settings import Deployment
+from pipelines.handover.upstream import read_upstream
+from pipelines.schedule.hops import trusted
 from tests.deploy.conftest import signing_keys
 from tests.deploy.handing_on import deployment, hands, shuffled
 from tests.support.collecting import collect

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.beam_options import unknown_options
-from pipelines.deployment import Deployment
+from pipelines.deployment.settings import Deployment
+from pipelines.engine.options import unknown_options
 from tests.deploy.manifests import PARTIES, Resource, pods, rendered, resources, schema_faults
 
 VOLUMES = ("emptyDir", "configMap", "persistentVolumeClaim")

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from hushcount.errors import UsageError
-from pipelines.deployment import Deployment
-from pipelines.epochs import read_epochs
+from pipelines.deployment.campaigns import read_epochs
+from pipelines.deployment.settings import Deployment
 from tests.deploy.conftest import DEPLOY
 from tests.deploy.manifests import (
     FOLDER,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pipelines.deployment import Deployment
+from pipelines.deployment.settings import Deployment
 from tests.deploy.conftest import DEPLOY, compose_command
 
 COMPOSE = DEPLOY / "compose"

@@ -15,9 +15,9 @@ import yaml
 
 from keys.roles import Role, SigningRole
 from keys.store import active_key, create
-from pipelines.deployment import Deployment
-from pipelines.hops import trusted
-from pipelines.signing_keys import signer_of
+from pipelines.deployment.settings import Deployment
+from pipelines.handover.signing_keys import signer_of
+from pipelines.schedule.hops import trusted
 from tests.deploy.conftest import DEPLOY, SIGNERS
 from tests.deploy.manifests import PARTIES, Resource, pods, resources
 from tests.deploy.test_documented import README

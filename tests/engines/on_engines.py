@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pipelines.runner import Engine
-from pipelines.shuffle import shuffle
-from pipelines.store_errors import StorageError
+from pipelines.engine.runner import Engine
+from pipelines.files.storage_errors import StorageError
+from pipelines.jobs.shuffle import shuffle
 from tests.engines.conftest import COPIES, POPULAR, TOTAL, Engines, Servers
 from tests.support.jobs import ALPHA, Chain, done, estimates, files_under, found, summary
 from tests.support.records import as_set, in_order, read_rows

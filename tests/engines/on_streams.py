@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from hushcount.windows import window_at
-from pipelines.stream_windows import StreamWindows
+from hushcount.collection.windows import window_at
+from pipelines.streaming.windows import StreamWindows
 from tests.engines.conftest import Engines
 from tests.support.streams import Collected, collect, play_a_day, record, require_added_up, require_equal
 

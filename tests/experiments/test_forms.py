@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from experiments import loss_forms, sketch_forms
-from hushcount.bounds import least_l2
-from hushcount.catalogue import build, plan
-from hushcount.planning import Objective
+from hushcount.maths.bounds import least_l2
+from hushcount.maths.objectives import Objective
+from hushcount.oracles.catalogue import build, plan
 
 
 @pytest.mark.parametrize("size", [1, 7, 40])

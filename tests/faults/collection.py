@@ -12,7 +12,7 @@ from subprocess import PIPE, Popen
 import numpy as np
 
 from deploy.flink.cluster import ended_with_us
-from hushcount.discovery import HASH_BYTES
+from hushcount.discovery.pairs import HASH_BYTES
 from tests.support.jobs import Chain, files_under, found, new_campaign, new_keys, summary, values_of, write_lines
 from tests.support.records import as_set, read_rows
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.collector.crashing import Load, crash_and_recover
-from tests.collector.running import Site, make_site, running, wait_for
+from tests.shuffler.collector.crashing import Load, crash_and_recover
+from tests.shuffler.collector.running import Site, make_site, running, wait_for
 
 
 def run(*command: object) -> None:

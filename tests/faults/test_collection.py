@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hushcount.blocks import Kind
-from hushcount.sealing import Octets
+from hushcount.wire.blocks import Kind
+from hushcount.wire.sealing import Octets
 from tests.faults.collection import POPULAR, Collection, borderline, collect
 from tests.support.jobs import found, summary
 from tests.support.records import read_rows, write_rows

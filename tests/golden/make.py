@@ -23,7 +23,7 @@ from unittest import mock
 
 import numpy as np
 
-from hushcount.campaign import Campaign
+from hushcount.campaigns.campaign import Campaign
 from tests.golden.site import AFTER, BEFORE, DATABASES, EXPECTED, KEYS, emptied, first_run, gathered, kept
 from tests.support.collecting import START, collect
 from tests.support.jobs import done, files_under, new_campaign, write_lines

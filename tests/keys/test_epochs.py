@@ -13,9 +13,9 @@ import pytest
 from hushcount.errors import RetiredKey
 from keys.rotation import retire, rotate
 from keys.store import create
-from pipelines.analyze import analyze
-from pipelines.discover import discover
-from tests.jobs.test_secrets import Recorder, unfolded
+from pipelines.jobs.analyze import analyze
+from pipelines.jobs.discover import discover
+from tests.pipelines.jobs.test_secrets import Recorder, unfolded
 from tests.support.jobs import Chain, done, files_under, found, new_campaign, refused, summary, write_lines
 
 LINES = ["alpha"] * 60 + ["beta"] * 40 + ["unlisted"] * 60

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hushcount.campaigns.public_keys import PublicKeyPart, VerifyKeyPart
 from hushcount.errors import UsageError
-from hushcount.public_keys import PublicKeyPart, VerifyKeyPart
 from keys.listing import KeyListing, ListedKey, read_listing
 from keys.private import PrivateKey, SigningKey
 from keys.roles import OPENING_ROLES, ROLES, SIGNING_ROLES, Role

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hushcount.errors import RetiredKey, UsageError
-from hushcount.sealing import Sealer
+from hushcount.wire.sealing import Sealer
 from keys.listing import read_listing
 from keys.roles import ROLES
 from keys.rotation import retire, rotate

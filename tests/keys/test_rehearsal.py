@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hushcount.campaign import Campaign
+from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
 from hushcount.errors import HushcountError, UsageError
 from keys.listing import read_listing
@@ -175,7 +175,7 @@ def test_the_auxiliary_server_has_nothing_to_rehearse_without_discovery(world: P
 
 def test_no_batch_of_the_real_campaign_takes_rehearsed_reports(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are bound to the twin: sealed to the real key, and refused for all that."""
-    import pipelines.rehearse as module
+    import pipelines.jobs.rehearse as module
 
     kept: list[Campaign] = []
 

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nacl.signing import VerifyKey
 
-from hushcount.campaign import Campaign
-from hushcount.errors import FormatError, UsageError
-from hushcount.public_keys import VerifyKeyPart, verify_key_id
-from hushcount.signatures import (
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.public_keys import VerifyKeyPart, verify_key_id
+from hushcount.campaigns.signatures import (
     Purpose,
     Signature,
     SignatureError,
@@ -24,6 +23,7 @@ from hushcount.signatures import (
     verify,
     verify_campaign,
 )
+from hushcount.errors import FormatError, UsageError
 from keys.private import SigningKey
 from keys.rotation import retire, rotate
 from keys.signing import sign

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from hushcount.errors import HushcountError, UsageError
-from hushcount.sealing import Sealer
+from hushcount.wire.sealing import Sealer
 from keys import rest, rotation, store
 from keys.aws_kms import Credentials, sign_request
 from keys.store import KeyReference, campaign_key

@@ -12,9 +12,9 @@ from typing import Any
 from hushcount.errors import HushcountError
 from keys.roles import OpeningRole
 from keys.rotation import retire, rotate
-from pipelines import storage
-from pipelines.discover import discover
-from pipelines.ledger_report import set_limit
+from pipelines.files import storage
+from pipelines.jobs.discover import discover
+from pipelines.ledger.report import set_limit
 from tests.model.points import Process
 from tests.model.promises import Broken, Memory, look, look_after_a_run
 from tests.model.seen import charges, output, outputs

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from hushcount.campaign import Campaign
+from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
-from hushcount.sealing import Octets
+from hushcount.wire.sealing import Octets
 from tests.support.collecting import START
 from tests.support.jobs import new_campaign, new_keys, write_lines
 from tests.support.records import rows_of

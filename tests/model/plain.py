@@ -21,8 +21,8 @@ from apache_beam.transforms.ptransform import PTransform, _NamedPTransform
 from apache_beam.transforms.window import GlobalWindow, GlobalWindows
 
 from hushcount.errors import HushcountError
-from pipelines.runner import Engine
-from pipelines.store_errors import StorageError
+from pipelines.engine.runner import Engine
+from pipelines.files.storage_errors import StorageError
 
 
 class PlainParDo(PTransform):  # type: ignore[misc]

@@ -14,13 +14,15 @@ from typing import Any
 
 from sqlalchemy import Engine, event
 
-from pipelines import ledger, ledger_draws, staging, storage
+from pipelines.files import storage
+from pipelines.ledger import charging, draws
+from pipelines.outputs import staging
 
 _CHANGES = (
     *((storage, name) for name in ("write_whole", "copy", "remove", "remove_directory", "remove_empty")),
     (staging, "_put"),
-    (ledger, "opened"),
-    (ledger_draws, "write_new"),
+    (charging, "opened"),
+    (draws, "write_new"),
 )
 
 
@@ -99,7 +101,7 @@ class Points:
         """
         for module, name in _CHANGES:
             patch(module, name, self._before(getattr(module, name), name))
-        patch(ledger, "writing", self._inside(ledger.writing))
+        patch(charging, "writing", self._inside(charging.writing))
         # What ends a job that failed tidies its folder up.
         patch(staging, "shutil", SimpleNamespace(rmtree=self._before(shutil.rmtree, "rmtree")))
 

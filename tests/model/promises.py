@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hushcount.windows import window_start
-from pipelines import storage
-from pipelines.state import HOPS, opened, snapshot
+from hushcount.collection.windows import window_start
+from pipelines.batches.state import HOPS, opened, snapshot
+from pipelines.files import storage
 from tests.model.seen import Output, account, charges, outputs
 from tests.model.world import World
 from tests.support.collecting import DAY, START

@@ -9,15 +9,18 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from hushcount.campaign import Campaign
-from pipelines import hops, ledger, ledger_clock, ledger_draws, ledger_file, lock, run, storage, take_up
-from pipelines.batches import Batch
-from pipelines.deployment import Deployment
-from pipelines.hop_names import output_of
-from pipelines.ledger_records import Limit
-from pipelines.staging import SUMMARY, Writer
-from pipelines.summary import Summary
-from pipelines.summary_file import read_summary
+from hushcount.campaigns.campaign import Campaign
+from pipelines.batches import lock, take_up
+from pipelines.batches.hops import output_of
+from pipelines.batches.rows import Batch
+from pipelines.deployment.settings import Deployment
+from pipelines.files import storage
+from pipelines.ledger import charging, draws, file, own_time
+from pipelines.ledger.records import Limit
+from pipelines.outputs.received_summary import read_summary
+from pipelines.outputs.staging import SUMMARY, Writer
+from pipelines.outputs.summary import Summary
+from pipelines.schedule import hops, run
 
 Patch = pytest.MonkeyPatch
 
@@ -54,13 +57,13 @@ def _a_future_period_begins_when_it_was_set(patch: Patch) -> None:
         return current, current + length
 
     patch.setattr(Limit, "period", period)
-    patch.setattr(ledger_clock, "believed", lambda clock, newest, known=None: clock)
+    patch.setattr(own_time, "believed", lambda clock, newest, known=None: clock)
 
 
 def _a_ledger_has_the_name_that_is_given(patch: Patch) -> None:
-    for module in (ledger_file, ledger_draws):
+    for module in (file, draws):
         patch.setattr(module, "resolved", lambda path: path)
-    patch.setattr(ledger, "require_same_draw", lambda path, charge, draw: None)
+    patch.setattr(charging, "require_same_draw", lambda path, charge, draw: None)
 
 
 def _a_state_is_believed(patch: Patch) -> None:

@@ -11,14 +11,14 @@ from typing import Any
 
 from sqlalchemy import select
 
-from hushcount.blocks import read_block, read_header
-from pipelines import storage
-from pipelines.hops import OUTPUTS
-from pipelines.ledger_file import opened as opened_ledger
-from pipelines.ledger_records import Charge, read_charges
-from pipelines.reconcile import Account, account_of
-from pipelines.staging import SUMMARY
-from pipelines.state import SEGMENTS, opened, snapshot
+from hushcount.wire.blocks import read_block, read_header
+from pipelines.audit.reconcile import Account, account_of
+from pipelines.batches.state import SEGMENTS, opened, snapshot
+from pipelines.files import storage
+from pipelines.ledger.file import opened as opened_ledger
+from pipelines.ledger.records import Charge, read_charges
+from pipelines.outputs.staging import SUMMARY
+from pipelines.schedule.hops import OUTPUTS
 from tests.model.world import World, digest_of
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from pipelines.deployment import Deployment
-from pipelines.run import run
+from pipelines.deployment.settings import Deployment
+from pipelines.schedule.run import run
 from tests.model.actions import Collect, Pass
 from tests.model.promises import Memory
 from tests.model.seen import Output, outputs

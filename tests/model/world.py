@@ -19,15 +19,17 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from hushcount.campaign import Campaign, Stream
-from hushcount.collection import epoch_folder
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.collection.epochs import epoch_folder
+from hushcount.collection.manifests import Manifest, SegmentPart
+from hushcount.collection.segment_names import mark
 from hushcount.errors import HushcountError
-from hushcount.manifests import Manifest, SegmentPart
-from hushcount.segment_names import mark
-from pipelines import ledger_balance, ledger_records, results, shuffle, storage
-from pipelines import runner as runner_module
-from pipelines.deployment import Deployment
-from pipelines.run import Done, run
+from pipelines.deployment.settings import Deployment
+from pipelines.engine import runner as runner_module
+from pipelines.files import storage
+from pipelines.jobs import results, shuffle
+from pipelines.ledger import balance, records
+from pipelines.schedule.run import Done, run
 from tests.model import plain
 from tests.model.made import DEPLOYMENT, SEGMENT, made
 from tests.model.points import Killed, Points, Process
@@ -204,9 +206,9 @@ def world(kind: Kind) -> Iterator[World]:
             patch.setattr(shuffle, "_SHARD_RECORDS", 4)
             here = World(root, kind, points)
             points.put(patch.setattr)
-            patch.setattr(ledger_balance, "_is_alive", lambda _: bool(points.running))
+            patch.setattr(balance, "_is_alive", lambda _: bool(points.running))
             for module in list(sys.modules.values()):
-                if getattr(module, "utc_now", None) is ledger_records.utc_now and module is not ledger_records:
+                if getattr(module, "utc_now", None) is records.utc_now and module is not records:
                     patch.setattr(module, "utc_now", here.now)
             yield here
     finally:

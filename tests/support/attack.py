@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from hushcount.arrays import Reports, UInt64Array
-from hushcount.mechanism import Mechanism
+from hushcount.oracles.mechanism import Mechanism
 from hushcount.randomness import Words
 from tests.support.enumeration import scores
 

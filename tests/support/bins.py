@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aux_server import bins
-from hushcount.tags import TAG_BYTES
+from hushcount.wire.tags import TAG_BYTES
 
 
 def bins_of_pairs(pairs: bytes, pair_bytes: int) -> bins.Bins:

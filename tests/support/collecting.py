@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from hushcount.blocks import read_header
-from hushcount.campaign import Campaign
-from hushcount.collection import epoch_folder
-from hushcount.manifests import Manifest, SegmentPart
+from hushcount.campaigns.campaign import Campaign
+from hushcount.collection.epochs import epoch_folder
+from hushcount.collection.manifests import Manifest, SegmentPart
+from hushcount.collection.windows import window_at
 from hushcount.senders import Authentication
-from hushcount.windows import window_at
+from hushcount.wire.blocks import read_header
 from tests.support.jobs import done, write_lines
 
 DAY = timedelta(days=1)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from hushcount.arrays import Reports, UInt64Array
-from hushcount.fields import Field, Number, SubsetOf, report_dtype
-from hushcount.mechanism import Mechanism
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.wire.fields import Field, Number, SubsetOf, report_dtype
 
 
 def all_reports(mechanism: Mechanism) -> Reports:

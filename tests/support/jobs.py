@@ -13,7 +13,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from hushcount.campaign import Campaign
+from hushcount.campaigns.campaign import Campaign
 from pipelines.cli import app
 
 ALPHA = 1e-6

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hushcount.campaign import Campaign
-from hushcount.collection import CollectionFile, read_collection
-from pipelines.tracked_items import TrackedItems
+from hushcount.campaigns.campaign import Campaign
+from hushcount.collection.epochs import CollectionFile, read_collection
+from pipelines.epochs.tracked_items import TrackedItems
 from tests.support.site import Site
 
 NEW = "newcomer"

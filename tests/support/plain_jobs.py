@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from hushcount.campaign import Campaign, Stream
-from hushcount.collection import epoch_folder
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.collection.epochs import epoch_folder
+from hushcount.collection.manifests import Manifest, SegmentPart
 from hushcount.errors import NotYet
-from hushcount.manifests import Manifest, SegmentPart
-from pipelines import storage
-from pipelines.batch_file import collected, read_batch
-from pipelines.block_io import write_file
-from pipelines.handover import hand_on
-from pipelines.outputs import folder_of
-from pipelines.staging import Writer, staged
-from pipelines.streams import SEALED
-from pipelines.summary import StreamCounts, Summary, digest_of_json, make_summary
-from pipelines.upstream import read_upstream
+from pipelines.files import storage
+from pipelines.files.blocks import write_file
+from pipelines.handover.batch_file import collected, read_batch
+from pipelines.handover.parties import hand_on
+from pipelines.handover.upstream import read_upstream
+from pipelines.outputs.folders import folder_of
+from pipelines.outputs.labels import SEALED
+from pipelines.outputs.staging import Writer, staged
+from pipelines.outputs.summary import StreamCounts, Summary, digest_of_json, make_summary
 from tests.support.collecting import window_name
 
 COPIES = "copies"
@@ -64,9 +64,9 @@ class PlainJobs:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.released: dict[tuple[str, str], list[str]] = {}
         self.ran: list[tuple[str, str]] = []
-        patch.setattr("pipelines.shuffle.shuffle", self.shuffle)
-        patch.setattr("pipelines.discover.discover", self.discover)
-        patch.setattr("pipelines.analyze.analyze", self.analyze)
+        patch.setattr("pipelines.jobs.shuffle.shuffle", self.shuffle)
+        patch.setattr("pipelines.jobs.discover.discover", self.discover)
+        patch.setattr("pipelines.jobs.analyze.analyze", self.analyze)
 
     def shuffle(self, path: Path, source: str, out: str, *, writer: Writer, **_: object) -> Summary:
         campaign = Campaign.read(path)

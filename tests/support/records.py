@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from hushcount.blocks import Header, Kind, encode_blocks, read_block, read_header
-from hushcount.campaign import Campaign, Stream
-from hushcount.envelopes import client_token, envelope_dtype
-from hushcount.sealing import Octets
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.collection.envelopes import client_token, envelope_dtype
 from hushcount.senders import Senders
+from hushcount.wire.blocks import Header, Kind, encode_blocks, read_block, read_header
+from hushcount.wire.sealing import Octets
 from keys.private import PrivateKey
 from keys.roles import OpeningRole, Role
 from keys.store import KeyReference

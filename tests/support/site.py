@@ -8,12 +8,12 @@ from copy import copy
 from datetime import datetime
 from pathlib import Path
 
-from hushcount.campaign import Campaign
-from pipelines.deployment import Deployment
-from pipelines.done import Done
-from pipelines.reconcile import Account, account_of
-from pipelines.run import run
-from pipelines.state import opened, snapshot
+from hushcount.campaigns.campaign import Campaign
+from pipelines.audit.reconcile import Account, account_of
+from pipelines.batches.state import opened, snapshot
+from pipelines.deployment.settings import Deployment
+from pipelines.schedule.report import Done
+from pipelines.schedule.run import run
 from tests.support.collecting import DAY, START, window_name
 from tests.support.jobs import new_campaign, new_keys, summary, write_lines
 

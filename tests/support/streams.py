@@ -17,18 +17,18 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing import test_stream as scripted
 from apache_beam.transforms.window import TimestampedValue
 
-from hushcount.campaign import Stream
+from hushcount.campaigns.campaign import Stream
+from hushcount.campaigns.domain import tally_items
 from hushcount.client import Client
-from hushcount.collection import epoch_folder
-from hushcount.domain import tally_items
-from hushcount.manifests import Manifest, SegmentPart, manifest_name
-from hushcount.windows import Window, window_at
+from hushcount.collection.epochs import epoch_folder
+from hushcount.collection.manifests import Manifest, SegmentPart, manifest_name
+from hushcount.collection.windows import Window, window_at
 from keys.store import campaign_key
-from pipelines import results
-from pipelines.stream_closing import Found, Watched, found_between, look
-from pipelines.stream_graph import Analysis, StreamJob, run_windows
-from pipelines.stream_windows import StreamFolders, StreamWindows
-from pipelines.summary import digest_of_json
+from pipelines.jobs import results
+from pipelines.outputs.summary import digest_of_json
+from pipelines.streaming.closing import Found, Watched, found_between, look
+from pipelines.streaming.graph import Analysis, StreamJob, run_windows
+from pipelines.streaming.windows import StreamFolders, StreamWindows
 from tests.support.jobs import Chain, done, new_campaign, new_keys, summary, write_lines
 from tests.support.records import as_set, envelopes, read_file, read_rows, rows_of, write_envelopes
 

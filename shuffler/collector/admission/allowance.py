@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from datetime import datetime, timezone
 
-from hushcount.windows import Window
+from hushcount.collection.windows import Window
 from shuffler.collector.admission.refusals import Refused
 
 _KEY_BYTES = 32

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from hushcount.campaign import GREATEST_EPOCH
+from hushcount.campaigns.campaign import GREATEST_EPOCH
 from hushcount.senders import Authentication
 from shuffler.collector.admission.refusals import MEDIA_TYPE, REASONS
 

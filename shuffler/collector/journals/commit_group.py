@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hushcount.envelopes import TOKEN_BYTES
+from hushcount.collection.envelopes import TOKEN_BYTES
 from shuffler.collector.campaigns import Target
 
 _MILLISECONDS = struct.Struct("<Q")

@@ -18,9 +18,9 @@ import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hushcount.blocks import ID_BYTES, Kind
 from hushcount.errors import FormatError
-from hushcount.files import sync
+from hushcount.formats.whole_files import sync
+from hushcount.wire.blocks import ID_BYTES, Kind
 
 MAGIC = b"HUSHJRN2"
 MARK_BYTES = 8

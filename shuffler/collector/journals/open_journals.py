@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hushcount.envelopes import ENVELOPES
-from hushcount.windows import Window
+from hushcount.collection.envelopes import ENVELOPES
+from hushcount.collection.windows import Window
 from shuffler.collector.campaigns import Target
 from shuffler.collector.journals.journal import HEADER_BYTES, MARK_BYTES, Journal, JournalHeader
 from shuffler.collector.windows import window_files

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from hushcount.campaign import Stream
-from hushcount.windows import Window, window_start
+from hushcount.campaigns.campaign import Stream
+from hushcount.collection.windows import Window, window_start
 from shuffler.collector.journals.journal import FRAME_HEADER_BYTES, HEADER_BYTES, FrameHeader, JournalHeader
 from shuffler.collector.windows.window_files import folders, journals, kept_windows, receipts, seconds_of
 

@@ -16,10 +16,10 @@ from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+from hushcount.collection.windows import Window, window_at
 from hushcount.errors import FormatError, HushcountError
-from hushcount.files import sync
+from hushcount.formats.whole_files import sync
 from hushcount.senders import WEAKEST, Authentication
-from hushcount.windows import Window, window_at
 from shuffler.collector.campaigns import Target
 from shuffler.collector.journals.commit_group import CommitGroup, WaitingReports, envelopes
 from shuffler.collector.journals.open_journals import OpenJournals, Uploadable, WindowEnd, milliseconds

@@ -14,11 +14,11 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from hushcount.blocks import Header, encode_blocks
-from hushcount.campaign import Stream
+from hushcount.campaigns.campaign import Stream
+from hushcount.collection.manifests import ID, Manifest, SegmentPart, divided, manifest_name
 from hushcount.errors import FormatError
-from hushcount.files import sync, write_over
-from hushcount.manifests import ID, Manifest, SegmentPart, divided, manifest_name
+from hushcount.formats.whole_files import sync, write_over
+from hushcount.wire.blocks import Header, encode_blocks
 from shuffler.collector.journals.journal import JournalHeader
 from shuffler.collector.journals.recovery import recover
 from shuffler.collector.metrics import Metrics

@@ -6,7 +6,7 @@ import logging
 import os
 from pathlib import Path
 
-from hushcount.files import sync
+from hushcount.formats.whole_files import sync
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.windows.window_files import DAMAGED, REFUSED, JournalFile, Noted, make_folder, write_noted
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+from hushcount.collection.windows import Window, is_window, window_at, window_start
 from hushcount.errors import HushcountError
-from hushcount.files import sync, write_over
-from hushcount.windows import Window, is_window, window_at, window_start
+from hushcount.formats.whole_files import sync, write_over
 
 _ENDED = "ended"
 

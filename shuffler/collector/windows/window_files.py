@@ -13,7 +13,7 @@
                                               STREAM-SERIAL-NUMBER-WAY-KEY.FRAMES.damaged
 
 SERIAL counts a stream's journals in one window. NUMBER is random: a collector that lost its disk does not write over
-segments that it wrote before. WAY and KEY are what a segment's name says of its senders (`hushcount/segment_names.py`).
+segments that it wrote before. WAY and KEY are what a segment's name says of its senders (`hushcount/collection/segment_names.py`).
 A receipt is what a journal becomes when its segment is in the store: renamed, which is one step and needs no room on a
 full disk, and emptied. One with damaged frames is put aside, beside a new receipt; an empty file's name says how many.
 """
@@ -34,13 +34,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from hushcount.campaign import Stream
+from hushcount.campaigns.campaign import Stream
+from hushcount.collection.segment_names import MARK
+from hushcount.collection.windows import Window, is_window
 from hushcount.errors import HushcountError, UsageError
-from hushcount.files import sync, write_over
-from hushcount.parts import Hex32, Part
-from hushcount.reading import parse_model
-from hushcount.segment_names import MARK
-from hushcount.windows import Window, is_window
+from hushcount.formats.models import Hex32, Part
+from hushcount.formats.reading import parse_model
+from hushcount.formats.whole_files import sync, write_over
 from shuffler.collector.campaigns import Target
 
 KEY_BYTES = 32

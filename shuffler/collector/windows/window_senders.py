@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hushcount.files import sync, write_over
-from hushcount.segment_names import mark
+from hushcount.collection.segment_names import mark
+from hushcount.formats.whole_files import sync, write_over
 from hushcount.senders import KEY, WEAKEST, Authentication, as_way, weakest
 from shuffler.collector.windows.window_files import make_folder, window_key
 

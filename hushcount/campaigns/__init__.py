@@ -1,0 +1,1 @@
+"""The campaign file: what every party agrees on, its dictionary and its signatures."""

@@ -1,0 +1,300 @@
+"""The campaign: one collection's public parameters in one validated, immutable file with a fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, PrivateAttr, model_validator
+
+from hushcount.campaigns.dictionary import MOST_ITEMS, Dictionary, read_dictionary
+from hushcount.campaigns.public_keys import KeysPart
+from hushcount.discovery.keep_rules import KeepRule
+from hushcount.discovery.pairs import DiscoveryFormat
+from hushcount.discovery.settings import DiscoveryPart
+from hushcount.errors import UsageError
+from hushcount.formats.models import FileName, Hex32, Part, text_of
+from hushcount.formats.reading import read_mapping, validated
+from hushcount.formats.unicode13 import VERSION, Version
+from hushcount.formats.whole_files import write_new
+from hushcount.maths.probability import LARGEST_EPSILON, LEAST_EPSILON
+from hushcount.oracles.catalogue import build
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.wire.sealing import SEAL_BYTES
+
+Identifier = Annotated[
+    str,
+    text_of(r"^[a-z0-9][a-z0-9._-]{0,63}$", "must be 1 to 64 of a-z, 0-9, '.', '_' and '-', a letter or digit first"),
+]
+BINDING_BYTES = 16
+GREATEST_EPOCH = (1 << 31) - 1  # what a database holds
+_NO_DISCOVERY = "campaign {} carries no discovery reports; set --discovery-epsilon for a new one"
+Stream = Literal["reports", "discovery"]
+"""The two streams of a campaign, and the names of their folders."""
+
+
+class MechanismPart(Part):
+    """The frequency oracle, its parameters complete, so that every party builds the same one."""
+
+    name: str
+    epsilon: float = Field(ge=LEAST_EPSILON, le=LARGEST_EPSILON, description="local budget of one report, nats")
+    parameters: dict[str, int | float | str] = Field(default_factory=dict)
+
+
+class DictionaryPart(Part):
+    """Where the known items are, and which they are."""
+
+    path: FileName = Field(description="one item a line, text or .gz, in the directory of the campaign file")
+    items: int = Field(ge=1, le=MOST_ITEMS)
+    digest: Hex32 = Field(description="BLAKE2b-256 of the items, one a line")
+
+    def is_of(self, dictionary: Dictionary) -> bool:
+        """Return whether a dictionary is the one that is meant here, and has as many items as are said."""
+        return (len(dictionary.items), dictionary.digest) == (self.items, self.digest)
+
+
+class ShufflePart(Part):
+    """What the shuffler promises."""
+
+    cap: int = Field(
+        default=1,
+        ge=1,
+        le=1000,
+        description="reports of one client that are forwarded of each stream, in one window at one collector",
+    )
+    minimum_batch: int = Field(default=1000, ge=1, le=10**12, description="no stream of fewer reports is released")
+    delta: float = Field(default=1e-8, gt=0.0, lt=1.0, description="delta at which the shuffled epsilon is stated")
+
+
+class Campaign(Part):
+    """One collection: frequency reports, discovery reports, or both as two separate streams."""
+
+    format: Literal[1] = 1
+    id: Identifier
+    epoch: int = Field(default=1, ge=1, le=GREATEST_EPOCH)
+    mechanism: MechanismPart | None = None
+    dictionary: DictionaryPart | None = Field(default=None, description="absent with a mechanism: the open domain")
+    memory: bool = Field(default=False, description="whether clients repeat their answer to a value for the epoch")
+    memory_values: int = Field(
+        default=1,
+        ge=1,
+        le=1000,
+        description="different values that a remembering client answers in an epoch; a further one counts as the last",
+    )
+    shuffle: ShufflePart = Field(default_factory=ShufflePart)
+    discovery: DiscoveryPart | None = None
+    keys: KeysPart
+    unicode: Version = Field(default=VERSION, description="version of Unicode by whose NFC values are spelled")
+
+    _directory: Path = PrivateAttr(default=Path())
+
+    @model_validator(mode="after")
+    def _check(self) -> Campaign:
+        wrong = []
+        if self.mechanism is None and self.discovery is None:
+            wrong.append("mechanism, discovery: at least one of them must be given")
+        if self.mechanism is None and self.dictionary is not None and self.discovery is None:
+            wrong.append("dictionary: is of no use without a mechanism or discovery")
+        if self.memory and self.mechanism is None:
+            wrong.append("memory: is of no use without a mechanism, discovery reports hold no noise")
+        if self.memory_values > 1 and not self.memory:
+            wrong.append(f"memory_values: is {self.memory_values}, must be 1 where memory is false")
+        if self.discovery is not None and not self.keys.aux_server:
+            wrong.append("keys.aux_server: discovery needs the auxiliary server's key")
+        for role, listed in (("analyzer", self.keys.analyzer), ("aux_server", self.keys.aux_server)):
+            if len(listed) > 1:
+                wrong.append(f"keys.{role}: {len(listed)} keys, must be one; a new key needs a new epoch's campaign")
+        shared = {key.id for key in self.keys.analyzer} & {key.id for key in self.keys.aux_server}
+        if shared:
+            wrong.append(f"keys: {', '.join(sorted(shared))} is of both roles: one party would open both layers")
+        for check in (self._build_frequency, self._build_rule):
+            try:
+                check()
+            except ValueError as error:
+                wrong.append(str(error))
+        if wrong:
+            raise ValueError("; ".join(wrong))
+        return self
+
+    def _build_frequency(self) -> Mechanism | None:
+        part = self.mechanism
+        if part is None:
+            return None
+        domain = None if self.dictionary is None else self.dictionary.items + 1
+        try:
+            return build(part.name, part.epsilon, domain, part.parameters)
+        except ValueError as error:
+            raise ValueError(f"mechanism: {error}") from None
+
+    def _build_rule(self) -> KeepRule | None:
+        part = self.discovery
+        if part is None:
+            return None
+        try:
+            return KeepRule(part.rule, part.epsilon, part.delta, part.relation, self.shuffle.cap)
+        except ValueError as error:
+            raise ValueError(f"discovery: {error}") from None
+
+    @cached_property
+    def frequency(self) -> Mechanism | None:
+        """The mechanism of the frequency reports, or None where only discovery runs."""
+        return self._build_frequency()
+
+    @property
+    def epoch_epsilon(self) -> float | None:
+        """The local epsilon of all that a client with a memory sends in the epoch; None without one: it has no end."""
+        return self.memory_values * self.require_frequency().epsilon if self.memory else None
+
+    @cached_property
+    def keep_rule(self) -> KeepRule | None:
+        """The rule by which the auxiliary server keeps a bin, or None without discovery."""
+        return self._build_rule()
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """BLAKE2b-256 of all that the campaign fixes, of the hash key its commitment.
+
+        Where the dictionary file lies is no part of it, nor whether the hash key is there or withheld.
+        """
+        data = self.model_dump(mode="json")
+        if self.dictionary is not None:
+            del data["dictionary"]["path"]
+        if self.discovery is not None:
+            del data["discovery"]["hash_key"]
+            data["discovery"]["hash_key_commitment"] = self.discovery.commitment
+        canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.blake2b(canonical.encode(), digest_size=32).digest()
+
+    def binding(self, stream: Stream) -> bytes:
+        """Return the 16 bytes that every plain report of a stream begins with."""
+        return hashlib.blake2b(self.fingerprint, digest_size=BINDING_BYTES, person=stream.encode()).digest()
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """The streams that this campaign carries."""
+        frequency: tuple[Stream, ...] = ("reports",) if self.mechanism is not None else ()
+        return (*frequency, "discovery") if self.discovery is not None else frequency
+
+    def sealed_bytes(self, stream: Stream) -> int:
+        """Return the length of every sealed report of a stream."""
+        if stream == "discovery":
+            return self.discovery_format.sealed_bytes
+        return BINDING_BYTES + self.require_frequency().report_bytes + SEAL_BYTES
+
+    def require_frequency(self) -> Mechanism:
+        """Return the mechanism.
+
+        Raises:
+            UsageError: the campaign carries no frequency reports.
+        """
+        if self.frequency is None:
+            raise UsageError(f"campaign {self.id} carries no frequency reports, only discovery")
+        return self.frequency
+
+    def require_keep_rule(self) -> KeepRule:
+        """Return the keep rule.
+
+        Raises:
+            UsageError: the campaign carries no discovery reports.
+        """
+        if self.keep_rule is None:
+            raise UsageError(_NO_DISCOVERY.format(self.id))
+        return self.keep_rule
+
+    def require_hash_key(self) -> bytes:
+        """Return the key of the discovery hash.
+
+        Raises:
+            UsageError: the campaign carries no discovery reports, or this file is one without the key.
+        """
+        if self.discovery is None:
+            raise UsageError(_NO_DISCOVERY.format(self.id))
+        if self.discovery.hash_key is None:
+            raise UsageError(
+                f"this file of campaign {self.id} holds no hash key: it is for the shuffler and the auxiliary server; "
+                "clients and the analyzer need the whole one"
+            )
+        return bytes.fromhex(self.discovery.hash_key)
+
+    def redacted(self) -> Campaign:
+        """Return the same campaign, of the same fingerprint, without the key of the discovery hash.
+
+        It is all that the shuffler and the auxiliary server need: who holds nothing else cannot test a value that it
+        guesses against the hashes. Clients hold the key, so it is no secret from whoever asks one of them.
+        """
+        if self.discovery is None:
+            return self
+        withheld = {"hash_key": None, "hash_key_commitment": self.discovery.commitment}
+        data = self.model_dump(mode="json")
+        data["discovery"] |= withheld
+        campaign = Campaign.model_validate(data)
+        campaign._directory = self._directory
+        return campaign
+
+    @property
+    def discovery_format(self) -> DiscoveryFormat:
+        """The layout of the discovery reports; without the hash key, which it leaves empty, it makes none.
+
+        Raises:
+            UsageError: the campaign carries none.
+        """
+        part = self.discovery
+        if part is None:
+            raise UsageError(_NO_DISCOVERY.format(self.id))
+        return DiscoveryFormat(self.binding("discovery"), bytes.fromhex(part.hash_key or ""), part.max_value_bytes)
+
+    def read_dictionary(self) -> Dictionary | None:
+        """Read the dictionary beside the campaign file and check its digest; None for the open domain.
+
+        Raises:
+            UsageError: the file is missing, or is not the one that the campaign was made with.
+        """
+        if self.dictionary is None:
+            return None
+        path = self._directory / self.dictionary.path
+        if not path.exists():
+            raise UsageError(f"the campaign's dictionary {path} is missing: put it there, as it came with the campaign")
+        dictionary = read_dictionary(path, self.dictionary.items)
+        if not self.dictionary.is_of(dictionary):
+            # Of the file nothing is told, which may be any file of that name.
+            raise UsageError(f"dictionary {path} is not the campaign's: put the one there that came with the campaign")
+        return dictionary
+
+    @classmethod
+    def read(cls, path: Path | str) -> Campaign:
+        """Read a campaign file, .json or .toml.
+
+        Raises:
+            UsageError: unreadable or invalid; every error at once, each with its field.
+        """
+        path = Path(path)
+        campaign = validated(cls, read_mapping(path), f"campaign file {path}")
+        campaign._directory = path.parent
+        return campaign
+
+    def text(self, path: Path) -> str:
+        """Return what a file of that name, .json or .toml, holds; UsageError if it ends otherwise."""
+        data = self.model_dump(mode="json", exclude_none=True)
+        if path.suffix == ".toml":
+            import tomli_w
+
+            return str(tomli_w.dumps(data))
+        if path.suffix == ".json":
+            return json.dumps(data, indent=2) + "\n"
+        raise UsageError(f"campaign file is {path}, must end in .json or .toml")
+
+    def write(self, path: Path) -> None:
+        """Write the campaign to a new file, .json or .toml.
+
+        Raises:
+            UsageError: the file exists, or its ending is another.
+        """
+        try:
+            write_new(path, self.text(path), 0o644)
+        except FileExistsError:
+            raise UsageError(f"campaign file {path} exists: a campaign is immutable, give another name") from None
+        except OSError as error:
+            raise UsageError(f"cannot write campaign file {path}: {error.strerror}") from None

@@ -1,0 +1,157 @@
+"""Dictionaries: the items that a campaign knows in advance, and how strings become items of a mechanism."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import hashlib
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from hushcount.arrays import UInt64Array
+from hushcount.errors import UsageError
+from hushcount.formats.reading import open_regular
+from hushcount.items import MOST_SPELLED_BYTES, canonical, fault_of_item
+from hushcount.maths.fingerprints import OTHER, fingerprints
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """A list of distinct items, each in its one spelling (`items.canonical`); whoever asks gives that one too.
+
+    Raises:
+        UsageError: an item stands twice, is none (`items.fault_of_item`), or there is none; its line is named.
+    """
+
+    items: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "items", tuple(map(canonical, self.items)))
+        if not self.items:
+            raise UsageError("the list of items is empty, must hold at least 1 item")
+        if len(self._index) != len(self.items):
+            # Of two alike the index holds the last.
+            line, other = next((line, at) for line, item in enumerate(self.items) if (at := self._index[item]) != line)
+            raise UsageError(f"lines {line + 1} and {other + 1} of the list of items are alike in NFC: remove one")
+        for line, item in enumerate(self.items, start=1):
+            if (fault := fault_of_item(item)) is not None:
+                raise UsageError(f"line {line} of the list of items {fault}: remove it")
+
+    @property
+    def digest(self) -> str:
+        """BLAKE2b-256 of the items, one a line: the identity of the dictionary, wherever the file lies."""
+        text = "".join(f"{item}\n" for item in self.items)
+        return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
+
+    def __contains__(self, value: str) -> bool:
+        return value in self._index
+
+    def positions(self, values: Sequence[str]) -> UInt64Array:
+        """Return uint64[n]: the position of each value, or the number of items, which stands for "other"."""
+        other = len(self.items)
+        return np.fromiter((self._index.get(value, other) for value in values), dtype=np.uint64, count=len(values))
+
+    def fingerprints(self, values: Sequence[str]) -> UInt64Array:
+        """Return uint64[n]: the fingerprint of each value, or the reserved one of "other"."""
+        known = np.fromiter((value in self._index for value in values), dtype=np.bool_, count=len(values))
+        # Others may be no text at all.
+        named = fingerprints(value if listed else "" for value, listed in zip(values, known, strict=True))
+        return np.where(known, named, np.uint64(OTHER))
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {item: position for position, item in enumerate(self.items)}
+
+
+MOST_ITEMS = 1 << 24
+MOST_BYTES = 1 << 28
+"""Longest dictionary, unpacked."""
+
+
+def read_lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a text or gzip file without their ends, and without a byte order mark before the first.
+
+    Raises:
+        UsageError: the file is missing, unreadable or damaged.
+    """
+    opener = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "rb") as stream:
+            for number, line in enumerate(stream):
+                yield (line.removeprefix(codecs.BOM_UTF8) if number == 0 else line).rstrip(b"\r\n")
+    except (OSError, EOFError, zlib.error) as error:
+        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is damaged'}") from None
+
+
+def read_items(path: Path) -> list[str]:
+    """Read one item a line, UTF-8, each in its one spelling.
+
+    Raises:
+        UsageError: the file is missing, unreadable, damaged or not UTF-8.
+    """
+    items = []
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            items.append(canonical(line.decode()))
+        except UnicodeDecodeError:
+            raise UsageError(f"line {number} of {path} is not UTF-8: convert the file") from None
+    return items
+
+
+def kept_ending(path: Path) -> str:
+    """Return the ending that a copy of a dictionary must have to be read alike: .gz tells that it is packed."""
+    return "".join(ending for ending in path.suffixes[-2:] if ending in (".txt", ".gz"))
+
+
+def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
+    """Read a dictionary, one item a line, text or .gz, which another party may have made.
+
+    Args:
+        path: of the file.
+        most: how many items it may have; no more is read or unpacked than so many can take.
+
+    Raises:
+        UsageError: it is missing, unreadable, no regular file, damaged or longer, or a line is no item, or twice there;
+            nothing of what it holds is repeated.
+    """
+    items: dict[str, None] = {}
+    try:
+        with open_regular(path) as raw, gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw as stream:
+            for number, item in _items(stream, path):
+                if item in items:
+                    raise UsageError(f"line {number} of dictionary {path} stands there before, in NFC: remove one")
+                items[item] = None
+                if len(items) > most:
+                    raise UsageError(f"dictionary {path} has more items than the {most:,} that it may have")
+    except (OSError, EOFError, zlib.error) as error:
+        reason = "it is damaged" if path.suffix == ".gz" and path.is_file() else getattr(error, "strerror", None)
+        raise UsageError(f"cannot read dictionary {path}: {reason}") from None
+    return Dictionary(tuple(items))
+
+
+def _items(stream: IO[bytes] | gzip.GzipFile, path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and item of an open dictionary; refuse as soon as a line is no item, or too many bytes have come."""
+    left = MOST_BYTES
+    longest = MOST_SPELLED_BYTES + len(codecs.BOM_UTF8) + len(b"\r\n")
+    for number in count(1):
+        line = stream.readline(longest + 1)
+        left -= len(line)
+        if not line:
+            return
+        if left < 0 or len(line) > longest:
+            raise UsageError(f"dictionary {path} has a line or a text that is too long, in line {number}")
+        raw = (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).rstrip(b"\r\n")
+        try:
+            item = canonical(raw.decode())
+        except UnicodeDecodeError:
+            raise UsageError(f"line {number} of dictionary {path} is not UTF-8: convert the file") from None
+        if (fault := fault_of_item(item)) is not None:
+            raise UsageError(f"line {number} of dictionary {path} {fault}: remove it")
+        yield number, item

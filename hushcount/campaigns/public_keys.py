@@ -1,0 +1,84 @@
+"""Public keys: those that clients seal to, by role, and those that signatures are checked by."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timezone
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from hushcount.errors import UsageError
+from hushcount.formats.models import Hex32, Part, text_of
+
+KeyId = Annotated[str, text_of(r"^[0-9a-f]{16}$", "must be 16 hexadecimal digits, in lower case")]
+"""16 hexadecimal digits that name a public key."""
+
+
+class _KeyPart(Part):
+    id: KeyId
+    key: Hex32
+    not_before: datetime
+    not_after: datetime
+
+    @classmethod
+    def _id_of(cls, public_key: bytes) -> str:
+        raise NotImplementedError
+
+    @model_validator(mode="after")
+    def _check(self) -> _KeyPart:
+        if self.not_before.tzinfo is None or self.not_after.tzinfo is None:
+            raise ValueError("not_before and not_after must name a time zone, as in 2026-01-01T00:00:00Z")
+        if self.not_before >= self.not_after:
+            raise ValueError(f"not_after is {self.not_after.isoformat()}, must be later than not_before")
+        named = self._id_of(bytes.fromhex(self.key))
+        if self.id != named:
+            raise ValueError(f"id is {self.id}, but the key has id {named}")
+        return self
+
+
+class PublicKeyPart(_KeyPart):
+    """A party's public key and when clients may seal to it."""
+
+    @classmethod
+    def _id_of(cls, public_key: bytes) -> str:
+        return key_id(public_key)
+
+
+class VerifyKeyPart(_KeyPart):
+    """The public key of whoever signs (Ed25519), and when it signs. Its id is such that it is no PublicKeyPart."""
+
+    @classmethod
+    def _id_of(cls, public_key: bytes) -> str:
+        return verify_key_id(public_key)
+
+
+class KeysPart(Part):
+    """Public keys by role; clients take the newest that is valid."""
+
+    analyzer: tuple[PublicKeyPart, ...] = Field(min_length=1)
+    aux_server: tuple[PublicKeyPart, ...] = ()
+
+
+def key_id(public_key: bytes) -> str:
+    """Return the id of a public key that is sealed to: 16 hexadecimal digits of its BLAKE2b hash."""
+    return hashlib.blake2b(public_key, digest_size=8).hexdigest()
+
+
+def verify_key_id(public_key: bytes) -> str:
+    """Return the id of a public key that signatures are checked by; another one than if it were sealed to."""
+    return hashlib.blake2b(public_key, digest_size=8, person=b"verify key").hexdigest()
+
+
+def valid_key(keys: tuple[PublicKeyPart, ...], at: datetime | None = None) -> PublicKeyPart:
+    """Return the key that clients seal to now: of those valid, the one whose validity began last.
+
+    Raises:
+        UsageError: none is valid.
+    """
+    now = at or datetime.now(timezone.utc)
+    valid = [key for key in keys if key.not_before <= now < key.not_after]
+    if not valid:
+        spans = ", ".join(f"{key.id} {key.not_before.isoformat()}..{key.not_after.isoformat()}" for key in keys)
+        raise UsageError(f"no key of the campaign is valid at {now.isoformat()} ({spans}): fetch the newest campaign")
+    return max(valid, key=lambda key: key.not_before)

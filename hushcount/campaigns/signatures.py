@@ -1,0 +1,125 @@
+"""Signatures (Ed25519): what anyone can check with a public key. Signing needs a private key and lives in `keys`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+from nacl.bindings import crypto_sign_open
+from nacl.exceptions import BadSignatureError
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.public_keys import KeyId, VerifyKeyPart
+from hushcount.errors import HushcountError
+from hushcount.formats.models import Part, text_of
+from hushcount.formats.reading import parse_model, read_file
+
+Purpose = Literal["campaign", "batch", "manifest", "summary"]
+"""What a signature is for; one that was made for another purpose is refused, whatever the bytes are."""
+
+SIGNATURE_BYTES = 4096
+"""Longest signature file."""
+
+
+class SignatureError(HushcountError):
+    """What was signed is not what is there, or nobody signed it whose key is trusted."""
+
+
+class Signature(Part):
+    """A signature and which key made it.
+
+    Attributes:
+        key_id: of the VerifyKeyPart that it is checked by.
+        signature: 64 bytes in hexadecimal digits.
+    """
+
+    key_id: KeyId
+    signature: Annotated[str, text_of(r"^[0-9a-f]{128}$", "must be 128 hexadecimal digits, in lower case")]
+
+
+def signed_bytes(payload: bytes, purpose: Purpose) -> bytes:
+    """Return what is signed: the payload after the name of its purpose, so that no signature serves two.
+
+    Raises:
+        ValueError: there is no such purpose.
+    """
+    if purpose not in get_args(Purpose):
+        raise ValueError(f"purpose is {purpose!r}, must be one of {', '.join(get_args(Purpose))}")
+    return b"hushcount signature 1\0" + purpose.encode() + b"\0" + payload
+
+
+def verify(keys: Sequence[VerifyKeyPart], payload: bytes, purpose: Purpose, signature: Signature) -> VerifyKeyPart:
+    """Check a signature of exactly these bytes, and return the key that made it.
+
+    Not promised: when it was made, nor that nothing newer was signed since.
+
+    Args:
+        keys: those that are trusted for this; from elsewhere than the signature.
+        payload: the bytes as they were signed.
+        purpose: what they were signed for.
+        signature: of `keys.signing.sign`.
+
+    Raises:
+        SignatureError: made by none of these keys, for another purpose, or of other bytes.
+    """
+    message = signed_bytes(payload, purpose)
+    key = next((key for key in keys if key.id == signature.key_id), None)
+    if key is None:
+        trusted = ", ".join(key.id for key in keys) or "none"
+        raise SignatureError(f"the {purpose} was signed with key {signature.key_id}, trusted are {trusted}")
+    try:
+        crypto_sign_open(bytes.fromhex(signature.signature) + message, bytes.fromhex(key.key))
+    except BadSignatureError:
+        raise SignatureError(
+            f"the signature of the {purpose} by key {key.id} is wrong: it was altered, or signed as something else"
+        ) from None
+    return key
+
+
+def verify_campaign(
+    keys: Sequence[VerifyKeyPart], campaign: Campaign, signature: Signature, at: datetime | None = None
+) -> VerifyKeyPart:
+    """Check the operator's signature of a campaign: of its fingerprint, so that it holds for the redacted file too.
+
+    Args:
+        keys: as in `verify`.
+        campaign: that was signed.
+        signature: of its fingerprint.
+        at: the present; the clock's by default.
+
+    Raises:
+        SignatureError: as in `verify`, or the key is not valid now: a signature does not tell when it was made.
+    """
+    key, now = verify(keys, campaign.fingerprint, "campaign", signature), at or datetime.now(timezone.utc)
+    if not key.not_before <= now < key.not_after:
+        raise SignatureError(
+            f"the campaign was signed with key {key.id}, valid from {key.not_before.isoformat()} to "
+            f"{key.not_after.isoformat()}, and it is {now.isoformat()}: fetch the newest campaign"
+        )
+    return key
+
+
+def signature_path(path: Path) -> Path:
+    """Return where the signature of a file lies: beside it, `.sig` after its name."""
+    return path.with_name(f"{path.name}.sig")
+
+
+def read_signature(path: Path) -> Signature:
+    """Read a signature file.
+
+    Raises:
+        UsageError: missing or unreadable.
+        FormatError: not a signature file.
+    """
+    return parse_signature(read_file(path, "signature", SIGNATURE_BYTES), f"signature {path}")
+
+
+def parse_signature(raw: bytes, name: str) -> Signature:
+    """Return the signature in a file's bytes; `name` is the file's, for the error.
+
+    Raises:
+        FormatError: it is none.
+    """
+    return parse_model(Signature, raw, name)

@@ -1,0 +1,1 @@
+"""Collection: windows, segments, manifests and envelopes of a collector."""

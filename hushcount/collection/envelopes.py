@@ -1,0 +1,45 @@
+"""Envelopes: what the shuffler's side holds of a report before it strips everything but the ciphertext."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from hushcount.campaigns.campaign import Stream
+from hushcount.wire.blocks import Kind
+
+TOKEN_BYTES = 16
+ENVELOPES: dict[Stream, Kind] = {"reports": Kind.REPORT_ENVELOPES, "discovery": Kind.DISCOVERY_ENVELOPES}
+"""What a file of each stream's envelopes is."""
+
+
+def envelope_dtype(sealed_bytes: int) -> np.dtype[Any]:
+    """Return the dtype of one envelope.
+
+    Fields: `client_token`, 16 bytes by which the contribution cap tells clients apart; `received_ms`, milliseconds
+    since 1970 at the collector; `address`, the sender's IPv6 (or mapped IPv4) address; `sealed`, the sealed report.
+    """
+    return np.dtype(
+        [
+            ("client_token", f"S{TOKEN_BYTES}"),
+            ("received_ms", "<u8"),
+            ("address", "V16"),
+            ("sealed", f"S{sealed_bytes}"),
+        ]
+    )
+
+
+def sealed_offset(sealed_bytes: int) -> int:
+    """Return where in an envelope the sealed report begins; all before it is metadata."""
+    return envelope_dtype(sealed_bytes).itemsize - sealed_bytes
+
+
+def client_token(client: str, campaign: bytes) -> bytes:
+    """Return the token of a client in one campaign: BLAKE2b of its name keyed by the campaign's fingerprint.
+
+    For trials, where a name is all there is. In production a token must be a secret between client and collector:
+    whoever knows another client's token can crowd out its reports under the cap.
+    """
+    return hashlib.blake2b(client.encode(), digest_size=TOKEN_BYTES, key=campaign).digest()

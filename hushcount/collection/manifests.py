@@ -1,0 +1,121 @@
+"""Manifests: what a collector closed of one window of one campaign file (docs/adr/0014).
+
+A manifest is named COLLECTOR-ID.manifest.json. The id is drawn for a window of a journal, so that two collectors that
+were given one name, or one that lost its disk, never write over what the other wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from hushcount.campaigns.campaign import GREATEST_EPOCH, Identifier, Stream
+from hushcount.collection.windows import window_start
+from hushcount.formats.models import Hex32, Part, text_of
+from hushcount.formats.reading import MOST_SEGMENTS, parse_model
+from hushcount.senders import WEAKEST, Authentication
+
+CollectorName = Annotated[
+    str, text_of(r"^[a-z0-9][a-z0-9-]{0,31}$", "must be 1 to 32 of a-z, 0-9 and '-', not '-' first")
+]
+SUFFIX = ".manifest.json"
+ID = re.compile(r"[0-9a-f]{16}")
+_NAME = re.compile(rf"(?P<collector>.+?)(-{ID.pattern})?{re.escape(SUFFIX)}")
+# What a database holds: a manifest comes from another machine.
+_MOST_DAMAGED = (1 << 31) - 1
+# More than any segment has, and so little that a database can add up those of millions of them.
+_MOST = 1 << 40
+_MOST_REASONS = 256
+Reason = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,64}$")]
+Count = Annotated[int, Field(ge=0, le=_MOST)]
+
+
+class SegmentPart(Part):
+    """One block file of envelopes."""
+
+    name: Annotated[
+        str, text_of(r"^[a-z0-9][a-z0-9-]{0,95}\.blocks$", "must be the name of a segment, ending in .blocks")
+    ]
+    records: int = Field(ge=1, le=_MOST)
+    bytes: int = Field(ge=1, le=_MOST)
+    digest: Hex32 = Field(description="BLAKE2b-256 of the file")
+
+
+class Manifest(Part):
+    """All segments of one collector in one window, of one campaign file; none if nothing came."""
+
+    format: Literal[1] = 1
+    collector: CollectorName
+    campaign: Identifier
+    epoch: int = Field(ge=1, le=GREATEST_EPOCH)
+    fingerprint: Hex32
+    window: Annotated[str, text_of(r"^[0-9]{8}T[0-9]{6}Z$", "must be a window's start, as in 20261121T000000Z")]
+    seconds: int = Field(ge=1, le=366 * 86_400, description="length of the window, which a deployment may change")
+    authentication: Authentication = Field(default=WEAKEST, description="the weakest by which senders were told apart")
+    segments: dict[Stream, Annotated[tuple[SegmentPart, ...], Field(max_length=MOST_SEGMENTS)]] = Field(
+        default_factory=dict
+    )
+    refused: dict[Reason, Count] = Field(
+        default_factory=dict, max_length=_MOST_REASONS, description="requests refused at the door, by reason"
+    )
+    damaged: int = Field(
+        default=0,
+        ge=0,
+        le=_MOST_DAMAGED,
+        description="frames or stretches of journals that were damaged: reports may be lost",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Manifest:
+        window_start(self.window)
+        for stream, segments in self.segments.items():
+            names = [segment.name for segment in segments]
+            if len(set(names)) < len(names):
+                raise ValueError(f"segments.{stream} names a segment twice")
+        return self
+
+
+def manifest_name(collector: str, id: str) -> str:
+    """Return the name of the file of a manifest; `id` is of the journal's window."""
+    return f"{collector}-{id}{SUFFIX}"
+
+
+def divided(
+    segments: Mapping[Stream, Sequence[SegmentPart]], id: str
+) -> list[tuple[str, dict[Stream, tuple[SegmentPart, ...]]]]:
+    """Return the segments of a window in as many parts as there must be manifests, each with an id of its own.
+
+    Args:
+        segments: by stream.
+        id: of the journal's window, and of the first manifest.
+    """
+    parts = max([1, *(-(-len(listed) // MOST_SEGMENTS) for listed in segments.values())])
+    return [
+        (
+            f"{(int(id, 16) + part) % (1 << 64):016x}",
+            {
+                stream: tuple(listed[part * MOST_SEGMENTS : (part + 1) * MOST_SEGMENTS])
+                for stream, listed in segments.items()
+                if len(listed) > part * MOST_SEGMENTS
+            },
+        )
+        for part in range(parts)
+    ]
+
+
+def collector_of(name: str) -> str | None:
+    """Return whose manifest a file of that name is; None: it is named as none."""
+    match = _NAME.fullmatch(name)
+    return None if match is None else match["collector"]
+
+
+def read_manifest(data: bytes, name: str) -> Manifest:
+    """Read a manifest; `name` is the file's, for the error.
+
+    Raises:
+        FormatError: it is none, or of another version.
+    """
+    return parse_model(Manifest, data, name, "is no manifest of a collector")

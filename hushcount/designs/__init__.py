@@ -1,0 +1,1 @@
+"""Balanced designs for Weighted Subset Selection."""

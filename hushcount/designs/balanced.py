@@ -1,0 +1,205 @@
+"""Pairwise balanced weighted designs: rows of s cells such that every pair of cells is covered by the same weight."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hushcount.errors import UsageError
+from hushcount.maths.primes import is_prime
+
+LARGEST_WIDTH = 1024
+"""Designs of more cells are not made: their tables grow with the square, and `ais` needs none."""
+LARGEST_IMBALANCE = 1e-9
+_LARGEST_TOTAL = 1 << 62
+
+
+@dataclass(frozen=True)
+class Design:
+    """Weighted rows of `size` of `width` cells, held as base blocks that are turned.
+
+    Row `b * turns + u` is block b with every cell `c < turns` moved to `(c + u) mod turns`; cells from `turns` on stay.
+    All turns of a block have the block's weight. With one turn the rows are the blocks themselves.
+
+    Args:
+        width: m, the number of cells, 2..1024.
+        size: s, cells of a row, 1..m-1.
+        turns: 1, m-1 (the last cell stays) or m.
+        blocks: ascending cells, `size` each.
+        weights: of each block, at least 1; all rows together below 2**62.
+
+    Raises:
+        UsageError: it is no such design; balance is not checked here but by `require_balance`.
+
+    Reference: [P26] section 5.3 and Appendix C, where a row is a response and its weight the base probability.
+    """
+
+    width: int
+    size: int
+    turns: int
+    blocks: tuple[tuple[int, ...], ...]
+    weights: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        require_shape(self.width, self.size)
+        if self.turns not in (1, self.width - 1, self.width):
+            raise UsageError(
+                f"turns is {self.turns}, must be 1, {self.width - 1} or {self.width} for {self.width} cells"
+            )
+        if not self.blocks or len(self.blocks) != len(self.weights):
+            raise UsageError(f"the design has {len(self.blocks)} blocks and {len(self.weights)} weights: give as many")
+        if min(self.weights) < 1 or self.total >= _LARGEST_TOTAL:
+            raise UsageError("the weights of a design must be at least 1 and those of all rows below 2**62 together")
+        for number, block in enumerate(self.blocks):
+            rising = all(low < high for low, high in pairwise(block))
+            if not (len(block) == self.size and rising and block[0] >= 0 and block[-1] < self.width):
+                raise UsageError(f"block {number} must be {self.size} ascending cells in 0..{self.width - 1}")
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are: a report names one of them."""
+        return len(self.blocks) * self.turns
+
+    @property
+    def total(self) -> int:
+        """The weight of all rows."""
+        return self.turns * sum(self.weights)
+
+    @cached_property
+    def digest(self) -> str:
+        """BLAKE2b-256 of the rows, their order and their weights: the identity of the design."""
+        parts = [self.width, self.size, self.turns, self.blocks, self.weights]
+        canonical = json.dumps(parts, separators=(",", ":"))
+        return hashlib.blake2b(canonical.encode(), digest_size=32, person=b"hushcount design").hexdigest()
+
+    @property
+    def name(self) -> str:
+        """Width, size and digest, `100-27-...`: by which a campaign names the design and it is loaded again."""
+        return f"{self.width}-{self.size}-{self.digest}"
+
+    @cached_property
+    def members(self) -> npt.NDArray[np.bool_]:
+        """bool[blocks, width]: which cells a block holds."""
+        result = np.zeros((len(self.blocks), self.width), dtype=np.bool_)
+        np.put_along_axis(result, np.array(self.blocks), True, axis=1)
+        return result
+
+    @cached_property
+    def cell_weights(self) -> tuple[int, ...]:
+        """R, the weight of the rows that hold each cell."""
+        weights = np.array(self.weights, dtype=np.int64)
+        moved = int(weights @ self.members[:, : self.turns].sum(axis=1))
+        staying = self.turns * (weights @ self.members[:, self.turns :])
+        return (*[moved] * self.turns, *(int(weight) for weight in staying))
+
+    @property
+    def odds(self) -> Fraction:
+        """The greatest `(T - R_x') / R_x` of two cells, T the weight of all rows: `(m-s)/s` where all R are equal.
+
+        A row of weight w that holds x and not x' has probability `p w / R_x` given x and `(1-p) w / (T - R_x')` given
+        x', and such a row exists for every two cells of a balanced design, so the local loss is the logarithm of
+        `odds p / (1-p)`. The greatest is between the two cells of least R.
+        """
+        low, second = sorted(self.cell_weights)[:2]
+        return max(Fraction(self.total - second, low), Fraction(self.total - low, second))
+
+    @cached_property
+    def imbalance(self) -> float:
+        """The largest relative deviation of a cell's or a pair's weight from what it should be; 0 where exact.
+
+        Reference: [P26] Appendix C: `T s(s-1) / (m(m-1))` for every pair, which implies `T s / m` for every cell.
+        """
+        cell = Fraction(self.total * self.size, self.width)
+        worst = max(abs(weight - cell) / cell for weight in set(self.cell_weights))
+        low, high = self._pair_extremes()
+        if self.size == 1:
+            return float(worst)
+        pair = cell * (self.size - 1) / (self.width - 1)
+        return float(max(worst, abs(low - pair) / pair, abs(high - pair) / pair))
+
+    def _pair_extremes(self) -> tuple[int, int]:
+        """Return the least and the greatest weight of the rows that hold a pair of cells."""
+        low, high = self.total, 0
+        for cell in (0, *range(self.turns, self.width)):
+            pairs = self._weights_beside_first() if cell == 0 else self._weights_beside(cell)
+            others = np.delete(pairs, cell)
+            low, high = min(low, int(others.min())), max(high, int(others.max()))
+        return low, high
+
+    def _weights_beside_first(self) -> npt.NDArray[np.int64]:
+        """Return int64[width]: the weight of the rows that hold cell 0 and each cell; the same for all moved cells."""
+        turns, pairs = self.turns, np.zeros(self.width, dtype=np.int64)
+        for block, weight in zip(self.blocks, self.weights, strict=True):
+            cells = np.array(block)
+            moved, staying = cells[cells < turns], cells[cells >= turns]
+            steps = (moved[:, None] - moved[None, :]) % turns
+            pairs[:turns] += np.bincount(steps.reshape(-1), minlength=turns) * weight
+            pairs[staying] += len(moved) * weight
+        return pairs
+
+    def _weights_beside(self, cell: int) -> npt.NDArray[np.int64]:
+        """Return the same for a cell that stays."""
+        holding = self.members[self.members[:, cell]]
+        weights = np.array(self.weights, dtype=np.int64)[self.members[:, cell]]
+        pairs = self.turns * (weights @ holding)
+        pairs[: self.turns] = int(weights @ holding[:, : self.turns].sum(axis=1))
+        return np.asarray(pairs, dtype=np.int64)
+
+
+def require_shape(width: int, size: int) -> None:
+    """Raise UsageError unless there can be a design of so many cells and so many of them in a row."""
+    if not 2 <= width <= LARGEST_WIDTH:
+        raise UsageError(f"width is {width}, must be in 2..{LARGEST_WIDTH} cells for a design")
+    if not 1 <= size < width:
+        raise UsageError(f"size is {size}, must be in 1..{width - 1} for {width} cells")
+
+
+def require_balance(design: Design) -> Design:
+    """Return the design, or raise UsageError where its pairs or cells are not covered by equal weights."""
+    if not design.imbalance <= LARGEST_IMBALANCE:
+        raise UsageError(f"imbalance of the design is {design.imbalance:.3g}, must be at most {LARGEST_IMBALANCE:g}")
+    return design
+
+
+def constructed_design(width: int, size: int) -> Design | None:
+    """Return an exact design that needs no search, or None.
+
+    There is one where the rows are single cells, all cells but one, or all pairs, and where the width is prime: the
+    windows `{x : a x - w mod m < s}` for a in 1..(m-1)/2, since a and -a have the same windows. Their rows all have
+    one weight. None has more than `m(m-1)/2` rows.
+
+    Reference: docs/mathematics.md section 4; [P26] Theorem 4.1.
+    """
+    require_shape(width, size)
+    if size in (1, width - 1):
+        return _equal(width, size, width, [range(size)])
+    if size == 2:
+        turns = turns_of(width)
+        pairs = [(0, step) for step in range(1, (turns + 1) // 2)]
+        return _equal(width, size, turns, pairs if turns == width else [*pairs, (0, turns)])
+    if is_prime(width):
+        inverses = (pow(factor, -1, width) for factor in range(1, (width + 1) // 2))
+        return _equal(width, size, width, [[inverse * place % width for place in range(size)] for inverse in inverses])
+    return None
+
+
+def turns_of(width: int) -> int:
+    """Return over how many cells blocks are best turned: an odd number, so that no pair is met twice in a turn.
+
+    `turns (turns-1)/2` pairs of moved cells, and `turns` pairs with the cell that stays, make `floor(m/2)` orbits: as
+    many blocks balance them all, which is at most `m(m-1)/2` rows for odd and even m alike.
+    """
+    return width if width % 2 else width - 1
+
+
+def _equal(width: int, size: int, turns: int, blocks: Any) -> Design:
+    ordered = tuple(tuple(sorted(block)) for block in blocks)
+    return Design(width, size, turns, ordered, (1,) * len(ordered))

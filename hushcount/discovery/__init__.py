@@ -1,0 +1,1 @@
+"""Discovery: sealed pairs, and the rule by which a bin is kept."""

@@ -1,0 +1,1 @@
+"""Reading what another party wrote: bounds first, then shape, then content."""

@@ -1,0 +1,246 @@
+"""Read what another party may have written: how long it is first, then how deep, then what it says.
+
+Every JSON and TOML file, and every answer of a service, is read here. Whatever the bytes are, the only exceptions are
+our own: nothing is recursed into, held in memory or repeated in a message without a bound.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ValidationError
+
+from hushcount.errors import FormatError, UsageError
+from hushcount.formats.models import explain
+
+RECORD_BYTES = 1 << 23
+"""Longest file that a program wrote: a summary, a listing of keys."""
+LISTING_BYTES = 1 << 24
+"""Longest file that lists segments: a manifest, a batch, the record of a window of a stream."""
+MOST_SEGMENTS = 1 << 14
+"""How many segments such a file lists of one stream. So many, each with what it may have, are within LISTING_BYTES."""
+TABLE_BYTES = 1 << 30
+"""Longest file that has a line for each item."""
+SETTINGS_BYTES = 1 << 18
+"""Longest TOML file: people write them."""
+DEEPEST = 32
+"""How many objects and lists may lie in each other."""
+_PIECE = 1 << 20
+_MOST_DOTS = 64
+_ESCAPED = re.compile(rb"\\.", re.DOTALL)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+# What is not closed ends with its line or the file, so that no part of a text is looked at twice.
+_TOML_TEXT = re.compile(
+    rb'"""(?:[^\\]|\\.)*?(?:"""+|\Z)|' rb"'''.*?(?:'''+|\Z)|" rb'"(?:[^"\\\n]|\\.)*"?|' rb"'[^'\n]*'?|" rb"#[^\n]*",
+    re.DOTALL,
+)
+_BRACKETS = b"[]{}"
+_NO_BRACKETS = bytes(set(range(256)) - set(_BRACKETS))
+_LONGEST_INTEGER = 20
+_LONGEST_REASON = 200
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def take(stream: IO[bytes], most: int, name: str) -> bytes:
+    """Return all that a stream holds.
+
+    Raises:
+        FormatError: it holds more than `most` bytes; `name` is the file's.
+        OSError: it cannot be read.
+    """
+    pieces, left = [], most + 1
+    while left and (piece := stream.read(min(left, _PIECE))):
+        pieces.append(piece)
+        left -= len(piece)
+    if not left:
+        raise FormatError(f"{name} has more than {most:,} bytes, must have at most so many")
+    return b"".join(pieces)
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """Open a regular file to be read; anything else could be waited for without end.
+
+    Raises:
+        OSError: it is missing, may not be read, or is a pipe, a device, a directory or a socket.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "it is no regular file", str(path))
+
+
+def read_file(path: Path, what: str, most: int = RECORD_BYTES) -> bytes:
+    """Return what is in a local file; `what` it is, for the errors.
+
+    Raises:
+        UsageError: missing, unreadable, no regular file, or longer than `most` bytes.
+    """
+    try:
+        with open_regular(path) as stream:
+            return take(stream, most, f"{what} {path}")
+    except OSError as error:
+        raise UsageError(f"cannot read {what} {path}: {error.strerror}") from None
+
+
+def parse_json(raw: bytes, name: str) -> Any:
+    """Return what JSON says; `name` is the file's, for the errors.
+
+    Raises:
+        FormatError: not UTF-8 or not JSON, or it nests, counts or spells what no file of ours does.
+    """
+    return _parsed(raw, name, "JSON", _json_brackets, _loads)
+
+
+def parse_toml(raw: bytes, name: str) -> Any:
+    """Return what TOML says; `name` is the file's, for the errors.
+
+    Raises:
+        FormatError: as `parse_json`.
+        UsageError: Python 3.10 has no package that reads it.
+    """
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        try:
+            import tomli as tomllib
+        except ImportError:
+            raise UsageError(
+                f"reading {name} on Python 3.10 needs the package tomli: install it or use .json"
+            ) from None
+
+    def parsed(text: str) -> Any:
+        data = tomllib.loads(text.replace("\r\n", "\n"))
+        # Its dotted keys nest without a bracket.
+        _require_shallow(data)
+        return data
+
+    return _parsed(raw, name, "TOML", _toml_brackets, parsed)
+
+
+def parse_object(raw: bytes, name: str) -> dict[str, Any]:
+    """Return the object that JSON says; raises as `parse_json`, and FormatError where it is none."""
+    data = parse_json(raw, name)
+    if not isinstance(data, dict):
+        raise FormatError(f"{name} holds a {type(data).__name__}, must hold an object")
+    return data
+
+
+def parse_model(model: type[Model], raw: bytes, name: str, fault: str = "is invalid") -> Model:
+    """Return what JSON says, validated.
+
+    Raises:
+        FormatError: as `parse_json`, or it is not what the model wants; `fault` says so.
+    """
+    return validated(model, parse_object(raw, name), name, fault)
+
+
+def validated(model: type[Model], data: Any, name: str, fault: str = "is invalid") -> Model:
+    """Return data that was read as what it must be.
+
+    Raises:
+        FormatError: it is not that; every error at once, each with its field.
+    """
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise FormatError(f"{name} {fault}: {explain(error)}") from None
+
+
+def read_mapping(path: Path, what: str = "campaign file") -> dict[str, Any]:
+    """Read a file, .json or .toml, as the mapping that it holds, not yet validated; `what` it is, for the errors.
+
+    Raises:
+        UsageError: another ending, unreadable, no UTF-8, or not what its ending says.
+    """
+    if path.suffix == ".json":
+        return parse_object(read_file(path, what), f"{what} {path}")
+    if path.suffix == ".toml":
+        data: dict[str, Any] = parse_toml(read_file(path, what, SETTINGS_BYTES), f"{what} {path}")
+        return data
+    raise UsageError(f"{what} is {path}, must end in .json or .toml")
+
+
+def _parsed(raw: bytes, name: str, kind: str, brackets: Callable[[bytes], bytes], parse: Callable[[str], Any]) -> Any:
+    try:
+        text = raw.decode()
+        _require_nesting(brackets(raw))
+        return parse(text)
+    except UnicodeDecodeError:
+        raise FormatError(f"{name} is not UTF-8") from None
+    except RecursionError:
+        raise FormatError(f"{name} nests deeper than this program can read it") from None
+    except ValueError as error:
+        reason = "".join(letter if letter.isprintable() else " " for letter in str(error)[:_LONGEST_REASON])
+        raise FormatError(f"{name} is not {kind}: {reason}") from None
+
+
+def _loads(text: str) -> Any:
+    data = json.loads(text, parse_int=_integer, parse_float=_finite, parse_constant=_no_constant)
+    if _SURROGATE.search(text.encode()):
+        try:
+            json.dumps(data, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("a lone surrogate, which no text holds") from None
+    return data
+
+
+def _integer(text: str) -> int:
+    if len(text) > _LONGEST_INTEGER:
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("a number that no float holds")
+    return number
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _json_brackets(raw: bytes) -> bytes:
+    """Return the brackets of JSON that stand outside its strings, in their order."""
+    return b"".join(_ESCAPED.sub(b"", raw).split(b'"')[::2]).translate(None, _NO_BRACKETS)
+
+
+def _toml_brackets(raw: bytes) -> bytes:
+    """Return the brackets of TOML outside strings and comments; a line with too many dots is refused on the way."""
+    bare = _TOML_TEXT.sub(b"x", raw)
+    if max(line.count(b".") for line in bare.split(b"\n")) > _MOST_DOTS:
+        raise ValueError(f"a line with more than {_MOST_DOTS} dots")
+    return bare.translate(None, _NO_BRACKETS)
+
+
+def _require_nesting(brackets: bytes) -> None:
+    each = np.frombuffer(brackets, dtype=np.uint8)
+    depth = np.cumsum(np.where((each == ord("[")) | (each == ord("{")), 1, -1), dtype=np.int64)
+    if len(depth) and depth.max() > DEEPEST:
+        raise ValueError(f"nested deeper than {DEEPEST} levels")
+
+
+def _require_shallow(data: Any) -> None:
+    level = [data]
+    for _ in range(DEEPEST):
+        level = [
+            part
+            for whole in level
+            for part in (whole.values() if isinstance(whole, dict) else whole)
+            if isinstance(part, dict | list)
+        ]
+        if not level:
+            return
+    raise ValueError(f"nested deeper than {DEEPEST} levels")

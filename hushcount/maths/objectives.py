@@ -1,0 +1,117 @@
+"""Planning: the integer parameter that minimises the exact variance, with p set to spend the whole budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from hushcount.arrays import FloatArray
+from hushcount.maths.probability import spending_probability
+from hushcount.maths.variance import SupportLaw, supporting
+
+ObjectiveName = Literal["l2", "mse", "target"]
+OBJECTIVES: tuple[ObjectiveName, ...] = ("l2", "mse", "target")
+_SCANNED = 1 << 20
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is to be small.
+
+    Attributes:
+        name: "l2", the sum of the variances of all items; "mse", the variance of the worst share up to `largest`;
+            "target", the variance of an item of the given share.
+        share: the target share, in [0, 1]; only for "target".
+        largest: the largest share that an item of interest can have, in (0, 1], as far as is known before; only for
+            "mse". [P25] section 3.4 calls it the prior f*.
+    """
+
+    name: ObjectiveName = "l2"
+    share: float = 0.0
+    largest: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.name not in OBJECTIVES:
+            raise ValueError(f"objective is {self.name!r}, must be one of {', '.join(OBJECTIVES)}")
+        if not 0.0 <= self.share <= 1.0:
+            raise ValueError(f"target_share is {self.share}, must be in [0, 1]")
+        if not 0.0 < self.largest <= 1.0:
+            raise ValueError(f"f is {self.largest}, must be in (0, 1]")
+
+    def loss(self, law: SupportLaw, domain: int | None, n: float = 1.0) -> FloatArray:
+        """Return the objective's variance of an item's count of n reports, one for each candidate law, users squared.
+
+        The variance is linear in the share: the l2 loss is d times that of share 1/d, the worst is at one of the two
+        ends. Collisions in a pool are left out: they do not depend on s.
+
+        Args:
+            law: of the candidates.
+            domain: d, or None for an open domain, where every item is rare.
+            n: reports.
+        """
+        if self.name == "mse":
+            return np.maximum(law.noise(n, 0.0), law.noise(n, self.largest))
+        return law.noise(n, self.share if self.name == "target" else (1.0 / domain if domain else 0.0))
+
+
+def best_size(epsilon: float, width: int, domain: int | None, objective: Objective, law: SizedLaw | None = None) -> int:
+    """Return the s in 1..width-1 of least loss for a responder that reports s of `width` cells.
+
+    Args:
+        epsilon: the local budget.
+        width: m.
+        domain: d, or None for an open domain.
+        objective: what is to be small.
+        law: from (p, q) of the cells to the law of items; of an encoder without collisions if not given.
+    """
+    to_law = law or supporting
+
+    def loss(sizes: npt.NDArray[np.int64]) -> FloatArray:
+        p = spending_probability(epsilon, width, sizes)
+        return objective.loss(to_law(p, (sizes - p) / (width - 1)), domain)
+
+    return _least(1, width - 1, loss)
+
+
+SizedLaw = Callable[[FloatArray, FloatArray], SupportLaw]
+
+
+def best_buckets(epsilon: float, prime: int, domain: int | None, objective: Objective) -> int:
+    """Return the B in 2..prime of least loss for randomised response over residues folded into B buckets.
+
+    The exact collision probability ripples with `prime mod B`, so the loss may have several valleys: all are scanned.
+    """
+
+    def loss(buckets: npt.NDArray[np.int64]) -> FloatArray:
+        p = spending_probability(epsilon, buckets, 1)
+        least, larger = prime // buckets, prime % buckets
+        pairs = larger * ((least + 1.0) * least) + (buckets - larger) * (least * (least - 1.0))
+        return objective.loss(supporting(p, (1.0 - p) / (buckets - 1), pairs / prime / (prime - 1.0)), domain)
+
+    return _least(2, prime, loss)
+
+
+def _least(low: int, high: int, loss: Callable[[npt.NDArray[np.int64]], FloatArray]) -> int:
+    """Return the integer of least loss, the smallest on a tie.
+
+    Up to a million candidates are all tried; of more, a logarithmic grid first, then all around its best point, where
+    these are still too many by way of finer grids.
+    """
+    logarithmic = True
+    while high - low >= _SCANNED:
+        points = (np.geomspace if logarithmic else np.linspace)(low, high, _SCANNED // 8)
+        grid = np.unique(points.astype(np.int64))
+        best = _least_of(loss(grid))
+        low, high = int(grid[max(0, best - 4)]), int(grid[min(len(grid) - 1, best + 4)])
+        logarithmic = False
+    candidates = np.arange(low, high + 1, dtype=np.int64)
+    return int(candidates[_least_of(loss(candidates))])
+
+
+def _least_of(losses: FloatArray) -> int:
+    # Where p and q are equal in floating point there is no estimate, and the loss is no number.
+    return int(np.argmin(np.where(np.isfinite(losses), losses, np.inf)))

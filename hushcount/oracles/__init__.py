@@ -1,0 +1,1 @@
+"""Frequency oracles: encoders, responders, the mechanism they make, tallies and estimates."""

@@ -1,0 +1,124 @@
+"""Decoding affine reports: three exact ways to the same counts, and which of them is the cheapest.
+
+- *walk*: add 1 to every item that a report supports;
+- *group*: count all reports of one slope at once, in the coordinate where their windows are intervals;
+- *candidates*: hold every report against every wanted item, many to one machine instruction.
+
+All three are integer counts and equal to the last unit, so the choice is one of time only (docs/mathematics.md 4).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from hushcount.arrays import Counts, UInt64Array
+from hushcount.kernels.progressions import Progressions
+from hushcount.maths import field61
+from hushcount.oracles.costs import DecodeCost
+from hushcount.threads import available_threads
+
+AT_ONCE = 1 << 21
+"""Progressions that are decoded at once: the more, the better for counting by slope, at about 50 bytes each."""
+
+# Nanoseconds of one thread of an AMD EPYC (Zen 4, AVX-512), as benchmarks/decode.py measures them; a table is read as
+# "for primes up to". Counters leave the caches one after the other as the prime grows.
+_WALK_STEP = ((1 << 17, 0.60), (1 << 20, 1.1), (1 << 23, 2.2), (1 << 31, 8.0))
+_WALK_REPORT, _WALK_SLOPE, _WALK_RESIDUE = 10.0, 60.0, 3.0
+_GROUP_RESIDUE, _GROUP_RESIDUE_STRIDED = 0.33, 0.55
+_GROUP_ITEM = ((1 << 17, 0.66), (1 << 20, 1.3), (1 << 23, 2.5), (1 << 31, 8.0))
+_GROUP_REPORT = 15.0
+_CANDIDATE_WINDOW = ((1 << 16, 0.053), (1 << 31, 0.105), (field61.PRIME, 0.50))
+_CANDIDATE_BUCKET = ((1 << 31, 0.21), (field61.PRIME, 0.65))
+_CANDIDATE_REPORT = 30.0
+DEFINITION_NS = 30.0
+"""Nanoseconds to ask one report whether it supports one item."""
+_WORTH_A_THREAD = 0.01
+"""Seconds."""
+
+
+@dataclass(frozen=True)
+class DecodeLoad:
+    """How much there is to decode.
+
+    Attributes:
+        progressions: r, how many arithmetic progressions the reports are.
+        prime: P.
+        length: residues in one of them, on average.
+        items: c, how many items are wanted.
+        stride: t, 1 for windows.
+    """
+
+    progressions: int
+    prime: int
+    length: float
+    items: int
+    stride: int = 1
+
+
+def walk_cost(load: DecodeLoad) -> DecodeCost:
+    """`r (length)` steps; an inverse for each distinct slope, and one pass over P counters."""
+    steps = load.progressions * load.length
+    nanoseconds = (
+        steps * _at(_WALK_STEP, load.prime)
+        + load.progressions * _WALK_REPORT
+        + _distinct_slopes(load) * _WALK_SLOPE
+        + load.prime * _WALK_RESIDUE
+    )
+    return DecodeCost("walk", steps + load.prime, nanoseconds * 1e-9)
+
+
+def group_cost(load: DecodeLoad) -> DecodeCost:
+    """`A (P + c)` for A distinct slopes: a running sum and a gather for each."""
+    residue = _GROUP_RESIDUE if load.stride == 1 else _GROUP_RESIDUE_STRIDED
+    each = load.prime * residue + load.items * _at(_GROUP_ITEM, load.prime)
+    distinct = _distinct_slopes(load)
+    operations = distinct * (load.prime + load.items) + load.progressions
+    return DecodeCost("group", operations, (distinct * each + load.progressions * _GROUP_REPORT) * 1e-9)
+
+
+def candidates_cost(load: DecodeLoad) -> DecodeCost:
+    """`r c` tests."""
+    pairs = float(load.progressions) * load.items
+    pair = _at(_CANDIDATE_WINDOW if load.stride == 1 else _CANDIDATE_BUCKET, load.prime)
+    return DecodeCost("candidates", pairs, (pairs * pair + load.progressions * _CANDIDATE_REPORT) * 1e-9)
+
+
+def cheapest(load: DecodeLoad) -> DecodeCost:
+    """Return the way that takes the fewest seconds; over 2**61 - 1 there is only one."""
+    one_by_one = candidates_cost(load)
+    if load.prime == field61.PRIME:
+        return one_by_one
+    return min(one_by_one, walk_cost(load), group_cost(load), key=lambda cost: cost.seconds)
+
+
+def decode(counts: Counts, progressions: Progressions, items: UInt64Array, threads: int | None = None) -> None:
+    """Add to int64[c] how many progressions hold each of uint64[c] items, by the cheapest way.
+
+    Args:
+        counts: changed in place.
+        progressions: of one stride.
+        items: below P.
+        threads: over how many the work is spread; None: over all cores, where it is enough to be worth it.
+    """
+    if not (len(items) and len(progressions.slopes)):
+        return
+    # Imported here: clients encode without numba, only servers decode.
+    from hushcount.kernels.candidates import candidates
+    from hushcount.kernels.group import group
+    from hushcount.kernels.walk import walk
+
+    length = float(progressions.lengths.mean())
+    cost = cheapest(DecodeLoad(len(progressions.slopes), progressions.prime, length, len(items), progressions.stride))
+    threads = threads or max(1, min(available_threads(), int(cost.seconds / _WORTH_A_THREAD)))
+    {"candidates": candidates, "group": group, "walk": walk}[cost.way](counts, progressions, items, threads)
+
+
+def _distinct_slopes(load: DecodeLoad) -> float:
+    """Return how many of the `(P-1)/2` slopes r reports are expected to have."""
+    slopes = max(1.0, (load.prime - 1) / 2)
+    return -slopes * math.expm1(-load.progressions / slopes)
+
+
+def _at(table: tuple[tuple[int, float], ...], prime: int) -> float:
+    return next(value for bound, value in table if prime <= bound)

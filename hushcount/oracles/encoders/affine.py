@@ -1,0 +1,165 @@
+"""Affine: a fresh function of a prime field for each report, as it is or folded into buckets."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.kernels.progressions import Progressions
+from hushcount.maths import field61
+from hushcount.maths.primes import is_prime
+from hushcount.oracles import decoding
+from hushcount.oracles.costs import DecodeCost
+from hushcount.oracles.encoders.base import require_items
+from hushcount.oracles.responders.base import Responder, RunResponder
+from hushcount.randomness import Words, uniform
+from hushcount.wire.fields import Field, Number, report_dtype
+
+
+@dataclass(frozen=True)
+class Affine:
+    """`h(x) = (a x + b) mod P mod B`, a fresh `a` in 1..(P-1)/2 (and `b` in 0..P-1) for each report.
+
+    `a = 0` is excluded, so that two items never share a residue: the family is sharply 2-transitive but for the sign.
+    The slopes above P/2 would add nothing: `y -> P-1-y` maps the residues under a, windows on windows and buckets on
+    buckets, to residues under -a, so half of the slopes make every supported set with the same probability
+    (enumerated in the tests) and a report is one bit shorter. Unfolded (B = P) no `b` is drawn: the responder's own
+    answer is uniform over the circle of cells and absorbs any shift.
+
+    Args:
+        domain: d, the number of items, 2..P; None for an open domain, whose items are 61-bit fingerprints.
+        prime: P, below 2**31; 2**61-1 for an open domain.
+        buckets: B, 2..P; P leaves the residues unfolded.
+
+    Reference: [P26] section 5.2 ([P25] section 3.6 allows `a = 0`); docs/mathematics.md sections 3, 4 and 5.
+    """
+
+    domain: int | None
+    prime: int
+    buckets: int
+    pool: ClassVar[int | None] = None
+    blocks: ClassVar[int] = 1
+    by_item: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.domain is None:
+            if self.prime != field61.PRIME:
+                raise ValueError(f"prime is {self.prime}, must be 2**61-1 for an open domain")
+        elif not (is_prime(self.prime) and self.prime < 1 << 31):
+            raise ValueError(f"prime is {self.prime}, must be a prime below 2**31")
+        elif not 2 <= self.domain <= self.prime:
+            raise ValueError(f"domain is {self.domain}, must be in 2..{self.prime} items")
+        if not 2 <= self.buckets <= self.prime:
+            raise ValueError(f"B is {self.buckets}, must be in 2..{self.prime} buckets")
+
+    @property
+    def folded(self) -> bool:
+        """Whether residues are folded into fewer buckets."""
+        return self.buckets < self.prime
+
+    @property
+    def cells(self) -> int:
+        return self.buckets
+
+    @property
+    def slopes(self) -> int:
+        """How many slopes are drawn from: half of them, since -a does what a does."""
+        return max(1, (self.prime - 1) // 2)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        slope = Number("slope", self.slopes + 1, least=1)
+        return (slope, Number("shift", self.prime)) if self.folded else (slope,)
+
+    @property
+    def collision(self) -> Fraction:
+        """Exact: P = l B + r has r buckets of l+1 residues and B-r of l (enumerated in the tests)."""
+        least, larger = divmod(self.prime, self.buckets)
+        pairs = larger * (least + 1) * least + (self.buckets - larger) * least * (least - 1)
+        return Fraction(pairs, self.prime * (self.prime - 1))
+
+    def tally_shape(self, items: UInt64Array) -> tuple[int, int]:
+        return 1, len(items)
+
+    def draw(self, reports: Reports, words: Words) -> None:
+        reports["slope"] = uniform(self.slopes, len(reports), words) + np.uint64(1)
+        if self.folded:
+            reports["shift"] = uniform(self.prime, len(reports), words)
+
+    def log_functions(self) -> float:
+        return math.log(self.slopes) + (math.log(self.prime) if self.folded else 0.0)
+
+    def cell(self, reports: Reports, items: UInt64Array) -> UInt64Array:
+        require_items(items, self.domain or self.prime)
+        slopes, prime = reports["slope"].astype(np.uint64), np.uint64(self.prime)
+        residues = field61.multiply(slopes, items) if self.domain is None else slopes * items % prime
+        if self.folded:
+            residues = (residues + reports["shift"]) % prime
+        return residues % np.uint64(self.buckets)
+
+    def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
+        """Count by the cheapest of three exact ways, integers throughout (docs/mathematics.md section 4).
+
+        They read a report as arithmetic progressions. A responder whose reports are no runs of cells is asked item by
+        item, which no oracle of the catalogue needs.
+        """
+        require_items(items, self.domain or self.prime)
+        if not isinstance(responder, RunResponder):
+            for column, item in enumerate(items):
+                cells = self.cell(reports, np.full(len(reports), item, dtype=np.uint64))
+                tally[0, column] += np.count_nonzero(responder.supports(reports, cells))
+            return
+        step = max(1, decoding.AT_ONCE // self.progressions_each(responder))
+        for start in range(0, len(reports), step):
+            decoding.decode(tally[0], self.progressions(responder, reports[start : start + step]), items)
+
+    def progressions(self, responder: RunResponder, reports: Reports) -> Progressions:
+        """Return the reports in the form that decoding reads.
+
+        A window of the unfolded circle is one progression of stride 1. Of a folded one each cell is one of stride B:
+        the residues `z, z + B, ...` below P, moved back by the shift.
+        """
+        slopes, firsts = reports["slope"].astype(np.uint64), responder.run_starts(reports)
+        if not self.folded:
+            lengths = np.full(firsts.size, responder.run_length, dtype=np.uint64)
+            return Progressions(self.prime, 1, np.repeat(slopes, firsts.shape[1]), firsts.reshape(-1), lengths)
+        prime, buckets = np.uint64(self.prime), np.uint64(self.buckets)
+        offsets = np.arange(responder.run_length, dtype=np.uint64)
+        cells = ((firsts[:, :, None] + offsets) % buckets).reshape(len(reports), -1)
+        begins = (cells + prime - reports["shift"].astype(np.uint64)[:, None]) % prime
+        lengths = (prime - cells + buckets - np.uint64(1)) // buckets
+        spread = np.repeat(slopes, cells.shape[1])
+        return Progressions(self.prime, self.buckets, spread, begins.reshape(-1), lengths.reshape(-1))
+
+    def progressions_each(self, responder: RunResponder) -> int:
+        """Return how many progressions a report is."""
+        none = np.zeros(0, dtype=report_dtype(responder.fields))
+        runs = responder.run_starts(none).shape[1]
+        return runs * responder.run_length if self.folded else runs
+
+    def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
+        """Return the cost of the way that `accumulate` takes when it is given all reports at once."""
+        if not isinstance(responder, RunResponder):
+            pairs = float(reports) * items
+            return DecodeCost("definition", pairs, pairs * decoding.DEFINITION_NS * 1e-9)
+        each = self.progressions_each(responder)
+        at_once = min(reports, max(1, decoding.AT_ONCE // each))
+        length, stride = (self.prime / self.buckets, self.buckets) if self.folded else (responder.run_length, 1)
+        cost = decoding.cheapest(decoding.DecodeLoad(at_once * each, self.prime, length, items, stride))
+        calls = reports / max(1, at_once)
+        return DecodeCost(cost.way, calls * cost.operations, calls * cost.seconds)
+
+    def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
+        if not len(items):
+            raise ValueError("the tally was made for no items")
+        order = np.argsort(items)
+        place = np.searchsorted(items, wanted, sorter=order)
+        found = order[np.minimum(place, len(items) - 1)]
+        if not np.array_equal(items[found], wanted):
+            raise ValueError("wanted holds an item that the tally was not made for")
+        return tally[0, found]

@@ -1,0 +1,126 @@
+"""Hadamard: a random column of a Sylvester matrix maps every item to a sign, within its block."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.oracles.costs import DecodeCost, cells_cost
+from hushcount.oracles.encoders.base import require_items
+from hushcount.oracles.responders.base import Responder
+from hushcount.randomness import Words, uniform
+from hushcount.wire.fields import Field, Number
+
+
+@dataclass(frozen=True)
+class Hadamard:
+    """Item x is row `x div B` of the matrix, in block `x mod B`; its cell is `2 (x mod B)`, plus 1 for a minus sign.
+
+    The column is uniform over all K, so two rows agree in sign with probability exactly 1/2. With one block this is
+    Hadamard encoding and Hadamard response; with more it is the encoding of Recursive Hadamard Response, where items
+    of different blocks never meet and those of one block meet half of the time: all of its items together are the
+    worst case.
+
+    Args:
+        domain: d, the number of items, at least 2.
+        blocks: B, 1..d.
+
+    Reference: Bassily and Smith 2015; Acharya, Sun, Zhang 2019; Chen, Kairouz, Ozgur 2020; [P25] sections 4.1 to 4.3.
+    The matrix is the smallest that has a row for every item of a block; the papers waste its constant row, which is as
+    good as any other, because the law of a pair of rows is all that matters.
+    """
+
+    domain: int
+    blocks: int = 1
+    by_item: ClassVar[bool] = False
+    pool: ClassVar[int | None] = None
+    collision: ClassVar[Fraction] = Fraction(1, 2)
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.domain <= 1 << 31:
+            raise ValueError(f"domain is {self.domain}, must be in 2..{1 << 31} items")
+        if not 1 <= self.blocks <= self.domain:
+            raise ValueError(f"blocks is {self.blocks}, must be in 1..{self.domain} blocks")
+
+    @property
+    def order(self) -> int:
+        """K, the order of the matrix."""
+        return 1 << (-(-self.domain // self.blocks) - 1).bit_length()
+
+    @property
+    def cells(self) -> int:
+        return 2 * self.blocks
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return (Number("column", self.order),)
+
+    def tally_shape(self, items: UInt64Array) -> tuple[int, int]:
+        return 1, self.order * self.cells
+
+    def draw(self, reports: Reports, words: Words) -> None:
+        reports["column"] = uniform(self.order, len(reports), words)
+
+    def log_functions(self) -> float:
+        return math.log(self.order)
+
+    def cell(self, reports: Reports, items: UInt64Array) -> UInt64Array:
+        require_items(items, self.domain)
+        minus = parity(reports["column"].astype(np.uint64) & self._rows(items))
+        return np.uint64(2) * self.block_of(items) + minus
+
+    def block_of(self, items: UInt64Array) -> UInt64Array:
+        return items % np.uint64(self.blocks)
+
+    def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
+        responder.count_cells(tally.reshape(self.order, self.cells), reports, reports["column"])
+
+    def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
+        steps = self.order * self.blocks * math.log2(max(2, self.order))
+        return cells_cost(responder.count_cost(reports), items, transform=steps)
+
+    def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
+        """One fast transform for all items: `O(K B log K)`, whatever the number of reports."""
+        require_items(wanted, self.domain)
+        signed = self.signed(tally)[self._rows(wanted).astype(np.intp), self.block_of(wanted).astype(np.intp)]
+        # Supporting plus opposing reports are all of the block: with one block, all there are.
+        return signed if self.blocks > 1 else (signed + tally.sum()) // 2
+
+    def signed(self, tally: Counts) -> Counts:
+        """Return int64[K, B]: for each row and block the supporting less the opposing reports."""
+        pairs = tally.reshape(self.order, self.blocks, 2)
+        return walsh_hadamard((pairs[:, :, 0] - pairs[:, :, 1]).T).T
+
+    def block_reports(self, tally: Counts, wanted: UInt64Array) -> Counts:
+        """Return int64[c]: how many reports named a cell of each wanted item's block."""
+        by_block: Counts = tally.reshape(self.order, self.blocks, 2).sum(axis=(0, 2))
+        return by_block[self.block_of(wanted).astype(np.intp)]
+
+    def _rows(self, items: UInt64Array) -> UInt64Array:
+        return items // np.uint64(self.blocks)
+
+
+def parity(values: UInt64Array) -> UInt64Array:
+    """Return 1 where an odd number of bits is set, else 0."""
+    for shift in (32, 16, 8, 4, 2, 1):
+        values = values ^ (values >> np.uint64(shift))
+    return values & np.uint64(1)
+
+
+def walsh_hadamard(values: npt.NDArray[Any]) -> Counts:
+    """Return int64[..., K]: `sum_r (-1)^parity(r & j) values[..., r]` for j = 0..K-1, K a power of two."""
+    result = np.ascontiguousarray(values, dtype=np.int64).copy()
+    order, half = result.shape[-1], 1
+    while half < order:
+        pairs = result.reshape(*result.shape[:-1], order // (2 * half), 2, half)
+        plus = pairs[..., 0, :] + pairs[..., 1, :]
+        pairs[..., 1, :] = pairs[..., 0, :] - pairs[..., 1, :]
+        pairs[..., 0, :] = plus
+        half *= 2
+    return result

@@ -1,0 +1,63 @@
+"""Identity: an item is its own cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.oracles.costs import DecodeCost, cells_cost
+from hushcount.oracles.encoders.base import require_items
+from hushcount.oracles.responders.base import Responder
+from hushcount.randomness import Words
+from hushcount.wire.fields import Field
+
+
+@dataclass(frozen=True)
+class Identity:
+    """One function, `h(x) = x`, over a dictionary of `domain` items; nothing collides.
+
+    Args:
+        domain: d, at least 2.
+        cells: m, at least d; cells above the last item are held by nobody. d, if not given.
+    """
+
+    domain: int
+    cells: int = 0
+    blocks: ClassVar[int] = 1
+    by_item: ClassVar[bool] = False
+    pool: ClassVar[int | None] = None
+    fields: ClassVar[tuple[Field, ...]] = ()
+    collision: ClassVar[Fraction] = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if self.domain < 2:
+            raise ValueError(f"domain is {self.domain}, must be at least 2 items")
+        if not self.cells:
+            object.__setattr__(self, "cells", self.domain)
+        if self.cells < self.domain:
+            raise ValueError(f"cells is {self.cells}, must be at least the domain's {self.domain} items")
+
+    def tally_shape(self, items: UInt64Array) -> tuple[int, int]:
+        return 1, self.cells
+
+    def draw(self, reports: Reports, words: Words) -> None:
+        return None
+
+    def log_functions(self) -> float:
+        return 0.0
+
+    def cell(self, reports: Reports, items: UInt64Array) -> UInt64Array:
+        require_items(items, self.domain)
+        return items
+
+    def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
+        responder.count_cells(tally, reports, None)
+
+    def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
+        return cells_cost(responder.count_cost(reports), items)
+
+    def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
+        require_items(wanted, self.domain)
+        return tally[0, wanted]

@@ -1,0 +1,194 @@
+"""What an item's score says: how likely it is if nobody holds the item, and between which counts the truth lies.
+
+One class for each law of scores: a sum of reports that support the item or not, signed scores within blocks, and a pool
+whose cells other items share. All are exact, or err on the careful side; docs/mathematics.md section 9.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Protocol
+
+import numpy as np
+
+from hushcount.arrays import FloatArray, IntArray
+from hushcount.oracles.random_cells import CellSum
+
+FEW = 1000.0
+"""Expected reports by chance below which an interval is not taken from the normal law."""
+
+
+class Evidence(Protocol):
+    """The law of the scores of c items.
+
+    Attributes:
+        repeats: l, so many times a client may have sent one and the same answer; 1 if each report is drawn afresh. As
+            careful as if every client had: then n/l answers are independent, each worth l users.
+    """
+
+    @property
+    def repeats(self) -> int: ...
+
+    def p_values(self) -> FloatArray:
+        """Return float64[c]: the probability of a score as large or larger if nobody held the item, or a bound."""
+        ...
+
+    def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
+        """Return (low, high), float64[c] each, in users: the truth is below, or above, with probability `tail`."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Supports:
+    """Independent reports that support an item or not: C is Bin(F, p*) + Bin(n - F, q*).
+
+    The p-value is the binomial tail of Bin(n, q*). Limits are Clopper and Pearson's for C/n, mapped to users by
+    `(n pi - n q*)/(p* - q*)`, where few reports support the item, or few do not: exact if clients are a sample, and
+    careful for these clients, because a sum of two binomials spreads less than one. Else `count -+ z error`.
+
+    Attributes:
+        supports: int64[c], C.
+        reports: n.
+        own, other: p*, q*.
+        count, error: float64[c], users: the estimate and its standard error.
+        repeats: see `Evidence`.
+    """
+
+    supports: IntArray
+    reports: int
+    own: float
+    other: float
+    count: FloatArray
+    error: FloatArray
+    repeats: int = 1
+
+    def p_values(self) -> FloatArray:
+        answers = -(-self.reports // self.repeats)
+        return binomial_tail(self.supports // self.repeats, np.int64(answers), self.other)
+
+    def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
+        answers = self.reports / self.repeats
+        if answers * min(self.other, 1.0 - self.own) >= FEW:
+            return _normal(self.count, self.error, tail)
+        scores, places = np.unique(self.supports, return_inverse=True)
+        supporting = scores / self.repeats
+        low = _clopper_pearson(supporting, answers - supporting, tail)
+        high = 1.0 - _clopper_pearson(answers - supporting, supporting, tail)
+        users = self.reports / (self.own - self.other)
+        return users * (low - self.other)[places.reshape(-1)], users * (high - self.other)[places.reshape(-1)]
+
+
+@dataclass(frozen=True, eq=False)
+class Signs:
+    """Reports that support an item or oppose it, of those that named its block.
+
+    If nobody holds the item, each of these is as likely to support as to oppose it, whatever else its client holds: the
+    p-value is the tail of Bin(named, 1/2), exact. Scores are symmetric, and limits are `count -+ z error`.
+
+    Attributes:
+        scores: int64[c], supporting less opposing reports.
+        named: int64[c], both together.
+        count, error: float64[c], users.
+        repeats: see `Evidence`.
+    """
+
+    scores: IntArray
+    named: IntArray
+    count: FloatArray
+    error: FloatArray
+    repeats: int = 1
+
+    def p_values(self) -> FloatArray:
+        named = -(-self.named // self.repeats)
+        return binomial_tail((self.named + self.scores) // 2 // self.repeats, named, 0.5)
+
+    def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
+        return _normal(self.count, self.error, tail)
+
+
+@dataclass(frozen=True, eq=False)
+class SharedCells:
+    """Scores of a pool, at cells that other items share: noise and collisions in one law, taken from the tally.
+
+    The p-value is the tail of `CellSum`, over the draw of the functions. Limits combine what the cells of others say
+    and the noise of the item's own reports, each at its limit ("MOVER": Zou and Donner 2008). Of a tail that the few
+    cells of a small pool do not show they say nothing but that the truth is between 0 and n.
+
+    Attributes:
+        scores: int64[c].
+        reports: n.
+        law: of the score of an item that nobody holds.
+        frequent: of items that are a good part of what others collide with: the law without their own cells, by place.
+        count: float64[c], users.
+        gain: p* - q*.
+        own: p, that a report supports its own cell.
+        widening: `sqrt(m/(m-1))`: a row's cells share the noise of its mean.
+        repeats: see `Evidence`; the law of the others' cells shows theirs.
+    """
+
+    scores: IntArray
+    reports: int
+    law: CellSum
+    frequent: dict[int, CellSum]
+    count: FloatArray
+    gain: float
+    own: float
+    widening: float
+    repeats: int = 1
+
+    def p_values(self) -> FloatArray:
+        return self.law.at_least(self.scores)
+
+    def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
+        if tail < self.law.least:
+            return np.minimum(self.count, 0.0), np.maximum(self.count, self.reports)
+        below, above = (np.full(len(self.count), each) for each in self.law.deviations(tail))
+        seen = self.p_values() <= tail
+        for place, law in self.frequent.items():
+            # An item that only meets a frequent one would have that one taken out of its law.
+            if seen[place]:
+                below[place], above[place] = law.deviations(tail)
+        scale = self.widening / self.gain
+        # Of F own reports: F p(1-p)/gain^2, with F at the limit itself, as Wilson's interval has it.
+        square = self.repeats * _quantile(tail) ** 2 * self.own * (1.0 - self.own) / self.gain**2
+        low = self.count - _root((scale * above) ** 2, square, self.count, -1.0)
+        return low, self.count + _root((scale * below) ** 2, square, self.count, 1.0)
+
+
+def binomial_tail(successes: IntArray, trials: IntArray | np.int64, chance: float) -> FloatArray:
+    """Return `P(Bin(trials, chance) >= successes)`, float64 of their common shape; 1 where successes is 0 or below."""
+    # A server's library: clients estimate nothing.
+    from scipy.special import betainc
+
+    trials = np.broadcast_to(trials, np.shape(successes))
+    pairs, places = np.unique(np.stack([successes, trials]), axis=1, return_inverse=True)
+    some, all_ = pairs.astype(np.float64)
+    found = np.where(some <= 0, 1.0, betainc(np.maximum(some, 1.0), np.maximum(all_ - some + 1.0, 1.0), chance))
+    return np.asarray(found[places.reshape(-1)].reshape(np.shape(successes)), dtype=np.float64)
+
+
+def _clopper_pearson(successes: FloatArray, failures: FloatArray, tail: float) -> FloatArray:
+    """Return the lower limit of a probability; 0 without a success."""
+    from scipy.special import betaincinv
+
+    return np.where(successes <= 0.0, 0.0, betaincinv(np.maximum(successes, 1e-9), failures + 1.0, tail))
+
+
+def _normal(count: FloatArray, error: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
+    half = _quantile(tail) * error
+    return count - half, count + half
+
+
+def _root(others: FloatArray, square: float, count: FloatArray, side: float) -> FloatArray:
+    """Return the h of 0 or more with `h^2 = others + square max(count + side h, 0)`; side is -1 or 1."""
+    half = side * square / 2.0
+    # Below 0 no report is the item's own.
+    inside = np.maximum(half**2 + others + square * count, 0.0)
+    found = half + np.sqrt(inside)
+    return np.where(count + side * found < 0.0, np.sqrt(others), found)
+
+
+def _quantile(tail: float) -> float:
+    """Return the normal quantile that is exceeded with probability `tail`, however small."""
+    return -NormalDist().inv_cdf(tail)

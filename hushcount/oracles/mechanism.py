@@ -1,0 +1,257 @@
+"""The mechanism: an encoder and a responder behind the one interface that client, analyzer and planner call."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hushcount.arrays import Counts, FloatArray, Reports, UInt64Array
+from hushcount.maths.variance import Numbers, SupportLaw, opposing, supporting
+from hushcount.oracles.costs import DecodeCost
+from hushcount.oracles.encoders.base import BlockEncoder, Encoder, PoolEncoder
+from hushcount.oracles.estimates import Estimate
+from hushcount.oracles.evidence import SharedCells, Signs, Supports
+from hushcount.oracles.random_cells import cell_sum
+from hushcount.oracles.responders.base import Responder
+from hushcount.oracles.tally import MOST_CELLS, Tally
+from hushcount.randomness import Words
+from hushcount.wire import fields as wire
+from hushcount.wire.fields import Field
+
+_FREQUENT = 50
+"""An item that is this part of the variance of what others collide with has a law of its own.
+
+No more than so many can be, of those that are held; of those that forged reports only seem to hold there is no end.
+"""
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A frequency oracle: public parameters only, equal by value, small when pickled.
+
+    A report adds a score to every item, with mean `p*` for the item that its client holds and `q*` for any other:
+    `count = (C - n q*) / (p* - q*)` is unbiased, C the sum of an item's scores: one estimator for the whole grid
+    ([J] eq. (4) is this with `q* = p/m + q(1 - 1/m)`). A score is 1 for an item that the report supports, else 0; with
+    blocks of items, -1 for one that it opposes.
+
+    Args:
+        encoder: in which cell an item falls.
+        responder: how the cell becomes a report; over as many cells as the encoder has.
+
+    Privacy: `epsilon`, local, for one report, replace-one.
+    """
+
+    encoder: Encoder
+    responder: Responder
+
+    def __post_init__(self) -> None:
+        if self.encoder.cells != self.responder.width:
+            raise ValueError(f"encoder has {self.encoder.cells} cells, responder {self.responder.width}: must be equal")
+        if isinstance(self.encoder, PoolEncoder) and self.encoder.pool is not None:
+            # The tally of a pool is as large before the first report.
+            rows, width = self.encoder.tally_shape(np.empty(0, dtype=np.uint64))
+            if rows * width > MOST_CELLS:
+                raise ValueError(
+                    f"the tally has {rows:,} rows of {width:,} cells, {8 * rows * width / 2**30:,.1f} GiB, must be at "
+                    f"most {8 * MOST_CELLS >> 30} GiB: take a smaller k or m"
+                )
+
+    @property
+    def epsilon(self) -> float:
+        """The exact local loss of one report, of the rounded probabilities, in nats."""
+        return self.responder.epsilon
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return (*self.encoder.fields, *self.responder.fields)
+
+    @property
+    def report(self) -> np.dtype[Any]:
+        """The numpy dtype of one report in memory."""
+        return wire.report_dtype(self.fields)
+
+    @property
+    def report_bits(self) -> float:
+        """The information in a report: the binary logarithm of how many there are."""
+        return wire.report_bits(self.fields)
+
+    @property
+    def report_bytes(self) -> int:
+        """The length of every report on the wire, before sealing."""
+        return wire.report_bytes(self.fields)
+
+    @property
+    def law(self) -> SupportLaw:
+        """The law of one report's scores, which estimates and variances follow from."""
+        p, q = self.responder.p, self.responder.q
+        if self.encoder.blocks > 1:
+            return opposing(p, q)
+        clash = 0.0
+        if isinstance(self.encoder, PoolEncoder) and self.encoder.pool is not None:
+            clash = 1.0 / (self.encoder.pool * (self.encoder.pool_cells - 1))
+        return supporting(p, q, float(self.encoder.collision), clash)
+
+    @property
+    def p_star(self) -> float:
+        """The mean score that a report adds to its own item; the probability that it supports it."""
+        return float(self.law.own)
+
+    @property
+    def q_star(self) -> float:
+        """The mean score that it adds to another item, over the function drawn as well."""
+        return float(self.law.other)
+
+    def encode(self, items: UInt64Array, words: Words) -> Reports:
+        """Privatise one item for each client.
+
+        Args:
+            items: uint64[n], in 0..domain-1, or fingerprints where the domain is open.
+            words: the source of randomness, cryptographic on every path that leaves the client.
+
+        Returns:
+            report[n], independent of each other.
+        """
+        reports = np.zeros(len(items), dtype=self.report)
+        self.encoder.draw(reports, words)
+        self.responder.respond(reports, self.encoder.cell(reports, items), words)
+        return reports
+
+    def log_prob(self, reports: Reports, item: int) -> FloatArray:
+        """Return float64[n]: the exact logarithm of the probability of each well-formed report, given the item."""
+        items = np.full(len(reports), item, dtype=np.uint64)
+        cells = self.encoder.cell(reports, items)
+        return self.responder.log_prob(reports, cells) - self.encoder.log_functions()
+
+    def supports(self, reports: Reports, items: UInt64Array) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: whether each report supports the item of the same row."""
+        return self.responder.supports(reports, self.encoder.cell(reports, items))
+
+    def pack(self, reports: Reports) -> npt.NDArray[np.uint8]:
+        """Return uint8[n, report_bytes], the wire form."""
+        return wire.pack(self.fields, reports)
+
+    def unpack(self, octets: npt.NDArray[np.uint8]) -> tuple[Reports, npt.NDArray[np.bool_]]:
+        """Return the reports and bool[n], which of them are well formed; see `fields.unpack`."""
+        return wire.unpack(self.fields, octets)
+
+    def new_tally(self, items: UInt64Array) -> Counts:
+        """Return the zero tally, int64[rows, width], that serves these items."""
+        return np.zeros(self.encoder.tally_shape(items), dtype=np.int64)
+
+    def accumulate(self, tally: Counts, reports: Reports, items: UInt64Array) -> None:
+        """Add well-formed reports to `tally` in place; integers only, so any sharding gives the identical tally."""
+        self.encoder.accumulate(tally, self.responder, reports, items)
+
+    def counts(self, tally: Tally, items: UInt64Array) -> FloatArray:
+        """Return float64[c]: the unbiased estimates of `estimate`, without their errors.
+
+        Raises:
+            ValueError: the tally is empty, or an item is outside what it was made for.
+        """
+        return self._counts(self._scores(tally, items), tally.reports)
+
+    def _scores(self, tally: Tally, items: UInt64Array) -> Counts:
+        if tally.reports < 1:
+            raise ValueError(f"reports is {tally.reports}, must be at least 1 to estimate anything")
+        return self.encoder.scores(tally.counts, tally.items, items)
+
+    def _counts(self, scores: Counts, n: int) -> FloatArray:
+        law = self.law
+        return np.asarray((scores - n * float(law.other)) / float(law.gain), dtype=np.float64)
+
+    def estimate(self, tally: Tally, items: UInt64Array) -> Estimate:
+        """Estimate how many of the tally's reports hold each item.
+
+        Args:
+            tally: of at least one report.
+            items: uint64[c].
+
+        Raises:
+            ValueError: the tally is empty, or an item is outside what it was made for.
+        """
+        n = tally.reports
+        scores = self._scores(tally, items)
+        count = self._counts(scores, n)
+        held = np.clip(count, 0.0, n)
+        encoder = self.encoder
+        near = self._near(tally, items, held / n)
+        noise = np.sqrt(self.variance(n, held / n, near))
+        none = np.zeros(len(items))
+        if isinstance(encoder, BlockEncoder) and encoder.blocks > 1:
+            named = encoder.block_reports(tally.counts, items)
+            return Estimate(count, noise, none, Signs(scores, named, count, noise))
+        if not isinstance(encoder, PoolEncoder):
+            law = Supports(scores, n, self.p_star, self.q_star, count, noise)
+            return Estimate(count, noise, none, law)
+        # Others hold at least one report each, so their squares add up to no less than their number.
+        others = np.maximum(self.sum_of_squares(tally) - held**2, n - held)
+        shared = self._shared_cells(tally, items, scores, count)
+        return Estimate(count, noise, np.sqrt(self.collision_variance(others)), shared)
+
+    def _shared_cells(self, tally: Tally, items: UInt64Array, scores: Counts, count: FloatArray) -> SharedCells:
+        """Return what a pool's scores say, by the cells of others in this very tally."""
+        encoder = self.encoder
+        assert isinstance(encoder, PoolEncoder)  # noqa: S101  # for the type checker: the caller has asked
+        matrix, m, gain = encoder.cell_scores(tally.counts), encoder.pool_cells, float(self.law.gain)
+        law = cell_sum(matrix)
+        # What an item adds to the cells is no collision of its own.
+        part = self.law.clash * np.maximum(count, 0.0) ** 2 * gain**2
+        largest = np.argsort(-part, kind="stable")[:_FREQUENT]
+        places = largest[part[largest] > law.variance / _FREQUENT]
+        frequent = {int(place): cell_sum(matrix, encoder.cells_of(int(items[place]))) for place in places}
+        return SharedCells(scores, tally.reports, law, frequent, count, gain, self.p_star, math.sqrt(m / (m - 1.0)))
+
+    def decode_cost(self, reports: int, items: int) -> DecodeCost:
+        """Return the cost of tallying so many reports and estimating so many items.
+
+        Args:
+            reports: n.
+            items: that are asked for: the dictionary, or those of an open domain that one has in mind.
+        """
+        return self.encoder.decode_cost(self.responder, reports, items)
+
+    def variance(self, n: int, share: Numbers, near: Numbers | None = None) -> FloatArray:
+        """Return the variance of an estimated count by randomisation, in users squared, exact: `SupportLaw.noise`.
+
+        Collisions in a pool are no noise and not part of it, see `collision_variance`. With blocks of items it
+        depends on `near`, the share of the users of the other items of the block; the worst case if not given.
+        """
+        return self.law.noise(n, share, near)
+
+    def collision_variance(self, others_squared: Numbers) -> FloatArray:
+        """Return the mean square error by collisions in a fixed pool, in users squared.
+
+        Args:
+            others_squared: the sum of the squared counts of all other items.
+
+        Reference: docs/mathematics.md section 5, last term of Var[C].
+        """
+        return np.asarray(np.multiply(self.law.clash, others_squared), dtype=np.float64)
+
+    def sum_of_squares(self, tally: Tally) -> float:
+        """Estimate the sum over all items of their squared counts from a pool's tally alone, no dictionary needed.
+
+        Over rows and functions the squared counts of cells, N_jc^2, add up to `n(1 - 1/k) + S/k + (n^2 - S)/(mk)`
+        on average. Solved for S. Derived here; simulated in the tests.
+
+        Raises:
+            ValueError: the encoder is not a pool.
+        """
+        encoder = self.encoder
+        if not isinstance(encoder, PoolEncoder) or encoder.pool is None:
+            raise ValueError("sum_of_squares needs a pool encoder; the others have no collision error")
+        k, m, n = encoder.pool, encoder.pool_cells, tally.reports
+        squares = encoder.cell_squares(tally.counts, n, self.responder)
+        return (squares - n * (1.0 - 1.0 / k) - n * n / (m * k)) * k / (1.0 - 1.0 / m)
+
+    def _near(self, tally: Tally, items: UInt64Array, shares: FloatArray) -> FloatArray | None:
+        """Return the estimated share of the users of the other items of each item's block, or None without blocks."""
+        if not isinstance(self.encoder, BlockEncoder) or self.encoder.blocks == 1:
+            return None
+        p, q = self.responder.p, self.responder.q
+        named = self.encoder.block_reports(tally.counts, items) / tally.reports
+        return np.clip((named - 2.0 * q) / (p - q) - shares, 0.0, 1.0 - shares)

@@ -1,0 +1,50 @@
+"""How likely an item of some share is to be detected, and how many reports that takes: exact binomial tails."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hushcount.arrays import FloatArray
+from hushcount.oracles.mechanism import Mechanism
+
+MOST_REPORTS = 10**12
+_ROOM = np.linspace(1.0, 1.2, 400)
+
+
+def detection_power(mechanism: Mechanism, reports: FloatArray, share: float, rate: float) -> FloatArray:
+    """Return the probability that an item is detected, for each number of reports.
+
+    Of clients that hold it with probability `share` each: `P(Bin(n, pi) >= t)`, `pi = q* + share (p* - q*)`, t
+    the least with `P(Bin(n, q*) >= t) <= rate`. Where exactly `share n` hold it the count spreads less.
+
+    Args:
+        mechanism: of independent functions, in one block.
+        reports: float64[c], whole numbers.
+        share: in (0, 1].
+        rate: of false detections.
+    """
+    from scipy.stats import binom
+
+    p, q = mechanism.p_star, mechanism.q_star
+    return np.asarray(binom.sf(binom.isf(rate, reports, q), reports, q + share * (p - q)), dtype=np.float64)
+
+
+def reports_to_detect(mechanism: Mechanism, share: float, power: float, rate: float) -> int | None:
+    """Return a number of reports from which on an item of that share is detected with that power, or None.
+
+    Power climbs in teeth, because counts are whole: it is held to the target up to a fifth more reports, where the
+    teeth are far smaller than the climb.
+    """
+
+    def enough(n: int) -> bool:
+        return bool(detection_power(mechanism, np.floor(n * _ROOM), share, rate).min() >= power)
+
+    low, high = 1, 2
+    while not enough(high):
+        low, high = high, 2 * high
+        if high > MOST_REPORTS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

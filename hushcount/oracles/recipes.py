@@ -1,0 +1,184 @@
+"""How the named frequency oracles are put together: what builds a mechanism, and the rules that plan a parameter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from hushcount.designs.sources import load_design, nearest_design
+from hushcount.maths import field61
+from hushcount.maths.objectives import Objective, best_buckets, best_size
+from hushcount.maths.primes import prime_at_least
+from hushcount.maths.probability import probability_threshold
+from hushcount.maths.variance import supporting
+from hushcount.oracles.encoders.affine import Affine
+from hushcount.oracles.encoders.base import Encoder
+from hushcount.oracles.encoders.hadamard import Hadamard
+from hushcount.oracles.encoders.identity import Identity
+from hushcount.oracles.encoders.nested import Nested
+from hushcount.oracles.encoders.pool import Pool
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.parameters import Parameters, Value, integer, real
+from hushcount.oracles.responders.base import Responder
+from hushcount.oracles.responders.interval import Interval
+from hushcount.oracles.responders.randomised_response import RandomisedResponse
+from hushcount.oracles.responders.subset import Subset
+from hushcount.oracles.responders.weighted_design import WeightedDesign
+
+Build = Callable[[float, int | None, Parameters], Mechanism]
+"""(epsilon, domain, parameters) to the mechanism; domain counts "other" as an item."""
+Rule = Callable[[float, int | None, Parameters, Objective], Value]
+"""(epsilon, domain, parameters so far, objective) to a parameter."""
+
+
+def over_identity(responder: Callable[[float, int], Responder]) -> Build:
+    """Return the builder of a responder over the items themselves; `responder` is (epsilon, cells)."""
+    return lambda epsilon, domain, _: Mechanism(Identity(domain or 0), responder(epsilon, domain or 0))
+
+
+def _pool(parameters: Parameters) -> Pool:
+    return Pool(integer(parameters, "k"), integer(parameters, "m"), str(parameters["seed"]))
+
+
+def over_pool(responder: Callable[[float, int], Responder]) -> Build:
+    """Return the builder of a responder over the cells of a pool; `responder` is (epsilon, cells)."""
+    return lambda epsilon, _, given: Mechanism(_pool(given), responder(epsilon, integer(given, "m")))
+
+
+def subset_selection(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
+    """Subsets of the items."""
+    return Mechanism(Identity(domain or 0), Subset.spending(epsilon, domain or 0, integer(given, "s")))
+
+
+def weighted_subset_selection(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
+    """Rows of a weighted design over the items."""
+    design = load_design(str(given["design"]))
+    if design.width < (domain or 0):
+        raise ValueError(f"design is {design.name}: its {design.width} cells must be at least the {domain} items")
+    if "s" in given and integer(given, "s") != design.size:
+        raise ValueError(f"s is {given['s']}, must be {design.size}, that of the design, or left out")
+    return Mechanism(Identity(domain or 0, design.width), WeightedDesign.spending(epsilon, design))
+
+
+def general_sketch(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
+    """Subsets of a pool's cells, of given p where there is one."""
+    pool, size = _pool(given), integer(given, "s")
+    if "p" not in given:
+        return Mechanism(pool, Subset.spending(epsilon, pool.cells, size))
+    responder = Subset(pool.cells, size, probability_threshold(real(given, "p"), "p"))
+    if responder.epsilon > epsilon:
+        raise ValueError(f"p is {given['p']}: it spends {responder.epsilon:.6g}, must not exceed {epsilon:.6g}")
+    return Mechanism(pool, responder)
+
+
+def general_sketch_for_target(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
+    """General Count Mean Sketch, its target share f checked."""
+    _target(given)
+    return general_sketch(epsilon, domain, given)
+
+
+def hadamard_sketch(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
+    """Signs of a pool's cells."""
+    pool = _pool(given)
+    return Mechanism(Nested(pool, Hadamard(pool.cells)), RandomisedResponse.spending(epsilon, 2))
+
+
+def hadamard(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
+    """Signs of the items."""
+    return Mechanism(Hadamard(domain or 0), RandomisedResponse.spending(epsilon, 2))
+
+
+def recursive_hadamard(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
+    """Signs of the items in `2**(b-1)` blocks."""
+    bits, most = integer(given, "b"), (domain or 2).bit_length()
+    if not 1 <= bits <= most:
+        raise ValueError(f"b is {bits}, must be in 1..{most} bits for {domain} items: there are 2**(b-1) blocks")
+    encoder: Encoder = Hadamard(domain or 0, 1 << (bits - 1))
+    return Mechanism(encoder, RandomisedResponse.spending(epsilon, encoder.cells))
+
+
+def folded(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
+    """Affine functions folded into B buckets, with randomised response."""
+    buckets = integer(given, "B")
+    encoder = Affine(domain, _prime(domain), buckets)
+    return Mechanism(encoder, RandomisedResponse.spending(epsilon, buckets))
+
+
+def folded_for_worst_case(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
+    """The same, its prior f checked."""
+    _worst_case(given)
+    return folded(epsilon, domain, given)
+
+
+def affine_intervals(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
+    """Windows of affine residues."""
+    prime = _prime(domain)
+    return Mechanism(Affine(domain, prime, prime), Interval.spending(epsilon, prime, integer(given, "s")))
+
+
+def _prime(domain: int | None) -> int:
+    return field61.PRIME if domain is None else prime_at_least(domain)
+
+
+def size(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
+    """The s of subsets of the items."""
+    return best_size(epsilon, domain or 0, domain, objective)
+
+
+def window(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
+    """The s of windows of residues."""
+    return best_size(epsilon, _prime(domain), domain, objective)
+
+
+def pool_size(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
+    """The s of subsets of a pool's cells."""
+    rows, cells = integer(given, "k"), integer(given, "m")
+    Pool(rows, cells, str(given["seed"]))
+    clash = 1.0 / (rows * (cells - 1))
+    return best_size(epsilon, cells, domain, objective, lambda p, q: supporting(p, q, 1.0 / cells, clash))
+
+
+def _target(given: Parameters) -> Objective:
+    share = real(given, "f")
+    if not 0.0 <= share <= 1.0:
+        raise ValueError(f"f is {share}, must be in [0, 1]")
+    return Objective("target", share)
+
+
+def _worst_case(given: Parameters) -> Objective:
+    return Objective("mse", largest=real(given, "f"))
+
+
+def target_size(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
+    """The same for items of share f."""
+    return pool_size(epsilon, domain, given, _target(given))
+
+
+def buckets(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
+    """B for the objective."""
+    return best_buckets(epsilon, _prime(domain), domain, objective)
+
+
+def worst_case_buckets(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
+    """B for the worst share up to f."""
+    return buckets(epsilon, domain, given, _worst_case(given))
+
+
+def l2_buckets(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
+    """B for the l1 and l2 losses."""
+    return buckets(epsilon, domain, given, Objective("l2"))
+
+
+def rounded_buckets(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
+    """B of the optimal local hashing, `round(1 + e)`."""
+    return min(max(2, round(1.0 + math.exp(epsilon))), _prime(domain))
+
+
+def bits(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
+    """Chen et al.: as many bits as the budget can protect, `2^b >= e`; no more blocks than items."""
+    return min(max(1, math.ceil(epsilon / math.log(2.0))), (domain or 2).bit_length())
+
+
+def design(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
+    """The nearest design that is at hand."""
+    return nearest_design(domain or 0, epsilon, objective, integer(given, "s") if "s" in given else None).name

@@ -1,0 +1,194 @@
+"""Weighted design: a row of a balanced design, sent as its number."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.designs.balanced import Design
+from hushcount.designs.sources import load_design
+from hushcount.maths.probability import epsilon_spent, spending_threshold
+from hushcount.oracles.responders.sized import Sized
+from hushcount.randomness import WORD_VALUES, Words, below, uniform
+from hushcount.wire.fields import Field, Number
+
+_CHUNK_CELLS = 1 << 22
+
+
+@dataclass(frozen=True)
+class WeightedDesign(Sized):
+    """With probability `keep / 2**64` a row of the design that holds the true cell, else one that does not.
+
+    Both by weight: a row of weight w that holds cell x has probability `p w / R_x`, one that does not
+    `(1-p) w / (T - R_x)`, with T the weight of all rows and R_x that of the rows that hold x. Weights are integers and
+    so the draws exact.
+
+    Args:
+        width: m, the number of cells, 2..1024.
+        size: s, cells of a row, 1..m-1.
+        keep: threshold out of 2**64 of `p`; `spending(epsilon, design)` gives the one that spends epsilon.
+        digest: of the design, which must be on this machine: `designs.load_design`.
+
+    Privacy: the logarithm of the greatest ratio of these probabilities over all rows and cells, `odds p / (1-p)` but
+    for designs hardly balanced; replace-one. With `odds = (m-s)/s` it is that of subset selection.
+
+    Precision: `q` is the same for every pair of cells as far as the design is balanced. An imbalance of i, 1e-9 at
+    most and 1e-13 in what the search finds, moves the probability that a report supports another cell by `5 i p` at
+    most, and a count of n reports by `5 i n p / (p-q)`.
+
+    Reference: [P26] sections 2.4, the law, and 5.3; the communication cost is that of Theorem 4.1.
+    """
+
+    digest: str
+    run_length: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._tables  # noqa: B018  # a missing design is told now, not in a worker
+
+    @classmethod
+    def spending(cls, epsilon: float, design: Design) -> WeightedDesign:
+        """Return the responder whose loss is epsilon, rounded toward less."""
+        odds = design.odds
+        keep = spending_threshold(epsilon, odds.numerator + odds.denominator, odds.denominator)
+        return cls(design.width, design.size, keep, design.digest)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return (Number("block", self._tables.design.rows),)
+
+    @property
+    def epsilon(self) -> float:
+        worst = _worst_ratio(self._tables.design, Fraction(self.keep, WORD_VALUES - self.keep))
+        # Half of all words have odds 1, which leaves the logarithm of the ratio alone.
+        return epsilon_spent(WORD_VALUES // 2, worst.numerator + worst.denominator, worst.denominator)
+
+    def respond(self, reports: Reports, cells: UInt64Array, words: Words) -> None:
+        tables = self._tables
+        turns = tables.design.turns
+        own = cells.astype(np.int64)
+        kept = below(self.keep, len(own), words)
+        # Rows that hold a cell that moves are those that hold cell 0, turned on.
+        table = np.maximum(own - turns + 1, 0)
+        rows = np.empty(len(own), dtype=np.int64)
+        for number in np.unique(table):
+            chosen = np.flatnonzero(table == number)
+            held, missing = (draw.rows_for(len(chosen), words) for draw in tables.draws[number])
+            rows[chosen] = np.where(kept[chosen], held, missing)
+        block, turn = np.divmod(rows, turns)
+        reports["block"] = block * turns + (turn + np.where(own < turns, own, 0)) % turns
+
+    def log_prob(self, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.float64]:
+        design = self._tables.design
+        holding = np.array(design.cell_weights, dtype=np.float64)[cells.astype(np.intp)]
+        weight = np.array(design.weights, dtype=np.float64)[reports["block"] // design.turns]
+        held = math.log(self.keep / WORD_VALUES) - np.log(holding)
+        absent = math.log((WORD_VALUES - self.keep) / WORD_VALUES) - np.log(design.total - holding)
+        return np.asarray(np.log(weight) + np.where(self.supports(reports, cells), held, absent), dtype=np.float64)
+
+    def supports(self, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.bool_]:
+        design = self._tables.design
+        block, turn = np.divmod(reports["block"].astype(np.int64), design.turns)
+        place = cells.astype(np.int64)
+        place = np.where(place < design.turns, (place - turn) % design.turns, place)
+        return np.asarray(design.members[block, place], dtype=np.bool_)
+
+    def count_cells(self, tally: Counts, reports: Reports, rows: npt.NDArray[Any] | None) -> None:
+        # Equal reports are counted before their cells are: there are often fewer rows than reports.
+        number = self._tables.design.rows
+        named = reports["block"].astype(np.int64)
+        places, counts = np.unique(named if rows is None else rows * number + named, return_counts=True)
+        step = _CHUNK_CELLS // self.size
+        for start in range(0, len(places), step):
+            line, row = np.divmod(places[start : start + step], number)
+            np.add.at(tally, (line[:, None], self._cells(row)), counts[start : start + step, None])
+
+    def run_starts(self, reports: Reports) -> UInt64Array:
+        return self._cells(reports["block"].astype(np.int64)).astype(np.uint64)
+
+    def _cells(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return int64[n, s]: the cells of each row."""
+        tables = self._tables
+        turns = tables.design.turns
+        block, turn = np.divmod(rows, turns)
+        cells = tables.cells[block]
+        return np.where(cells < turns, (cells + turn[:, None]) % turns, cells)
+
+    @property
+    def _tables(self) -> _Tables:
+        return _tables(f"{self.width}-{self.size}-{self.digest}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Draw:
+    """Rows to draw from by weight.
+
+    Attributes:
+        rows: int64[k], their numbers.
+        steps: uint64[k], running sums of their weights.
+    """
+
+    rows: npt.NDArray[np.int64]
+    steps: UInt64Array
+
+    def rows_for(self, count: int, words: Words) -> npt.NDArray[np.int64]:
+        """Draw int64[count]; a row of weight w has exactly w of the values that a uniform draw can take."""
+        drawn = uniform(int(self.steps[-1]), count, words)
+        return self.rows[np.searchsorted(self.steps, drawn, side="right")]
+
+
+@dataclass(frozen=True, eq=False)
+class _Tables:
+    """What responding needs of a design.
+
+    Attributes:
+        design: the design.
+        cells: int64[blocks, s], the cells of each block.
+        draws: for cell 0, which stands for all that move, and for every cell that stays: the rows that hold it and
+            those that do not.
+    """
+
+    design: Design
+    cells: npt.NDArray[np.int64]
+    draws: tuple[tuple[_Draw, _Draw], ...]
+
+
+@lru_cache(maxsize=4)
+def _tables(name: str) -> _Tables:
+    design = load_design(name)
+    back = -np.arange(design.turns) % design.turns
+    holding = [design.members[:, back]]
+    holding += [
+        np.repeat(design.members[:, [cell]], design.turns, axis=1) for cell in range(design.turns, design.width)
+    ]
+    weights = np.repeat(np.array(design.weights, dtype=np.uint64), design.turns)
+    draws = tuple((_draw(held.reshape(-1), weights), _draw(~held.reshape(-1), weights)) for held in holding)
+    return _Tables(design, np.array(design.blocks, dtype=np.int64), draws)
+
+
+def _draw(chosen: npt.NDArray[np.bool_], weights: UInt64Array) -> _Draw:
+    rows = np.flatnonzero(chosen)
+    return _Draw(rows, np.cumsum(weights[rows], dtype=np.uint64))
+
+
+def _worst_ratio(design: Design, kept: Fraction) -> Fraction:
+    """Return the greatest ratio of the probabilities of one row given two cells.
+
+    Args:
+        design: the design.
+        kept: `p / (1-p)`.
+    """
+    low, high, total = min(design.cell_weights), max(design.cell_weights), design.total
+    return max(
+        kept * design.odds,  # it holds the first cell only
+        Fraction(high, low),  # both
+        Fraction(total - low, total - high),  # neither
+        Fraction(high, total - high) / kept,  # the second only
+    )

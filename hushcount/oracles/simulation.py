@@ -1,0 +1,193 @@
+"""Simulation: many collections of the same values, in memory and without sealing, and how far their estimates miss."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from nacl.bindings import randombytes_buf_deterministic
+
+from hushcount.arrays import FloatArray, UInt64Array
+from hushcount.oracles.encoders.base import BlockEncoder
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.tally import Tally
+from hushcount.randomness import SystemWords, Words, hex_seed
+
+_CHUNK_BYTES = 1 << 28
+_MOST_CELLS = 1 << 27
+WordsOfRun = Callable[[int], Words]
+
+
+class SeededWords:
+    """ChaCha20 words from a seed and a run's number, for simulations that can be repeated; never for a client."""
+
+    def __init__(self, seed: int, run: int) -> None:
+        self._key = hashlib.blake2b(f"{seed}/{run}".encode(), digest_size=24, person=b"simulation").digest()
+        self._calls = 0
+
+    def words(self, count: int) -> UInt64Array:
+        """Return uint64[count]."""
+        self._calls += 1
+        key = self._key + self._calls.to_bytes(8, "little")
+        stream = randombytes_buf_deterministic(8 * count, key) if count else b""
+        return np.frombuffer(bytearray(stream), dtype="<u8").astype(np.uint64, copy=False)
+
+
+def fresh_functions(seed: int | None, run: int) -> str:
+    """Return the seed of a pool's functions for a run, 64 hexadecimal digits.
+
+    Runs take their words from number 0 on; the functions of a run must not come from the same.
+    """
+    return hex_seed(SystemWords() if seed is None else SeededWords(seed, -1 - run))
+
+
+@dataclass(frozen=True)
+class Population:
+    """Who holds what.
+
+    Attributes:
+        items: uint64[d], the mechanism's items, all different.
+        held: int64[d], how many clients hold each.
+    """
+
+    items: UInt64Array
+    held: np.ndarray[tuple[int], np.dtype[np.int64]]
+
+    @property
+    def n(self) -> int:
+        return int(self.held.sum())
+
+    @property
+    def clients(self) -> UInt64Array:
+        """uint64[n]: the item of each client."""
+        return np.repeat(self.items, self.held)
+
+
+@dataclass(frozen=True, eq=False)
+class Losses:
+    """What simulated estimates missed by, in shares, over the items of interest.
+
+    Attributes:
+        l1: float64[runs], sum of absolute errors of each run; [P26] section 6.
+        l2: float64[runs], sum of squared errors of each run.
+        error: float64[c], mean error of each item over the runs.
+        square: float64[c], mean squared error of each item.
+        variance: float64[c], its exact value: noise, and collisions over pools drawn anew.
+        encode_seconds, tally_seconds, decode_seconds: CPU time of all runs.
+    """
+
+    l1: FloatArray
+    l2: FloatArray
+    error: FloatArray
+    square: FloatArray
+    variance: FloatArray
+    encode_seconds: float
+    tally_seconds: float
+    decode_seconds: float
+
+    @property
+    def runs(self) -> int:
+        return len(self.l1)
+
+    @property
+    def bias_z(self) -> FloatArray:
+        """float64[c]: mean errors in standard deviations of a mean; beyond 5 or so something is biased.
+
+        Where nothing varies, as at a large epsilon, an error is infinitely many, and none is none.
+        """
+        never = np.where(self.error == 0.0, 0.0, np.inf)
+        deviation = np.sqrt(self.variance / self.runs)
+        return np.divide(self.error, deviation, out=never, where=deviation > 0.0)
+
+
+def simulate(
+    mechanism_of: Callable[[int], Mechanism],
+    population: Population,
+    runs: int,
+    seed: int | None = None,
+    interest: slice = slice(None),
+    threads: int = 1,
+) -> Iterator[Losses]:
+    """Collect the same values again and again, and yield the losses of each run; `gather` adds them up.
+
+    Args:
+        mechanism_of: from the number of a run to its mechanism: a pool's functions should be drawn anew each time.
+        population: who holds what.
+        runs: how many collections.
+        seed: to be able to repeat it; the system's generator if None.
+        interest: the items over which losses are taken.
+        threads: how many runs at once; fewer where their tallies would take more than a gibibyte together.
+
+    Privacy: none is at stake: the values are given. Clients and jobs must not import this module.
+    """
+
+    def one(run: int) -> Losses:
+        words = SystemWords() if seed is None else SeededWords(seed, run)
+        return _collect(mechanism_of(run), population, words, interest)
+
+    rows, width = mechanism_of(0).encoder.tally_shape(population.items)
+    at_once = min(threads, max(1, _MOST_CELLS // (rows * width)))
+    if at_once == 1:
+        yield from map(one, range(runs))
+        return
+    with ThreadPoolExecutor(at_once) as pool:
+        yield from pool.map(one, range(runs))
+
+
+def gather(parts: Iterator[Losses]) -> Losses:
+    """Return the losses of all runs together; of each run two numbers are kept, so that there may be many."""
+    l1, l2, sums, seconds = [], [], np.zeros(0), np.zeros(3)
+    for part in parts:
+        l1.append(part.l1)
+        l2.append(part.l2)
+        of_items = np.array([part.error, part.square, part.variance])
+        sums = of_items if not sums.size else sums + of_items
+        seconds += (part.encode_seconds, part.tally_seconds, part.decode_seconds)
+    if not l1:
+        raise ValueError("runs is 0, must be at least 1")
+    error, square, variance = sums / len(l1)
+    return Losses(np.concatenate(l1), np.concatenate(l2), error, square, variance, *map(float, seconds))
+
+
+def exact_variance(mechanism: Mechanism, population: Population) -> FloatArray:
+    """Return float64[d]: the variance of every item's estimated share, noise and collisions, given who holds what."""
+    held, n = population.held.astype(np.float64), population.n
+    near = None
+    if isinstance(mechanism.encoder, BlockEncoder) and mechanism.encoder.blocks > 1:
+        block = mechanism.encoder.block_of(population.items).astype(np.intp)
+        near = (np.bincount(block, weights=held)[block] - held) / n
+    noise = mechanism.variance(n, held / n, near)
+    return (noise + mechanism.collision_variance((held**2).sum() - held**2)) / n**2
+
+
+def _collect(mechanism: Mechanism, population: Population, words: Words, interest: slice) -> Losses:
+    items, clients, n = population.items, population.clients, population.n
+    counts = mechanism.new_tally(items)
+    step = max(1, _CHUNK_BYTES // mechanism.report.itemsize)
+    encoding = tallying = 0.0
+    for start in range(0, n, step):
+        began = time.thread_time()
+        reports = mechanism.encode(clients[start : start + step], words)
+        encoded = time.thread_time()
+        mechanism.accumulate(counts, reports, items)
+        encoding += encoded - began
+        tallying += time.thread_time() - encoded
+    began = time.thread_time()
+    estimated = mechanism.counts(Tally(counts, n, items), items[interest])
+    decoding = time.thread_time() - began
+    error = (estimated - population.held[interest]) / n
+    square = error**2
+    return Losses(
+        np.array([np.abs(error).sum()]),
+        np.array([square.sum()]),
+        error,
+        square,
+        exact_variance(mechanism, population)[interest],
+        encoding,
+        tallying,
+        decoding,
+    )

@@ -1,0 +1,137 @@
+"""The tally: integer support counts of a campaign, additive, and kept so that it can be asked again later."""
+
+from __future__ import annotations
+
+import json
+import math
+import zipfile
+import zlib
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hushcount.arrays import Counts, UInt64Array
+from hushcount.errors import FormatError
+from hushcount.formats.reading import parse_object
+from hushcount.senders import UNBOUND, Senders, told_in
+
+_VERSION = 1
+_CELLS_AT_ONCE = 1 << 20
+_LONGEST_HEADER = 512
+_LONGEST_SENDERS = 512
+_SENDERS = "senders"
+MOST_CELLS = 1 << 28
+"""Most counts of a tally where nothing says how many it must have: 2 GiB."""
+_DAMAGE = (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""What numpy and zipfile raise on a damaged archive; NotImplementedError is a RuntimeError."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """What n reports add up to.
+
+    Attributes:
+        counts: int64[rows, width]; by cell for identity and pool encoders, by item for affine ones.
+        reports: n, how many reports were added; state of its own, not derived from the counts.
+        items: uint64[c], the items that the columns of an affine tally stand for; ignored by the others.
+        senders: of the reports.
+    """
+
+    counts: Counts
+    reports: int
+    items: UInt64Array
+    senders: Senders = UNBOUND
+
+
+def save(tally: Tally, fingerprint: bytes, stream: IO[bytes]) -> None:
+    """Write a tally as .npz, bound to its campaign by the campaign's fingerprint."""
+    arrays = {
+        "version": np.array(_VERSION),
+        "reports": np.array(tally.reports),
+        "items": tally.items,
+        "campaign": np.frombuffer(fingerprint, dtype=np.uint8),
+        _SENDERS: np.frombuffer(json.dumps(tally.senders.data()).encode(), dtype=np.uint8),
+    }
+    # As np.savez_compressed does, at a level that takes a tenth of the time for a fifth more bytes.
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w") as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+        with archive.open("counts.npy", "w", force_zip64=True) as member:
+            _write_narrowed(member, tally.counts)
+
+
+def _write_narrowed(stream: IO[bytes], counts: Counts) -> None:
+    """Write a large array as .npy without a copy of the whole of it."""
+    kind = _narrowest(counts)
+    header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": counts.shape}
+    np.lib.format.write_array_header_1_0(stream, header)
+    for rows in np.array_split(counts, max(1, counts.size // _CELLS_AT_ONCE)):
+        stream.write(rows.astype(kind).tobytes())
+
+
+def narrowed(counts: Counts) -> npt.NDArray[np.signedinteger[Any]]:
+    """Return the same integers in the narrowest signed type that holds them: most of a large sketch are small."""
+    return counts.astype(_narrowest(counts), copy=False)
+
+
+def _narrowest(counts: Counts) -> np.dtype[np.signedinteger[Any]]:
+    least, largest = (int(counts.min()), int(counts.max())) if counts.size else (0, 0)
+    kinds = (np.dtype(kind) for kind in ("<i1", "<i2", "<i4"))
+    fits = (kind for kind in kinds if np.iinfo(kind).min <= least and largest <= np.iinfo(kind).max)
+    return next(fits, np.dtype("<i8"))
+
+
+def read_array(stream: IO[bytes], kind: str, most: int) -> npt.NDArray[Any]:
+    """Read an array of integers from the .npy form: what it says of its size is believed only up to a bound.
+
+    Args:
+        stream: at its beginning.
+        kind: "i" for signed, "u" for unsigned.
+        most: how many integers it may have.
+
+    Raises:
+        ValueError: it is of another kind, says that it has more, or has fewer than it says.
+    """
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("not of version 1")
+    shape, by_column, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=_LONGEST_HEADER)
+    size = math.prod(shape)
+    if dtype.kind != kind or by_column or len(shape) > 2 or not 0 <= size <= most:
+        raise ValueError(f"must be at most {most} integers of kind {kind}")
+    raw = stream.read(size * dtype.itemsize)
+    return np.frombuffer(raw, dtype=dtype, count=size).reshape(shape)
+
+
+def load(stream: IO[bytes], fingerprint: bytes, most: int = MOST_CELLS) -> Tally:
+    """Read a tally of this campaign that has at most so many cells, and so many items.
+
+    Raises:
+        FormatError: not a tally, of another version, or of another campaign.
+    """
+    try:
+        with zipfile.ZipFile(stream) as archive:
+
+            def stored(name: str, kind: str, most: int) -> npt.NDArray[Any]:
+                with archive.open(f"{name}.npy") as member:
+                    return read_array(member, kind, most)
+
+            version, campaign = int(stored("version", "i", 1)), stored("campaign", "u", 32).tobytes()
+            items = stored("items", "u", most).astype(np.uint64, copy=False)
+            counts = stored("counts", "i", most).astype(np.int64, copy=False)
+            said = (
+                stored(_SENDERS, "u", _LONGEST_SENDERS).tobytes() if f"{_SENDERS}.npy" in archive.namelist() else b"{}"
+            )
+            tally = Tally(counts, int(stored("reports", "i", 1)), items, told_in(parse_object(said, "the tally file")))
+    except _DAMAGE as error:
+        raise FormatError("the tally file is damaged or is not a tally that hushcount analyze wrote") from error
+    if version != _VERSION:
+        raise FormatError(f"the tally file has version {version}, this program reads version {_VERSION}")
+    if campaign != fingerprint:
+        raise FormatError(
+            f"the tally was made for campaign fingerprint {campaign.hex()}, not {fingerprint.hex()}: "
+            "give the campaign file that the reports were made with"
+        )
+    return tally

@@ -1,0 +1,1 @@
+"""Planning: which mechanism, with which parameters, for which error."""

@@ -1,0 +1,1 @@
+"""The wire format: fields of a report, blocks, sealing, and equality of ciphertexts."""

@@ -1,0 +1,1 @@
+"""The audit: what `status` and `doctor` find in a deployment."""

@@ -1,0 +1,162 @@
+"""What `hushcount run` will do next, tried before it does: the next epoch, and how many windows the budget allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.privacy.composition import Loss
+from hushcount.privacy.statement import statement
+from hushcount.privacy.unit import rule_of
+from hushcount.senders import Senders, counted
+from pipelines.audit.checks import Check, Verdict
+from pipelines.deployment.campaigns import Epochs
+from pipelines.deployment.settings import Deployment, most_epochs_a_year
+from pipelines.ledger.balance import OverLimit, require_room
+from pipelines.ledger.charging import cost_of, linked
+from pipelines.ledger.file import opened
+from pipelines.ledger.own_time import believed
+from pipelines.ledger.records import Charge, Hop, Limit, read_charges, read_limit, read_newest, stamp
+
+_ENOUGH = 30
+"""Windows ahead that a budget without renewal should allow."""
+
+
+def next_epoch(deployment: Deployment, epochs: Epochs, now: datetime) -> Iterator[Check]:
+    """Whether the next epoch can be planned and signed, with the key that is named."""
+    part = deployment.file.next_epoch.get(epochs.campaign)
+    if part is None:
+        return
+    name = f"next epoch of {epochs.campaign}"
+    try:
+        # It plans mechanisms and reads keys, which a party that only runs jobs may not have.
+        from pipelines.epochs.next_epoch import rehearse
+    except ModuleNotFoundError as error:
+        yield Check(name, "bad", f"package {error.name} is not here: set next_epoch where the analyzer runs")
+        return
+    yield Check(name, "good", rehearse(deployment, epochs, part, now))
+
+
+def budget(deployment: Deployment, epochs: Epochs, reports: int, now: datetime) -> Iterator[Check]:
+    """Whether the ledger has room for the windows to come.
+
+    Args:
+        deployment: whose.
+        epochs: of the campaign.
+        reports: frequency reports that a window brings.
+        now: the present, by what else than the clock tells the time too.
+    """
+    if deployment.ledger is None:
+        return
+    name, campaign = f"budget of {epochs.campaign}", epochs.newest[1]
+    senders = _senders(deployment)
+    costs = _costs(deployment, campaign, reports, senders)
+    if not costs:
+        return
+    limit, left, now = _room(deployment.ledger, campaign, costs, now, senders)
+    if limit is None:
+        yield Check(name, "good", "no limit is set, and nothing is refused: hushcount ledger set")
+        return
+    if limit.composition == "numerical" and epochs.campaign in deployment.file.next_epoch:
+        yield Check(
+            f"fixed parameters of {epochs.campaign}",
+            "bad",
+            "the limit was set with --fixed-parameters, and [next_epoch] makes parameters of results: releases of the "
+            "next epoch will be refused; hushcount ledger set the limit without it",
+        )
+    renews = limit.period(now)[1]
+    until = None if renews is None else -(-(renews - now) // deployment.windows.length)
+    needed = _ENOUGH if until is None else min(_ENOUGH, until)
+    verdict: Verdict = "bad" if left == 0 else "warning" if left < needed else "good"
+    then = "and it does not renew" if until is None else f"{until:,} begin until it renews"
+    cure = "" if verdict == "good" else ": hushcount ledger set a larger limit, or windows.length a longer window"
+    more = f"{left:,} or more" if left == _ENOUGH else f"{left:,}"
+    yield Check(name, verdict, f"the ledger allows {more} windows, {then}{cure}")
+
+
+def _costs(deployment: Deployment, campaign: Campaign, reports: int, senders: Senders) -> list[tuple[Hop, Loss]]:
+    """Return what the releases of one window cost that are charged here."""
+    # A limit is a client's, and what clients are not told apart in is no charge of one.
+    stated = statement(campaign, max(reports, campaign.shuffle.minimum_batch), senders)
+    parties = deployment.file.parties
+    discovers = campaign.discovery is not None and {"aux-server", "analyzer"} & set(parties)
+    hops: list[Hop] = ["discover"] if discovers else []
+    if campaign.mechanism is not None and "analyzer" in parties:
+        hops.append("analyze")
+    if discovers:
+        # A sentence, where no rule holds for so many collectors.
+        rule_of(campaign, senders)
+    return [(hop, cost_of(stated, hop)) for hop in hops]
+
+
+def _senders(deployment: Deployment) -> Senders:
+    """Return whose reports a window brings: each collector that is named counts a client's cap by itself."""
+    collectors = max(1, len(deployment.file.collectors))
+    return counted("client-token", collectors, collectors)
+
+
+def _room(
+    ledger: Path, campaign: Campaign, costs: list[tuple[Hop, Loss]], now: datetime, senders: Senders
+) -> tuple[Limit | None, int, datetime]:
+    """Return the limit, how many windows fit into it, of _ENOUGH at most, and the ledger's time."""
+    if not ledger.exists():
+        return None, 0, now
+    with opened(ledger) as connection:
+        limit, charges = read_limit(connection, campaign.id), read_charges(connection, campaign.id)
+        now = believed(now, read_newest(connection))
+    if limit is None:
+        return None, 0, now
+    fits, most = 0, _ENOUGH
+    while fits < most:
+        tried = (fits + most + 1) // 2
+        *others, last = [_charge(campaign, hop, loss, now, senders) for hop, loss in costs * tried]
+        try:
+            require_room(limit, [*charges, *others], last, last.loss, now)
+            fits = tried
+        except OverLimit:
+            most = tried - 1
+    return limit, fits, now
+
+
+def _charge(campaign: Campaign, hop: Hop, loss: Loss, now: datetime, senders: Senders) -> Charge:
+    """Return what a release to come will stand in the ledger as."""
+    local, epoch_epsilon = linked(campaign, hop, senders)
+    return Charge(
+        key="", campaign=campaign.id, fingerprint=campaign.fingerprint.hex(), epoch=campaign.epoch, hop=hop,
+        manifest="", outline="", state="committed", epsilon=loss.epsilon, delta=loss.delta, local=local,
+        epoch_epsilon=epoch_epsilon, per="client", reports=None,
+        reserved_at=stamp(now), committed_at=stamp(now), host="", pid=0, run="",
+    )  # fmt: skip
+
+
+def year(deployment: Deployment, epochs: Epochs) -> Iterator[Check]:
+    """What clients spend over the epochs of a year, and what waits for the operator."""
+    part = deployment.file.next_epoch.get(epochs.campaign)
+    if part is None:
+        return
+    # Not at the top: a party that only runs jobs has no such package.
+    from pipelines.epochs.review import waiting
+
+    most = most_epochs_a_year(part.least_length)
+    said = f"{most} epochs at most, and one for each rotation of keys: {spent_in(most, epochs.newest[1])}"
+    yield Check(f"epochs of {epochs.campaign} a year", "good", said)
+    if part.review and part.add_found:
+        wait = len(waiting(epochs))
+        cure = f"{wait:,} found values wait: hushcount epoch review --campaign {epochs.campaign}"
+        yield Check(f"review of {epochs.campaign}", "warning" if wait else "good", cure if wait else "nothing waits")
+
+
+def spent_in(epochs: int, campaign: Campaign) -> str:
+    """Return what one client's frequency reports cost it over so many epochs."""
+    if campaign.mechanism is None:
+        return "clients send no frequency reports, and spend nothing by them"
+    if campaign.epoch_epsilon is None:
+        each = campaign.shuffle.cap * campaign.mechanism.epsilon
+        return (
+            f"clients do not remember, and each spends epsilon {each:g} at most in every window at one collector, "
+            "whatever the epochs"
+        )
+    values = f"{campaign.memory_values} {'value' if campaign.memory_values == 1 else 'values'}"
+    return f"each client spends epsilon {epochs * campaign.epoch_epsilon:g} at most, for {values} an epoch"

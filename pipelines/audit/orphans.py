@@ -1,0 +1,160 @@
+"""Segments that no manifest lists: of a collector that lost its disk, or whose manifest was lost; list them again.
+
+What a collector acknowledged is counted if a manifest names its segment. An orphan is found by its file, looked
+through, and named in a manifest of its own; then it is as any segment that came late. Its name, which the collector
+gave it, says how its senders were told apart; where it does not, nothing is known that held them.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import defaultdict
+from collections.abc import Container
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import cast
+
+from pydantic import ValidationError
+from sqlalchemy import Connection, select
+from sqlalchemy import Engine as Database
+
+from hushcount.campaigns.campaign import Stream
+from hushcount.collection.envelopes import ENVELOPES
+from hushcount.collection.manifests import Manifest, SegmentPart, divided, manifest_name
+from hushcount.collection.segment_names import SegmentName, segment_named
+from hushcount.collection.windows import window_start
+from hushcount.errors import HushcountError, UsageError
+from hushcount.formats.models import explain
+from hushcount.formats.reading import LISTING_BYTES
+from hushcount.senders import WEAKEST
+from hushcount.wire.blocks import read_header
+from pipelines.batches.intake import register_new
+from pipelines.batches.rows import closed_windows, known_windows
+from pipelines.batches.state import SEGMENTS
+from pipelines.deployment.settings import Deployment, WindowsPart
+from pipelines.files import storage
+from pipelines.files.storage_errors import told
+from pipelines.schedule.witnesses import told_time
+
+_UNNAMED = SegmentName("relisted", WEAKEST, "")
+"""Of a segment whose name does not say whose it is."""
+
+
+@dataclass
+class Relisted:
+    """What was done with orphans.
+
+    Attributes:
+        segments: those that are in a manifest now, by their path in the folder of segments, and their reports.
+        unsaid: those of them of which nothing says how their senders were told apart: they count as none.
+        problems: a sentence for each that cannot be listed.
+    """
+
+    segments: dict[str, int] = field(default_factory=dict)
+    unsaid: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def is_over(name: str, closed: Container[str], windows: WindowsPart, now: datetime) -> bool:
+    """Return whether the manifests of a window of that name should be there.
+
+    Raises:
+        ValueError: it is no name of a window.
+    """
+    return name in closed or window_start(name) + windows.length + windows.patience < now
+
+
+def orphans(connection: Connection, deployment: Deployment, campaign: str, now: datetime) -> dict[str, int]:
+    """Return the segments that no manifest that was registered lists and whose window is over: bytes by path.
+
+    Paths are relative to the folder of segments.
+    """
+    root = deployment.folder("segments")
+    listed = set(connection.execute(select(SEGMENTS.c.path).where(SEGMENTS.c.campaign == campaign)).scalars())
+    closed = closed_windows(connection, campaign)
+    found = {}
+    for path, size in storage.list_tree(storage.join(root, campaign), "*/*/*/*.blocks"):
+        relative = storage.relative(path, root)
+        _, _, window, stream, _ = relative.split("/")
+        try:
+            over = stream in ENVELOPES and is_over(window, closed, deployment.windows, now)
+        except ValueError:
+            # status says so: it lies in no window.
+            continue
+        if over and relative not in listed:
+            found[relative] = size
+    return found
+
+
+def relist(state: Database, deployment: Deployment, campaign: str, now: datetime | None = None) -> Relisted:
+    """Write manifests that list a campaign's orphans, and register them; the next run counts them.
+
+    Args:
+        state: the database; no run may be at work on it.
+        deployment: whose.
+        campaign: id.
+        now: the present; the clock's by default.
+    """
+    made = Relisted(problems=register_new(state, deployment, campaign))
+    time = told_time(state, deployment, now or datetime.now(timezone.utc))
+    made.problems += time.problems
+    if time.clock.is_far:
+        made.problems.append(time.says)
+    moment = time.present
+    with state.begin() as connection:
+        found = orphans(connection, deployment, campaign, moment)
+        windows = known_windows(connection, campaign)
+    groups: dict[tuple[str, SegmentName], dict[Stream, list[SegmentPart]]] = defaultdict(lambda: defaultdict(list))
+    fingerprints: dict[str, str] = {}
+    for relative, size in sorted(found.items()):
+        folder, stream, name = relative.rsplit("/", 2)
+        try:
+            part, fingerprint = _looked_through(deployment, relative, size)
+        except (HushcountError, OSError) as error:
+            made.problems.append(told(error))
+            continue
+        fingerprints[folder] = fingerprint
+        named = segment_named(name)
+        if named is None:
+            made.unsaid.append(relative)
+        groups[folder, named or _UNNAMED][cast(Stream, stream)].append(part)
+        made.segments[relative] = part.records
+    for (folder, whose), segments in groups.items():
+        _, epoch, window = folder.split("/")
+        length = windows[window].length if window in windows else deployment.windows.length
+        for id, listed in divided(segments, secrets.token_hex(8)):
+            manifest = Manifest(
+                collector=whose.collector,
+                campaign=campaign,
+                epoch=int(epoch.partition("-")[0]),
+                fingerprint=fingerprints[folder],
+                window=window,
+                seconds=int(length.total_seconds()),
+                authentication=whose.way,
+                segments=listed,
+            )
+            path = deployment.folder("segments", *folder.split("/"), manifest_name(whose.collector, id))
+            storage.write_json(path, manifest.model_dump(mode="json"), LISTING_BYTES)
+    made.problems += register_new(state, deployment, campaign)
+    return made
+
+
+def _looked_through(deployment: Deployment, relative: str, size: int) -> tuple[SegmentPart, str]:
+    """Return what a manifest says of an orphan, and the fingerprint of its campaign file.
+
+    Raises:
+        UsageError: it is no whole segment of the folder that it lies in.
+    """
+    campaign, epoch, _, stream, name = relative.split("/")
+    path = deployment.folder("segments", *relative.split("/"))
+    with storage.open_read(path) as stream_of_bytes:
+        header = read_header(stream_of_bytes, path)
+    fingerprint = header.campaign.hex()
+    right = header.kind == ENVELOPES[cast(Stream, stream)] and epoch.endswith(f"-{fingerprint[:16]}")
+    if not right or header.file_bytes != size:
+        raise UsageError(f"{path} is no whole segment of {campaign}/{epoch} {stream}: restore it, or remove it")
+    try:
+        digest = storage.digest_of(path)[1]
+        return SegmentPart(name=name, records=header.records, bytes=size, digest=digest), fingerprint
+    except ValidationError as error:
+        raise UsageError(f"{path} cannot be listed: {explain(error)}") from None

@@ -1,0 +1,181 @@
+"""Whether what the state says lies in the store does lie there, as it was written."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, select
+
+from hushcount.campaigns.campaign import Stream
+from hushcount.campaigns.public_keys import VerifyKeyPart
+from hushcount.collection.manifests import Manifest
+from hushcount.errors import HushcountError
+from pipelines.audit.orphans import is_over
+from pipelines.batches.hops import OUTPUTS, READERS, SIGNERS
+from pipelines.batches.intake import new_manifests
+from pipelines.batches.rows import closed_windows, deleted_folders, known_manifests, known_windows, shuffled_batches
+from pipelines.batches.state import HOPS, MANIFESTS, SEGMENTS
+from pipelines.deployment.settings import Deployment
+from pipelines.files import storage
+from pipelines.files.blocks import find_files, total_records
+from pipelines.files.storage_errors import cause, told
+from pipelines.handover.parties import batch_name
+from pipelines.outputs.folders import folder_of
+from pipelines.outputs.labels import SEALED
+from pipelines.outputs.staging import SUMMARY, named_folder
+
+if TYPE_CHECKING:
+    from keys.roles import SigningRole
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the checks of one campaign share.
+
+    Attributes:
+        connection: to the state.
+        deployment: whose store it is.
+        campaign: id.
+        now: the present.
+        digests: whether all that was handed on is read; otherwise only what a party here has still to read.
+    """
+
+    connection: Connection
+    deployment: Deployment
+    campaign: str
+    now: datetime
+    digests: bool
+
+
+def segment_differences(work: Checked) -> Iterator[str]:
+    """Yield a sentence for every segment that is not as its manifest says, is in none, or was put aside.
+
+    What was put aside is a difference as long as it could be restored and counted; after the grace period it is lost,
+    and stays in its column.
+    """
+    connection, windows = work.connection, work.deployment.windows
+    root = work.deployment.folder("segments")
+    there = dict(storage.list_tree(storage.join(root, work.campaign), "*/*/*/*.blocks"))
+    known = known_windows(connection, work.campaign)
+    closed = closed_windows(connection, work.campaign)
+    done = shuffled_batches(connection, work.campaign)
+    for row in connection.execute(
+        select(SEGMENTS).where(SEGMENTS.c.campaign == work.campaign).order_by(SEGMENTS.c.path)
+    ):
+        path = storage.join(root, *row.path.split("/"))
+        size = there.pop(path, None)
+        if row.state == "quarantined":
+            if known[row.window].end + windows.grace >= work.now:
+                yield f"{path} {row.reason}: it was put aside, the rest went on; restore it"
+        elif row.state == "waiting" or (row.state == "batched" and row.batch not in done):
+            if size is None:
+                yield f"{path} is missing: restore it"
+            elif size != row.bytes:
+                yield f"{path} has {size} bytes, was written with {row.bytes}: restore it"
+    for path in sorted(there):
+        try:
+            over = is_over(path.split("/")[-3], closed, windows, work.now)
+        except ValueError:
+            yield f"{path} lies in no window: remove it"
+            continue
+        if over:
+            cure = "see whether its collector runs; if it does not come back, hushcount segments relist"
+            yield f"{path} is in no manifest, though its window is over: {cure}"
+
+
+def manifest_differences(work: Checked) -> Iterator[str]:
+    """Yield a sentence for every manifest that cannot be read, and for every one whose collector lost something."""
+    known = known_manifests(work.connection, work.campaign)
+    for relative, manifest in new_manifests(work.deployment, work.campaign, known):
+        if not isinstance(manifest, Manifest):
+            yield f"{work.deployment.folder('segments', *relative.split('/'))}: {cause(manifest)}"
+    for row in work.connection.execute(
+        select(MANIFESTS).where(MANIFESTS.c.campaign == work.campaign, MANIFESTS.c.damaged > 0)
+    ):
+        yield (
+            f"{work.deployment.folder('segments', *row.path.split('/'))}: {row.damaged:,} stretches of the collector's "
+            "journal were damaged, and acknowledged reports may have been: look into damaged/ beside its journal"
+        )
+
+
+def output_differences(work: Checked, done: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a sentence for every output that is missing or is not what was counted.
+
+    Args:
+        work: what is checked.
+        done: counts of each stream, by batch and hop.
+    """
+    deleted = deleted_folders(work.connection, work.campaign)
+    there: dict[str, set[str]] = defaultdict(set)
+    for _, folder in OUTPUTS.values():
+        found = storage.list_tree(work.deployment.folder(folder, work.campaign), f"*/{SUMMARY}")
+        there[folder] = {path.split("/")[-2] for path, _ in found}
+    here = {hop for hop, (party, _) in OUTPUTS.items() if party in work.deployment.file.parties}
+    noted = select(HOPS.c.batch, HOPS.c.hop, HOPS.c.folder).where(HOPS.c.campaign == work.campaign)
+    wrote = {(batch, hop): run for batch, hop, run in work.connection.execute(noted)}
+    keys: dict[str, Sequence[VerifyKeyPart]] = {}
+    for name, hops in sorted(done.items()):
+        for hop in sorted(here & hops.keys()):
+            folder = OUTPUTS[hop][1]
+            # Nothing is written by a hop that has none of the batch's streams to read.
+            if (folder, name) in deleted or not hops[hop]:
+                continue
+            directory = work.deployment.folder(folder, work.campaign, name)
+            if name not in there[folder]:
+                yield f"{directory} is missing, though hushcount {hop} wrote it: restore it"
+            elif (run := wrote[name, hop]) is not None and named_folder(directory) != run:
+                yield (
+                    f"{storage.join(directory, SUMMARY)} does not name {run}, which hushcount {hop} wrote: a run that "
+                    "had lost its lock put its own in the place; see which of both was read, and restore that one"
+                )
+            elif hop in SIGNERS:
+                if hop not in keys:
+                    keys[hop] = _keys(work.deployment, SIGNERS[hop])
+                readers: Mapping[Any, str] = {"bins": "discover"} if hop == "release" else READERS
+                unread = {folder for folder, reader in readers.items() if reader in here - hops.keys()}
+                yield from _handed_on(directory, hop, hops[hop], keys[hop], None if work.digests else unread)
+
+
+def _keys(deployment: Deployment, role: SigningRole) -> tuple[VerifyKeyPart, ...]:
+    """Return a party's public keys, retired ones too: what they signed once is still theirs; empty: unsigned."""
+    given = deployment.shuffler_keys if role == "shuffler" else deployment.aux_server_keys
+    source = given or deployment.sign_with
+    if not isinstance(source, Path):
+        return ()
+    from keys.store import verify_keys
+
+    return verify_keys(source, role, retired=True)
+
+
+def _handed_on(
+    directory: str,
+    hop: str,
+    streams: Mapping[Stream, Any],
+    keys: Sequence[VerifyKeyPart],
+    read: Container[str] | None,
+) -> Iterator[str]:
+    """Yield what is wrong with what was handed on; the files of the folders in `read` are read, or of all."""
+    for name, counts in streams.items():
+        folder = "bins" if hop == "release" else name
+        try:
+            where = storage.join(folder_of(directory), folder)
+            files = [] if hop == "release" else find_files(where, SEALED[name])
+            if keys:
+                from pipelines.handover.signed import read_signed, require_files
+
+                summary = read_signed(directory, keys)
+                if summary.get("batch") != batch_name(directory):
+                    yield f"{directory} holds what was signed for another batch: it lies in the wrong place; restore it"
+                    return
+                require_files(directory, folder, summary, digests=read is None or folder in read)
+        except (HushcountError, OSError) as error:
+            yield told(error)
+            continue
+        held, forwarded = total_records(files), counts["accepted"]
+        if hop != "release" and held != forwarded:
+            yield f"{where} holds {held:,} reports, the shuffler forwarded {forwarded:,}"

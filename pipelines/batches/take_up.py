@@ -1,0 +1,92 @@
+"""A hop that ran before is not run again: what it left is taken up, if it is of this very batch (docs/adr/0024)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.errors import UsageError
+from pipelines.batches.hops import INPUT_OF, OUTPUTS, output_of
+from pipelines.batches.rows import Batch
+from pipelines.batches.tombstones import HANDED_ON, tombstone_path
+from pipelines.batches.writing import batch_path
+from pipelines.deployment.settings import Deployment
+from pipelines.files import storage
+from pipelines.handover.batch_file import collected, read_batch
+from pipelines.outputs.received_summary import read_counts, read_summary
+from pipelines.outputs.staging import SUMMARY
+from pipelines.outputs.summary import MADE_FROM, Summary, brief, digest_of_json
+
+
+def taken_up(
+    deployment: Deployment,
+    campaign: Campaign,
+    batch: Batch,
+    hop: str,
+    hops: Sequence[str],
+    known: Mapping[str, Summary],
+) -> Summary | None:
+    """Return what a hop counted when it ran before; None: it has not run.
+
+    Its own output says so; else what it left where retention deleted that; else a later hop's output, which was made
+    from it.
+
+    Args:
+        deployment: whose store it is.
+        campaign: the batch's.
+        batch: which.
+        hop: which.
+        hops: those that run here, in their order: another party's word that one of ours has run is not taken.
+        known: what the state says that hops of this batch counted.
+
+    Raises:
+        UsageError: an output is there, and is of something else, or cannot be read.
+    """
+    out = output_of(deployment, hop, batch)
+    if storage.exists(storage.join(out, SUMMARY)):
+        return _of_this_batch(deployment, campaign, batch, hop, known)
+    if hop in HANDED_ON:
+        left = tombstone_path(deployment, HANDED_ON[hop][1], batch)
+        if storage.exists(left):
+            return read_counts(left)
+    for later in hops[hops.index(hop) + 1 :]:
+        if storage.exists(storage.join(output_of(deployment, later, batch), SUMMARY)):
+            summary = _of_this_batch(deployment, campaign, batch, later, known)
+            told = [before for before in summary["upstream"] if before["hop"] == hop]
+            if told:
+                return brief(told[0])
+    return None
+
+
+def _of_this_batch(
+    deployment: Deployment, campaign: Campaign, batch: Batch, hop: str, known: Mapping[str, Summary]
+) -> Summary:
+    """Return the summary of an output, which must be of this batch and made from what the hop before left of it."""
+    out = output_of(deployment, hop, batch)
+    summary = read_summary(storage.join(out, SUMMARY))
+    given = (summary["hop"], summary["fingerprint"], summary.get("batch"))
+    if given != (hop, campaign.fingerprint.hex(), batch.name):
+        raise UsageError(
+            f"{out} does not hold what hushcount {hop} made of batch {batch.name}: it was not taken up; put back what "
+            "was there, or move it away"
+        )
+    source, digest = _input_of(deployment, campaign, batch, hop)
+    # Without its input it must agree with what is known of the hops before.
+    counted = {before["hop"]: brief(before) for before in summary["upstream"]}
+    differ = [before for before in OUTPUTS if before in known and counted.get(before, known[before]) != known[before]]
+    if differ or (digest is not None and summary.get(MADE_FROM) != digest):
+        raise UsageError(
+            f"{out} was not made from {source} as that is now: it was not taken up, and no later hop runs; put back "
+            f"the {source} that it was made from. To make it anew, which is another release, move it away"
+        )
+    return summary
+
+
+def _input_of(deployment: Deployment, campaign: Campaign, batch: Batch, hop: str) -> tuple[str, str | None]:
+    """Return what a hop reads, and the digest of its summary; None where that was deleted."""
+    if hop == "shuffle":
+        path = batch_path(deployment, batch)
+        return path, digest_of_json(collected(read_batch(path, campaign)))
+    source = output_of(deployment, INPUT_OF[hop], batch)
+    mark = storage.join(source, SUMMARY)
+    return source, digest_of_json(read_summary(mark)) if storage.exists(mark) else None

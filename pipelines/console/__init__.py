@@ -1,0 +1,1 @@
+"""The console: options, tables and messages that the commands share."""

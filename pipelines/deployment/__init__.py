@@ -1,0 +1,1 @@
+"""A deployment: its settings file, its campaigns, its collector."""

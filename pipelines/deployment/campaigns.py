@@ -1,0 +1,71 @@
+"""The campaigns of a deployment: each one's epochs, with their campaign files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.collection.epochs import COLLECTION_FILE, FINGERPRINT_DIGITS, CollectionFile, read_collection, read_epoch
+from hushcount.errors import UsageError
+from pipelines.files.storage_errors import told
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """One campaign's epochs.
+
+    Attributes:
+        campaign: id, also the name of its folder.
+        directory: its folder.
+        collection: which epoch is collected when.
+        files: path and campaign of each epoch, by its number and the first digits of its fingerprint.
+    """
+
+    campaign: str
+    directory: Path
+    collection: CollectionFile
+    files: dict[tuple[int, str], tuple[Path, Campaign]]
+
+    @property
+    def campaigns(self) -> dict[tuple[int, str], Campaign]:
+        """The campaign of each epoch, by its number and the first digits of its fingerprint."""
+        return {key: campaign for key, (_, campaign) in self.files.items()}
+
+    @property
+    def newest(self) -> tuple[Path, Campaign]:
+        """The campaign file of the last epoch, and its path."""
+        return self.files[max(self.files)]
+
+
+def read_epochs(directory: Path) -> tuple[list[Epochs], dict[str, str]]:
+    """Read the campaigns of a directory: return those that are valid, and what is wrong with each other one.
+
+    Raises:
+        UsageError: there is none.
+    """
+    folders = sorted(path.parent for path in directory.glob(f"*/{COLLECTION_FILE}")) if directory.is_dir() else []
+    if not folders:
+        raise UsageError(f"{directory} holds no campaign: hushcount epoch publish makes one")
+    valid, faults = [], {}
+    for folder in folders:
+        try:
+            valid.append(read_campaign(folder))
+        except Exception as error:
+            faults[folder.name] = told(error)
+    return valid, faults
+
+
+def read_campaign(folder: Path) -> Epochs:
+    """Read one campaign's folder.
+
+    Raises:
+        UsageError: a file is missing or invalid, or is not of this campaign or epoch.
+    """
+    path = folder / COLLECTION_FILE
+    collection = read_collection(path)
+    files = {}
+    for part in collection.epochs:
+        campaign = read_epoch(folder, part)
+        files[part.epoch, campaign.fingerprint.hex()[:FINGERPRINT_DIGITS]] = (folder / part.file, campaign)
+    return Epochs(folder.name, folder, collection, files)

@@ -1,0 +1,201 @@
+"""Publish an epoch: its campaign file joins the campaign's folder, and the epoch before it ends when it begins."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.dictionary import kept_ending
+from hushcount.campaigns.signatures import signature_path
+from hushcount.collection.epochs import COLLECTION_FILE, CollectionFile, EpochPart, read_collection, read_epoch
+from hushcount.collection.windows import window_at
+from hushcount.errors import HushcountError, UsageError
+from hushcount.formats.whole_files import sync, write_over
+from pipelines.deployment.settings import Deployment
+
+_FILE_MODE = 0o644
+_LOCK_FILE = ".publish.lock"
+_LOCK_MODE = 0o666
+_BUSY_SECONDS = 30.0
+_PAUSE_SECONDS = 0.05
+
+
+def publish(
+    deployment: Deployment,
+    campaign_path: Path,
+    begins: datetime | None = None,
+    now: datetime | None = None,
+    early: bool = False,
+) -> EpochPart:
+    """Let a campaign file be collected under, from a moment on.
+
+    Written are the campaign file, its dictionary, its signature if it has one, and then, in one step, collection.json.
+    Collectors notice by themselves; clients fetch the newest. Killed before that step it leaves files that nobody
+    reads, and that the next try replaces.
+
+    Args:
+        deployment: whose collectors are to take it.
+        campaign_path: the campaign file; its epoch must be greater than those that are there.
+        begins: when; for the first epoch at once, for a later one at the end of the present window by default.
+        now: the present.
+        early: whether it may begin before the one before has the least length that the deployment gives epochs.
+
+    Returns:
+        The epoch as it was published. What is published already, unchanged, is not published again.
+
+    Raises:
+        UsageError: the file is invalid, its epoch or `begins` is not later than those that are there, or too early.
+        HushcountError: somebody else is publishing, and does not come to an end.
+    """
+    campaign = Campaign.read(campaign_path)
+    with publishing(deployment.campaigns / campaign.id):
+        if not early:
+            _require_length(deployment, campaign, begins, now)
+        return publish_alone(deployment, campaign, campaign_path, begins, now)
+
+
+@contextmanager
+def publishing(folder: Path) -> Iterator[None]:
+    """Let one process at a time publish epochs of a campaign; others wait. It ends with the process, however that ends.
+
+    Args:
+        folder: of the campaign; made if missing.
+
+    Raises:
+        HushcountError: another process has been at it for half a minute.
+    """
+    import fcntl
+
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = _lock_file(folder / _LOCK_FILE)
+    try:
+        end = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise HushcountError(
+                        f"another process has been publishing into {folder} for {_BUSY_SECONDS:.0f} s: nothing was "
+                        "published; try again when it has ended"
+                    ) from None
+                time.sleep(_PAUSE_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock_file(path: Path) -> int:
+    try:
+        # Where the folder is on NFS, only a file that is open for writing can be locked.
+        return os.open(path, os.O_RDWR | os.O_CREAT, _LOCK_MODE)
+    except PermissionError:
+        # Of another user who published before: who may write the folder may publish, and elsewhere this will do.
+        return os.open(path, os.O_RDONLY | os.O_CREAT, _LOCK_MODE)
+
+
+def publish_alone(
+    deployment: Deployment,
+    campaign: Campaign,
+    campaign_path: Path,
+    begins: datetime | None = None,
+    now: datetime | None = None,
+) -> EpochPart:
+    """Publish a campaign that was read from a file, as `publish` does, within `publishing` of its folder."""
+    folder = deployment.campaigns / campaign.id
+    earlier = read_collection(folder / COLLECTION_FILE).epochs if (folder / COLLECTION_FILE).exists() else ()
+    published = {part.epoch: (part, read_epoch(folder, part)) for part in earlier}
+    if campaign.epoch in published:
+        part, there = published[campaign.epoch]
+        if there.fingerprint == campaign.fingerprint:
+            return part
+    moment = (now or datetime.now(timezone.utc)).replace(microsecond=0)
+    start = begins or (window_at(moment, deployment.windows.length).end if earlier else moment)
+    if earlier:
+        _require_later(campaign.epoch, start, earlier[-1])
+    name = f"epoch-{campaign.epoch:06d}{campaign_path.suffix}"
+    _copy(campaign, campaign_path, folder, name, _served(folder, published.values()))
+    # What collection.json names must be on the disk before it.
+    sync(folder)
+    ended = tuple(
+        part
+        if part.ends is not None
+        else part.model_copy(update={"ends": start, "grace_ends": start + deployment.windows.grace})
+        for part in earlier
+    )
+    new = EpochPart(epoch=campaign.epoch, file=name, begins=start)
+    collection = CollectionFile(epochs=(*ended, new))
+    write_over(folder / COLLECTION_FILE, collection.model_dump_json(indent=2) + "\n", _FILE_MODE)
+    sync(folder)
+    return new
+
+
+def _require_length(deployment: Deployment, campaign: Campaign, begins: datetime | None, now: datetime | None) -> None:
+    """Refuse to end an epoch before its least length: clients with a memory answer each epoch afresh."""
+    part = deployment.file.next_epoch.get(campaign.id)
+    path = deployment.campaigns / campaign.id / COLLECTION_FILE
+    if part is None or not path.exists():
+        return
+    last = read_collection(path).epochs[-1]
+    start = begins or window_at(now or datetime.now(timezone.utc), deployment.windows.length).end
+    if campaign.epoch > last.epoch and last.begins < start < last.begins + part.least_length:
+        raise UsageError(
+            f"epoch {campaign.epoch} would begin {start.isoformat()}, epoch {last.epoch} began "
+            f"{last.begins.isoformat()} and has a least_length of {part.least_length} under "
+            f"[next_epoch.{campaign.id}], because clients with a memory answer each epoch afresh: give a later "
+            "--begins, or --early if that is wanted"
+        )
+
+
+def _require_later(epoch: int, start: datetime, last: EpochPart) -> None:
+    if epoch > last.epoch and start > last.begins and (last.ends is None or start >= last.ends):
+        return
+    ends = "" if last.ends is None else f" and ends {last.ends.isoformat()}"
+    raise UsageError(
+        f"epoch {epoch} from {start.isoformat()} on must come after epoch {last.epoch}, which begins "
+        f"{last.begins.isoformat()}{ends}: give a greater epoch, or a later --begins"
+    )
+
+
+def _served(folder: Path, published: Iterable[tuple[EpochPart, Campaign]]) -> set[Path]:
+    """Return the files that collectors may be reading; all others in the folder are of tries that were killed."""
+    served = set()
+    for part, campaign in published:
+        served |= {folder / part.file, signature_path(folder / part.file)}
+        if campaign.dictionary is not None:
+            served.add(folder / campaign.dictionary.path)
+    return served
+
+
+def _copy(campaign: Campaign, source: Path, folder: Path, name: str, served: set[Path]) -> None:
+    """Put the campaign file, its dictionary and its signature into the folder; those of a killed try are replaced."""
+    campaign.read_dictionary()
+    data = campaign.model_dump(mode="json", exclude_none=True)
+    if campaign.dictionary is not None:
+        given = source.parent / campaign.dictionary.path
+        kept = f"epoch-{campaign.epoch:06d}.dictionary{kept_ending(given)}"
+        _put(folder / kept, given.read_bytes(), served)
+        # The path of the dictionary is no part of the fingerprint, which is that of its items.
+        data["dictionary"]["path"] = kept
+    changed = Campaign.model_validate(data)
+    if changed.fingerprint != campaign.fingerprint:
+        raise UsageError(f"campaign file {source} cannot be published: its fingerprint depends on where it lies")
+    _put(folder / name, changed.text(folder / name).encode(), served)
+    signed = signature_path(source)
+    if signed.exists():
+        _put(signature_path(folder / name), signed.read_bytes(), served)
+    else:
+        signature_path(folder / name).unlink(missing_ok=True)
+
+
+def _put(path: Path, data: bytes, served: set[Path]) -> None:
+    if path not in served:
+        write_over(path, data, _FILE_MODE)
+    elif path.read_bytes() != data:
+        raise UsageError(f"{path} is collected under and is another: make a campaign file of a greater epoch")

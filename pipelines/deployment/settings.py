@@ -1,0 +1,276 @@
+"""The deployment file: what one operator's collector, schedule and checks have in common; TOML or JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from hushcount.campaigns.campaign import Identifier
+from hushcount.campaigns.dictionary import MOST_ITEMS
+from hushcount.collection.windows import duration
+from hushcount.errors import UsageError
+from hushcount.formats.models import Part
+from hushcount.formats.reading import read_mapping, validated
+from pipelines.engine.options import reach_with
+from pipelines.files import storage
+from shuffler.collector.settings import CollectorPart
+
+Party = Literal["shuffler", "aux-server", "analyzer"]
+PARTIES: tuple[Party, ...] = ("shuffler", "aux-server", "analyzer")
+FOLDERS = ("segments", "batches", "shuffled", "released", "found", "results")
+"""What lies in the store, each in a folder of its own, so that each can be another party's."""
+_DATABASE = "postgresql://"
+_YEAR = timedelta(days=365)
+_KEY_TEXTS = ("env:", "gcp-secret:")
+
+
+def _duration(value: Any) -> Any:
+    # A bare number would be taken for seconds.
+    if not isinstance(value, (str, timedelta)):
+        raise ValueError(f"duration is {value!r}, must be a whole number and s, m, h or d, as in 15m or 1d")
+    return duration(value) if isinstance(value, str) else value
+
+
+Duration = Annotated[timedelta, BeforeValidator(_duration)]
+
+
+class WindowsPart(Part):
+    """When reports are counted together."""
+
+    length: Duration = Field(description="of a window: 1h, 1d")
+    grace: Duration = Field(
+        description="how long after its window a late segment, or a report of an earlier epoch, counts"
+    )
+    patience: Duration = Field(
+        default=timedelta(minutes=10), description="how long after a window's end its manifests are waited for"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> WindowsPart:
+        if self.patience > self.grace:
+            raise ValueError(f"patience is {self.patience}, must be at most the grace period, {self.grace}")
+        return self
+
+
+class RetentionPart(Part):
+    """How long after the end of its window something stays in the store; what is not named here stays for ever.
+
+    Nothing goes before all hops that run here have passed over it. Numbers, tallies and estimates always stay.
+    """
+
+    segments: Duration | None = Field(default=None, description="what collectors stored")
+    shuffled: Duration | None = Field(
+        default=None, description="what the shuffler handed on; parties elsewhere must have fetched it by then"
+    )
+    released: Duration | None = Field(
+        default=None, description="what the auxiliary server handed on; an analyzer elsewhere must have fetched it"
+    )
+    dead_letters: Duration | None = Field(
+        default=None,
+        description="what a hop kept of reports that it did not pass on; it can be replayed as long",
+    )
+
+
+class EnginePart(Part):
+    """Where the jobs run."""
+
+    runner: str = "FnApiRunner"
+    options: tuple[str, ...] = Field(default=(), description="Beam options, as after a bare -- of a job")
+
+
+class NextEpochPart(Part):
+    """What `hushcount run` may change of a campaign from one epoch to the next."""
+
+    add_found: bool = Field(default=True, description="whether discovered items join the dictionary")
+    review: bool = Field(
+        default=True, description="whether they wait until hushcount epoch review approves them; else anybody adds some"
+    )
+    most_additions: int = Field(default=100, ge=1, le=100_000, description="discovered items that join in one epoch")
+    least_length: Duration = Field(
+        default=timedelta(days=30), description="of an epoch, which clients with a memory answer afresh"
+    )
+    unseen_windows: int = Field(
+        default=30, ge=1, le=1_000_000, description="windows unseen until a discovered item leaves it"
+    )
+    target_rank: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_ITEMS,
+        description="plan for the share of the item of this rank in the last estimate",
+    )
+    settings: dict[str, int | float | str] = Field(default_factory=dict, description="parameters that stay, as --set")
+    sign_with: str | None = Field(
+        default=None,
+        description="the operator's key directory, relative to this file, env:NAME or gcp-secret://NAME: new epochs "
+        "are signed; needed where the newest is",
+    )
+
+
+def most_epochs_a_year(least_length: timedelta) -> int:
+    """Return in how many epochs of at least this length a client can answer in 365 days: the first began before."""
+    return -(-_YEAR // least_length) + 1
+
+
+class DeploymentFile(Part):
+    """The file, as it is written."""
+
+    format: Literal[1] = 1
+    store: str = Field(description="directory, gs:// or s3://; relative to this file")
+    state: str = Field(default="state.db", description="SQLite file, relative to this file, or postgresql://")
+    campaigns: str = Field(default="campaigns", description="directory of campaigns, one folder each")
+    keys: str = Field(
+        default="keys", description="key directory of the parties that run here, env:NAME, or gcp-secret://NAME"
+    )
+    ledger: str | None = Field(default=None, description="where releases are charged; nowhere if not given")
+    sign_with: str | None = Field(
+        default=None,
+        description="key directory of the shuffler, or of the auxiliary server's signing key (aux-signer), or of both: "
+        "what the parties that run here hand on is signed; unsigned if not given",
+    )
+    shuffler_keys: str | None = Field(
+        default=None, description="the shuffler's public.json: what it hands on must be signed by one of its keys"
+    )
+    aux_server_keys: str | None = Field(
+        default=None,
+        description="public.json with the auxiliary server's aux-signer keys: what it hands on must be signed by one",
+    )
+    parties: tuple[Party, ...] = Field(default=PARTIES, min_length=1, description="whose jobs run here")
+    collectors: tuple[str, ...] = Field(
+        default=(), description="names of all collectors; a window is due as soon as each of them closed it"
+    )
+    uncapped_discovery: bool = Field(
+        default=False,
+        description="whether values are discovered though no client is told from another: any one can reveal one",
+    )
+    windows: WindowsPart
+    retention: RetentionPart = Field(default_factory=RetentionPart)
+    engine: EnginePart = Field(default_factory=EnginePart)
+    paths: dict[str, str] = Field(default_factory=dict, description="folders of the store that lie elsewhere, by name")
+    next_epoch: dict[Identifier, NextEpochPart] = Field(
+        default_factory=dict, description="campaigns that are planned anew after each window, by id"
+    )
+    collector: CollectorPart | None = Field(default=None, description="the collector that runs here")
+
+    @model_validator(mode="after")
+    def _check(self) -> DeploymentFile:
+        strange = [name for name in self.paths if name not in FOLDERS]
+        if strange:
+            raise ValueError(f"paths names {strange[0]!r}, must be among {', '.join(FOLDERS)}")
+        if "://" in self.state and not self.state.startswith(_DATABASE):
+            raise ValueError(f"state is a URL, must be a file or begin with {_DATABASE}")
+        # A window may be reported a grace period late, and its copies may be of one that ended as long before it.
+        shortest = 2 * self.windows.grace + self.windows.length
+        for name in RetentionPart.model_fields:
+            kept = getattr(self.retention, name)
+            if kept is not None and kept < shortest:
+                raise ValueError(
+                    f"retention.{name} is {kept}, must be at least {shortest}, twice windows.grace and "
+                    "windows.length: so long what comes late must be compared with what came before"
+                )
+        return self
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A deployment with its paths resolved.
+
+    Attributes:
+        path: of its file.
+        store: root of the store.
+        state: file of the state database, or its URL.
+        campaigns: directory of campaigns.
+        keys: key directory, or env:NAME.
+        ledger: file, or None.
+        sign_with: directory of the signing keys of the parties that run here, or env:NAME, or None.
+        shuffler_keys: file, or None.
+        aux_server_keys: file, or None.
+        file: the rest, as it is written.
+    """
+
+    path: Path
+    store: str
+    state: str
+    campaigns: Path
+    keys: Path | str
+    ledger: Path | None
+    sign_with: Path | str | None
+    shuffler_keys: Path | None
+    aux_server_keys: Path | None
+    file: DeploymentFile
+
+    @classmethod
+    def read(cls, path: Path, *, waits: bool = False) -> Deployment:
+        """Read a deployment file.
+
+        Args:
+            path: of the file.
+            waits: whether a store that is something else now is waited for, as a collector does.
+
+        Raises:
+            UsageError: unreadable or invalid; every error at once, each with its field; or an option of the engine.
+        """
+        file = validated(DeploymentFile, read_mapping(path, "deployment file"), f"deployment file {path}")
+        # What looks at the store without running a job must find it too.
+        reach_with(file.engine.options)
+        base = path.absolute().parent
+        found = cls(
+            path=path,
+            store=_resolve(base, file.store),
+            state=file.state if "://" in file.state else str(base / file.state),
+            campaigns=base / file.campaigns,
+            keys=_key_source(base, file.keys),
+            ledger=None if file.ledger is None else base / file.ledger,
+            sign_with=None if file.sign_with is None else _key_source(base, file.sign_with),
+            shuffler_keys=None if file.shuffler_keys is None else base / file.shuffler_keys,
+            aux_server_keys=None if file.aux_server_keys is None else base / file.aux_server_keys,
+            file=file,
+        )
+        if not waits:
+            found._require_kinds()
+        return found
+
+    def _require_kinds(self) -> None:
+        """Refuse what is there and is of another kind: a run would find nothing in it, and have nothing to do."""
+        folders = {"store": self.store, **{name: self.folder(name) for name in self.file.paths}}
+        for name, where in (*folders.items(), ("campaigns", str(self.campaigns))):
+            if not storage.is_remote(where) and Path(where).exists() and not Path(where).is_dir():
+                raise UsageError(f"deployment file {self.path}: {name} is {where}, must be a directory")
+        files = {"state": None if "://" in self.state else Path(self.state), "ledger": self.ledger}
+        for name, file in files.items():
+            if file is not None and file.exists() and not file.is_file():
+                raise UsageError(f"deployment file {self.path}: {name} is {file}, must be a file")
+
+    @property
+    def base(self) -> Path:
+        """The directory that paths in the file are relative to."""
+        return self.path.absolute().parent
+
+    @property
+    def windows(self) -> WindowsPart:
+        return self.file.windows
+
+    @property
+    def collector(self) -> CollectorPart | None:
+        return self.file.collector
+
+    def folder(self, name: str, *names: str) -> str:
+        """Return the path of something in a folder of the store."""
+        given = self.file.paths.get(name)
+        root = storage.join(self.store, name) if given is None else _resolve(self.base, given)
+        return storage.join(root, *names) if names else root
+
+    def key_source(self, text: str) -> Path | str:
+        """Return a key directory that the file names, or the text where it names something else."""
+        return _key_source(self.base, text)
+
+
+def _key_source(base: Path, text: str) -> Path | str:
+    return text if text.startswith(_KEY_TEXTS) else base / text
+
+
+def _resolve(base: Path, path: str) -> str:
+    return path if storage.is_remote(path) else str(base / path)

@@ -1,0 +1,1 @@
+"""Engines: which Beam runner executes a job, what must be there first, and why it failed."""

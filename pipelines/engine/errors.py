@@ -1,0 +1,103 @@
+"""Why a job failed, in one line that holds no value of a report: a worker's exception may be about one.
+
+Of an exception that is not ours nothing is said but its type, the step and the place in the code. Engines that run
+workers apart hand on the text that Python prints of an exception, in which only what stands before the first
+exception's own words is Python's: what comes after may be a report's, also if it looks like more of the same.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Collection
+from pathlib import Path
+from traceback import extract_tb
+
+from hushcount.errors import HushcountError
+from pipelines.engine.job_server import REMEDIES
+from pipelines.engine.worker_processes import LOST
+
+# What the embedded runner says of a worker process that was lost while it sent.
+_CHANNEL_CLOSED = "Channel closed prematurely."
+_STEP = re.compile(r" \[while running '([^'\n]+)'\]")
+_STACK = "Traceback (most recent call last):\n"
+_FRAME = re.compile(r'  File "([^"\n]+)", line (\d+), in ')
+_TYPE = re.compile(r"([A-Za-z_][\w.]*)(?:: (.*))?$")
+_ERRNO = re.compile(r"\[Errno (\d{1,3})\]")
+_JAVA = re.compile(r"\b(?:java|javax|org\.apache|io\.grpc)(?:\.\w+)*\.[A-Z]\w*(?:Exception|Error)\b")
+_RUNNERS = re.compile(r"apache_beam/runners/(?:portability|dataflow|direct)/")
+_HOME = Path(__file__).parents[2]
+
+
+def root(error: BaseException, steps: Collection[str] = ()) -> str:
+    """Return the one line that says why a job failed, without the stack that Beam puts around it.
+
+    Args:
+        error: what the engine raised.
+        steps: full names of the graph's steps.
+    """
+    text, frames = str(error), [(frame.filename, str(frame.lineno)) for frame in extract_tb(error.__traceback__)]
+    first = (text.strip().splitlines() or [""])[0]
+    known = [said for said in (LOST, *REMEDIES) if said in first]
+    if known or _CHANNEL_CLOSED in first:
+        return known[0] if known else LOST
+    if isinstance(error, HushcountError):
+        return _STEP.split(text)[0]
+    told = [type(error).__name__]
+    if frames and _RUNNERS.search(frames[-1][0]):
+        # An engine repeats what its workers printed.
+        head, stack, printed = text.partition(_STACK)
+        if stack:
+            return _of_text(printed, text, steps)
+        told += [found[0] for found in [_JAVA.search(head)] if found]
+    return f"{': '.join(told)}{_system(text)}{_at(frames)}{_step(text, steps)}"
+
+
+def _system(text: str) -> str:
+    """Return the system's words for the number of an error that a text names, not the text's own: a disk is full."""
+    named = _ERRNO.search(text)
+    number = int(named[1]) if named else 0
+    return f": {os.strerror(number)}" if number in errno.errorcode else ""
+
+
+def _of_text(printed: str, text: str, steps: Collection[str]) -> str:
+    """Return what the first exception of a printed stack is; its text, if it is one of ours."""
+    frames: list[tuple[str, str]] = []
+    for line in printed.splitlines():
+        frame = _FRAME.match(line)
+        if frame is not None:
+            frames.append((frame[1], frame[2]))
+        elif not line.startswith(" "):
+            kind = _TYPE.match(line)
+            if kind is None:
+                break
+            if kind[1] in _ours():
+                return _STEP.split(kind[2] or kind[1])[0]
+            return kind[1].rpartition(".")[2] + _system(line) + _at(frames) + _step(text, steps)
+    return f"an exception{_at(frames)}{_step(text, steps)}"
+
+
+def _ours() -> set[str]:
+    """Return the full names of our exceptions, whose texts name no value."""
+    found, left = set(), [HushcountError]
+    while left:
+        kind = left.pop()
+        found.add(f"{kind.__module__}.{kind.__qualname__}")
+        left += kind.__subclasses__()
+    return found
+
+
+def _at(frames: list[tuple[str, str]]) -> str:
+    """Return where: in our code the last place, else the last at all."""
+    if not frames:
+        return ""
+    ours = [(name, line) for name, line in frames if Path(name).is_relative_to(_HOME)]
+    name, line = (ours or frames)[-1]
+    return f" at {Path(name).relative_to(_HOME) if ours else Path(name).name}:{line}"
+
+
+def _step(text: str, steps: Collection[str]) -> str:
+    """Return which step failed, as Beam says after what the exception says; only one that the graph has."""
+    named = [name for name in _STEP.findall(text) if name in steps]
+    return f" in step {named[-1]!r}" if named else ""

@@ -1,0 +1,155 @@
+"""Which engine runs a job: Beam's embedded FnApiRunner unless another is named, with any Beam option passed through."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import apache_beam as beam
+import grpc  # type: ignore[import-untyped]
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.runner import PipelineState
+
+from hushcount.errors import HushcountError, UsageError
+from pipelines.engine.errors import root
+from pipelines.engine.job_server import ready, remedy
+from pipelines.engine.options import reach_with, unknown_options
+from pipelines.engine.worker_processes import silent_workers
+from pipelines.files import storage
+from pipelines.files.storage_errors import StorageError, silent_clients
+
+# A bare DirectRunner first tries to download another runner; the embedded one is named in full instead.
+_EMBEDDED = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+_KEPT_CHARACTERS = 800
+_WHOLLY = "failed and released nothing; the input is untouched"
+_FAILED = {"stream": "failed; a window with a window.json is settled and stays so, nothing was released of any other"}
+"""What is so when a job has failed that does not release all or nothing."""
+# What grpc's own thread says when a job server that never came up is given up.
+_CHANNEL_GONE = "Cannot monitor channel state"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How a job is run.
+
+    Attributes:
+        runner: a Beam runner's name, or "FnApiRunner" for the embedded one.
+        options: further Beam options, as on its command line.
+    """
+
+    runner: str = "FnApiRunner"
+    options: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        # Jobs look at input and output before there is a pipeline, which would tell Beam's file systems only then where
+        # a store is and as whom to reach it.
+        reach_with(self.options)
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the job runs on this machine, in Beam's own runner, which keeps in memory what it groups."""
+        return self.runner in ("FnApiRunner", _EMBEDDED)
+
+    @contextmanager
+    def spill(self, directory: str) -> Iterator[str | None]:
+        """Yield a new local directory for blocks on their way, removed at the end; None: they go through the engine.
+
+        Args:
+            directory: the job's output. If it is a local one the new one lies in it, on the disk that has room, and
+                workers reach both, wherever they are; workers that write to a store may share no disk.
+        """
+        remote = storage.is_remote(directory)
+        if remote and not self.embedded:
+            yield None
+            return
+        parent = None if remote else directory
+        with tempfile.TemporaryDirectory(prefix=".spill-", dir=parent, ignore_cleanup_errors=True) as made:
+            yield made
+
+    @contextmanager
+    def pipeline(self, job: str) -> Iterator[beam.Pipeline]:
+        """Yield a pipeline that runs when the block ends, and wait for it.
+
+        Raises:
+            UsageError: no such runner, what it needs is not there, or an option is not one of Beam's.
+            StorageError: the job failed; one sentence says why. Nothing of it was released.
+        """
+        if unknown := unknown_options(self.options):
+            raise UsageError(
+                f"option --{unknown[0]} of runner {self.runner} is not one of Beam's: correct or remove it"
+            )
+        further = () if self.embedded else ready(self.runner, PipelineOptions(list(self.options)))
+        pipeline = made(self.runner, _EMBEDDED if self.embedded else self.runner, (*self.options, *further))
+        yield pipeline
+        _run(pipeline.run, job, pipeline.applied_labels)
+
+
+def made(named: str, runner: str, options: Sequence[str]) -> beam.Pipeline:
+    """Return an empty pipeline of a runner.
+
+    Args:
+        named: the runner, as its user named it.
+        runner: the runner, as Beam names it.
+        options: Beam's.
+
+    Raises:
+        UsageError: no such runner, or options that it needs are missing or wrong; all are named.
+    """
+    try:
+        return beam.Pipeline(runner=runner, options=PipelineOptions(list(options)))
+    except (ValueError, ImportError, AttributeError) as error:
+        first, *rest = [line.strip().rstrip(".") for line in str(error).splitlines() if line.strip()] or [
+            type(error).__name__
+        ]
+        # Beam lists what is wrong line by line, after one that says only that something is.
+        reason = " ".join([first, "; ".join(rest)]).strip()[:_KEPT_CHARACTERS]
+        raise UsageError(f"runner {named} cannot be used: {reason}") from None
+
+
+def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str, steps: Collection[str] = ()) -> None:
+    logger = logging.getLogger("apache_beam")
+    level = logger.level
+    # Beam logs a failing bundle's whole stack; the one sentence raised below says it all.
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with _silent_readers(), silent_clients(), silent_workers():
+            _finish(run())
+    except HushcountError:
+        raise
+    except Exception as error:
+        reason = root(error, steps)
+        # Without the exception, whose text would be printed with this one's.
+        raise StorageError(f"the {job} job {_FAILED.get(job, _WHOLLY)}: {reason}{remedy(reason)}") from None
+    finally:
+        logger.setLevel(level)
+
+
+@contextmanager
+def _silent_readers() -> Iterator[None]:
+    """Let threads that read from a process which is gone end without printing a stack: the job's sentence says it."""
+    before = threading.excepthook
+
+    def tell(ended: threading.ExceptHookArgs) -> None:
+        if not issubclass(ended.exc_type, grpc.RpcError) and _CHANNEL_GONE not in str(ended.exc_value):
+            before(ended)
+
+    threading.excepthook = tell
+    try:
+        yield
+    finally:
+        threading.excepthook = before
+
+
+def _finish(result: beam.runners.runner.PipelineResult) -> None:
+    """Wait for a job, and cancel it if the waiting is broken off: it must not go on writing behind its user's back."""
+    try:
+        state = result.wait_until_finish()
+    except BaseException:
+        result.cancel()
+        raise
+    if state != PipelineState.DONE:
+        raise StorageError(f"the job ended as {state}, not as {PipelineState.DONE}")

@@ -1,0 +1,1 @@
+"""From epoch to epoch: the next dictionary, its review, and items over time."""

@@ -1,0 +1,230 @@
+"""Block files in and out of Beam: what jobs hand to each other (format: hushcount/wire/blocks.py, docs/adr/0002)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.transforms.window import BoundedWindow
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.errors import FormatError, UsageError
+from hushcount.wire.blocks import Header, Kind, encode_blocks, read_block, read_header
+from pipelines.files import storage
+from pipelines.files.progress import tick
+
+SUFFIX = ".blocks"
+_SPAN_BLOCKS = 8
+
+Folder: TypeAlias = "str | Callable[[BoundedWindow], str]"
+"""Where to write: a directory, or one for each window of a collection."""
+
+
+@dataclass(frozen=True)
+class BlockFile:
+    """A file found in an input directory, its header read and checked.
+
+    Attributes:
+        path: where it is.
+        header: what it says of itself.
+        whole_blocks: how many of its blocks the file is long enough to hold; fewer than it says if it was cut.
+    """
+
+    path: str
+    header: Header
+    whole_blocks: int
+
+    @property
+    def missing(self) -> int:
+        """How many records the header promises beyond the end of the file."""
+        return self.header.records - min(self.header.records, self.whole_blocks * self.header.full_block)
+
+
+def find_files(directory: str, kind: Kind) -> list[BlockFile]:
+    """Return the block files of a directory.
+
+    Raises:
+        UsageError: a file is damaged in its header, longer than it says, or of another kind; the file is named.
+    """
+    return [block_file(path, size, kind) for path, size in storage.list_files(directory, SUFFIX)]
+
+
+def block_file(path: str, size: int, kind: Kind) -> BlockFile:
+    """Return one block file that has so many bytes; it raises what `find_files` does."""
+    with storage.open_read(path) as stream:
+        header = read_header(stream, path)
+    if size > header.file_bytes:
+        raise FormatError(f"{path} has {size} bytes, its header says {header.file_bytes}: restore the file")
+    if header.kind != kind:
+        raise UsageError(f"{path} holds {header.kind.name.lower()}, this job reads {kind.name.lower()}")
+    return BlockFile(path, header, header.whole_blocks(size))
+
+
+def total_records(files: Iterable[BlockFile]) -> int:
+    """Return how many records the headers promise."""
+    return sum(file.header.records for file in files)
+
+
+class ReadBlocks(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
+    """`ReadFiles` of files that are known when the graph is made."""
+
+    def __init__(
+        self, files: list[BlockFile], campaign: bytes, record_bytes: int, strip: int, progress: str | None
+    ) -> None:
+        super().__init__()
+        self._files = files
+        self._read = ReadFiles(campaign, record_bytes, strip, progress)
+
+    def expand(self, begin: PCollection) -> dict[str, PCollection]:
+        return begin | "files" >> beam.Create(self._files) | "read files" >> self._read
+
+
+class ReadFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
+    """Block files to blocks of whole records, as bytes; read in spans by many workers.
+
+    Out: a dict of `blocks`, `counts` and `dead`.
+
+    Dropped, counted in "counts": wrong_campaign and wrong_length, whole files whose header says so (to "dead" without
+    the first `strip` bytes of each record, which are metadata); corrupt_block and truncated, records that a failed
+    checksum or a cut file lost.
+
+    Args:
+        campaign: fingerprint that the files must have.
+        record_bytes: length that the records must have.
+        strip: how many leading bytes of a record never go to the dead letter.
+        progress: file to note progress in, or None.
+    """
+
+    def __init__(self, campaign: bytes, record_bytes: int, strip: int, progress: str | None) -> None:
+        super().__init__()
+        self._read = _ReadSpan(campaign, record_bytes, strip, progress)
+
+    def expand(self, files: PCollection) -> dict[str, PCollection]:
+        spans = files | "spans" >> beam.ParDo(_Spans()).with_outputs("counts", main="spans")
+        read = (
+            spans.spans
+            | "spread" >> beam.Reshuffle()
+            | "read" >> beam.ParDo(self._read).with_outputs("counts", "dead", main="blocks")
+        )
+        counts = (read.counts, spans.counts) | "read counts" >> beam.Flatten()
+        return {"blocks": read.blocks, "counts": counts, "dead": read.dead}
+
+
+class _Spans(beam.DoFn):
+    def process(self, file: BlockFile) -> Iterator[Any]:
+        for start in range(0, file.whole_blocks, _SPAN_BLOCKS):
+            yield file, start, min(start + _SPAN_BLOCKS, file.whole_blocks)
+        if file.missing:
+            yield TaggedOutput("counts", ("received", file.missing))
+            yield TaggedOutput("counts", ("truncated", file.missing))
+
+
+class _ReadSpan(beam.DoFn):
+    def __init__(self, campaign: bytes, record_bytes: int, strip: int, progress: str | None) -> None:
+        self._campaign = campaign
+        self._record_bytes = record_bytes
+        self._strip = strip
+        self._progress = progress
+
+    def process(self, span: tuple[BlockFile, int, int]) -> Iterator[Any]:
+        file, start, stop = span
+        header = file.header
+        reason = self._refusal(header)
+        # The blocks of a span go on as one: what follows works on thousands of records at a time.
+        whole = []
+        with storage.open_read(file.path) as stream:
+            for index in range(start, stop):
+                records = header.block_records(index)
+                yield TaggedOutput("counts", ("received", records))
+                block = read_block(stream, header, index)
+                if block is None:
+                    yield TaggedOutput("counts", ("corrupt_block", records))
+                elif reason is None:
+                    whole.append(block)
+                else:
+                    yield TaggedOutput("counts", (reason, records))
+                    rows = np.frombuffer(block, np.uint8).reshape(records, header.record_bytes)[:, self._strip :]
+                    # Of a record no longer than the metadata nothing can be kept.
+                    if rows.shape[1]:
+                        yield TaggedOutput("dead", (reason, rows.tobytes(), rows.shape[1]))
+                tick(self._progress, records)
+        if whole:
+            yield b"".join(whole)
+
+    def _refusal(self, header: Header) -> str | None:
+        if header.campaign != self._campaign:
+            return "wrong_campaign"
+        return None if header.record_bytes == self._record_bytes else "wrong_length"
+
+
+class WriteShards(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
+    """(shard, records) to one whole file for each shard, and its number of records out; a retry replaces a first try.
+
+    Args:
+        directory: where to.
+        kind: what a record is.
+        campaign: whose.
+        record_bytes: length of a record.
+        shards: how many there are, for the names.
+        allowed: a side input; nothing is written unless it is true. None: always.
+    """
+
+    def __init__(
+        self,
+        directory: Folder,
+        kind: Kind,
+        campaign: Campaign,
+        record_bytes: int,
+        shards: int,
+        allowed: Any | None = None,
+    ) -> None:
+        super().__init__()
+        self._write = _WriteShard(directory, kind, campaign.fingerprint, campaign.id, record_bytes, shards)
+        self._allowed = allowed
+
+    def expand(self, shards: PCollection) -> PCollection:
+        allowed = True if self._allowed is None else self._allowed
+        return shards | "write" >> beam.ParDo(self._write, allowed)
+
+
+class _WriteShard(beam.DoFn):
+    def __init__(
+        self, directory: Folder, kind: Kind, campaign: bytes, campaign_id: str, record_bytes: int, shards: int
+    ) -> None:
+        self._directory = directory
+        self._kind = kind
+        self._campaign = campaign
+        self._campaign_id = campaign_id
+        self._record_bytes = record_bytes
+        self._shards = shards
+
+    def process(
+        self, element: tuple[int, bytes], allowed: bool, window: BoundedWindow = beam.DoFn.WindowParam
+    ) -> Iterator[int]:
+        shard, records = element
+        if allowed and records:
+            name = f"part-{shard:05d}-of-{self._shards:05d}{SUFFIX}"
+            write_file(
+                storage.join(in_window(self._directory, window), name),
+                self._kind,
+                self._record_bytes,
+                records,
+                self._campaign,
+                self._campaign_id,
+            )
+            yield len(records) // self._record_bytes
+
+
+def in_window(folder: Folder, window: BoundedWindow) -> str:
+    """Return the directory for a window."""
+    return folder if isinstance(folder, str) else folder(window)
+
+
+def write_file(path: str, kind: Kind, record_bytes: int, records: bytes, campaign: bytes, campaign_id: str) -> None:
+    """Write one whole block file."""
+    header = Header(kind, record_bytes, len(records) // record_bytes, campaign, campaign_id)
+    storage.write_whole(path, encode_blocks(header, records))

@@ -1,0 +1,85 @@
+"""What clients of stores raise and log, which is of no one kind, as sentences of ours."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from traceback import extract_tb
+
+from hushcount.errors import HushcountError
+
+_HOME = Path(__file__).parents[2]
+_MOST_PLACES = 4
+
+
+class StorageError(HushcountError):
+    """Reading or writing failed; nothing was released and the input is as it was."""
+
+
+class WriteError(StorageError):
+    """A store's client failed in writing a file, in a way that has no kind."""
+
+
+@contextmanager
+def client(path: str, what: str = "read", kind: type[StorageError] = StorageError) -> Iterator[None]:
+    """Give what a store's client raises, whatever that is, a kind and one line."""
+    try:
+        yield
+    except (HushcountError, OSError):
+        raise
+    except Exception as error:
+        raise kind(f"cannot {what} {path}: {line(error)}") from error
+
+
+def cause(error: BaseException) -> str:
+    """Return the plain reason of an input or output error."""
+    details = getattr(error, "exception_details", None)
+    if isinstance(details, dict) and details:
+        return str(next(iter(details.values())))
+    return str(getattr(error, "strerror", None) or error)
+
+
+def told(error: Exception) -> str:
+    """Return `cause`, after the file that it is about where the error knows that; of any other error where it arose.
+
+    What an error that is not ours says may hold a value, so that it is not repeated.
+    """
+    if not isinstance(error, HushcountError | OSError):
+        frames = [frame for frame in extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_HOME)]
+        places = [f"{Path(frame.filename).relative_to(_HOME)}:{frame.lineno}" for frame in frames[-_MOST_PLACES:]]
+        return f"{type(error).__name__} at {' > '.join(places)}: report this bug"
+    name = getattr(error, "filename", None)
+    return cause(error) if name is None else f"{name}: {cause(error)}"
+
+
+def line(error: BaseException) -> str:
+    """Return the last line of what an error says, or its kind where it says nothing."""
+    if isinstance(error, AttributeError) and error.__context__ is not None:
+        # Beam's client of s3:// looks for a status in an answer that never came.
+        error = error.__context__
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1]
+
+
+@contextmanager
+def silent_clients() -> Iterator[None]:
+    """Keep what Beam logs of its clients of stores, whole stacks, from a block's output.
+
+    What fails there ends in one sentence, which says it.
+    """
+    # One of its own, so that a block within this one does not take it away.
+    own = partial(_is_not_of_beam)
+    loggers = (logging.getLogger(), logging.getLogger("apache_beam.utils.retry"))
+    for logger in loggers:
+        logger.addFilter(own)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(own)
+
+
+def _is_not_of_beam(record: logging.LogRecord) -> bool:
+    return "apache_beam" not in record.pathname

@@ -1,0 +1,244 @@
+"""Look through a job's graph before it is sent: no key in it, and nothing that a worker could not load."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import bz2
+import json
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from apache_beam.portability.api import beam_runner_api_pb2
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.errors import HushcountError, UsageError
+from hushcount.formats.reading import parse_object
+from keys.private import PrivateKey, SigningKey
+from keys.roles import OpeningRole
+from keys.store import campaign_key, private_keys
+from pipelines.graph import load
+
+AnyKey = PrivateKey | SigningKey
+PROJECT = ("hushcount", "keys", "shuffler", "analyzer", "aux_server", "pipelines", "experiments", "benchmarks")
+# How what is packed begins, in base64: bz2 and zlib, which are Beam's two.
+_PACKED = re.compile(rb"(?:QlpoO[A-Za-z0-9+/]|eN[opqr])[A-Za-z0-9+/]{16,}")
+_DEPTH = 4
+_HOLDS = "holds a private key"
+_PIECE = 8
+_LOAD_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step of a graph carries.
+
+    Attributes:
+        name: of the step, or of the coder.
+        carries: what of the project its pickles name, or else what they hold of Beam's.
+        problems: a sentence for each thing that is wrong.
+    """
+
+    name: str
+    carries: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was found in a graph.
+
+    Attributes:
+        steps: all that carry a function, in the order of their names.
+        graph_bytes: length of the serialised graph.
+        pickles: how many were opened.
+        packages: the project's packages that a worker loads for it.
+        problems: of the graph as a whole.
+    """
+
+    steps: tuple[Step, ...]
+    graph_bytes: int
+    pickles: int
+    packages: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    def require(self) -> None:
+        """Refuse a graph with a problem.
+
+        Raises:
+            HushcountError: names the first step and says how many more there are.
+        """
+        found = [f"step {step.name!r}: {problem}" for step in self.steps for problem in step.problems]
+        found += self.problems
+        # A key that would get out is said before all else.
+        found.sort(key=lambda problem: _HOLDS not in problem)
+        if found:
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            raise HushcountError(f"the graph must not be sent: {found[0]}{more}")
+
+
+def job_keys(source: str, roles: tuple[OpeningRole, ...], campaign: Campaign) -> tuple[AnyKey, ...]:
+    """Return the keys whose bytes no graph may hold: all of a key directory, or a job's own from elsewhere.
+
+    Args:
+        source: a key directory, or a reference such as env:NAME.
+        roles: who opens in the job.
+        campaign: whose keys a reference is asked for.
+
+    Raises:
+        UsageError: there is none, or one cannot be read.
+    """
+    own = tuple(campaign_key(source, role, getattr(campaign.keys, role)).read() for role in roles)
+    return private_keys(Path(source)) if Path(source).is_dir() else own
+
+
+def check(
+    graph: beam_runner_api_pb2.Pipeline,
+    keys: tuple[AnyKey, ...] = (),
+    wheel: Path | None = None,
+    forbidden: tuple[str, ...] = (),
+) -> Checked:
+    """Look through a graph.
+
+    Args:
+        graph: as it would be sent.
+        keys: private keys that it must not hold: raw, in hexadecimal, in base64, as Python writes bytes.
+        wheel: the package that workers would install; None: the one that is running.
+        forbidden: packages of the project that no step may load.
+
+    Raises:
+        UsageError: the wheel cannot be read.
+    """
+    whole = graph.SerializeToString()
+    parts = graph.components
+    # Coders have no name of their own; their key in the graph says what they code.
+    owners = {one.unique_name or key: one.SerializeToString() for key, one in parts.transforms.items()}
+    owners.update({key: one.SerializeToString() for key, one in parts.coders.items()})
+    owners.update({key: one.SerializeToString() for key, one in parts.windowing_strategies.items()})
+    unpacked = {name: list(_unpacked(content, _DEPTH)) for name, content in sorted(owners.items())}
+    pickles = [(name, content) for name, found in unpacked.items() for content in found if content[:1] == b"\x80"]
+    with _package(wheel) as home:
+        answer = _load(home, [content for _, content in pickles])
+    told: dict[str, list[dict[str, Any]]] = {}
+    for (name, _), one in zip(pickles, answer["looked"], strict=True):
+        told.setdefault(name, []).append(one)
+    steps = []
+    for name, content in sorted(owners.items()):
+        problems = [problem for one in told.get(name, []) for problem in _problems(one)]
+        if any(_tells(piece, key) for piece in (content, *unpacked[name]) for key in keys):
+            problems.insert(0, _HOLDS)
+        if _unread(parts.transforms.values(), name) and not told.get(name):
+            problems.append("holds a function in a form that cannot be looked into")
+        if problems or name in told:
+            steps.append(Step(name, _carried(told.get(name, [])), tuple(dict.fromkeys(problems))))
+    packages = sorted({module.partition(".")[0] for module in answer["ours"]})
+    wrong = [f"a step loads {name}, which this party must not have" for name in packages if name in forbidden]
+    wrong += [f"module {name} is not the wheel's own" for name in answer["strangers"]]
+    if any(_tells(whole, key) for key in keys) and not any(step.problems for step in steps):
+        wrong.append(f"{_HOLDS} outside its steps")
+    return Checked(tuple(steps), len(whole), len(pickles), tuple(packages), tuple(wrong))
+
+
+def _problems(one: dict[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with one pickle, as graph_load tells of it."""
+    if "fails" in one:
+        yield f"cannot be opened with the package alone: {one['fails']}"
+    for name in one.get("by_value", ()):
+        yield f"{name} goes by value, with its code: a lambda, a local function, or one of a script"
+    for module, name in one["names"]:
+        if module.partition(".")[0] in ("__main__", "tests"):
+            yield f"refers to {module}.{name}, which no worker has"
+
+
+def _carried(looked: list[dict[str, Any]]) -> tuple[str, ...]:
+    """Return what of the project the pickles of a step name, or else what they hold of Beam's."""
+    ours = {
+        f"{module}.{name}" for one in looked for module, name in one["names"] if module.partition(".")[0] in PROJECT
+    }
+    return tuple(sorted(ours or {one["carries"] for one in looked if "carries" in one}))
+
+
+def _unread(transforms: Any, name: str) -> bool:
+    """Return whether a step holds a pickled DoFn, which must then have been found."""
+    for one in transforms:
+        if one.unique_name == name and one.spec.urn == "beam:transform:pardo:v1":
+            function = beam_runner_api_pb2.ParDoPayload.FromString(one.spec.payload).do_fn
+            return bool(function.urn == "beam:dofn:pickled_python_info:v1")
+    return False
+
+
+def _unpacked(content: bytes, depth: int) -> Iterator[bytes]:
+    """Yield all that lies in content packed and in base64, as Beam stores functions, and what lies in that."""
+    for found in _PACKED.findall(content) if depth else ():
+        try:
+            raw = base64.b64decode(found[: len(found) // 4 * 4])
+            # Decompressors stop where the packed data end: what follows in the graph may look like base64 too.
+            inner = (bz2.BZ2Decompressor() if raw[:3] == b"BZh" else zlib.decompressobj()).decompress(raw)
+        except (binascii.Error, OSError, zlib.error):
+            continue
+        yield inner
+        yield from _unpacked(inner, depth - 1)
+
+
+def _tells(content: bytes, key: AnyKey) -> bool:
+    """Return whether content holds 8 bytes in a row of a private key in one of the forms that bytes are written in."""
+    secret = key.secret_for_storage()
+    lowered, plain = content.lower(), content.replace(b"-", b"+").replace(b"_", b"/")
+    for start in range(len(secret) - _PIECE + 1):
+        piece = secret[start : start + _PIECE]
+        if piece in content or piece.hex().encode() in lowered or repr(piece)[2:-1].encode() in content:
+            return True
+    return any(base64.b64encode(secret[shift:])[:12] in plain for shift in range(3))
+
+
+@contextmanager
+def _package(wheel: Path | None) -> Iterator[Path]:
+    """Yield a directory with the project's packages and nothing else beside them: the wheel's, or those running."""
+    with tempfile.TemporaryDirectory(prefix="hushcount-graph-") as made:
+        home = Path(made)
+        if wheel is None:
+            source = Path(__file__).parents[2]
+            for name in PROJECT:
+                if (source / name).is_dir():
+                    (home / name).symlink_to(source / name)
+        else:
+            try:
+                with zipfile.ZipFile(wheel) as archive:
+                    archive.extractall(home)
+            except (OSError, zipfile.BadZipFile) as error:
+                raise UsageError(f"wheel {wheel} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        yield home
+
+
+def _load(home: Path, pickles: list[bytes]) -> dict[str, Any]:
+    """Open pickles in a fresh Python that sees the package and what is installed, but neither checkout nor tests."""
+    paths = [str(home), *dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib"))]
+    asked = {
+        "paths": paths,
+        "project": PROJECT,
+        "pickles": [base64.b64encode(content).decode() for content in pickles],
+    }
+    done = subprocess.run(  # noqa: S603  # our own interpreter and file
+        [sys.executable, "-I", "-S", str(load.__file__)],
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        timeout=_LOAD_SECONDS,
+        check=False,
+        cwd=home,
+    )
+    if done.returncode:
+        raise HushcountError(
+            f"the graph could not be looked into: {done.stderr.strip().splitlines()[-1:] or 'no word'}"
+        )
+    return parse_object(done.stdout.encode(), "the answer of the reader of pickles")

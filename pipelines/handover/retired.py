@@ -1,0 +1,94 @@
+"""What becomes of a batch whose key was destroyed: it is counted, to the last report, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.campaigns.public_keys import VerifyKeyPart
+from hushcount.errors import RetiredKey, UsageError
+from hushcount.wire.blocks import Kind
+from keys.store import KeyReference
+from pipelines.files import storage
+from pipelines.files.blocks import find_files, total_records
+from pipelines.handover.parties import hand_on
+from pipelines.handover.upstream import check_complete, read_upstream
+from pipelines.outputs.folders import folder_of
+from pipelines.outputs.labels import SEALED
+from pipelines.outputs.staging import BY_HAND, SUMMARY, Writer, require_free, staged
+from pipelines.outputs.summary import StreamCounts, Summary, make_summary
+
+REASON = "retired_key"
+
+
+def account_retired(
+    retired: RetiredKey,
+    campaign: Campaign,
+    hop: str,
+    input_directory: str,
+    out: str,
+    overwrite: bool,
+    signed_by: Sequence[VerifyKeyPart] = (),
+    signer: KeyReference | None = None,
+    released: bool = False,
+    writer: Writer = BY_HAND,
+) -> NoReturn:
+    """Write a summary.json that counts every report of a batch as retired_key, and nothing beside it; then raise.
+
+    Nothing is opened, so nothing is released and no ledger charged. The exit status says that there is no result.
+
+    Args:
+        retired: which key.
+        campaign: whose reports.
+        hop: analyze, release or discover: who writes.
+        input_directory: the batch; its files are counted.
+        out: output directory.
+        overwrite: whether a result there may be replaced.
+        signed_by: public keys of the party before; empty: signatures are not checked.
+        signer: of the auxiliary server, for its release; None: unsigned.
+        released: whether the input is what the auxiliary server released, to be opened by the analyzer.
+        writer: who writes `out`.
+
+    Raises:
+        RetiredKey: always, with the number of reports and where they are counted.
+        UsageError: the input is not complete, or `out` is taken.
+        SignatureError: the input is not what one of `signed_by` signed.
+    """
+    require_free(out, overwrite, (hop,), (input_directory,), writer)
+    folder = "bins" if released else "reports" if hop == "analyze" else "discovery"
+    upstream = read_upstream(input_directory, "release" if released else "shuffle", campaign, signed_by, folder)
+    source = folder_of(input_directory, upstream)
+    summary = _of_bins(campaign, upstream, source) if released else _of_reports(campaign, upstream, hop, source)
+    number = summary["bins"]["rejected"][REASON] if released else summary["rejected"][REASON]
+    with staged(out, overwrite, writer) as directory:
+        hand_on(directory, out, ("bins",), summary, signer)
+    where = storage.join(out, SUMMARY) if storage.is_remote(out) else str(Path(out) / SUMMARY)
+    what = "released records" if released else "reports"
+    raise RetiredKey(f"{retired}: {number} {what} are counted as {REASON} in {where}", retired.id, number, summary)
+
+
+def _of_reports(campaign: Campaign, upstream: Summary, hop: str, source: str) -> Summary:
+    stream: Stream = "reports" if hop == "analyze" else "discovery"
+    files = find_files(storage.join(source, stream), SEALED[stream])
+    check_complete(upstream, campaign, stream, files, exact=True)
+    number = upstream["streams"].get(stream, {}).get("accepted", 0)
+    summary = make_summary(hop, campaign, {stream: StreamCounts(number, 0, {REASON: number})}, None, upstream)
+    if hop == "release":
+        # The analyzer's hop takes it as a release of nothing, so that the chain of a batch goes on.
+        summary["released"] = 0
+    return summary
+
+
+def _of_bins(campaign: Campaign, upstream: Summary, source: str) -> Summary:
+    number = total_records(find_files(storage.join(source, "bins"), Kind.RELEASED))
+    if number != upstream["released"]:
+        raise UsageError(
+            f"the released files hold {number} records, hushcount discover --party aux-server wrote "
+            f"{upstream['released']}: a file is missing or was added"
+        )
+    pairs = StreamCounts(**upstream["streams"]["discovery"])
+    summary = make_summary("discover", campaign, {"discovery": pairs}, None, upstream)
+    summary["bins"] = {"kept": number, "found": 0, "rejected": {REASON: number}}
+    return summary

@@ -1,0 +1,80 @@
+"""Signed outputs: what one party handed on is what the next one reads, file by file, of the very batch.
+
+`summary.json` names hop, campaign, epoch, fingerprint, batch and window, and lists the files with their digests;
+`summary.json.sig` beside these is the party's signature of exactly its bytes. So a file that was lost, added, exchanged
+or altered on the way, and a whole output that was put in the place of another, is named before any of it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hushcount.campaigns.public_keys import VerifyKeyPart
+from hushcount.campaigns.signatures import SIGNATURE_BYTES, SignatureError, parse_signature, verify
+from hushcount.errors import UsageError
+from keys.signing import sign
+from keys.store import KeyReference
+from pipelines.files import storage
+from pipelines.handover.batch_file import digest_of
+from pipelines.handover.file_list import all_files, files_of, listed_files
+from pipelines.outputs.folders import folder_of
+from pipelines.outputs.received_summary import parse_summary
+from pipelines.outputs.staging import SUMMARY
+from pipelines.outputs.summary import Summary
+
+SIGNATURE = f"{SUMMARY}.sig"
+
+
+def write_signed(directory: str, folders: Iterable[str], summary: Summary, reference: KeyReference) -> None:
+    """Add the files to a summary, and write the signature of it as `storage.write_json` will write it, last."""
+    summary["files"] = listed_files(directory, folders)
+    signature = sign(reference, storage.json_bytes(summary), "summary")
+    storage.write_whole(storage.join(directory, SIGNATURE), [signature.model_dump_json().encode() + b"\n"])
+
+
+def read_signed(directory: str, keys: Sequence[VerifyKeyPart]) -> Summary:
+    """Return the summary of an output that one of these keys signed: of the bytes that were verified.
+
+    Args:
+        directory: what the party before handed on.
+        keys: those of that party, from elsewhere than the directory.
+
+    Raises:
+        SignatureError: nobody signed it, or somebody else did.
+        UsageError: the summary is missing, or is none.
+    """
+    path = storage.join(directory, SUMMARY)
+    payload = storage.read_bytes(path)
+    signature_path = storage.join(folder_of(directory, parse_summary(payload, path)), SIGNATURE)
+    if not storage.exists(signature_path):
+        raise SignatureError(f"{path} is not signed: whoever wrote it must give --sign-with KEYS")
+    signature = parse_signature(storage.read_bytes(signature_path, SIGNATURE_BYTES), signature_path)
+    verify(keys, payload, "summary", signature)
+    # Of the bytes that were verified: the file may be another by now.
+    return parse_summary(payload, path)
+
+
+def require_files(directory: str, folder: str, summary: Summary, *, digests: bool = True) -> None:
+    """Check that a folder of an output holds exactly the files that its signed summary lists.
+
+    Args:
+        directory: what the party before handed on.
+        folder: of the stream that is to be read; the others may have been given to somebody else.
+        summary: of `read_signed`.
+        digests: whether to read the files; without, only their names and lengths are compared.
+
+    Raises:
+        SignatureError: a file is missing, was added, or is not what was signed; it is named.
+        UsageError: the summary lists no such folder.
+    """
+    signed = files_of(summary, folder, storage.join(directory, SUMMARY))
+    if signed is None:
+        raise UsageError(f"{storage.join(directory, SUMMARY)} lists no {folder} files")
+    where = storage.join(folder_of(directory, summary), folder)
+    there = {path.rpartition("/")[2]: (path, size) for path, size in all_files(where)}
+    for name in sorted(signed.keys() ^ there.keys()):
+        what = "is missing" if name in signed else "was not signed"
+        raise SignatureError(f"{storage.join(where, name)} {what}")
+    for name, (path, size) in there.items():
+        if size != signed[name][0] or (digests and digest_of(path) != signed[name]):
+            raise SignatureError(f"{path} is not the file that was signed: restore it")

@@ -1,0 +1,1 @@
+"""The jobs: each composes the parties' transforms, and reads and writes their files."""

@@ -1,0 +1,254 @@
+"""hushcount encode: a file of values to sealed envelopes, as the values' owners would send them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import numpy.typing as npt
+from apache_beam.pvalue import TaggedOutput
+from rich.console import Console
+
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.campaigns.dictionary import read_lines
+from hushcount.client import Client
+from hushcount.collection.envelopes import ENVELOPES, TOKEN_BYTES, client_token, envelope_dtype
+from hushcount.errors import UsageError
+from hushcount.memory import ProcessMemory
+from hushcount.randomness import SystemWords
+from hushcount.senders import Senders
+from hushcount.threads import available_threads
+from hushcount.wire.sealing import Octets
+from pipelines.engine.runner import Engine
+from pipelines.files import storage
+from pipelines.files.blocks import WriteShards
+from pipelines.files.progress import bar, tick
+from pipelines.outputs.counting import WriteCounts, take_counts
+from pipelines.outputs.labels import counts_of
+from pipelines.outputs.staging import require_free, staged, write_summary
+from pipelines.outputs.summary import Summary, make_summary
+
+_CHUNK_LINES = 1 << 17
+_AT_ONCE = 1 << 13
+_LOOKED_AT = 100
+_LOCAL_PREFIX = 0xFD  # of unique local IPv6 addresses
+
+
+def encode(
+    campaign_path: Path,
+    values: Path,
+    out: str,
+    *,
+    clients: bool = False,
+    overwrite: bool = False,
+    engine: Engine | None = None,
+    console: Console | None = None,
+) -> Summary:
+    """Privatise and seal every line of a file; write `reports/` and `discovery/` of envelopes and summary.json.
+
+    Args:
+        campaign_path: the campaign file.
+        values: one value a line, UTF-8, text or .gz; with `clients`, client<TAB>value.
+        out: output directory.
+        clients: whether lines name their client; else no client is told from another, and every line counts as a client
+            of its own: what the output says, so that its guarantees are for one line.
+
+    Raises:
+        UsageError: a file is missing or invalid, there are no values, or `out` is taken.
+    """
+    campaign = Campaign.read(campaign_path)
+    _client_of(campaign)  # reads the dictionary and checks the keys before any work
+    if clients and campaign.memory:
+        raise UsageError(
+            f"clients of campaign {campaign.id} remember, and encode keeps no answers from line to line: leave "
+            "--clients out, and every line is a client of its own"
+        )
+    require_free(out, overwrite, ("encode",), (values, campaign_path))
+    total = _count_lines(values)
+    if console is not None and not clients and all(b"\t" in line for line in islice(read_lines(values), _LOOKED_AT)):
+        console.print(f"warning: the first lines of {values} hold a tab: if they are client<TAB>value, add --clients")
+    engine = engine or Engine()
+    with staged(out, overwrite) as directory:
+        with ExitStack() as stack:
+            progress = stack.enter_context(bar(console, "encode", total, directory))
+            pipeline = stack.enter_context(engine.pipeline("encode"))
+            _graph(
+                pipeline,
+                campaign,
+                str(campaign_path.absolute()),
+                str(values.absolute()),
+                clients,
+                directory,
+                total,
+                progress,
+            )
+        sums = take_counts(directory)
+        senders = Senders("client-token" if clients else "none")
+        summary = make_summary("encode", campaign, counts_of(sums, campaign.streams), None, senders=senders)
+        if not summary["accepted"]:
+            first = summary["streams"][campaign.streams[0]]["rejected"]
+            reasons = ", ".join(f"{reason} {number:,}" for reason, number in first.items())
+            raise UsageError(f"no line of {values} could be sent ({reasons}): nothing was written")
+        write_summary(directory, summary)
+    return summary
+
+
+def _graph(
+    pipeline: beam.Pipeline,
+    campaign: Campaign,
+    campaign_path: str,
+    values: str,
+    clients: bool,
+    directory: str,
+    total: int,
+    progress: str | None,
+) -> None:
+    encoded = (
+        pipeline
+        | "file" >> beam.Create([values])
+        | "lines" >> beam.ParDo(ReadChunks())
+        | "spread" >> beam.Reshuffle()
+        | "encode"
+        >> beam.ParDo(Encode(campaign_path, clients, progress)).with_outputs("reports", "discovery", "counts")
+    )
+    files = max(1, -(-total // _CHUNK_LINES))
+    for stream in campaign.streams:
+        record_bytes = envelope_dtype(campaign.sealed_bytes(stream)).itemsize
+        where = storage.join(directory, stream)
+        encoded[stream] | f"write {stream}" >> WriteShards(where, ENVELOPES[stream], campaign, record_bytes, files)
+    encoded.counts | "counts" >> WriteCounts(directory)
+
+
+def _count_lines(values: Path) -> int:
+    total = sum(1 for _ in read_lines(values))
+    if not total:
+        raise UsageError(f"{values} holds no values: give one value a line")
+    return total
+
+
+class ReadChunks(beam.DoFn):
+    """Path in, (chunk number, lines) out."""
+
+    def process(self, path: str) -> Iterator[tuple[int, list[bytes]]]:
+        chunk: list[bytes] = []
+        number = 0
+        for line in read_lines(Path(path)):
+            chunk.append(line)
+            if len(chunk) == _CHUNK_LINES:
+                yield number, chunk
+                chunk, number = [], number + 1
+        if chunk:
+            yield number, chunk
+
+
+class Encode(beam.DoFn):
+    """(chunk number, lines) in; (chunk number, envelopes) of each stream out, tagged with the stream's name: a file.
+
+    Dropped, counted in "counts" and kept nowhere, because they are plain values: not_utf8; no_client, a line without
+    a tab where clients are named; value_too_long, which the client refuses to send for discovery: it sends a report
+    with no value in its place, because not to send would tell.
+
+    Args:
+        campaign_path: read in `setup`.
+        clients: whether lines are client<TAB>value.
+        progress: file to note progress in, or None.
+    """
+
+    def __init__(self, campaign_path: str, clients: bool, progress: str | None) -> None:
+        self._campaign_path = campaign_path
+        self._clients = clients
+        self._progress = progress
+
+    def setup(self) -> None:
+        self._client = _client_of(Campaign.read(self._campaign_path))
+        self._threads = available_threads()
+
+    def process(self, element: tuple[int, list[bytes]]) -> Iterator[Any]:
+        number, lines = element
+        envelopes: dict[Stream, list[bytes]] = {stream: [] for stream in self._client.campaign.streams}
+        for start in range(0, len(lines), _AT_ONCE):
+            some = lines[start : start + _AT_ONCE]
+            yield from self._some(some, number, envelopes)
+            tick(self._progress, len(some))
+        for stream, parts in envelopes.items():
+            yield TaggedOutput(stream, (number, b"".join(parts)))
+
+    def _some(self, lines: list[bytes], chunk: int, envelopes: dict[Stream, list[bytes]]) -> Iterator[TaggedOutput]:
+        """Add the envelopes of these lines to those of each stream, and yield the counts."""
+        senders, values, refused = _parse(lines, self._clients, self._client.campaign.fingerprint)
+        for stream, parts in envelopes.items():
+            for reason, lost in (("received", len(lines)), *refused.items()):
+                yield TaggedOutput("counts", (f"{stream}:{reason}", lost))
+            sealed, too_long = self._seal(stream, values)
+            if values:
+                parts.append(_envelopes(senders, sealed, chunk))
+            yield TaggedOutput("counts", (f"{stream}:accepted", len(values) - too_long))
+            if too_long:
+                yield TaggedOutput("counts", (f"{stream}:value_too_long", too_long))
+
+    def _seal(self, stream: str, values: list[str]) -> tuple[Octets, int]:
+        """Return the sealed reports of a stream, and how many values were too long to be in them."""
+        if stream == "reports":
+            if self._client.campaign.memory:
+                return np.concatenate(
+                    [self._client.reports([]), *(_another(self._client).reports([value]) for value in values)]
+                ), 0
+            return self._client.reports(values, self._threads), 0
+        longest = self._client.campaign.discovery_format.max_value_bytes
+        dictionary = self._client.dictionary
+        listed = dictionary if dictionary is not None else ()
+        sent = [value if value in listed or len(value.encode()) <= longest else None for value in values]
+        return self._client.discovery_reports(sent, self._threads), sent.count(None)
+
+
+def _client_of(campaign: Campaign) -> Client:
+    return Client(campaign, memory=ProcessMemory() if campaign.memory else None, uncapped=True)
+
+
+def _another(client: Client) -> Client:
+    """Return a client of the same campaign that remembers nothing yet."""
+    return replace(client, memory=ProcessMemory())
+
+
+def _parse(lines: list[bytes], clients: bool, campaign: bytes) -> tuple[Octets, list[str], dict[str, int]]:
+    """Return the token of each sender, the values, and how many lines were refused for which reason."""
+    tokens, values = [], []
+    refused: dict[str, int] = {}
+    for line in lines:
+        name, tab, value = line.partition(b"\t") if clients else (b"", b"", line)
+        if clients and not tab:
+            refused["no_client"] = refused.get("no_client", 0) + 1
+            continue
+        try:
+            values.append(value.decode())
+            tokens.append(client_token(name.decode(), campaign) if clients else b"")
+        except UnicodeDecodeError:
+            del values[len(tokens) :]
+            refused["not_utf8"] = refused.get("not_utf8", 0) + 1
+    if clients:
+        return np.frombuffer(b"".join(tokens), np.uint8).reshape(-1, TOKEN_BYTES), values, refused
+    fresh = SystemWords().words(2 * len(values)).view(np.uint8).reshape(-1, TOKEN_BYTES)
+    return fresh, values, refused
+
+
+def _envelopes(tokens: Octets, sealed: Octets, chunk: int) -> bytes:
+    """Return envelopes with the metadata that a network adds: a time of arrival and an address of the sender's."""
+    envelopes = np.zeros(len(sealed), dtype=envelope_dtype(sealed.shape[1]))
+    arrived = np.uint64(time.time_ns() // 1_000_000) + np.arange(len(sealed), dtype=np.uint64) + np.uint64(chunk)
+    envelopes["client_token"] = _as_records(tokens)
+    envelopes["received_ms"] = arrived
+    local = np.full((len(tokens), 1), _LOCAL_PREFIX, dtype=np.uint8)
+    envelopes["address"] = _as_records(np.concatenate([local, tokens[:, 1:]], axis=1)).view("V16")
+    envelopes["sealed"] = _as_records(sealed)
+    return envelopes.tobytes()
+
+
+def _as_records(rows: Octets) -> npt.NDArray[np.bytes_]:
+    return np.ascontiguousarray(rows).view(f"S{rows.shape[1]}").reshape(-1)

@@ -1,0 +1,106 @@
+"""Make a campaign: plan what is not fixed, draw what must be fresh, validate the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.dictionary import Dictionary, kept_ending, read_dictionary
+from hushcount.errors import UsageError
+from hushcount.formats.models import explain
+from hushcount.formats.whole_files import write_new
+from hushcount.maths.objectives import Objective
+from hushcount.oracles.catalogue import plan
+from hushcount.oracles.parameters import Parameters
+from hushcount.randomness import SystemWords, hex_seed
+from keys.store import PublicFile
+
+
+def create_campaign(
+    id: str,
+    keys: PublicFile,
+    directory: Path,
+    *,
+    mechanism: str | None = None,
+    epsilon: float | None = None,
+    dictionary: Path | None = None,
+    settings: Parameters | None = None,
+    objective: Objective | None = None,
+    shuffle: Mapping[str, Any] | None = None,
+    discovery: Mapping[str, Any] | None = None,
+    memory: int = 0,
+    epoch: int = 1,
+) -> Campaign:
+    """Return a validated campaign with fresh public randomness: a pool's seed, the key of the discovery hash.
+
+    Args:
+        id: name of the campaign.
+        keys: the parties' public keys.
+        directory: where the campaign file will lie, and its dictionary.
+        mechanism: a name of the catalogue, or None for discovery only.
+        epsilon: local budget of one report; with a mechanism only.
+        dictionary: file of known items, copied beside the campaign file where it lies elsewhere; None for the open
+            domain.
+        settings: the mechanism's parameters that are fixed; the rest is planned.
+        objective: what is planned for; the l2 loss by default.
+        shuffle: cap, minimum_batch, delta.
+        discovery: epsilon, delta and further settings of discovery, or None for none.
+        memory: different values that a client answers in an epoch, and repeats the answers of; 0: none is repeated.
+        epoch: number of the collection period.
+
+    Raises:
+        UsageError: something is missing or out of range; every error at once, each with its field.
+    """
+    if (mechanism is None) != (epsilon is None):
+        raise UsageError("mechanism and epsilon must be given together, or neither for discovery only")
+    if not keys.analyzer:
+        raise UsageError("keys hold none of the analyzer: give its directory too")
+    known = None if dictionary is None else read_dictionary(dictionary)
+    data: dict[str, Any] = {"id": id, "epoch": epoch, "keys": keys.model_dump(mode="json"), "shuffle": shuffle or {}}
+    if memory:
+        data |= {"memory": True, "memory_values": memory}
+    try:
+        if mechanism is not None and epsilon is not None:
+            domain = None if known is None else len(known.items) + 1
+            fresh = hex_seed(SystemWords())
+            parameters = plan(mechanism, epsilon, domain, settings or {}, objective or Objective(), fresh)
+            data["mechanism"] = {"name": mechanism, "epsilon": epsilon, "parameters": parameters}
+        if known is not None and dictionary is not None:
+            name = _name_beside(dictionary, directory, id, epoch)
+            data["dictionary"] = {"path": name, "items": len(known.items), "digest": known.digest}
+        if discovery is not None:
+            data["discovery"] = {"hash_key": hex_seed(SystemWords()), **discovery}
+        campaign = Campaign.model_validate(data)
+    except ValidationError as error:
+        raise UsageError(f"this campaign would be invalid: {explain(error)}") from None
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    if known is not None and dictionary is not None and campaign.dictionary is not None:
+        _put_beside(dictionary, directory / campaign.dictionary.path, known)
+    return campaign
+
+
+def _name_beside(dictionary: Path, directory: Path, id: str, epoch: int) -> str:
+    """Return the name that a dictionary has in the directory of the campaign file: its own if it lies there."""
+    if dictionary.parent.resolve() == directory.resolve():
+        return dictionary.name
+    return f"{id}-{epoch:06d}.dictionary{kept_ending(dictionary)}"
+
+
+def _put_beside(dictionary: Path, target: Path, known: Dictionary) -> None:
+    """Copy the dictionary, unless it is there.
+
+    Raises:
+        UsageError: another one has its name, or it cannot be written.
+    """
+    try:
+        if not target.exists():
+            write_new(target, dictionary.read_bytes(), 0o644)
+    except OSError as error:
+        raise UsageError(f"cannot copy the dictionary to {target}: {error.strerror}") from None
+    if read_dictionary(target) != known:
+        raise UsageError(f"{target} is another dictionary than {dictionary}: remove it if no campaign has it")

@@ -1,0 +1,192 @@
+"""report.html: one self-contained page with the chart, the found items, the counts of every hop and the statement."""
+
+from __future__ import annotations
+
+import html
+import io
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pyarrow as pa
+from matplotlib.figure import Figure
+
+from hushcount.campaigns.campaign import Campaign
+from pipelines.outputs.summary import Summary
+
+_CHART_ITEMS = 40
+_TABLE_ITEMS = 200
+_INK, _PALE, _FAINT, _LINE = "#1d4e5f", "#8fb8c6", "#dde7ea", "#c9d3d6"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What discovery revealed, and its summary."""
+
+    items: tuple[str, ...]
+    summary: Summary
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """What the page shows; table and found are None where there is nothing of the kind."""
+
+    campaign: Campaign
+    summary: Summary
+    table: pa.Table | None
+    found: Found | None
+
+
+def render(page: Page) -> str:
+    """Return the page as HTML without any reference to another file or host."""
+    title = f"{html.escape(page.campaign.id)}, epoch {page.campaign.epoch}"
+    sections = [_statement(page.summary), _estimates(page), _found(page.found), _hops(page)]
+    return (
+        f"<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>{title} - Hushcount</title>"
+        f"<meta name='viewport' content='width=device-width'><style>{_STYLE}</style></head>"
+        f"<body><main><h1>{title}</h1>{''.join(sections)}"
+        f"<footer>Campaign fingerprint <code>{page.campaign.fingerprint.hex()}</code></footer></main></body></html>\n"
+    )
+
+
+def _statement(summary: Summary) -> str:
+    plain = " ".join(html.escape(sentence) for sentence in summary["privacy"]["plain"])
+    exact = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in summary["privacy"]["sentences"])
+    sentences = f"<p><strong>{plain}</strong></p>{exact}"
+    return f"<section><h2>What this guarantees</h2>{sentences}</section>"
+
+
+def _estimates(page: Page) -> str:
+    if page.table is None:
+        return (
+            "<section><h2>Estimates</h2><p>The domain is open: ask the tally for items with "
+            "<code>hushcount estimate</code>.</p></section>"
+        )
+    table = page.table.sort_by([("count", "descending")])
+    head: list[dict[str, Any]] = table.slice(0, _TABLE_ITEMS).to_pylist()
+    rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in _cells(row))}</tr>" for row in head)
+    names = "".join(f"<th>{name.replace('_', ' ')}</th>" for name in table.column_names)
+    other = page.summary.get("other")
+    outside = (
+        f"<p>Outside the dictionary (&ldquo;other&rdquo;): {other['count']:,.0f} &plusmn; "
+        f"{other['standard_error']:,.0f}.</p>"
+        if other
+        else ""
+    )
+    return (
+        f"<section><h2>Estimates</h2>{_legend(table, page.summary)}{_chart(table.slice(0, _CHART_ITEMS))}{outside}"
+        f"<details><summary>The {len(head)} largest as a table</summary><table><tr>{names}</tr>{rows}</table></details>"
+        "</section>"
+    )
+
+
+def _legend(table: pa.Table, summary: Summary) -> str:
+    rate = summary["false_positive_rate"]
+    return (
+        f"<p>The {min(table.num_rows, _CHART_ITEMS)} largest of {table.num_rows:,} items, with "
+        f"{100 * summary['confidence']:g} % intervals: thick lines for each item alone, thin ones (low all, high all) "
+        f"for all {table.num_rows:,} together. The largest of many noisy estimates tend to be too large: read the thin "
+        f"lines for items picked by their size. The darker bars, &ldquo;detected all&rdquo; in the table, mark the "
+        f"{summary['detected_all']:,} items that are {detection(summary)} In the table &ldquo;detected&rdquo; marks "
+        f"the {summary['detected']:,} items detected, each looked at alone: each item that nobody holds is marked with "
+        f"a probability of {100 * rate:g} % at most, {_expected(rate * table.num_rows)} if nobody held any.</p>"
+    )
+
+
+def detection(summary: Summary) -> str:
+    """Return what the items are that are shown as detected; the console says the same."""
+    return (
+        f"detected among {summary['items']:,}: any of them wrongly with a probability of "
+        f"{100 * (1 - summary['confidence']):.3g} % at most, for all items looked at together (Bonferroni)."
+    )
+
+
+def _expected(items: float) -> str:
+    """Return an expected number of items, for reading."""
+    return f"about {items:,.0f} of them" if items >= 1.0 else f"{items:.2g} of them on average"
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    """Return a row of the table as HTML: the item, its numbers, and whether it is detected, alone and among all."""
+    item, *numbers, detected, among_all = row.values()
+    marks = ("yes" if mark else "" for mark in (detected, among_all))
+    return [html.escape(item), *(f"{number:,.0f}" for number in numbers), *marks]
+
+
+def _chart(table: pa.Table) -> str:
+    """Draw bars with both intervals as inline SVG, its text left as text."""
+    rows: list[dict[str, Any]] = table.to_pylist()
+    places = np.arange(len(rows))
+    count, high, high_all = (np.array([row[name] for row in rows]) for name in ("count", "high", "high_all"))
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "hushcount", "font.family": "sans-serif"}):
+        figure = Figure(figsize=(9.0, 0.6 + 0.24 * len(rows)), layout="constrained")
+        axes = figure.add_subplot()
+        axes.barh(places, count, color=[_PALE if row["detected_all"] else _FAINT for row in rows], height=0.7)
+        for half, width, cap in ((high_all - count, 0.5, 1.5), (high - count, 1.6, 2.5)):
+            axes.errorbar(count, places, xerr=half, fmt="none", ecolor=_INK, elinewidth=width, capsize=cap)
+        axes.set_yticks(places, [_short(row["item"]) for row in rows])
+        for label in axes.get_yticklabels():
+            label.set_parse_math(False)
+        axes.invert_yaxis()
+        axes.margins(y=0.01)
+        axes.axvline(0.0, color=_INK, linewidth=0.8)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axes.set_xlabel("reports")
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        buffer = io.StringIO()
+        with warnings.catch_warnings():
+            # Text stays text in the SVG: a glyph that this machine's font lacks is drawn by the reader's.
+            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+            figure.savefig(buffer, format="svg", metadata={"Date": None})
+    drawing = buffer.getvalue()
+    return f"<div class='chart'>{drawing[drawing.index('<svg') :]}</div>"
+
+
+def _short(item: str) -> str:
+    return item if len(item) <= 30 else item[:29] + "\u2026"
+
+
+def _found(found: Found | None) -> str:
+    if found is None:
+        return ""
+    items = "".join(f"<li>{html.escape(item)}</li>" for item in sorted(found.items))
+    title = f"Found: {len(found.items):,} values that nobody listed"
+    return f"<section><h2>{title}</h2><ul class='found'>{items}</ul></section>"
+
+
+def _hops(page: Page) -> str:
+    lines = [(hop["hop"], stream, counts) for hop in _chain(page.summary) for stream, counts in hop["streams"].items()]
+    if page.found is not None:
+        released = next(hop for hop in page.found.summary["upstream"] if hop["hop"] == "release")
+        lines.append(("release", "discovery", released["streams"]["discovery"]))
+        bins = page.found.summary["bins"]
+        lines.append(("discover", "kept bins", {**bins, "received": bins["kept"], "accepted": bins["found"]}))
+    rows = ""
+    for hop, stream, counts in lines:
+        reasons = ", ".join(f"{name} {number:,}" for name, number in counts["rejected"].items()) or "none"
+        cells = (hop, stream, f"{counts['received']:,}", f"{counts['accepted']:,}", reasons)
+        rows += f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"
+    return (
+        "<section><h2>Counts of every hop</h2><table><tr><th>hop</th><th>stream</th><th>received</th><th>accepted</th>"
+        f"<th>rejected</th></tr>{rows}</table></section>"
+    )
+
+
+def _chain(summary: Summary) -> list[Summary]:
+    return [*summary["upstream"], summary]
+
+
+_STYLE = f"""
+body {{ margin: 0; background: #f6f8f8; color: #16262c; font: 16px/1.5 system-ui, sans-serif; }}
+main {{ max-width: 60rem; margin: 0 auto; padding: 1.5rem; }}
+section {{ background: #fff; border: 1px solid {_LINE}; border-radius: 6px; padding: 1rem 1.5rem; margin: 1rem 0; }}
+h1 {{ font-size: 1.5rem; }} h2 {{ font-size: 1.1rem; margin: 0 0 .5rem; color: {_INK}; }}
+table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }}
+th, td {{ text-align: left; padding: .2rem .6rem; border-bottom: 1px solid {_LINE}; vertical-align: top; }}
+.chart svg {{ width: 100%; height: auto; }}
+.found {{ columns: 5 8rem; list-style: none; padding: 0; overflow-wrap: anywhere; }}
+details {{ margin-top: 1rem; }} code {{ overflow-wrap: anywhere; }} footer {{ color: #5b6b70; font-size: .85rem; }}
+"""

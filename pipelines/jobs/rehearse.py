@@ -1,0 +1,223 @@
+"""hushcount keys rehearse: before a switch of keys, prove that each party opens what clients will send."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.dictionary import Dictionary
+from hushcount.errors import HushcountError, RetiredKey, UsageError
+from hushcount.randomness import SystemWords, hex_seed
+from keys import store
+from keys.roles import OPENING_ROLES, OpeningRole
+from keys.store import campaign_key
+from pipelines.engine.runner import Engine
+from pipelines.jobs import results
+from pipelines.jobs.analyze import analyze
+from pipelines.jobs.discover import discover
+from pipelines.jobs.encode import encode
+from pipelines.jobs.shuffle import shuffle
+
+_LISTED = 10
+_UNLISTED = 10
+_SURE = 1.0 - 1e-9
+_NAMES: dict[OpeningRole, str] = {"analyzer": "analyzer", "aux_server": "auxiliary server"}
+
+
+@dataclass(frozen=True)
+class PartRehearsed:
+    """How one party's rehearsal went.
+
+    Attributes:
+        role: whose.
+        key: id of the campaign's key of this role.
+        not_before: from when clients may seal to it.
+        not_after: until when.
+        sent: reports made, of each stream that the party opens; kept values, where it opens those.
+        opened: how many of them it opened.
+        problem: why it failed, or None.
+    """
+
+    role: OpeningRole
+    key: str
+    not_before: str
+    not_after: str
+    sent: dict[str, int]
+    opened: dict[str, int]
+    problem: str | None
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """How a rehearsal went, party by party."""
+
+    campaign: str
+    epoch: int
+    parties: tuple[PartRehearsed, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every party opened all that was sent to it."""
+        return all(part.problem is None for part in self.parties)
+
+    def data(self) -> dict[str, Any]:
+        """Return it for machines."""
+        return {**asdict(self), "parties": [asdict(part) for part in self.parties], "passed": self.passed}
+
+    def sentences(self) -> list[str]:
+        """Return it for people, a sentence a party."""
+        lines = []
+        for part in self.parties:
+            counts = ", ".join(f"{part.opened.get(name, 0)} of {sent} {name}" for name, sent in part.sent.items())
+            span = f"which clients seal to from {part.not_before} to {part.not_after}"
+            said = f"{_NAMES[part.role]}: opened {counts or 'nothing'} with key {part.key}, {span}"
+            lines.append(said if part.problem is None else f"{said}: FAILED: {part.problem}")
+        return lines
+
+
+def rehearse(
+    campaign_path: Path, sources: Sequence[Path | str], roles: Sequence[OpeningRole] = OPENING_ROLES
+) -> Rehearsal:
+    """Let each party's jobs open made-up reports of a campaign, with the keys that they will open the real ones with.
+
+    Each party is rehearsed by itself: the other's key is replaced by one that is thrown away afterwards. The reports
+    are of a twin of the campaign: the same keys, mechanism, dictionary and discovery, but a minimum batch of one and
+    keys that are valid now. Its fingerprint is another one, so that no batch of the real campaign takes them.
+
+    Args:
+        campaign_path: the campaign file of the next epoch.
+        sources: key directories or env:NAME; each party's key is looked for in all of them.
+        roles: who rehearses; the auxiliary server is passed over in a campaign without discovery.
+
+    Raises:
+        UsageError: the campaign file cannot be used, or there is nothing for this party to open.
+    """
+    campaign = Campaign.read(campaign_path)
+    wanted = [role for role in roles if role == "analyzer" or campaign.discovery is not None]
+    if not wanted:
+        raise UsageError(f"campaign {campaign.id} carries no discovery reports: the auxiliary server opens nothing")
+    if "analyzer" in wanted and campaign.discovery is not None:
+        campaign.require_hash_key()
+    parts = []
+    for role in wanted:
+        with tempfile.TemporaryDirectory(prefix="hushcount-rehearsal-") as made:
+            parts.append(_rehearse_party(campaign, campaign_path.parent, sources, role, Path(made)))
+    return Rehearsal(campaign.id, campaign.epoch, tuple(parts))
+
+
+def _rehearse_party(
+    campaign: Campaign, beside: Path, sources: Sequence[Path | str], role: OpeningRole, directory: Path
+) -> PartRehearsed:
+    (key,) = campaign.keys.analyzer if role == "analyzer" else campaign.keys.aux_server
+    sent: dict[str, int] = {}
+    opened: dict[str, int] = {}
+    problem = None
+    try:
+        if key.not_after <= datetime.now(timezone.utc):
+            raise HushcountError(f"no client seals to key {key.id} any more, it ended at {key.not_after.isoformat()}")
+        source = _source(campaign, sources, role)
+        path = _write_twin(campaign, beside, role, directory)
+        _run_jobs(path, role, source, directory, sent, opened)
+        short = [name for name, number in sent.items() if opened.get(name, 0) != number]
+        if short:
+            raise HushcountError(f"not all {' and '.join(short)} were opened")
+    except HushcountError as error:
+        problem = str(error)
+    return PartRehearsed(role, key.id, key.not_before.isoformat(), key.not_after.isoformat(), sent, opened, problem)
+
+
+def _source(campaign: Campaign, sources: Sequence[Path | str], role: OpeningRole) -> Path | str:
+    """Return the first source that has the campaign's key of a role."""
+    listed = campaign.keys.analyzer if role == "analyzer" else campaign.keys.aux_server
+    refusals = []
+    for source in sources:
+        try:
+            campaign_key(source, role, listed)
+        except RetiredKey:
+            raise
+        except HushcountError as error:
+            refusals.append(str(error))
+        else:
+            return source
+    raise UsageError("; ".join(refusals))
+
+
+def _write_twin(campaign: Campaign, beside: Path, role: OpeningRole, directory: Path) -> Path:
+    """Write a campaign that may be rehearsed, and the key directory of the other party, which plays along."""
+    now = datetime.now(timezone.utc)
+    data = campaign.model_dump(mode="json")
+    data["shuffle"]["minimum_batch"] = 1
+    others = [other for other in OPENING_ROLES if other != role]
+    played = store.create(directory / "played", days=2, roles=others, now=now - timedelta(days=1))
+    for name in others:
+        data["keys"][name] = [key.model_dump(mode="json") for key in getattr(played, name)]
+    for key in data["keys"][role]:
+        key |= {"not_before": (now - timedelta(days=1)).isoformat(), "not_after": (now + timedelta(days=1)).isoformat()}
+    if data["discovery"] is not None and data["discovery"]["hash_key"] is None:
+        data["discovery"] |= {"hash_key": hex_seed(SystemWords()), "hash_key_commitment": None}
+    if role == "aux_server":
+        # Frequency reports are none of its business, and it need not have the dictionary.
+        data |= {"mechanism": None, "dictionary": None}
+    elif data["dictionary"] is not None:
+        name = data["dictionary"]["path"]
+        (directory / name).symlink_to((beside / name).absolute())
+    path = directory / "twin.json"
+    Campaign.model_validate(data).write(path)
+    return path
+
+
+def _run_jobs(
+    path: Path, role: OpeningRole, source: Path | str, directory: Path, sent: dict[str, int], opened: dict[str, int]
+) -> None:
+    """Run the chain of jobs, and write down what was sent to the party and what it opened."""
+    twin, engine, played = Campaign.read(path), Engine(), directory / "played"
+    encoded, shuffled, released = (str(directory / name) for name in ("encoded", "shuffled", "released"))
+    values, item = directory / "values.txt", directory / "item.txt"
+    unlisted, lines = _values(twin)
+    values.write_text("".join(f"{client}\t{line}\n" for client, line in enumerate(lines)), encoding="utf-8")
+    made = encode(path, values, encoded, clients=True, engine=engine)
+    shuffle(path, encoded, shuffled, engine=engine)
+    if twin.discovery is not None:
+        if role == "aux_server":
+            sent["discovery reports"] = made["streams"]["discovery"]["accepted"]
+        summary = discover(
+            path, shuffled, source if role == "aux_server" else played, released, party="aux-server", engine=engine
+        )
+        if role == "aux_server":
+            opened["discovery reports"] = summary["streams"]["discovery"]["accepted"]
+            return
+        found = str(directory / "found")
+        sent["released values"] = 1
+        discover(path, released, source, found, party="analyzer", engine=engine)
+        opened["released values"] = int(list(results.read_found(Path(found), twin).items) == [unlisted])
+    if twin.mechanism is not None:
+        sent["frequency reports"] = made["streams"]["reports"]["accepted"]
+        # An open domain may have no sketch to ask later: what is counted is said at once.
+        item.write_text(f"{unlisted}\n", encoding="utf-8")
+        items = item if twin.dictionary is None else None
+        summary = analyze(path, shuffled, source, str(directory / "results"), items=items, engine=engine)
+        opened["frequency reports"] = summary["accepted"]
+
+
+def _values(twin: Campaign) -> tuple[str, list[str]]:
+    """Return a value outside the dictionary, and the lines of values: it, often enough to be kept, and listed ones."""
+    dictionary = twin.read_dictionary()
+    unlisted = _unlisted(twin, dictionary)
+    often = _UNLISTED if twin.keep_rule is None else max(_UNLISTED, twin.keep_rule.count_for(_SURE))
+    listed = [] if dictionary is None else list(dictionary.items[:_LISTED])
+    return unlisted, [unlisted] * often + listed
+
+
+def _unlisted(twin: Campaign, dictionary: Dictionary | None) -> str:
+    longest = 32 if twin.discovery is None else min(32, twin.discovery.max_value_bytes)
+    tried = (hex_seed(SystemWords())[:longest] for _ in range(100))
+    letters = (chr(code) for code in range(33, 127))
+    for value in (*tried, *letters):
+        if dictionary is None or value not in dictionary:
+            return value
+    raise UsageError(f"the dictionary lists every value of {longest} bytes that was tried: there is none to discover")

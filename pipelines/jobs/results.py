@@ -1,0 +1,300 @@
+"""Results: estimates as Parquet and CSV, the tally, the found items, and the page that shows them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import posixpath
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hushcount.arrays import UInt64Array
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.dictionary import Dictionary, read_items
+from hushcount.campaigns.domain import known_items, other_item
+from hushcount.errors import FormatError, TooFewOpened, UsageError
+from hushcount.estimating import estimated
+from hushcount.formats.reading import TABLE_BYTES, read_file
+from hushcount.formats.whole_files import write_new, write_over
+from hushcount.items import canonical, may_be_item
+from hushcount.oracles import tally as tally_files
+from hushcount.oracles.estimates import Estimate, Levels
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.tally import Tally
+from pipelines.files import permissions, storage
+from pipelines.files.csv_cells import cell, csv_rows
+from pipelines.files.storage_errors import cause
+from pipelines.handover.upstream import read_upstream
+from pipelines.jobs.page import Found, Page, render
+from pipelines.outputs.folders import folder_of
+from pipelines.outputs.summary import Summary
+
+FOUND = "found.csv"
+ESTIMATES = "estimates.csv"
+TALLY = "tally.npz"
+_TALLY_BYTES = 1 << 32
+_SHOWN = 10
+COLUMNS = (
+    "item", "count", "standard_error", "collision_error", "low", "high", "low_all", "high_all", "detected",
+    "detected_all",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """What is to be estimated: names, and the mechanism's items for them."""
+
+    names: tuple[str, ...]
+    items: UInt64Array
+
+
+def wanted_items(mechanism: Mechanism, dictionary: Dictionary | None, names: list[str] | None) -> Wanted | None:
+    """Return the named items, or the whole dictionary; None for an open domain that is asked for nothing.
+
+    Raises:
+        UsageError: a name is not in the dictionary, stands twice, or there is none.
+    """
+    if names is None:
+        if dictionary is None:
+            return None
+        names = list(dictionary.items)
+    chosen = Dictionary(tuple(names)).items
+    return Wanted(chosen, known_items(mechanism, dictionary, chosen))
+
+
+def read_names(path: Path) -> list[str]:
+    """Read items to estimate: one a line, or the column "item" of a .csv, as estimates.csv and found.csv have it.
+
+    Raises:
+        UsageError: unreadable, not UTF-8, or a .csv without that column.
+    """
+    if path.suffix != ".csv":
+        return read_items(path)
+    return [canonical(row["item"]) for row in csv_rows(read_file(path, "items", TABLE_BYTES), str(path), ("item",))]
+
+
+def write_results(
+    directory: str,
+    campaign: Campaign,
+    tally: Tally,
+    wanted: Wanted | None,
+    levels: Levels,
+    summary: Summary,
+    found: Found | None,
+) -> None:
+    """Estimate, write estimates.parquet, estimates.csv and report.html, and add what they come to to the summary."""
+    mechanism = campaign.require_frequency()
+    table = None
+    if wanted is not None:
+        estimate = estimated(campaign, tally, wanted.items)
+        table = estimate_table(wanted.names, estimate, levels)
+        storage.write_whole(storage.join(directory, "estimates.parquet"), [parquet_bytes(table)])
+        storage.write_whole(storage.join(directory, ESTIMATES), [csv_bytes(table)])
+        summary["items"] = table.num_rows
+        summary["confidence"] = levels.confidence
+        summary["false_positive_rate"] = levels.false_positive_rate
+        summary["detected"] = sum(table["detected"].to_pylist())
+        summary["detected_all"] = sum(table["detected_all"].to_pylist())
+    summary["largest"] = [] if table is None else _largest(table, tally.reports)
+    if campaign.dictionary is not None:
+        other = estimated(campaign, tally, np.array([other_item(mechanism)], dtype=np.uint64))
+        row = estimate_table(("other",), other, levels).to_pylist()[0]
+        # It stands alone: no interval together with the rows of a table.
+        summary["other"] = {name: row[name] for name in COLUMNS[1:] if not name.endswith("_all")}
+        # Only then do the rows and "other" add up to the reports. Names are distinct and listed.
+        summary["whole_dictionary"] = table is not None and table.num_rows == campaign.dictionary.items
+    page = render(Page(campaign, summary, table, found))
+    storage.write_whole(storage.join(directory, "report.html"), [page.encode()])
+
+
+def write_tally(directory: str, tally: Tally, campaign: Campaign) -> None:
+    """Write tally.npz."""
+    buffer = io.BytesIO()
+    tally_files.save(tally, campaign.fingerprint, buffer)
+    storage.write_whole(storage.join(directory, TALLY), [buffer.getbuffer()])
+
+
+def read_tally(path: str, campaign: Campaign) -> Tally:
+    """Read a tally.npz of this campaign.
+
+    Raises:
+        UsageError: missing, damaged or of another campaign.
+        TooFewOpened: it is of fewer reports than the minimum batch.
+    """
+    if not storage.exists(path):
+        raise UsageError(f"tally {path} does not exist")
+    encoder = campaign.require_frequency().encoder
+    # Its size is known, but for an open domain without a sketch, which has a count for each item that was asked for.
+    listed = np.arange(encoder.domain or 0, dtype=np.uint64)
+    asked = encoder.domain is None and encoder.by_item
+    most = tally_files.MOST_CELLS if asked else math.prod(encoder.tally_shape(listed))
+    stored = storage.read_bytes(path, _TALLY_BYTES)
+    tally = tally_files.load(io.BytesIO(stored), campaign.fingerprint, max(most, len(listed)))
+    shape = encoder.tally_shape(tally.items)
+    if tally.counts.shape != shape or tally.counts.dtype != np.int64 or tally.reports < 1:
+        raise FormatError(f"tally {path} has shape {tally.counts.shape}, must be {shape} of this campaign")
+    if tally.reports < campaign.shuffle.minimum_batch:
+        raise TooFewOpened(
+            f"tally {path} is of {tally.reports} reports, fewer than the minimum batch, "
+            f"{campaign.shuffle.minimum_batch}: nothing is estimated from it"
+        )
+    return tally
+
+
+def require_counted(mechanism: Mechanism, tally: Tally, wanted: Wanted | None) -> None:
+    """Refuse items that the tally has no column for, where there is no sketch of an open domain.
+
+    Raises:
+        UsageError: an item was not counted; it is named.
+    """
+    encoder = mechanism.encoder
+    if wanted is None or encoder.domain is not None or not encoder.by_item:
+        return
+    missing = np.flatnonzero(~np.isin(wanted.items, tally.items))
+    if missing.size:
+        raise UsageError(
+            f"item {wanted.names[missing[0]]!r} was not counted: the mechanism has no sketch of an open domain, so "
+            f"that only the {len(tally.items):,} items can be asked for that hushcount analyze was given; run it again "
+            "with --items"
+        )
+
+
+def write_found(directory: str, found: list[str]) -> None:
+    """Write found.csv: one column, item, sorted."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["item"])
+    writer.writerows([cell(item)] for item in sorted(set(found)))
+    storage.write_whole(storage.join(directory, FOUND), [buffer.getvalue().encode()])
+
+
+def read_found(directory: Path | str, campaign: Campaign) -> Found:
+    """Read the result of hushcount discover, in any file system.
+
+    Raises:
+        UsageError: there is none, or it is of another campaign.
+    """
+    summary = read_upstream(str(directory), "discover", campaign)
+    return Found(tuple(read_found_items(storage.join(folder_of(str(directory), summary), FOUND))), summary)
+
+
+def read_found_items(path: str) -> list[str]:
+    """Return the items of a found.csv.
+
+    Raises:
+        UsageError: it cannot be read, or holds what no analyzer reveals: what may be no item, or an item twice.
+    """
+    items = [row["item"] for row in read_csv_rows(path, ("item",))]
+    if len(set(items)) < len(items) or not all(map(may_be_item, items)):
+        raise FormatError(f"{path} is not what hushcount discover wrote: restore it")
+    return items
+
+
+def read_csv_rows(path: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
+    """Return the rows of a CSV file that one of our jobs wrote, in any file system, each with these columns.
+
+    Raises:
+        UsageError: it cannot be read, or a column is missing.
+    """
+    try:
+        raw = storage.read_bytes(path, TABLE_BYTES)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {cause(error)}") from None
+    return csv_rows(raw, path, columns)
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    """Return a table as a Parquet file."""
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+def csv_bytes(table: pa.Table) -> bytes:
+    """Return a table as a CSV file: users to a thousandth, `true` and `false`."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(table.column_names)
+    writer.writerows([_cell(value) for value in row.values()] for row in table.to_pylist())
+    return buffer.getvalue().encode()
+
+
+TABLES: Mapping[str, Callable[[pa.Table], bytes]] = {".csv": csv_bytes, ".parquet": parquet_bytes}
+"""How a table is written, by the ending of its file."""
+
+
+def require_table(path: str) -> None:
+    """Refuse a name that says no format of a table.
+
+    Raises:
+        UsageError: it has another ending.
+    """
+    if posixpath.splitext(path)[1] not in TABLES:
+        raise UsageError(f"{path} must end in {' or '.join(TABLES)}")
+
+
+def put_table(path: str, table: pa.Table, overwrite: bool = False) -> None:
+    """Write a table whole or not at all; a local one is readable by its owner only, as every result is.
+
+    Raises:
+        UsageError: something appeared at `path` meanwhile; it is left as it is.
+    """
+    data = TABLES[posixpath.splitext(path)[1]](table)
+    if storage.is_remote(path):
+        storage.write_whole(path, [data])
+        return
+    local = Path(path)
+    permissions.make_folder(local.parent)
+    try:
+        (write_over if overwrite else write_new)(local, data, 0o600)
+    except FileExistsError:
+        raise UsageError(f"output {path} was taken while the job ran") from None
+
+
+def _cell(value: str | float | bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.3f}" if isinstance(value, float) else cell(value) if isinstance(value, str) else str(value)
+
+
+def estimate_table(names: tuple[str, ...], estimate: Estimate, levels: Levels, looks: int | None = None) -> pa.Table:
+    """Return estimates as a table with the columns COLUMNS, one row for each name.
+
+    The columns that end in "_all" hold for `looks` items together, these and others; for these, if not given.
+    """
+    looks = len(names) if looks is None else looks
+    columns = (
+        names,
+        estimate.count,
+        estimate.standard_error,
+        estimate.collision_error,
+        *estimate.interval(levels.confidence),
+        *estimate.interval(levels.confidence, looks),
+        estimate.detected(levels.false_positive_rate),
+        estimate.detected(min(1.0 - levels.confidence, 0.499), looks),
+    )
+    return pa.table(dict(zip(COLUMNS, columns, strict=True)))
+
+
+def _largest(table: pa.Table, reports: int) -> list[dict[str, object]]:
+    """Return the few largest counts of detected items, each with its share and its two errors added in squares.
+
+    Detected among all items of the table: the largest of many raw estimates are noise.
+    """
+    detected = table.filter(table["detected_all"]).sort_by([("count", "descending")])
+    rows = detected.slice(0, _SHOWN).to_pylist()
+    return [
+        {
+            "item": row["item"],
+            "count": row["count"],
+            "share": row["count"] / reports,
+            "error": math.hypot(row["standard_error"], row["collision_error"]),
+        }
+        for row in rows
+    ]

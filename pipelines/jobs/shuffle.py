@@ -1,0 +1,266 @@
+"""hushcount shuffle: envelopes to permuted sealed reports, or to nothing while the batch is too small."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apache_beam as beam
+from apache_beam.pvalue import AsSingleton, PCollection
+from rich.console import Console
+
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.collection.envelopes import ENVELOPES, envelope_dtype, sealed_offset
+from hushcount.errors import HushcountError, NotYet, UsageError
+from hushcount.senders import Senders, told_in
+from hushcount.wire.places import MOST_PLACES
+from pipelines.engine.group_through_files import THROUGH_ENGINE_RECORDS, Meet
+from pipelines.engine.runner import Engine
+from pipelines.files import storage
+from pipelines.files.blocks import BlockFile, ReadBlocks, WriteShards, find_files, total_records
+from pipelines.files.progress import bar
+from pipelines.handover.batch_file import (
+    BatchFile,
+    batch_files,
+    collected,
+    is_batch,
+    named_batch,
+    read_batch,
+    released_files,
+)
+from pipelines.handover.parties import hand_on, require_own_folder
+from pipelines.handover.upstream import check_complete, read_upstream, senders_of
+from pipelines.jobs.dead_letters import kept_of
+from pipelines.outputs.counting import WriteCounts, require_read_once, take_counts
+from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream
+from pipelines.outputs.folders import folder_of
+from pipelines.outputs.labels import SEALED, counts_of, label
+from pipelines.outputs.staging import BY_HAND, SUMMARY, Writer, require_free, staged
+from pipelines.outputs.summary import Summary, make_summary
+from shuffler.shuffle import Shuffle
+
+if TYPE_CHECKING:
+    from keys.store import KeyReference
+
+_SHARD_RECORDS = 1 << 17
+_RELEASED = "released"
+"""Before the name of a stream in the counts of what earlier batches forwarded of it."""
+Files = dict[Stream, list[BlockFile]]
+
+
+def shuffle(
+    campaign_path: Path,
+    input_directory: str,
+    out: str,
+    *,
+    signer: KeyReference | None = None,
+    overwrite: bool = False,
+    writer: Writer = BY_HAND,
+    engine: Engine | None = None,
+    console: Console | None = None,
+) -> Summary:
+    """Shuffle every stream of the input; write `reports/` and `discovery/` of sealed reports and summary.json.
+
+    Args:
+        campaign_path: the campaign file.
+        input_directory: `reports/` and `discovery/` of envelopes. Where hushcount encode wrote it, its summary must be
+            met; a collector's directory of one window has none. Or the file of a batch that hushcount run made, which
+            may have some of the campaign's streams.
+        out: output directory.
+        signer: the shuffler's signing key, by which whoever reads the output can tell that it is this; None: unsigned.
+        writer: who writes `out`.
+
+    Raises:
+        UsageError: a file is missing or invalid, or `out` is taken.
+        NotYet: every stream has fewer reports than the minimum batch; nothing is written, the input stays.
+
+    No stream waits for another: one below the minimum is left out, and counted in the summary as `left_out`.
+    """
+    campaign = Campaign.read(campaign_path)
+    require_free(out, overwrite, ("shuffle",), (input_directory, campaign_path), writer)
+    files, released, upstream = _find_input(input_directory, campaign)
+    batch = named_batch(input_directory) if is_batch(input_directory) else ""
+    if signer is not None:
+        # Both before any work: a key that cannot be used, and a place where nobody would take it.
+        signer.read_signing()
+        require_own_folder(out, batch)
+    senders = told_in(upstream) if upstream is not None else _senders(input_directory, files)
+    engine = engine or Engine()
+    total = sum(total_records(found) for found in files.values())
+    with staged(out, overwrite, writer) as directory:
+        with ExitStack() as stack:
+            progress = stack.enter_context(bar(console, "shuffle", total, directory))
+            # Outside the pipeline, which runs when its block ends.
+            spill = stack.enter_context(engine.spill(directory))
+            pipeline = stack.enter_context(engine.pipeline("shuffle"))
+            _graph(pipeline, campaign, files, released, directory, spill, progress)
+        sums = take_counts(directory)
+        counts = counts_of(sums, tuple(files))
+        for stream, counted in counts.items():
+            require_read_once(stream, counted.received, total_records(files[stream]))
+        _require_released(sums, released)
+        floor = campaign.shuffle.minimum_batch
+        left_out = {stream: counted for stream, counted in counts.items() if counted.accepted < floor}
+        if len(left_out) == len(counts):
+            have = ", ".join(f"{stream} {counted.accepted:,}" for stream, counted in counts.items())
+            raise NotYet(
+                f"reports that can be forwarded: {have}; the minimum batch is {floor:,} of a stream: nothing was "
+                "released and the input stays; run again when more have arrived",
+                tuple(left_out),
+            )
+        for stream in left_out:
+            del counts[stream]
+            storage.remove_directory(storage.join(directory, stream))
+        for stream, counted in counts.items():
+            written = total_records(find_files(storage.join(directory, stream), SEALED[stream]))
+            if written != counted.accepted:
+                # An engine that lost what it grouped, or ran a step on other input the second time.
+                raise HushcountError(f"{stream}: {written} of {counted.accepted} reports were written; run again")
+        summary = make_summary("shuffle", campaign, counts, None, upstream, senders)
+        summary["dead_letters"] = kept_of(directory, counts)
+        if left_out:
+            summary["left_out"] = {stream: counted.data() for stream, counted in left_out.items()}
+        hand_on(directory, out, tuple(counts), summary, signer, batch)
+    return summary
+
+
+def _require_released(sums: dict[str, int], released: Files) -> None:
+    """Check that all that earlier batches forwarded was read, once: copies of what is lost there would go on.
+
+    Raises:
+        HushcountError: the engine lost some, or it is damaged.
+    """
+    for stream, files in released.items():
+        name = f"{_RELEASED} {stream}"
+        read = {of.removeprefix(f"{name}:"): number for of, number in sums.items() if of.startswith(f"{name}:")}
+        require_read_once(f"{stream} of earlier batches", read.pop("received", 0), total_records(files))
+        if read:
+            reasons = ", ".join(f"{reason} {number}" for reason, number in sorted(read.items()))
+            raise HushcountError(
+                f"{stream} of earlier batches: {reasons}; nothing was released, because copies of these reports would "
+                "go on: restore the earlier batches' files"
+            )
+
+
+def _find_input(source: str, campaign: Campaign) -> tuple[Files, Files, Summary | None]:
+    """Return the files of every stream, those of what was forwarded before, and the summary of the hop before."""
+    if is_batch(source):
+        batch = read_batch(source, campaign)
+        folders = (storage.join(batch.shuffled_folder, name) for name in batch.earlier)
+        summaries = [read_upstream(folder, "shuffle", campaign) for folder in folders]
+        streams = tuple(stream for stream in campaign.streams if stream in batch.segments)
+        if not streams:
+            raise NotYet(f"{source} has no segment: nothing was released", campaign.streams)
+        released = {stream: _released(batch, stream, summaries) for stream in streams if batch.earlier}
+        return {stream: batch_files(batch, stream) for stream in streams}, released, collected(batch)
+    _require_input(source)
+    where = folder_of(source)
+    files = {stream: find_files(storage.join(where, stream), ENVELOPES[stream]) for stream in campaign.streams}
+    if not storage.exists(storage.join(source, SUMMARY)):
+        return files, {}, None
+    upstream = read_upstream(source, "encode", campaign)
+    for stream, found in files.items():
+        check_complete(upstream, campaign, stream, found, exact=False)
+    return files, {}, upstream
+
+
+def _senders(source: str, files: Files) -> Senders:
+    """Return whose reports a collector's directory of one window holds."""
+    return senders_of(source, [storage.relative(file.path, source) for listed in files.values() for file in listed])
+
+
+def _released(batch: BatchFile, stream: Stream, summaries: list[Summary]) -> list[BlockFile]:
+    """Return the files of what earlier batches forwarded of a stream, which must be as much as their summaries say.
+
+    Raises:
+        UsageError: a file is missing or damaged.
+    """
+    found = released_files(batch, stream)
+    forwarded = sum(summary["streams"].get(stream, {}).get("accepted", 0) for summary in summaries)
+    held = total_records(found)
+    if held != forwarded:
+        raise UsageError(
+            f"{stream} of earlier batches: the files below {batch.shuffled_folder} hold {held} records, "
+            f"{forwarded} were forwarded: restore them, or copies of these reports would go on"
+        )
+    return found
+
+
+def _require_input(directory: str) -> None:
+    """Refuse what can never become a batch: no directory, or one that holds other things than streams.
+
+    A store has no directories that could be missing; an empty one is a batch that has not come yet.
+    """
+    if storage.is_remote(directory):
+        return
+    storage.require_directory(directory)
+    path = Path(directory)
+    if any(path.iterdir()) and not any((path / stream).is_dir() for stream in ENVELOPES):
+        raise UsageError(f"input directory {directory} holds neither reports/ nor discovery/")
+
+
+def _graph(
+    pipeline: beam.Pipeline,
+    campaign: Campaign,
+    files: Files,
+    released: Files,
+    directory: str,
+    spill: str | None,
+    progress: str | None,
+) -> None:
+    """Read, shuffle and count each stream by itself; release those that reach the minimum batch.
+
+    A local directory is released as a whole by its renaming. In a store every object is there when it is written, so
+    that the writing there waits until all reports are counted.
+    """
+    shards: dict[Stream, PCollection] = {}
+    numbers: dict[Stream, int] = {}
+    counts, dead = [], []
+    for stream, found in files.items():
+        dtype = envelope_dtype(campaign.sealed_bytes(stream))
+        strip = sealed_offset(campaign.sealed_bytes(stream))
+        read = pipeline | f"read {stream}" >> ReadBlocks(found, campaign.fingerprint, dtype.itemsize, strip, progress)
+        records = total_records(found) + total_records(released.get(stream, ()))
+        each = _SHARD_RECORDS if spill is not None else min(_SHARD_RECORDS, THROUGH_ENGINE_RECORDS)
+        numbers[stream] = min(MOST_PLACES, max(1, -(-records // each)))
+        blocks = read["blocks"]
+        if stream in released:
+            length = campaign.sealed_bytes(stream)
+            before = pipeline | f"read released {stream}" >> ReadBlocks(
+                released[stream], campaign.fingerprint, length, 0, None
+            )
+            blocks = {"envelopes": blocks, "released": before["blocks"]}
+            counts.append(before["counts"] | f"label released {stream}" >> beam.Map(label, f"{_RELEASED} {stream}"))
+        mixed = blocks | f"shuffle {stream}" >> Shuffle(
+            campaign.sealed_bytes(stream), campaign.shuffle.cap, numbers[stream], Meet(spill)
+        )
+        shards[stream] = mixed["shards"]
+        both = (read["counts"], mixed["counts"]) | f"counts of {stream}" >> beam.Flatten()
+        counts.append(both | f"label {stream}" >> beam.Map(label, stream))
+        dead.append(read["dead"] | f"stream of dead {stream}" >> beam.Map(of_stream, stream))
+    summed = counts | "all counts" >> beam.Flatten()
+    summed | "counts" >> WriteCounts(directory)
+    sums = summed | "sum for the floor" >> beam.CombinePerKey(sum) | "all sums" >> beam.combiners.ToDict()
+    enough = {
+        stream: AsSingleton(
+            sums | f"minimum batch {stream}" >> beam.Map(reaches_floor, stream, campaign.shuffle.minimum_batch)
+        )
+        for stream in files
+    }
+    for stream, part in zip(files, dead, strict=True):
+        part | f"dead letter {stream}" >> WriteDeadLetter(directory, campaign, enough[stream])
+    for stream in files:
+        shards[stream] | f"write {stream}" >> WriteShards(
+            storage.join(directory, stream),
+            SEALED[stream],
+            campaign,
+            campaign.sealed_bytes(stream),
+            numbers[stream],
+            allowed=enough[stream] if storage.is_remote(directory) else None,
+        )
+
+
+def reaches_floor(sums: dict[str, int], stream: str, floor: int) -> bool:
+    """Return whether a stream has at least the minimum batch."""
+    return sums.get(f"{stream}:accepted", 0) >= floor

@@ -1,0 +1,227 @@
+"""hushcount simulate: the same values collected again and again in memory, against the prediction and the bound."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hushcount.campaigns.dictionary import Dictionary, read_dictionary, read_items
+from hushcount.campaigns.domain import items_of, other_item
+from hushcount.errors import UsageError
+from hushcount.items import canonical
+from hushcount.maths.bounds import largest_l1, least_l2
+from hushcount.maths.objectives import Objective
+from hushcount.oracles.catalogue import build, frequency_oracle, plan
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.parameters import Parameters, Value
+from hushcount.oracles.simulation import Losses, Population, fresh_functions, gather, simulate
+from hushcount.threads import available_threads
+from pipelines.files.storage_errors import cause
+
+MOST_VALUES = 10**9
+_MOST_SECONDS = 30 * 86400.0
+_REPORT_SECONDS = 5e-8
+"""What the quickest mechanism takes to encode a report."""
+Track = Callable[[Iterable[Losses], int], Iterable[Losses]]
+"""From the runs and how many there are to the same runs: where progress is shown."""
+
+
+@dataclass(frozen=True)
+class SimulationResult:
+    """What `hushcount simulate` prints; losses in shares as [P26] section 6 defines them.
+
+    Attributes:
+        n, d: reports; items, "other" among them where values are outside the dictionary.
+        other: how many values are outside the dictionary.
+        l1, l2: sums over the items of absolute and squared errors, means of the runs.
+        worst_mse: the largest mean squared error of an item.
+        predicted_l2: what the exact variance predicts for these values, collisions over pools drawn anew included.
+        lower_bound_l2: that of every unbiased estimator, [P26] Theorem 3.8.
+        l1_at_bound: the l1 loss that goes with it where all items are alike, [P26] Corollary 2.1. No bound: other
+            values have less.
+        l2_ratio_to_bound, l2_ratio_to_predicted: None where that is 0, as nothing varies at a large epsilon.
+        bias_z_max: the largest mean error of an item, in standard deviations of a mean of so many runs.
+        encode_us_per_report, tally_us_per_report, decode_seconds: CPU time.
+    """
+
+    mechanism: str
+    parameters: dict[str, Value]
+    epsilon: float
+    n: int
+    d: int
+    other: int
+    runs: int
+    l1: float
+    l2: float
+    worst_mse: float
+    predicted_l2: float
+    lower_bound_l2: float
+    l1_at_bound: float
+    l2_ratio_to_bound: float | None
+    l2_ratio_to_predicted: float | None
+    bias_z_max: float
+    encode_us_per_report: float
+    tally_us_per_report: float
+    decode_seconds: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return asdict(self)
+
+
+def simulate_values(
+    name: str,
+    epsilon: float,
+    values: Path,
+    *,
+    dictionary: Path | None = None,
+    runs: int = 10,
+    seed: int | None = None,
+    settings: Parameters | None = None,
+    objective: Objective | None = None,
+    track: Track = lambda parts, runs: parts,
+) -> SimulationResult:
+    """Encode, tally and estimate the values `runs` times.
+
+    Args:
+        name: of the mechanism.
+        epsilon: local budget of one report.
+        values: one a line, text or .gz; or a .csv with the columns item (or value) and count.
+        dictionary: the known items, one a line; the values that occur, if not given.
+        runs: how many collections; a pool's functions are drawn anew for each.
+        seed: for simulations that can be repeated; the system's generator if None.
+        settings: parameters that are fixed; the others are planned.
+        objective: what is planned for; the l2 loss by default.
+        track: shows progress.
+
+    Raises:
+        UsageError: a file cannot be read, or a parameter is out of range; the sentence says which.
+    """
+    frequency_oracle(name)
+    if runs < 1:
+        raise UsageError(f"runs is {runs}, must be at least 1")
+    counts = _read_counts(values)
+    occurring = tuple(sorted(value for value in counts if value))
+    listed = Dictionary(occurring) if dictionary is None else read_dictionary(dictionary)
+    held = [counts[item] for item in listed.items]
+    other = sum(counts.values()) - sum(held)
+    domain = len(held) + (1 if other else 0)
+    try:
+        mechanism_of, parameters = _planned(name, epsilon, domain, settings or {}, objective or Objective(), seed)
+        mechanism = mechanism_of(0)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    items = items_of(mechanism, listed, listed.items)
+    if other:
+        items, held = np.append(items, np.uint64(other_item(mechanism))), [*held, other]
+    population = Population(items, np.array(held, dtype=np.int64))
+    _require_time(mechanism, population.n, len(items), runs)
+    parts = simulate(mechanism_of, population, runs, seed, threads=available_threads())
+    losses = gather(iter(track(parts, runs)))
+    return _result(name, parameters, mechanism, population, other, losses)
+
+
+def _planned(
+    name: str, epsilon: float, domain: int, settings: Parameters, objective: Objective, seed: int | None
+) -> tuple[Callable[[int], Mechanism], dict[str, Value]]:
+    """Return the mechanism of each run, with fresh functions unless the settings hold a seed, and its parameters."""
+    parameters = plan(name, epsilon, domain, settings, objective, fresh_functions(seed, 0))
+    fresh = "seed" in parameters and "seed" not in settings
+    if fresh:
+        parameters.pop("seed")
+
+    def mechanism_of(run: int) -> Mechanism:
+        return build(name, epsilon, domain, {**parameters, "seed": fresh_functions(seed, run)} if fresh else parameters)
+
+    return mechanism_of, parameters
+
+
+def _result(
+    name: str,
+    parameters: dict[str, Value],
+    mechanism: Mechanism,
+    population: Population,
+    other: int,
+    losses: Losses,
+) -> SimulationResult:
+    n, d, runs = population.n, len(population.items), losses.runs
+    l2, predicted = float(losses.l2.mean()), float(losses.variance.sum())
+    bound = least_l2(mechanism.epsilon, d, n)
+    return SimulationResult(
+        mechanism=name,
+        parameters=parameters,
+        epsilon=mechanism.epsilon,
+        n=n,
+        d=d,
+        other=other,
+        runs=runs,
+        l1=float(losses.l1.mean()),
+        l2=l2,
+        worst_mse=float(losses.square.max()),
+        predicted_l2=predicted,
+        lower_bound_l2=bound,
+        l1_at_bound=largest_l1(bound, d),
+        l2_ratio_to_bound=_ratio(l2, bound),
+        l2_ratio_to_predicted=_ratio(l2, predicted),
+        bias_z_max=float(np.abs(losses.bias_z).max()),
+        encode_us_per_report=losses.encode_seconds / (runs * n) * 1e6,
+        tally_us_per_report=losses.tally_seconds / (runs * n) * 1e6,
+        decode_seconds=losses.decode_seconds / runs,
+    )
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole > 0.0 else None
+
+
+def _require_time(mechanism: Mechanism, n: int, items: int, runs: int) -> None:
+    """Refuse runs that nobody waits for.
+
+    Raises:
+        UsageError: they would take months.
+    """
+    seconds = runs * (mechanism.decode_cost(n, items).seconds + n * _REPORT_SECONDS)
+    if seconds > _MOST_SECONDS:
+        raise UsageError(
+            f"runs is {runs:,}: so many collections of {n:,} reports take about {seconds / 86400:,.0f} days of one "
+            f"thread, must take at most {_MOST_SECONDS / 86400:.0f}: give fewer runs or values"
+        )
+
+
+def _read_counts(values: Path) -> Counter[str]:
+    """Return how often each value occurs.
+
+    Raises:
+        UsageError: unreadable, not UTF-8, no values or too many, or a .csv without the columns.
+    """
+    counts = _read_table(values) if values.suffix == ".csv" else Counter(read_items(values))
+    if not counts.total():
+        raise UsageError(f"{values} holds no values: give one value a line")
+    if counts.total() > MOST_VALUES:
+        raise UsageError(f"{values} holds {counts.total():,} values, must hold {MOST_VALUES:,} at most")
+    return counts
+
+
+def _read_table(path: Path) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            rows = csv.DictReader(stream)
+            name = next((column for column in rows.fieldnames or () if column in ("item", "value")), None)
+            if name is None or "count" not in (rows.fieldnames or ()):
+                raise UsageError(f"{path} must have the columns item (or value) and count")
+            for row in rows:
+                if not (row["count"] or "").isdecimal():
+                    raise UsageError(
+                        f"line {rows.line_num} of {path}: count is {row['count']!r}, must be a whole number"
+                    )
+                counts[canonical(row[name] or "")] += int(row["count"])
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"cannot read {path}: {cause(error)}") from None
+    return counts

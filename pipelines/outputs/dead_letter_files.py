@@ -1,0 +1,110 @@
+"""Dead letters on their way into files: what a hop did not pass on, sealed, as much of it as is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import BoundedWindow
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.randomness import SystemWords, permutation
+from hushcount.wire.blocks import Kind
+from pipelines.files import storage
+from pipelines.files.blocks import SUFFIX, Folder, in_window, write_file
+
+MOST_DEAD_BYTES = 1 << 22
+"""Longest file of dead letters: enough to see what they are. Where honest reports are among the rest, they are in the
+job's input still."""
+
+
+class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
+    """Collections of (stream, reason, sealed records, their length) to one file for each of them under `dead_letter/`.
+
+    Out: how many records each file has.
+
+    A file holds MOST_DEAD_BYTES at most, and of the rest nothing is kept in memory on the way either: whoever sends
+    junk does not decide how much of it is kept. `dead_letters.kept_of` tells how many are not.
+
+    The folder lies apart from the streams' own, which are handed on: it stays with the party that wrote it. The order
+    of the records is random, as if they had been released.
+
+    Args:
+        directory: the job's output.
+        campaign: whose.
+        allowed: a side input; nothing is written unless it is true. None: always.
+    """
+
+    def __init__(self, directory: Folder, campaign: Campaign, allowed: Any | None = None) -> None:
+        super().__init__()
+        self._write = _WriteDead(directory, campaign.fingerprint, campaign.id)
+        self._allowed = allowed
+
+    def expand(self, dead: PCollection | Sequence[PCollection]) -> PCollection:
+        allowed = True if self._allowed is None else self._allowed
+        # Each by itself, because an engine holds in memory what meets.
+        parts = [dead] if isinstance(dead, PCollection) else dead
+        bounded = [part | f"as many as are kept {place}" >> beam.ParDo(_Bound()) for place, part in enumerate(parts)]
+        together = bounded[0] if len(bounded) == 1 else bounded | "all dead" >> beam.Flatten()
+        return (
+            together | "a file's records meet" >> beam.GroupByKey() | "write dead" >> beam.ParDo(self._write, allowed)
+        )
+
+
+def of_stream(element: tuple[str, bytes, int], stream: str) -> tuple[str, str, bytes, int]:
+    """Name the stream of a dead letter that `ReadBlocks` gave."""
+    return (stream, *element)
+
+
+def of_stream_and_length(element: tuple[str, bytes], stream: str, length: int) -> tuple[str, str, bytes, int]:
+    """Name the stream and the record length of a dead letter that a party's transform gave."""
+    return (stream, *element, length)
+
+
+class _Bound(beam.DoFn):
+    """Let through, by file, what comes first in a bundle, as much as a file holds."""
+
+    def start_bundle(self) -> None:
+        self._taken: dict[tuple[str, str, int], int] = {}
+
+    def process(self, element: tuple[str, str, bytes, int]) -> Iterator[tuple[tuple[str, str, int], bytes]]:
+        stream, reason, records, length = element
+        file = (stream, reason, length)
+        kept = _first(records, length, MOST_DEAD_BYTES - self._taken.get(file, 0))
+        if kept:
+            self._taken[file] = self._taken.get(file, 0) + len(kept)
+            yield file, kept
+
+
+def _first(records: bytes, length: int, most: int) -> bytes:
+    """Return as many whole records as so many bytes hold."""
+    return records[: most // length * length]
+
+
+class _WriteDead(beam.DoFn):
+    def __init__(self, directory: Folder, campaign: bytes, campaign_id: str) -> None:
+        self._directory = directory
+        self._campaign = campaign
+        self._campaign_id = campaign_id
+
+    def process(
+        self,
+        element: tuple[tuple[str, str, int], Iterable[bytes]],
+        allowed: bool,
+        window: BoundedWindow = beam.DoFn.WindowParam,
+    ) -> Iterator[int]:
+        (stream, reason, length), blocks = element
+        if not allowed:
+            return
+        kept = bytearray()
+        for block in blocks:
+            kept += _first(block, length, MOST_DEAD_BYTES - len(kept))
+        rows = np.frombuffer(kept, dtype=np.uint8).reshape(-1, length)
+        mixed = rows[permutation(len(rows), SystemWords())].tobytes()
+        directory = in_window(self._directory, window)
+        path = storage.join(directory, "dead_letter", stream, f"{reason}-{length}{SUFFIX}")
+        write_file(path, Kind.DEAD_LETTER, length, mixed, self._campaign, self._campaign_id)
+        yield len(rows)

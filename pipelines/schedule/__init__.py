@@ -1,0 +1,1 @@
+"""The schedule: what `hushcount run` does, hop by hop."""

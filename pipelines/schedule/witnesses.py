@@ -1,0 +1,144 @@
+"""What tells the time beside this machine's clock: windows, the ledger, the last run, the store's own clock."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
+
+from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Engine as Database
+
+from hushcount.collection.windows import window_start
+from hushcount.errors import HushcountError
+from pipelines.batches.rows import Batch
+from pipelines.batches.state import HOPS, MANIFESTS, RUNS
+from pipelines.deployment.settings import Deployment, Party
+from pipelines.files import storage
+from pipelines.files.storage_errors import told
+from pipelines.ledger import file
+from pipelines.ledger.clock import Clock, Witness, shown, usual_bound
+from pipelines.ledger.records import read_charges
+
+_WRITES: dict[Party, str] = {"shuffler": "shuffled", "aux-server": "released", "analyzer": "results"}
+"""A folder in which each party may write."""
+CONFIRM = "set the clock; if it is right, and nothing came for so long, confirm it once: hushcount run --clock-is-right"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What was found of the time.
+
+    Attributes:
+        clock: the clock beside all else.
+        present: the moment to work by.
+        problems: a sentence for each witness that could not be asked.
+    """
+
+    clock: Clock
+    present: datetime
+    problems: tuple[str, ...]
+
+    @property
+    def says(self) -> str:
+        """A sentence on a clock that is far ahead: by how much, what was not done, and what to do."""
+        return (
+            f"{self.clock.says()}: nothing was deleted, given up or published by it, and all was done as at "
+            f"{shown(self.present)}; {CONFIRM}"
+        )
+
+
+def told_time(state: Database, deployment: Deployment, now: datetime) -> Told:
+    """Hold the clock against all that tells the time; a store of objects is asked where all else is far behind."""
+    with state.begin() as connection:
+        clock = clock_of(connection, deployment, now)
+    problems: list[str] = []
+    with _asked("ledger", problems):
+        clock = beside_ledger(clock, deployment)
+    if clock.is_far:
+        with _asked("store", problems):
+            clock = beside_store(clock, deployment)
+    return Told(clock, clock.present(deployment.windows.patience), tuple(problems))
+
+
+def clock_of(connection: Connection, deployment: Deployment, now: datetime) -> Clock:
+    """Return the clock beside what the state says."""
+    windows = deployment.windows
+    at = connection.execute(select(RUNS.c.at)).scalar_one()
+    return Clock(
+        now,
+        usual_bound(windows.length, windows.grace, windows.patience),
+        None if at is None else datetime.fromisoformat(at),
+        (Witness("the newest window", _windows(connection, windows.length)),),
+    )
+
+
+def beside_ledger(clock: Clock, deployment: Deployment) -> Clock:
+    """Return the clock beside the charges too.
+
+    Raises:
+        HushcountError: the ledger cannot be read.
+    """
+    if deployment.ledger is None or not deployment.ledger.exists():
+        return clock
+    with file.opened(deployment.ledger) as connection:
+        charges = read_charges(connection)
+    stamps = (datetime.fromisoformat(charge.committed_at or charge.reserved_at) for charge in charges)
+    return replace(clock, witnesses=(*clock.witnesses, Witness("the ledger", tuple(stamps))))
+
+
+def beside_store(clock: Clock, deployment: Deployment) -> Clock:
+    """Return the clock beside the store's own; a local disk has the clock of this machine, and says nothing.
+
+    Raises:
+        HushcountError, OSError: nothing can be written there.
+    """
+    folders = [deployment.folder(_WRITES[party]) for party in deployment.file.parties]
+    remote = [folder for folder in folders if storage.is_remote(folder)]
+    return replace(clock, store=_store_time(remote[0])) if remote else clock
+
+
+def trust(state: Database, clock: Clock, *, confirmed: bool) -> None:
+    """Note that a run trusts the clock: later ones are held against this moment.
+
+    A clock that went back takes nothing with it, unless the operator says that it is right.
+    """
+    if clock.reach is None:
+        # Nothing is there that could be lost, and nothing that shows whether it is right.
+        return
+    at = clock.now if confirmed or clock.trusted is None else max(clock.now, clock.trusted)
+    with state.begin() as connection:
+        connection.execute(update(RUNS).values(at=at.astimezone(timezone.utc).isoformat()))
+
+
+@contextmanager
+def _asked(name: str, problems: list[str]) -> Iterator[None]:
+    """Make a problem of a witness that cannot be asked: it says nothing then, and so vouches for nothing."""
+    try:
+        yield
+    except (HushcountError, OSError) as error:
+        problems.append(f"{name}: {told(error)}")
+
+
+def _windows(connection: Connection, length: timedelta) -> tuple[datetime, ...]:
+    """Return the ends of all windows that were reported, or of which a batch was handed on."""
+    reported = select(MANIFESTS.c.window, func.max(MANIFESTS.c.seconds)).group_by(MANIFESTS.c.window)
+    ends = {name: window_start(name) + timedelta(seconds=seconds) for name, seconds in connection.execute(reported)}
+    for name in connection.execute(select(HOPS.c.batch).distinct()).scalars():
+        if (batch := Batch.named("", name)) is not None:
+            ends.setdefault(batch.window, window_start(batch.window) + length)
+    return tuple(ends.values())
+
+
+def _store_time(folder: str) -> datetime:
+    """Return when an object that is written now was written, by the store."""
+    probe = storage.join(folder, f"probe-{uuid.uuid4().hex}")
+    try:
+        storage.write_whole(probe, [b"probe"])
+        return datetime.fromtimestamp(storage.modified(probe), timezone.utc)
+    finally:
+        with suppress(HushcountError, OSError):
+            if storage.exists(probe):
+                storage.remove(probe)

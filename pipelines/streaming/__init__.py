@@ -1,0 +1,1 @@
+"""The streaming job: windows of a collector, each released once when it closes."""

@@ -1,0 +1,185 @@
+"""The graph of a stream: the transforms of shuffle and analyze, window by window.
+
+Reports are read when their window closes and not before: until then the engine has nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import IntervalWindow
+
+from analyzer.open_reports import OpenReports
+from analyzer.tally_reports import Sums, TallyReports
+from hushcount.arrays import UInt64Array
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.collection.envelopes import envelope_dtype, sealed_offset
+from keys.store import KeyReference
+from pipelines.files.blocks import ReadFiles, WriteShards, in_window
+from pipelines.jobs.analyze import WriteTallyPart
+from pipelines.jobs.results import Wanted
+from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
+from pipelines.outputs.labels import SEALED, label
+from pipelines.streaming.release import Release, WindowResults, fact, number_fact
+from pipelines.streaming.segments import CheckSegments, FindReleased, Judge, NoteTooLate, OpenManifests
+from pipelines.streaming.windows import FolderOf, StreamFolders
+from shuffler.shuffle import Shuffle
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """How released reports are analysed.
+
+    Attributes:
+        key: the analyzer's.
+        wanted: what is estimated; None: nothing.
+        columns: what the tally has columns for.
+    """
+
+    key: KeyReference
+    wanted: Wanted | None
+    columns: UInt64Array
+
+
+@dataclass(frozen=True)
+class StreamJob:
+    """What the graph of a stream is made of.
+
+    Attributes:
+        campaign: whose reports.
+        folders: where the files are.
+        places: over how many places a window's reports are spread, and how many shards are written.
+        analysis: None where another party analyses.
+        without: segments and manifests that are lost: their windows are settled without them.
+        signer: the key by which the shuffler signs what it hands on; None: unsigned.
+    """
+
+    campaign: Campaign
+    folders: StreamFolders
+    places: int
+    analysis: Analysis | None
+    without: frozenset[str] = frozenset()
+    signer: KeyReference | None = None
+
+
+def run_windows(found: PCollection, job: StreamJob) -> None:
+    """Shuffle every window that has closed, release it once, and analyse what was released.
+
+    Args:
+        found: `Found` of each window at the time at which the engine has it, before the watermark passes that.
+        job: what to do with them.
+    """
+    folders, campaign = job.folders, job.campaign
+    judged = found | "judge" >> beam.ParDo(Judge(folders, job.analysis is not None)).with_outputs(
+        "too_late", "released", main="closed"
+    )
+    windows = folders.windows.engine_windows()
+    opened = (
+        judged.closed
+        | "windows" >> beam.WindowInto(windows)
+        # A window that was seen twice is one.
+        | "all that was found" >> beam.GroupByKey()
+        | "open manifests"
+        >> beam.ParDo(OpenManifests(folders, campaign, job.without)).with_outputs("facts", "too_late", main="named")
+    )
+    checked = (
+        opened.named
+        | "spread" >> beam.Reshuffle()
+        | "check segments" >> beam.ParDo(CheckSegments(folders)).with_outputs("facts", *campaign.streams)
+    )
+    for name, late in (("too late", judged.too_late), ("in no manifest", opened.too_late)):
+        late | f"note {name}" >> beam.ParDo(NoteTooLate(folders, campaign))
+    facts = [opened.facts, checked.facts, *_shuffled({stream: checked[stream] for stream in campaign.streams}, job)]
+    released = (
+        facts
+        | "all facts" >> beam.Flatten()
+        | "of its window" >> beam.GroupByKey()
+        | "release" >> beam.ParDo(Release(folders, campaign, job.signer))
+    )
+    if job.analysis is not None:
+        before = (
+            judged.released
+            | "windows released before" >> beam.WindowInto(windows)
+            | "find released" >> beam.ParDo(FindReleased(folders))
+        )
+        _analyzed((released, before) | "all released" >> beam.Flatten(), job, job.analysis)
+
+
+def _shuffled(files: dict[Stream, PCollection], job: StreamJob) -> list[PCollection]:
+    """Shuffle each stream by itself into the window's directory; return what there is to know of it."""
+    campaign, facts, dead = job.campaign, [], []
+    shuffled = FolderOf(job.folders, (), handed_on=True)
+    for stream, found in files.items():
+        dtype, strip = envelope_dtype(campaign.sealed_bytes(stream)), sealed_offset(campaign.sealed_bytes(stream))
+        read = found | f"read {stream}" >> ReadFiles(campaign.fingerprint, dtype.itemsize, strip, None)
+        mixed = read["blocks"] | f"shuffle {stream}" >> Shuffle(
+            campaign.sealed_bytes(stream), campaign.shuffle.cap, job.places
+        )
+        written = mixed["shards"] | f"write {stream}" >> WriteShards(
+            FolderOf(job.folders, (stream,), handed_on=True),
+            SEALED[stream],
+            campaign,
+            campaign.sealed_bytes(stream),
+            job.places,
+        )
+        counts = (read["counts"], mixed["counts"]) | f"counts of {stream}" >> beam.Flatten()
+        facts += [
+            counts
+            | f"label {stream}" >> beam.Map(label, stream)
+            | f"counts known of {stream}" >> beam.Map(fact, "count"),
+            written | f"written known of {stream}" >> beam.Map(number_fact, "written", stream),
+        ]
+        dead.append(read["dead"] | f"stream of dead {stream}" >> beam.Map(of_stream, stream))
+    for stream, part in zip(campaign.streams, dead, strict=True):
+        kept = part | f"dead letter {stream}" >> WriteDeadLetter(shuffled, campaign)
+        facts.append(kept | f"dead letter known {stream}" >> beam.Map(number_fact, "dead", "records"))
+    return facts
+
+
+def _analyzed(released: PCollection, job: StreamJob, analysis: Analysis) -> None:
+    """Open, tally and estimate what was released of each window."""
+    campaign, mechanism = job.campaign, job.campaign.require_frequency()
+    length, where = campaign.sealed_bytes("reports"), FolderOf(job.folders, ("results",))
+    read = released | "read released" >> ReadFiles(campaign.fingerprint, length, 0, None)
+    opened = read["blocks"] | "open" >> beam.ParDo(
+        OpenReports(analysis.key, mechanism, campaign.binding("reports"), length)
+    ).with_outputs("counts", "dead", main="reports")
+    tallied = (
+        opened.reports
+        | "tally" >> TallyReports(mechanism, analysis.columns)
+        | "write tally" >> beam.ParDo(WriteWindowTally(FolderOf(job.folders, ("results", ".tally"))))
+    )
+    counts = (read["counts"], opened.counts) | "counts of analysis" >> beam.Flatten()
+    dead = (
+        read["dead"] | "stream of dead" >> beam.Map(of_stream, "reports"),
+        opened.dead | "length of dead" >> beam.Map(of_stream_and_length, "reports", length),
+    )
+    kept = dead | "dead letter of analysis" >> WriteDeadLetter(where, campaign)
+    (
+        (
+            counts | "label" >> beam.Map(label, "reports") | "counts known" >> beam.Map(fact, "count"),
+            tallied | "tally known" >> beam.Map(number_fact, "tallied", "reports"),
+            kept | "dead letter of analysis known" >> beam.Map(number_fact, "dead", "records"),
+        )
+        | "all facts of analysis" >> beam.Flatten()
+        | "of its released window" >> beam.GroupByKey()
+        | "results" >> beam.ParDo(WindowResults(job.folders, campaign, analysis.wanted, analysis.columns))
+    )
+
+
+class WriteWindowTally(beam.DoFn):
+    """(block of rows, Sums) of a window to a file of its own; how many reports they sum out.
+
+    Args:
+        folder: where to.
+    """
+
+    def __init__(self, folder: FolderOf) -> None:
+        self._folder = folder
+
+    def process(self, element: tuple[int, Sums], window: IntervalWindow = beam.DoFn.WindowParam) -> Iterator[int]:
+        WriteTallyPart(in_window(self._folder, window)).process(element)
+        yield element[1].reports

@@ -1,0 +1,238 @@
+"""What becomes of a window of a stream when it closes: released as a whole, once, or not yet."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.transforms.window import IntervalWindow
+
+from hushcount.arrays import UInt64Array
+from hushcount.campaigns.campaign import Campaign
+from hushcount.collection.windows import Window
+from hushcount.errors import HushcountError
+from hushcount.oracles.estimates import Levels
+from hushcount.oracles.tally import Tally
+from hushcount.senders import told_in
+from keys.store import KeyReference
+from pipelines.files import permissions, storage
+from pipelines.files.blocks import BlockFile, find_files
+from pipelines.handover.parties import hand_on
+from pipelines.handover.upstream import senders_of
+from pipelines.jobs import results
+from pipelines.jobs.analyze import gather_tally
+from pipelines.jobs.dead_letters import kept_of
+from pipelines.jobs.results import Wanted
+from pipelines.outputs.counting import require_undamaged
+from pipelines.outputs.labels import SEALED, counts_of
+from pipelines.outputs.minimum_batch import withheld_summary
+from pipelines.outputs.received_summary import read_summary
+from pipelines.outputs.staging import SUMMARY
+from pipelines.outputs.summary import Summary, make_summary
+from pipelines.streaming.windows import RECORD, StreamFolders
+
+Fact = tuple[str, str, int]
+"""What a step says of a window: kind, name and number: of a manifest its digest, of anything else how many records."""
+logger = logging.getLogger(__name__)
+
+
+def fact(named: tuple[str, int], kind: str) -> tuple[int, Fact]:
+    """Make a name and a number a fact of their window, to be grouped with all others."""
+    return 0, (kind, *named)
+
+
+def number_fact(number: int, kind: str, name: str) -> tuple[int, Fact]:
+    """Name a number and make it a fact of its window."""
+    return fact((name, number), kind)
+
+
+class Release(beam.DoFn):
+    """All facts of a window in; the window is settled; the files of frequency reports that were released out.
+
+    A window is settled when its record is there, in the directory of its result, which appears as a whole. One that
+    is settled already, because an engine runs the step again or because a job before did it, is left as it is: what was
+    drawn for it this time is thrown away, and what was released goes on. One of which something is not as its
+    collectors wrote it waits: `held` says what, nothing of it is released, and the next job looks again.
+
+    Raises:
+        HushcountError: the counts do not agree, or another stream has begun to write to the output.
+
+    Args:
+        folders: where the files are.
+        campaign: whose.
+        signer: the key by which the shuffler signs what it hands on; None: unsigned.
+    """
+
+    def __init__(self, folders: StreamFolders, campaign: Campaign, signer: KeyReference | None) -> None:
+        self._folders = folders
+        self._campaign = campaign
+        self._signer = signer
+
+    def process(
+        self, element: tuple[int, Iterable[Fact]], closed: IntervalWindow = beam.DoFn.WindowParam
+    ) -> Iterator[BlockFile]:
+        window = self._folders.windows.of_engine(closed)
+        facts, record, work = list(element[1]), self._folders.record(window), self._folders.being_made(window)
+        if not storage.exists(record):
+            if faults := faults_in(facts):
+                self._hold(window, faults)
+            elif {"segment", "without"} & {kind for kind, _, _ in facts}:
+                self._settle(window, facts, work)
+        storage.remove_directory(work)
+        if storage.exists(record) and "reports" in storage.read_json(record)["released"]:
+            yield from find_files(storage.join(self._folders.shuffled(window), "reports"), SEALED["reports"])
+
+    def _hold(self, window: Window, faults: list[str]) -> None:
+        for fault in faults:
+            logger.error("window %s waits: %s", window.name, fault)
+        storage.write_json(self._folders.held(window), {"window": window.name, "faults": faults})
+
+    def _settle(self, window: Window, facts: list[Fact], work: str) -> None:
+        streams, floor = self._campaign.streams, self._campaign.shuffle.minimum_batch
+        segments = {name: number for kind, name, number in facts if kind == "segment"}
+        counts = counts_of(summed(facts, "count"), streams)
+        written = summed(facts, "written")
+        for stream, counted in counts.items():
+            there = sum(number for name, number in segments.items() if f"/{stream}/" in name)
+            if (counted.received, counted.accepted) != (there, written.get(stream, 0)):
+                raise HushcountError(
+                    f"window {window.name}: of {there} {stream} {counted.received} were read, {counted.accepted} "
+                    f"accepted and {written.get(stream, 0)} written: nothing of it was released, report this bug"
+                )
+        # No stream waits for another: what is too little is of no use to one that is enough.
+        enough = {stream: counted for stream, counted in counts.items() if counted.accepted >= floor}
+        shuffled = storage.join(work, *self._folders.handed_on(window))
+        for stream in counts.keys() - enough.keys():
+            storage.remove_directory(storage.join(shuffled, stream))
+            logger.warning(
+                "window %s: %d %s are below the minimum batch, %d, and in no result",
+                window.name, counts[stream].accepted, stream, floor,
+            )  # fmt: skip
+        if enough:
+            senders = senders_of(
+                storage.join(self._folders.segments, window.name), [name.partition("/")[2] for name in segments]
+            )
+            summary = make_summary("shuffle", self._campaign, enough, None, senders=senders)
+            summary["dead_letters"] = kept_of(shuffled, enough)
+            hand_on(shuffled, self._folders.shuffled(window), tuple(enough), summary, self._signer)
+        else:
+            storage.remove_directory(storage.join(work, "shuffled"))
+        record = {
+            "window": window.name,
+            "ends": window.end.isoformat(),
+            "released": sorted(enough),
+            "campaign": self._campaign.id,
+            "epoch": self._campaign.epoch,
+            "fingerprint": self._campaign.fingerprint.hex(),
+            "minimum_batch": floor,
+            "streams": {stream: counted.data() for stream, counted in counts.items()},
+            "manifests": {name: f"{digest:064x}" for kind, name, digest in sorted(facts) if kind == "manifest"},
+            "segments": dict(sorted(segments.items())),
+            "without": dict(sorted(summed(facts, "without").items())),
+        }
+        put(self._folders, work, self._folders.settled(window), RECORD, record)
+        if storage.exists(held := self._folders.held(window)):
+            storage.remove(held)
+            storage.remove_empty(held.rpartition("/")[0])
+
+
+class WindowResults(beam.DoFn):
+    """All facts of the analysis of a window in; `results/` appears beside what was released.
+
+    Where fewer reports than the minimum batch were accepted it holds a summary that counts them, and nothing else.
+
+    Args:
+        folders: where the files are.
+        campaign: whose.
+        wanted: what is estimated; None: nothing, the tally can be asked later.
+        columns: what the tally has columns for.
+    """
+
+    def __init__(self, folders: StreamFolders, campaign: Campaign, wanted: Wanted | None, columns: UInt64Array) -> None:
+        self._folders = folders
+        self._campaign = campaign
+        self._wanted = wanted
+        self._columns = columns
+
+    def process(self, element: tuple[int, Iterable[Fact]], closed: IntervalWindow = beam.DoFn.WindowParam) -> None:
+        window = self._folders.windows.of_engine(closed)
+        done = storage.join(self._folders.settled(window), "results")
+        work = storage.join(self._folders.being_made(window), "results")
+        if not storage.exists(storage.join(done, SUMMARY)):
+            self._estimate(window, list(element[1]), work, done)
+        storage.remove_directory(work)
+
+    def _estimate(self, window: Window, facts: list[Fact], work: str, done: str) -> None:
+        campaign, upstream = self._campaign, storage.join(self._folders.shuffled(window), SUMMARY)
+        counts = counts_of(summed(facts, "count"), ("reports",))
+        require_undamaged(self._folders.shuffled(window), counts["reports"].rejected)
+        accepted = counts["reports"].accepted
+        tally: Tally = gather_tally(campaign.require_frequency(), self._columns, storage.join(work, ".tally"))
+        if tally.reports != accepted:
+            raise HushcountError(
+                f"window {window.name}: the tally holds {tally.reports} reports, {accepted} were accepted: "
+                "report this bug"
+            )
+        released = read_summary(upstream)
+        enough = accepted >= campaign.shuffle.minimum_batch
+        summary: Summary = (
+            make_summary("analyze", campaign, counts, accepted, released)
+            if enough
+            else withheld_summary("analyze", campaign, "reports", counts["reports"], released)
+        )
+        summary |= {"ledger": None, "batch": released["batch"], "window": released["window"]}
+        if not enough:
+            storage.remove_directory(work)
+        else:
+            summary["dead_letters"] = kept_of(work, counts)
+            results.write_tally(work, replace(tally, senders=told_in(released)), campaign)
+            results.write_results(work, campaign, tally, self._wanted, Levels(), summary, None)
+        put(self._folders, work, done, SUMMARY, summary)
+
+
+def summed(facts: Iterable[Fact], kind: str) -> dict[str, int]:
+    """Return the sums of the facts of a kind, by name."""
+    sums: dict[str, int] = {}
+    for of, name, number in facts:
+        if of == kind:
+            sums[name] = sums.get(name, 0) + number
+    return sums
+
+
+def faults_in(facts: Iterable[Fact]) -> list[str]:
+    """Return a sentence for each manifest and segment that is not what its collector wrote."""
+    return sorted(name for kind, name, _ in facts if kind == "fault")
+
+
+def put(folders: StreamFolders, work: str, target: str, mark: str, data: dict[str, Any]) -> None:
+    """Make a finished directory appear at `target`, where nothing is that is marked as complete.
+
+    A local one appears in one step. In a store its objects come one by one, and the mark, which says that all are
+    there, as the last; what was left there without a mark is removed first.
+
+    Raises:
+        HushcountError: another stream has begun to write to the output, and may have removed some of it.
+    """
+    if not storage.is_remote(target):
+        storage.write_json(storage.join(work, mark), data)
+        # As what other jobs put out.
+        permissions.share_as_parent(Path(work))
+        try:
+            os.rename(work, target)
+        except OSError:
+            # Unless another worker was first, something is there that is not ours.
+            if not storage.exists(storage.join(target, mark)):
+                folders.require_ours()
+                raise
+        return
+    storage.remove_directory(target)
+    if paths := storage.list_objects(work):
+        FileSystems.rename(paths, [target.rstrip("/") + path[len(work.rstrip("/")) :] for path in paths])
+    folders.require_ours()
+    storage.write_json(storage.join(target, mark), data)

@@ -1,0 +1,277 @@
+"""The benchmark measures what it says: medians, slopes, limits beside the stage, and the page that tells of them."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import cost, gates, growth, limits
+from benchmarks.growth import Curve, Sweep, plot, slope
+from benchmarks.inputs import as_shuffled, as_uploaded, counts, drawn, make_place, names, sealed, sealed_pairs, zipf
+from benchmarks.measure import Figures, Run, Used, between, forget_peak, in_child, peak_rss_mib, summarise, used
+from benchmarks.page import page, table
+from benchmarks.record import Record, read_record, write_record
+from benchmarks.stages import AIS, BITS, DISCOVERY, STAGES
+from hushcount.errors import HushcountError, UsageError
+from hushcount.wire.blocks import Kind
+from keys.opening import Outcome, open_bound
+from pipelines.files.blocks import find_files
+from tests.support.jobs import cli, done, refused
+from tests.support.records import key_reference
+from tests.support.statistics import FAILURE, chi_square_p, draws_to_tell_apart
+
+KEYS = {"reports_per_second", "cpu_us_per_report", "limit_reports_per_second", "ratio_to_limit", "peak_rss_mib"}
+
+
+def a_run(cpu: float, wall: float, limit: float | None = 1.0, rss: float = 100.0) -> Run:
+    return Run(1000, Used(cpu, wall), None if limit is None else Used(limit, limit / 2), rss)
+
+
+def test_figures_are_medians_and_the_worst_memory() -> None:
+    figures = summarise([a_run(4.0, 2.0, rss=90.0), a_run(2.0, 1.0, rss=120.0), a_run(3.0, 10.0)])
+    assert figures.reports_per_second == 500.0
+    assert figures.cpu_us_per_report == 3000.0
+    assert figures.limit_reports_per_second == 2000.0
+    assert figures.ratio_to_limit == 0.25
+    assert figures.cpu_us_beyond_limit == 2000.0
+    assert (figures.peak_rss_mib, figures.spread, figures.runs) == (120.0, 2.0, 3)
+    alone = summarise([a_run(4.0, 2.0, limit=None)])
+    assert (alone.limit_reports_per_second, alone.ratio_to_limit, alone.cpu_us_beyond_limit) == (None, None, None)
+
+
+def test_what_is_used_is_cpu_and_clock() -> None:
+    slept = used(lambda: time.sleep(0.2))
+    assert slept.wall >= 0.2
+    assert slept.cpu < 0.1
+    busy = used(lambda: sum(range(3_000_000)))
+    assert busy.cpu > 0.01
+
+
+def test_the_limit_is_measured_before_and_after() -> None:
+    order: list[str] = []
+
+    def limit() -> Used:
+        order.append("limit")
+        return Used(float(len(order)), 1.0)
+
+    run = between(lambda: order.append("stage"), 7, limit)
+    assert order == ["limit", "stage", "limit"]
+    assert run.limit == Used(2.0, 1.0)
+    assert run.peak_rss_mib == pytest.approx(peak_rss_mib(), rel=0.1)
+
+
+def test_memory_is_the_peak_not_what_is_held_at_the_end() -> None:
+    forget_peak()
+    before = peak_rss_mib()
+    np.ones(int((before + 200) * 2**17)).sum()
+    assert peak_rss_mib() > before + 150
+
+
+def test_memory_is_what_the_stage_held_not_its_input_nor_its_limit() -> None:
+    def take(mib: int) -> None:
+        np.ones(mib * 2**17).sum()
+
+    def limit() -> Used:
+        return used(lambda: take(300))
+
+    forget_peak()
+    held = peak_rss_mib()
+    take(300)
+    assert between(lambda: take(100), 1, limit).peak_rss_mib == pytest.approx(held + 100, abs=40)
+
+
+def test_measuring_makes_no_input(tmp_path: Path) -> None:
+    """What `run` needs and `make` did not write is missing: the two steps share nothing but the directory."""
+    with pytest.raises(UsageError, match="place"):
+        STAGES["encode"].run(tmp_path, tmp_path, 1000)
+
+
+def test_values_to_discover_follow_zipfs_law_and_are_all_there() -> None:
+    """Fails on right code with probability FAILURE, and so does the rejection of each other law."""
+    ranks = np.arange(1, 21)
+    law, *others = (ranks**-power / (ranks**-power).sum() for power in (1.0, 0.7, 1.3, 0.0))
+    draws = max(draws_to_tell_apart(other, law) for other in others)
+    found = np.bincount(zipf(20, draws + 20), minlength=20) - 1
+    assert chi_square_p(found, law) > FAILURE
+    assert all(chi_square_p(found, other) < FAILURE for other in others)
+    assert len(np.unique(zipf(1000, 2000))) == 1000
+    assert set(np.unique(zipf(1000, 1000))) >= set(range(500))
+
+
+def test_reports_to_discover_are_what_clients_send_and_no_two_are_alike(tmp_path: Path) -> None:
+    place, held = make_place(tmp_path / "place", DISCOVERY), np.array([3, 0, 3, 3, 7, 0])
+    made = np.concatenate(list(sealed_pairs(place, held)))
+    sent = sealed(place, "discovery", [f"new{rank}" for rank in held])
+    keys, binding = (key_reference(place.keys, "aux_server").read(),), place.campaign.binding("discovery")
+    (pairs, outcomes), (wanted, _) = open_bound(keys, made, binding), open_bound(keys, sent, binding)
+    assert (outcomes == Outcome.ACCEPTED).all()
+    assert np.array_equal(pairs, wanted)
+    assert len(np.unique(made, axis=0)) == len(held)
+
+
+def test_the_order_of_values_to_discover_is_random() -> None:
+    """The 500 values of the tail come first by chance with probability 1 / C(1000, 500)."""
+    assert sorted(zipf(1000, 1000)[:500]) != list(range(500))
+
+
+def test_discovery_that_reveals_nothing_is_not_measured() -> None:
+    """Of four reports at most three are alike: a value is kept with probability delta (e^3 - 1) / (e - 1) = 1.2e-7."""
+    with pytest.raises(HushcountError, match=r"stage discover failed: .*nothing was revealed of 4 reports"):
+        in_child("discover", 4, 2)
+
+
+def test_a_curve_takes_the_place_of_that_of_its_stage_and_axis() -> None:
+    def curve(stage: str, axis: str, sizes: tuple[int, ...]) -> Curve:
+        return Curve(Sweep(stage, axis, sizes, 1), (), 1.0, 0.0)
+
+    first = [curve("discover", "reports", (1, 2)), curve("encode", "items", (1, 2))]
+    found = growth.merged(first, [curve("discover", "reports", (1, 3)), curve("encode", "reports", (1, 2))])
+    assert [(one.sweep.stage, one.sweep.axis, one.sweep.sizes) for one in found] == [
+        ("encode", "items", (1, 2)),
+        ("encode", "reports", (1, 2)),
+        ("discover", "reports", (1, 3)),
+    ]
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 2.0])
+def test_slopes_are_exponents(exponent: float) -> None:
+    sizes = (100, 1000, 10_000)
+    assert slope(sizes, [3.0 * size**exponent for size in sizes]) == pytest.approx(exponent, abs=1e-9)
+
+
+def test_costs_are_cpu_time_and_bytes_at_their_prices() -> None:
+    (shuffled,) = cost.costs({"shuffle": summarise([a_run(0.0036, 1.0)])}, core_hour=2.0)
+    # 3.6 us a report are 3.6 CPU seconds a million, a thousandth of an hour.
+    assert shuffled.cores == pytest.approx(0.002)
+    assert shuffled.shuffle == pytest.approx(cost.SHUFFLED_BYTES["shuffle"] * 1e6 / 2**30 * cost.SHUFFLED_GIB)
+    assert shuffled.total == shuffled.cores + shuffled.shuffle
+
+
+def test_a_gate_trips_at_its_ratio_and_names_the_stage() -> None:
+    good = {stage: summarise([a_run(gate * 0.99, 1.0)]) for stage, gate in gates.GATES.items()}
+    assert gates.beyond(good) == []
+    slow = {**good, "analyze": summarise([a_run(gates.GATES["analyze"] * 1.01, 1.0)])}
+    (sentence,) = gates.beyond(slow)
+    assert sentence.startswith("analyze takes 1.6")
+    assert set(gates.GATES) <= set(STAGES)
+
+
+def test_limits_do_the_work_that_they_are_named_for(tmp_path: Path) -> None:
+    """Sealing is two products on the curve and opening one, so that each costs more than a hash would."""
+    sealing, opening = limits.sealing(100, 1_000_000), limits.opening(100, 1_000_000)
+    assert sealing.cpu > opening.cpu > 5.0
+    place = make_place(tmp_path / "place", BITS)
+    source = f"{as_uploaded(place, 1000, 1)}/reports"
+    assert limits.copying(source, Kind.REPORT_ENVELOPES, tmp_path).cpu > 0.0
+    assert not list(tmp_path.glob("copy-*"))
+
+
+def test_inputs_are_what_the_hop_before_writes(tmp_path: Path) -> None:
+    place = make_place(tmp_path / "place", AIS.over(50))
+    assert place.campaign.require_frequency().encoder.domain == 50
+    boxes = sealed(place, "reports", drawn(names(49), 30))
+    out = as_shuffled(place, "reports", (boxes[:count] for count in counts(70, 30)))
+    done(
+        "analyze",
+        "--campaign",
+        place.campaign_path,
+        "--input",
+        out,
+        "--keys",
+        place.keys,
+        "--out",
+        tmp_path / "results",
+    )
+    assert json.loads((tmp_path / "results" / "summary.json").read_text())["accepted"] == 70
+
+
+def test_uploads_have_as_many_clients_as_asked_for(tmp_path: Path) -> None:
+    place = make_place(tmp_path / "place", BITS, cap=2)
+    source = as_uploaded(place, 1000, 5)
+    assert sum(file.header.records for file in find_files(f"{source}/reports", Kind.REPORT_ENVELOPES)) == 1000
+    out = tmp_path / "mixed"
+    done("shuffle", "--campaign", place.campaign_path, "--input", source, "--out", out)
+    # 200 clients with five reports each, two of which go on.
+    assert json.loads((out / "summary.json").read_text())["accepted"] == 400
+
+
+@pytest.mark.parametrize("stage", ["shuffle", "analyze", "discover", "encode-discovery", "decode"])
+def test_a_stage_is_measured_in_a_process_of_its_own(stage: str) -> None:
+    run = in_child(stage, 3000, 100)
+    assert run.reports == 3000
+    assert run.stage.cpu > 0.0
+    assert (run.limit is None) == (stage == "decode")
+    assert (run.bins or 0) > 0 if stage == "discover" else run.bins is None
+    assert 100.0 < run.peak_rss_mib < 1000.0
+
+
+def test_a_stage_that_fails_says_why() -> None:
+    with pytest.raises(HushcountError, match=r"stage analyze failed: .*items"):
+        in_child("analyze", 1000, 0)
+
+
+def test_the_command_prints_json_for_machines_and_writes_the_page(tmp_path: Path) -> None:
+    out = tmp_path / "page"
+    run = done("bench", "shuffle", "--reports", 2000, "--repeats", 1, "--json", "--out", out)
+    figures = json.loads(run.out)["shuffle"]
+    assert set(figures) >= KEYS
+    assert figures["reports"] == 2000
+    text = (out / "RESULTS.md").read_text()
+    assert "| `shuffle` |" in text
+    assert f"{figures['cpu_us_per_report']:.2f}" in text
+    # What is there is kept, what is named is measured again, and what comes from elsewhere is not mixed in.
+    done("bench", "encode", "--reports", 2000, "--repeats", 1, "--out", out)
+    assert list(read_record(out).measured) == ["shuffle", "encode"]
+    assert "| `shuffle` |" in (out / "RESULTS.md").read_text()
+    path = out / "results.json"
+    path.write_text(path.read_text().replace("Python", "Cobra"))
+    refused("bench", "shuffle", "--out", out, status=2, says=["was measured on", "Cobra", "--overwrite"])
+    path.write_text("{")
+    refused("bench", "shuffle", "--out", out, status=2, says=["no record", "--overwrite"])
+
+
+def test_where_nothing_can_be_written_nothing_is_measured(tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("")
+    for out in (taken, taken / "within", Path("/proc/bench"), Path("/proc")):
+        run = refused("bench", "shuffle", "--out", out, status=2, says=[f"--out is {out}, must be a directory"])
+        assert "run 1 of" not in run.err
+
+
+def test_an_unknown_stage_lists_those_there_are() -> None:
+    run = cli("bench", "shufle")
+    assert run.status == 2
+    assert "stage is 'shufle', must be one of encode" in run.err
+
+
+def test_the_page_has_every_part_of_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep = Sweep("shuffle", "reports", (1000, 10_000), 100)
+    grown = a_run(1.0, 1.0)
+    monkeypatch.setattr(growth, "in_child", lambda _, reports, __: replace(grown, stage=Used(reports / 1e6, 1.0)))
+    said: list[str] = []
+    curves = growth.grow(said.append, (sweep,))
+    assert said == ["shuffle, 1,000 reports", "shuffle, 10,000 reports"]
+    assert curves[0].cpu_slope == pytest.approx(1.0)
+    revealing = [replace(a_run(4.0, 2.0), bins=bins) for bins in (4321, 1234)]
+    measured: dict[str, Figures] = {"shuffle": summarise([a_run(4.0, 2.0)]), "discover": summarise(revealing)}
+    write_record(tmp_path, Record(measured=measured, curves=curves))
+    assert read_record(tmp_path) == Record(measured=measured, curves=curves)
+    text = page(read_record(tmp_path), cost.costs(measured))
+    assert all(title in text for title in ("## Stages", "## Cost", "## How cost grows"))
+    assert "| 1.00, 1.00 |" in text
+    assert "`discover` kept and revealed 1,234 values or more" in text
+    assert "`shuffle` kept" not in text
+    noted = {name: replace(figures, note="beside others.") for name, figures in measured.items()}
+    assert "\n\n`shuffle`, `discover`: beside others.\n" in page(Record(measured=noted), [])
+    assert "beside others" not in text
+    assert "## Beside others" not in text
+    assert plot([Curve(sweep, curves[0].runs, 1.0, 0.0)]).startswith(b"\x89PNG")
+
+
+def test_a_cell_with_a_bar_stays_one_cell() -> None:
+    assert table(["a"], [["x|y"]]).splitlines() == ["| a |", "| --- |", "| x\\|y |"]

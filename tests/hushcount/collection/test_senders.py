@@ -1,0 +1,146 @@
+"""How senders were told apart decides whose guarantee is stated; what says nothing of it counts as the weakest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.collection.manifests import Manifest
+from hushcount.errors import UsageError
+from hushcount.privacy.statement import statement
+from hushcount.senders import KEY, UNBOUND, Authentication, Senders, require_told_apart, told_in, weakest
+from keys.store import create
+from pipelines.batches.rows import Batch, register, segments_of
+from pipelines.batches.state import SEGMENTS, opened
+from pipelines.handover.batch_file import BatchFile, collected
+from pipelines.handover.upstream import senders_of
+from pipelines.jobs.new_campaign import create_campaign
+from pipelines.ledger.charging import charging
+from pipelines.ledger.report import describe
+from shuffler.collector.settings import CollectorPart
+from shuffler.collector.windows.window_senders import authentication_of as noted_of
+from shuffler.collector.windows.window_senders import note_authentication
+from tests.shuffler.collector.test_manifests import MANIFEST, SEGMENT
+
+
+def test_of_several_ways_the_weakest_counts_and_of_none_the_weakest_that_there_is() -> None:
+    assert weakest(["client-token", "bearer"]) == "bearer"
+    assert weakest(["bearer", "none", "client-token"]) == "none"
+    assert weakest(["client-token", "client-token"]) == "client-token"
+    assert weakest([]) == "none"
+
+
+@pytest.mark.parametrize("said", [{KEY: wrong} for wrong in ("CLIENT-TOKEN", None, ["client-token"], 1)] + [{}])
+def test_a_summary_that_does_not_say_it_counts_as_the_weakest(said: dict[str, object]) -> None:
+    once = {"allotments": {"reports": 1, "discovery": 1}}
+    assert told_in(said) == told_in({**once, **said}) == UNBOUND
+    with pytest.raises(UsageError, match="any one client could reveal a value"):
+        require_told_apart(told_in(said), uncapped=False)
+    require_told_apart(told_in(said), uncapped=True)
+
+
+def test_clients_are_told_apart_by_default() -> None:
+    assert CollectorPart(name="one").authentication == "client-token"
+
+
+def test_a_window_keeps_the_weakest_way_over_restarts(tmp_path: Path) -> None:
+    window = "20261121T000000Z"
+    assert noted_of(tmp_path, window) == "none"
+    for way, kept in (("client-token", "client-token"), ("bearer", "bearer"), ("client-token", "bearer")):
+        note_authentication(tmp_path, window, way)  # type: ignore[arg-type]
+        assert noted_of(tmp_path, window) == kept
+    (tmp_path / window / KEY).write_bytes(b"\xff\x00")
+    note_authentication(tmp_path, window, "client-token")
+    assert noted_of(tmp_path, window) == "none"
+
+
+def test_the_segments_of_a_window_are_what_their_manifests_say_and_the_weakest_where_none_names_one(
+    tmp_path: Path,
+) -> None:
+    def put(collector: str, way: Authentication, name: str) -> None:
+        segments = {"reports": [{**SEGMENT, "name": name}]}
+        manifest = Manifest.model_validate({**MANIFEST, "collector": collector, "segments": segments, KEY: way})
+        (tmp_path / f"{collector}.manifest.json").write_text(manifest.model_dump_json())
+
+    put("one", "client-token", "one-1.blocks")
+    assert senders_of(str(tmp_path), ["reports/one-1.blocks"]).way == "client-token"
+    assert senders_of(str(tmp_path), ["reports/one-1.blocks", "reports/one-2.blocks"]).way == "none"
+    assert senders_of(str(tmp_path), ["discovery/one-1.blocks"]).way == "none"
+    for keys, names in ((1, ["one-1.blocks"]), (2, ["one-1.blocks", "one-2.blocks"])):
+        assert senders_of(str(tmp_path), [f"reports/{name}" for name in names]).reports == keys
+    put("two", "bearer", "two-1.blocks")
+    assert senders_of(str(tmp_path), ["reports/one-1.blocks", "reports/two-1.blocks"]).way == "bearer"
+    (tmp_path / "two.manifest.json").write_text("no manifest")
+    assert senders_of(str(tmp_path), ["reports/one-1.blocks"]).way == "none"
+
+
+@pytest.mark.parametrize("way", ["none", "bearer"])
+@pytest.mark.parametrize(
+    ("mechanism", "relation"),
+    [("grr", "replace-one"), ("grr", "add-remove"), ("grr", None), (None, "replace-one"), (None, "add-remove")],
+)
+def test_where_no_client_is_told_from_another_nothing_speaks_of_a_client(
+    tmp_path: Path, way: Authentication, mechanism: str | None, relation: str | None
+) -> None:
+    campaign = made(tmp_path, mechanism, relation)
+    for reports in (None, 100_000) if mechanism else (None,):
+        stated = statement(campaign, reports, Senders(way))
+        said = [*stated["plain"], *stated["sentences"][1:], stated["unit"]]
+        said += [part["unit"] for part in stated.values() if isinstance(part, dict)]
+        assert not any("one client" in text or "a client that" in text.lower() for text in said)
+        assert all("to which nobody held people" in text for text in said if "person who" in text)
+        assert f"authentication {way}" in stated["sentences"][0]
+        if mechanism:
+            assert stated["local"]["epsilon"] == stated["local"]["epsilon_per_report"]
+
+
+def made(directory: Path, mechanism: str | None, relation: str | None) -> Campaign:
+    words = directory / "words.txt"
+    words.write_text("".join(f"word-{number}\n" for number in range(20)))
+    oracle = {"mechanism": mechanism, "epsilon": 2.0, "dictionary": words} if mechanism else {}
+    discovery = None if relation is None else {"epsilon": 0.5, "delta": 1e-7, "relation": relation}
+    keys = create(directory / "keys", days=30)
+    return create_campaign("told", keys, directory, shuffle={"cap": 3}, discovery=discovery, **oracle)
+
+
+def test_a_batch_is_as_weak_as_its_weakest_segment(tmp_path: Path) -> None:
+    batch = Batch("words", str(MANIFEST["window"]), 1, "0" * 16)
+    with opened(str(tmp_path / "state.db")) as state, state.begin() as connection:
+        for collector, way in (("one", "client-token"), ("two", "bearer")):
+            segments = {"reports": [{**SEGMENT, "name": f"{collector}-1.blocks"}]}
+            manifest = Manifest.model_validate({**MANIFEST, "collector": collector, "segments": segments, KEY: way})
+            register(connection, f"words/000001-{'0' * 16}/{manifest.window}/{collector}.manifest.json", manifest)
+        connection.execute(update(SEGMENTS).values(state="batched", batch=batch.name))
+        segments_of_batch = {name: tuple(parts) for name, parts in segments_of(connection, batch).items()}
+    common = {"campaign": "words", "epoch": 1, "fingerprint": "0" * 64, "window": batch.window, "segments_folder": "s"}
+    both = BatchFile.model_validate({**common, "segments": segments_of_batch})
+    assert told_in(collected(both)) == Senders("bearer", reports=2)
+    only = BatchFile.model_validate({**common, "segments": {"reports": segments_of_batch["reports"][:1]}})
+    assert told_in(collected(only)) == Senders("client-token")
+
+
+def test_a_charge_of_one_report_is_not_one_of_a_client(tmp_path: Path) -> None:
+    campaign = made(tmp_path, "grr", None)
+    ledger = tmp_path / "ledger.db"
+
+    def charged(name: str, way: Authentication) -> dict[str, Any]:
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "00000.blocks").write_text(name)
+        upstream = {"hop": "shuffle", **Senders(way).data(), "streams": {"reports": {"accepted": 100_000}}}
+        with charging(ledger, campaign, "analyze", upstream, str(folder)) as charge:
+            result: dict[str, Any] = {"accepted": 100_000, "privacy": statement(campaign, 100_000, Senders(way))}
+            charge.commit(result)
+        return dict(result["ledger"])
+
+    first = charged("first", "client-token")
+    assert (first["charged"]["per"], first["spent"]["per"]) == ("client", "client")
+    second = charged("second", "bearer")
+    # One release that speaks of reports, and the sum speaks of no client any more.
+    assert (second["charged"]["per"], second["spent"]["per"]) == ("report", "report")
+    assert second["charged"]["epsilon"] == pytest.approx(first["charged"]["epsilon"] / 3)
+    assert sorted(charge["per"] for charge in describe(ledger)["charges"]) == ["client", "report"]

@@ -1,0 +1,64 @@
+"""Windows tile time, and their names give them back."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hushcount.collection.windows import duration, named_window, window_at
+
+MOMENTS = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1), timezones=st.just(timezone.utc))
+LENGTHS = st.integers(1, 366 * 86400).map(lambda seconds: timedelta(seconds=seconds))
+
+
+@given(MOMENTS, LENGTHS)
+def test_windows_tile_time_without_gap_or_overlap(moment: datetime, length: timedelta) -> None:
+    window = window_at(moment, length)
+    assert window.start <= moment < window.end
+    assert window.length == length
+    assert window_at(window.end, length) == window.next
+    assert window_at(window.end - timedelta(microseconds=1), length) == window
+    assert window_at(window.start, length) == window
+
+
+@given(MOMENTS, LENGTHS)
+def test_a_name_gives_its_window_back_and_names_sort_as_windows_do(moment: datetime, length: timedelta) -> None:
+    window = window_at(moment, length)
+    assert named_window(window.name, length) == window
+    assert window.name < window.next.name
+
+
+def test_a_day_begins_at_midnight_utc_wherever_the_clock_stands() -> None:
+    east = datetime(2026, 11, 22, 1, 30, tzinfo=timezone(timedelta(hours=2)))
+    assert window_at(east, timedelta(days=1)).name == "20261121T000000Z"
+    assert window_at(east, timedelta(hours=1)).name == "20261121T230000Z"
+
+
+@pytest.mark.parametrize("text", ["", "0h", "1", "h", "1.5h", "-1h", "1w", " 1h", "1h ", "01h", "1d1h"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="must be a whole number and s, m, h or d"):
+        duration(text)
+
+
+def test_durations_are_what_they_say() -> None:
+    assert duration("90s") == timedelta(seconds=90)
+    assert duration("15m") == timedelta(minutes=15)
+    assert duration("1h") == timedelta(hours=1)
+    assert duration("7d") == timedelta(days=7)
+
+
+@pytest.mark.parametrize("name", ["20261121", "20261121T000001Z", "20261121T003000Z", "2026-11-21", "20261121T000000"])
+def test_a_name_of_no_window_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="window is"):
+        named_window(name, timedelta(hours=1))
+
+
+def test_moments_without_a_zone_and_lengths_out_of_range_are_refused() -> None:
+    with pytest.raises(ValueError, match="time zone"):
+        window_at(datetime(2026, 1, 1), timedelta(hours=1))
+    for length in (timedelta(0), timedelta(seconds=1.5), timedelta(days=367), timedelta(days=-1)):
+        with pytest.raises(ValueError, match="length is"):
+            window_at(datetime(2026, 1, 1, tzinfo=timezone.utc), length)

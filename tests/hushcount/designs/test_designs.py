@@ -1,0 +1,323 @@
+"""Balanced designs: every one that is constructed, shipped or found has its pairs covered alike, in few rows."""
+
+from __future__ import annotations
+
+import json
+import stat
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from hushcount.designs import search, sources
+from hushcount.designs.balanced import Design, constructed_design, require_balance
+from hushcount.designs.search import search_design
+from hushcount.errors import FormatError, HushcountError, UsageError
+from hushcount.maths.objectives import Objective, best_size
+from hushcount.maths.primes import is_prime
+from pipelines.cli import app
+
+SHIPPED = [(width, design.size) for width in sources.shipped_widths() for design in sources.shipped_designs(width)]
+METHODS = ("cyclic", "paper")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HUSHCOUNT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "designs"
+
+
+def rows_of(design: Design) -> np.ndarray[Any, Any]:
+    """Return float64[rows, width]: every row, written out by the rule of the docstring."""
+    rows = np.zeros((design.rows, design.width))
+    for number, block in enumerate(design.blocks):
+        for turn in range(design.turns):
+            cells = [(cell + turn) % design.turns if cell < design.turns else cell for cell in block]
+            rows[number * design.turns + turn, cells] = 1.0
+    return rows
+
+
+def pair_weights(design: Design, rows: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
+    """Return int64[width, width]: the weight of the rows that hold both cells, exact: halves of words fit a float."""
+    rows = rows_of(design) if rows is None else rows
+    weights = np.repeat(np.array(design.weights), design.turns)
+    low, high = (rows.T @ (half[:, None] * rows) for half in (weights % (1 << 25), weights >> 25))
+    return high.astype(np.int64) * (1 << 25) + low.astype(np.int64)
+
+
+def deviation(design: Design, weights: np.ndarray[Any, Any] | None = None) -> Fraction:
+    """Return the largest relative deviation of a cell's or a pair's weight, exact."""
+    weights = pair_weights(design) if weights is None else weights
+    m, s = design.width, design.size
+    pairs = {int(weight) for weight in weights[np.triu_indices(m, 1)]}
+    cells = {int(weight) for weight in weights.diagonal()}
+    due = {1: cells, s - 1: pairs} if s > 1 else {1: cells}
+    total = Fraction(design.total * s, m)
+    return max(
+        abs(weight / (total * share / (1 if found is cells else m - 1)) - 1)
+        for share, found in due.items()
+        for weight in found
+    )
+
+
+# Balance and rows
+
+
+@pytest.mark.parametrize(("width", "size"), SHIPPED)
+def test_a_shipped_design_covers_every_pair_alike(width: int, size: int) -> None:
+    (design,) = (design for design in sources.shipped_designs(width) if design.size == size)
+    rows = rows_of(design)
+    weights = pair_weights(design, rows)
+    found = deviation(design, weights)
+    assert found <= Fraction(1, 10**12)
+    assert design.imbalance == pytest.approx(float(found), rel=1e-9)
+    assert set(weights.diagonal().tolist()) == set(design.cell_weights) == {design.total * size // width}
+    assert np.array_equal(rows.sum(axis=1), np.full(design.rows, size))
+    assert design.rows <= width * (width - 1) // 2 + 1
+    assert len(set(map(bytes, rows.astype(np.uint8)))) == design.rows
+
+
+def test_the_shipped_designs_are_those_of_common_budgets() -> None:
+    for size in (27, 12, 5, 2, 1):
+        assert sources.find_design(100, size).size == size
+        assert sources.find_design(101, size).imbalance == 0.0
+    for width in sources.shipped_widths():
+        for epsilon in (0.5, 1.0, 2.0, 3.0, 4.0):
+            assert best_size(epsilon, width, width, Objective()) in sources.known_sizes(width)
+
+
+@given(width=st.integers(2, 40), data=st.data())
+def test_a_constructed_design_is_exact(width: int, data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, width - 1))
+    design = constructed_design(width, size)
+    assert (design is not None) == (size in (1, 2, width - 1) or is_prime(width))
+    assume(design is not None)
+    assert design is not None
+    assert deviation(design) == 0
+    assert design.imbalance == 0.0
+    assert design.odds == Fraction(width - size, size)
+    assert design.rows <= width * (width - 1) // 2 + 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("width", "size"), [(4, 2), (6, 3), (8, 3), (9, 4), (12, 3), (12, 7), (15, 5), (16, 4)])
+def test_a_search_finds_a_design_within_the_row_bound(method: search.Method, width: int, size: int) -> None:
+    design = search_design(width, size, method)
+    assert deviation(design) <= Fraction(1, 10**12)
+    assert design.imbalance == pytest.approx(float(deviation(design)), rel=1e-9, abs=1e-18)
+    assert design.rows <= width * (width - 1) // 2 + 1
+    assert (design.turns == 1) == (method == "paper")
+
+
+@settings(max_examples=30, deadline=None)
+@given(width=st.integers(3, 40), seed=st.integers(0, 1000), data=st.data())
+def test_a_cyclic_search_covers_every_cell_exactly_alike(width: int, seed: int, data: st.DataObject) -> None:
+    design = search_design(width, data.draw(st.integers(1, width - 1)), seed=seed)
+    assert len(set(pair_weights(design).diagonal().tolist())) == 1
+    assert deviation(design) <= Fraction(1, 10**12)
+    assert design.rows <= width * (width - 1) // 2 + 1
+
+
+def test_the_same_seed_finds_the_same_design_and_another_another() -> None:
+    assert search_design(12, 4, seed=3) == search_design(12, 4, seed=3)
+    assert search_design(12, 4, seed=3).digest != search_design(12, 4, seed=4).digest
+
+
+def test_imbalance_is_the_exact_deviation_of_any_weights() -> None:
+    for turns, width in ((1, 9), (8, 9), (9, 9)):
+        generator = np.random.default_rng(turns)
+        blocks = tuple(tuple(sorted(generator.permutation(width)[:4].tolist())) for _ in range(30))
+        design = Design(width, 4, turns, blocks, tuple(generator.integers(1, 9, 30).tolist()))
+        assert design.imbalance == pytest.approx(float(deviation(design)), rel=1e-15)
+        with pytest.raises(UsageError, match=r"imbalance of the design is .*, must be at most 1e-09"):
+            require_balance(design)
+
+
+def test_odds_are_those_of_the_two_lightest_cells() -> None:
+    design = Design(4, 2, 1, ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)), (1, 2, 3, 4, 5, 6))
+    weights, total = design.cell_weights, design.total
+    assert weights == (6, 10, 12, 14)
+    assert design.odds == max(Fraction(total - other, own) for own in weights for other in weights if own is not other)
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        ({"width": 1025}, r"width is 1025, must be in 2\.\.1024 cells"),
+        ({"size": 4}, r"size is 4, must be in 1\.\.3"),
+        ({"turns": 2}, "turns is 2, must be 1, 3 or 4 for 4 cells"),
+        ({"weights": (1,)}, "2 blocks and 1 weights"),
+        ({"blocks": (), "weights": ()}, "0 blocks"),
+        ({"weights": (1, 0)}, r"at least 1 .* below 2\*\*62"),
+        ({"weights": (1 << 60, 1 << 60)}, r"at least 1 .* below 2\*\*62"),
+        ({"blocks": ((0, 1), (1, 1))}, r"block 1 must be 2 ascending cells in 0\.\.3"),
+        ({"blocks": ((0, 1), (1, 4))}, r"block 1 must be 2 ascending cells in 0\.\.3"),
+        ({"blocks": ((0, 1), (0, 1, 2))}, r"block 1 must be 2 ascending cells in 0\.\.3"),
+    ],
+)
+def test_what_is_no_design_raises(change: dict[str, Any], wrong: str) -> None:
+    with pytest.raises(UsageError, match=wrong):
+        replace(Design(4, 2, 4, ((0, 1), (0, 2)), (2, 1)), **change)
+
+
+def test_a_search_that_finds_nothing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 64 random pairs out of 28 leave some out, so that the first attempt cannot succeed.
+    monkeypatch.setattr(search, "ATTEMPTS", 1)
+    told: list[str] = []
+    with pytest.raises(
+        HushcountError, match="no design of width 8 and size 2 in 1 attempts with method paper and seed 0"
+    ):
+        search_design(8, 2, "paper", progress=told.append)
+    assert told == ["attempt 1 of 1: 64 blocks, 28 equations"]
+    with pytest.raises(UsageError, match="method is 'quick', must be one of cyclic, paper"):
+        search_design(8, 2, "quick")  # type: ignore[arg-type]
+
+
+# Files
+
+
+def test_a_stored_design_is_loaded_by_its_name(cache: Path) -> None:
+    design = search_design(9, 4)
+    path = sources.store_design(design)
+    assert path == cache / f"{design.name}.json"
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+    assert sources.load_design(design.name) == sources.find_design(9, 4) == design
+    assert sources.known_sizes(9) == [1, 2, 4, 8]
+    written = path.stat()
+    assert sources.store_design(design) == path
+    assert path.stat().st_ino == written.st_ino
+
+
+def test_constructed_and_shipped_designs_are_loaded_by_name() -> None:
+    for width, size in [(101, 27), (100, 27), (100, 2), (64, 17)]:
+        design = sources.find_design(width, size)
+        assert sources.load_design(design.name) == design
+
+
+def tampered(path: Path, place: str, change: Any) -> Path:
+    data = json.loads(path.read_text())
+    part = data["designs"][0]
+    part[place] = change(part[place])
+    path.write_text(json.dumps(data))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("place", "change", "wrong"),
+    [
+        ("weights", lambda weights: [weights[0] + 1, *weights[1:]], "digest of the design is"),
+        ("weights", lambda weights: [weights[0], "many"], "is not a file of designs"),
+        ("blocks", lambda blocks: blocks[::-1], "digest of the design is"),
+        ("blocks", lambda blocks: ["ffff", *blocks[1:]], "block 0 must be 4 ascending cells"),
+        ("blocks", lambda blocks: ["00", *blocks[1:]], "every block must be 2 bytes"),
+        ("turns", lambda _: 10, "digest of the design is|turns is"),
+        ("digest", lambda digest: digest[::-1], "digest of the design is"),
+        ("width", lambda _: 12, "digest of the design is|turns is"),
+    ],
+)
+def test_a_tampered_file_is_refused(place: str, change: Any, wrong: str) -> None:
+    design = search_design(10, 4)
+    path = tampered(sources.store_design(design), place, change)
+    with pytest.raises(FormatError, match=wrong):
+        sources.read_designs(path)
+    with pytest.raises(UsageError, match="designs"):
+        for _ in sources.cached_designs():
+            pass
+
+
+def test_an_unbalanced_design_is_refused_though_its_digest_is_right(tmp_path: Path) -> None:
+    design = search_design(10, 4)
+    first, *others = design.weights
+    path = tmp_path / "wrong.json"
+    path.write_text(sources.file_text([replace(design, weights=(first + (first >> 20), *others))]))
+    with pytest.raises(FormatError, match=r"imbalance of the design is .*e-\d+, must be at most 1e-09"):
+        sources.read_designs(path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 2, "designs": []}', '{"designs": [{}]}', "\xff"])
+def test_what_is_no_file_of_designs_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "wrong.json"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(FormatError, match=r"wrong\.json"):
+        sources.read_designs(path)
+
+
+# Finding
+
+
+def test_an_absent_design_says_what_to_do(cache: Path) -> None:
+    with pytest.raises(
+        UsageError, match=r"design search --width 90 --size 24 takes about 0\.1 s, or use mechanism ais"
+    ):
+        sources.find_design(90, 24)
+    name = f"90-24-{'0' * 64}"
+    with pytest.raises(UsageError, match=f"design {name} is not on this machine: .* put it at {cache}/{name}.json"):
+        sources.load_design(name)
+    for wrong in ("90-24", f"90-24-{'0' * 63}", f"../90-24-{'0' * 64}", ""):
+        with pytest.raises(UsageError, match="must be width-size-digest"):
+            sources.load_design(wrong)
+    with pytest.raises(UsageError, match=r"size is 90, must be in 1\.\.89"):
+        sources.find_design(90, 90)
+    assert not cache.exists()
+
+
+def test_a_dictionary_is_extended_to_the_nearest_design() -> None:
+    def shape(domain: int, epsilon: float, size: int | None = None) -> tuple[int, int]:
+        design = sources.nearest_design(domain, epsilon, size=size)
+        return design.width, design.size
+
+    assert shape(100, 1.0) == (100, 27)
+    assert shape(98, 1.0) == (100, 27)
+    assert shape(90, 1.0) == (97, 26)
+    assert shape(100, 1.0, 30) == (101, 30)
+    assert sources.extension_loss(100, 100, 27, 1.0) == 1.0
+    assert sources.extension_loss(98, 100, 27, 1.0) == pytest.approx(1.00045, abs=1e-5)
+    assert sources.extension_loss(100, 101, 27, 1.0) == pytest.approx(1.00027, abs=1e-5)
+    sources.store_design(search_design(90, 24))
+    assert shape(90, 1.0) == (90, 24)
+    assert shape(1021, 1.0)[0] == 1021
+
+
+def test_what_has_no_design_at_hand_raises() -> None:
+    with pytest.raises(UsageError, match=r"domain is 1022, must be in 2\.\.1021 items .* use mechanism ais"):
+        sources.nearest_design(1022, 1.0)
+    with pytest.raises(UsageError, match=r"domain is 1, "):
+        sources.nearest_design(1, 1.0)
+    with pytest.raises(UsageError, match=r"size is 101, must be in 1\.\.100 for 100 items"):
+        sources.nearest_design(100, 1.0, size=101)
+
+
+# The command
+
+
+def test_the_command_searches_into_the_cache_and_lists_it(cache: Path) -> None:
+    done = CliRunner().invoke(app, ["design", "search", "--width", "12", "--size", "4", "--json"])
+    assert done.exit_code == 0
+    assert "attempt 1 of 8" in done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["from"] == str(cache / f"{facts['name']}.json")
+    assert sources.find_design(12, 4).name == facts["name"]
+    listed = json.loads(CliRunner().invoke(app, ["design", "list", "--json"]).stdout)
+    assert facts in listed
+    assert {(entry["width"], entry["size"]) for entry in listed} == {*SHIPPED, (12, 4)}
+    assert (
+        facts["name"].split("-")[2][:12] in CliRunner().invoke(app, ["design", "list"], env={"COLUMNS": "300"}).stdout
+    )
+
+
+def test_the_command_writes_a_file_and_replaces_none(tmp_path: Path, cache: Path) -> None:
+    out = tmp_path / "mine.json"
+    command = ["design", "search", "--width", "8", "--size", "3", "--method", "paper", "--out", str(out)]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    (design,) = sources.read_designs(out)
+    assert (design.width, design.size, design.turns) == (8, 3, 1)
+    assert not cache.exists()
+    again = CliRunner().invoke(app, command)
+    assert again.exit_code == 2
+    assert "exists: give another name" in again.stderr

@@ -1,0 +1,279 @@
+"""Keep rules: the reference values, and the claimed (epsilon, delta) against exact enumeration of all small cases."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from aux_server.keep import draw_kept, noisy
+from hushcount.discovery.keep_rules import KeepRule
+from hushcount.randomness import WORD_VALUES, SystemWords
+from tests.support.divergence import moves, worst_delta
+from tests.support.listed import ListedWords
+from tests.support.statistics import FAILURE
+
+ROUNDING = 1e-14
+"""Float error of a sum of differences of probabilities; an absolute error, since the terms cancel."""
+both_rules = pytest.mark.parametrize("name", ["optimal", "laplace"])
+both_relations = pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+
+
+def probabilities(rule: KeepRule) -> np.ndarray:
+    """Return float64[counts]: the keep probability of every count from 0 to well past certainty or the threshold."""
+    top = len(rule.optimal_thresholds) if rule.name == "optimal" else 2 * rule.laplace_threshold
+    return np.array([rule.keep_probability(count) for count in range(top + rule.cap + 1)])
+
+
+def worst(rule: KeepRule, epsilon: float, cap: int, *, replace: bool) -> float:
+    keep = probabilities(rule)
+    return max(worst_delta(keep, epsilon, steps) for steps in moves(cap, replace=replace))
+
+
+# Reference values
+
+
+def test_the_optimal_rule_has_its_reference_values() -> None:
+    rule = KeepRule("optimal", 1.0, 1e-6, "add-remove")
+    for count, printed in ((10, 0.0128), (12, 0.0947), (14, 0.6999), (16, 0.9594)):
+        assert rule.keep_probability(count) == pytest.approx(printed, abs=5e-5)
+
+
+def test_the_optimal_rule_is_its_recursion() -> None:
+    e, delta, keep = math.e, 1e-6, 0.0
+    rule = KeepRule("optimal", 1.0, delta, "add-remove")
+    for count in range(40):
+        assert rule.keep_probability(count) == pytest.approx(keep, rel=1e-9, abs=1e-15)
+        keep = min(e * keep + delta, 1 - (1 - keep - delta) / e, 1.0)
+
+
+def test_the_laplace_threshold_is_the_next_integer_after_the_continuous_one() -> None:
+    rule = KeepRule("laplace", 1.0, 1e-6, "add-remove")
+    continuous = 1.0 + math.log(1.0 / (2.0 * 1e-6))
+    assert continuous == pytest.approx(14.12, abs=5e-3)
+    assert rule.laplace_threshold == math.ceil(continuous) == 15
+
+
+def test_the_laplace_threshold_is_the_least_that_delta_allows() -> None:
+    for epsilon in (0.3, 1.0, 4.0):
+        for delta in (1e-3, 1e-6, 1e-9):
+            rule = KeepRule("laplace", epsilon, delta, "add-remove")
+            ratio = math.exp(-epsilon)
+            tail = [ratio**t / (1 + ratio) for t in (rule.laplace_threshold - 1, rule.laplace_threshold - 2)]
+            assert tail[0] <= delta * (1 + 1e-12)
+            assert tail[1] > delta or rule.laplace_threshold == 2
+
+
+def test_the_laplace_law_sums_the_noise_beyond_the_threshold() -> None:
+    rule = KeepRule("laplace", 0.7, 1e-3, "add-remove")
+    ratio = math.exp(-0.7)
+    noise = {value: (1 - ratio) / (1 + ratio) * ratio ** abs(value) for value in range(-400, 401)}
+    for count in range(1, 40):
+        kept = sum(chance for value, chance in noise.items() if count + value >= rule.laplace_threshold)
+        assert rule.keep_probability(count) == pytest.approx(kept, rel=1e-9)
+
+
+@both_relations
+def test_the_optimal_rule_keeps_at_least_as_much_as_laplace(relation: str) -> None:
+    optimal, laplace = (KeepRule(name, 1.0, 1e-6, relation, cap=2) for name in ("optimal", "laplace"))
+    for count in range(200):
+        assert optimal.keep_probability(count) >= laplace.keep_probability(count) - ROUNDING
+
+
+# The step law, in exact arithmetic
+
+
+@both_relations
+@pytest.mark.parametrize("cap", [1, 2, 3])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.2, 1e-9), (8.0, 0.01)])
+def test_every_step_of_the_rounded_optimal_rule_is_within_its_epsilon_and_delta(
+    epsilon: float, delta: float, relation: str, cap: int
+) -> None:
+    rule = KeepRule("optimal", epsilon, delta, relation, cap)
+    sides = 2 if relation == "replace-one" else 1
+    with localcontext() as context:
+        context.prec = 60
+        step = Decimal(epsilon) / (sides * cap)
+        growth = Fraction(step.exp())
+        d0 = Fraction(delta) / sides / sum(Fraction((step * i).exp()) for i in range(cap))
+    exact = [Fraction(threshold, WORD_VALUES) for threshold in rule.optimal_thresholds]
+    slack = Fraction(1, 10**40)
+    assert exact[0] == 0
+    assert exact[-1] == 1
+    for less, more in pairwise(exact):
+        assert less <= more
+        assert more - growth * less <= d0 + slack
+        assert (1 - less) - growth * (1 - more) <= d0 + slack
+
+
+# The claim, by enumeration
+
+SETTINGS = [
+    # epsilon, delta, cap, relation: those with many bins affected reach certainty at few reports, to be enumerable.
+    (1.0, 1e-6, 1, "add-remove"),
+    (1.0, 1e-6, 2, "add-remove"),
+    (1.0, 1e-4, 3, "add-remove"),
+    (1.0, 1e-6, 1, "replace-one"),
+    (4.0, 1e-3, 2, "replace-one"),
+    (9.0, 5e-2, 3, "replace-one"),
+]
+
+
+@both_rules
+@pytest.mark.parametrize(("epsilon", "delta", "cap", "relation"), SETTINGS)
+def test_no_client_can_be_told_apart_better_than_claimed(
+    epsilon: float, delta: float, cap: int, relation: str, name: str
+) -> None:
+    rule = KeepRule(name, epsilon, delta, relation, cap)
+    assert worst(rule, epsilon, cap, replace=relation == "replace-one") <= delta + ROUNDING
+
+
+def test_the_optimal_rule_spends_all_of_its_delta() -> None:
+    rule = KeepRule("optimal", 1.0, 1e-6, "add-remove")
+    assert worst(rule, 1.0, 1, replace=False) == pytest.approx(1e-6, rel=1e-6)
+
+
+def test_the_claim_of_the_paper_is_rejected_under_its_own_relation() -> None:
+    # [J] Theorem 4 calibrates for add-remove and states replace-one. As printed, with continuous noise and the
+    # threshold 14.12, the truth at epsilon 1 and delta 1e-6 is 0.19.
+    threshold = 1.0 + math.log(1.0 / (2.0 * 1e-6))
+    printed = np.array([0.0, *(stats.laplace.sf(threshold - count) for count in range(1, 40))])
+    assert max(worst_delta(printed, 1.0, steps) for steps in moves(1, replace=False)) <= 1e-6 + ROUNDING
+    assert max(worst_delta(printed, 1.0, steps) for steps in moves(1, replace=True)) == pytest.approx(0.19, abs=5e-3)
+
+
+@both_rules
+def test_a_rule_for_add_remove_is_rejected_under_replace_one(name: str) -> None:
+    rule = KeepRule(name, 1.0, 1e-6, "add-remove")
+    assert worst(rule, 1.0, 1, replace=False) <= 1e-6 + ROUNDING
+    assert worst(rule, 1.0, 1, replace=True) > 0.1
+
+
+@both_rules
+def test_the_claim_per_message_is_rejected_for_a_client_of_several(name: str) -> None:
+    rule = KeepRule(name, 1.0, 1e-6, "add-remove", cap=1)
+    assert worst(rule, 1.0, 2, replace=False) > 0.1
+
+
+def test_the_moves_of_a_client_are_all_there() -> None:
+    assert set(moves(1, replace=False)) == {(1,), (-1,)}
+    assert set(moves(1, replace=True)) == {(1,), (-1,), (1, -1)}
+    assert set(moves(2, replace=False)) == {(1,), (2,), (1, 1), (-1,), (-2,), (-1, -1)}
+    assert len(list(moves(3, replace=True))) == 7 * 7 - 1
+    assert max(len(steps) for steps in moves(3, replace=True)) == 6
+
+
+def test_the_divergence_of_one_bin_by_hand() -> None:
+    keep = np.array([0.0, 0.1, 0.5])
+    assert worst_delta(keep, 0.0, (1,)) == pytest.approx(0.4)
+    assert worst_delta(keep, math.log(2.0), (1,)) == pytest.approx(max(0.0, 0.9 - 2 * 0.5, 1.0 - 2 * 0.9))
+    assert worst_delta(keep, math.log(2.0), (-1,)) == pytest.approx(0.5 - 2 * 0.1)
+    # Two bins, one up and one down, by total variation of the products.
+    assert worst_delta(np.array([0.0, 0.25]), 0.0, (1, -1)) == pytest.approx(0.25)
+
+
+# Counts for a wanted chance
+
+
+@both_rules
+@both_relations
+@pytest.mark.parametrize("wanted", [1e-9, 0.05, 0.5, 0.95, 1 - 1e-9])
+def test_count_for_is_the_least_count(name: str, relation: str, wanted: float) -> None:
+    rule = KeepRule(name, 1.0, 1e-6, relation, 2)
+    count = rule.count_for(wanted)
+    assert rule.keep_probability(count) >= wanted
+    assert rule.keep_probability(count - 1) < wanted
+
+
+@pytest.mark.parametrize("wanted", [0.0, 1.0, -1.0, math.nan])
+def test_count_for_refuses_certainty_and_nonsense(wanted: float) -> None:
+    with pytest.raises(ValueError, match=rf"probability is {wanted}, must be in \(0, 1\)"):
+        KeepRule("optimal", 1.0, 1e-6).count_for(wanted)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"epsilon": 0.0}, r"epsilon is 0.0, must be a finite number in \[0.0001, 40.0\]"),
+        ({"epsilon": math.nan}, "epsilon is nan, must be"),
+        ({"epsilon": math.inf}, "epsilon is inf, must be"),
+        ({"delta": 0.0}, r"delta is 0.0, must be in \(0, 1\)"),
+        ({"delta": 1.0}, r"delta is 1.0, must be in \(0, 1\)"),
+        ({"delta": math.nan}, r"delta is nan, must be in \(0, 1\)"),
+        ({"delta": 1e-25}, "delta is 1e-25: .* below 2"),
+        ({"cap": 0}, "cap is 0, must be in 1..1000"),
+        ({"epsilon": 1e-4, "cap": 3}, "epsilon is 0.0001 for cap 3"),
+    ],
+)
+def test_bad_rules_raise_with_name_and_value(changed: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        KeepRule(**{"name": "optimal", "epsilon": 1.0, "delta": 1e-6, **changed})
+
+
+# Drawing
+
+DRAWS = 5000
+
+
+def p_values(drawn: KeepRule, stated: KeepRule, counts: list[int]) -> list[float]:
+    """Return, for each count, the exact binomial p-value of how often its bin was kept."""
+    kept = draw_kept(drawn, np.repeat(np.array(counts), DRAWS), SystemWords()).reshape(len(counts), DRAWS).sum(axis=1)
+    return [
+        float(stats.binomtest(int(times), DRAWS, stated.keep_probability(count)).pvalue)
+        for times, count in zip(kept, counts, strict=True)
+    ]
+
+
+@both_rules
+def test_bins_are_kept_with_the_stated_probability_and_a_law_off_is_rejected(name: str) -> None:
+    # Exact binomial tests at FAILURE for all counts together. 30 % of the budget more or less moves some count's
+    # probability by more than ten standard deviations.
+    def rule(factor: float) -> KeepRule:
+        return KeepRule(name, factor * 1.0, 1e-3, "replace-one")
+
+    counts = [1, 2, 3, 4, 7, 9, 11, 13, 14, 15, 17, 20, 30, 60]
+    assert min(p_values(rule(1.0), rule(1.0), counts)) >= FAILURE / len(counts)
+    for factor in (0.7, 1.3):
+        assert min(p_values(rule(factor), rule(1.0), counts)) < FAILURE / len(counts)
+
+
+@both_rules
+def test_bins_are_drawn_each_by_itself(name: str) -> None:
+    # Neighbouring bins of an even chance or nearly so: both kept as often as independence says.
+    rule = KeepRule(name, 1.0, 1e-3, "add-remove")
+    count = rule.count_for(0.4)
+    chance = rule.keep_probability(count)
+    kept = draw_kept(rule, np.full(2 * DRAWS, count), SystemWords()).reshape(-1, 2).all(axis=1).sum()
+    assert stats.binomtest(int(kept), DRAWS, chance**2).pvalue >= FAILURE
+
+
+def test_the_optimal_rule_decides_at_its_threshold() -> None:
+    rule = KeepRule("optimal", 1.0, 1e-3)
+    count = 5
+    threshold = rule.optimal_thresholds[count]
+    words = ListedWords([threshold - 1, threshold])
+    assert draw_kept(rule, np.array([count, count]), words).tolist() == [True, False]
+    certain = len(rule.optimal_thresholds) - 1
+    worst_word = WORD_VALUES - 1
+    assert draw_kept(rule, np.array([certain, certain + 9]), ListedWords([worst_word] * 2)).all()
+
+
+@both_rules
+def test_no_bins_at_all_are_drawn_as_none(name: str) -> None:
+    assert draw_kept(KeepRule(name, 1.0, 1e-3), np.zeros(0, dtype=np.int64), SystemWords()).tolist() == []
+
+
+def test_the_noise_has_the_stated_scale() -> None:
+    # Discrete Laplace of scale 1/e0: the share of every value, exact binomial at FAILURE over all of them.
+    rule = KeepRule("laplace", 2.0, 1e-3, "replace-one")
+    drawn = noisy(rule, np.full(40_000, 1000)) - 1000
+    ratio = math.exp(-1.0 / rule.noise_scale)
+    assert rule.noise_scale >= 1.0
+    for value in range(-5, 6):
+        chance = (1 - ratio) / (1 + ratio) * ratio ** abs(value)
+        assert stats.binomtest(int((drawn == value).sum()), len(drawn), chance).pvalue >= FAILURE / 11

@@ -1,0 +1,271 @@
+"""Whatever bytes another party wrote: what they say is returned, or one of our errors is raised, and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.signatures import Signature
+from hushcount.collection.epochs import CollectionFile
+from hushcount.collection.manifests import Manifest
+from hushcount.errors import FormatError, HushcountError, UsageError
+from hushcount.formats.reading import (
+    DEEPEST,
+    parse_json,
+    parse_model,
+    parse_toml,
+    read_file,
+    read_mapping,
+    take,
+    validated,
+)
+from hushcount.oracles import tally
+from keys.listing import KeyListing
+from pipelines.deployment.settings import DeploymentFile
+from pipelines.files import storage
+from pipelines.handover.batch_file import BatchFile
+from pipelines.jobs.results import csv_rows
+from pipelines.outputs.received_summary import read_summary
+
+ROOT = Path(__file__).parents[3]
+PACKAGES = ("hushcount", "keys", "shuffler", "analyzer", "aux_server", "pipelines")
+MODELS = (Manifest, Signature, KeyListing, BatchFile, CollectionFile, Campaign, DeploymentFile)
+NAMES = ("format", "hop", "streams", "reports", "epochs", "keys", "segments", "upstream", "shuffle", "dictionary", "x")
+HOSTILE_JSON = {
+    "depth of lists": b"[" * 200_000,
+    "depth of objects": b'{"a":' * 200_000,
+    "depth behind a string": b'["]]\\"]", ' + b"[" * 5_000,
+    "a number of 100,000 digits": b"1" * 100_000,
+    "a float that is none": b"1e999",
+    "NaN": b"[NaN]",
+    "a lone surrogate": b'"\\ud800"',
+    "no UTF-8": b'"\xff"',
+    "a byte order mark": b"\xef\xbb\xbf{}",
+    "UTF-16": '{"a": 1}'.encode("utf-16"),
+    "nothing": b"",
+    "a string without end": b'"' + b"\\n" * 100_000,
+}
+HOSTILE_TOML = {
+    "depth of lists": b"a=" + b"[" * 100_000,
+    "depth of keys": b"a." * 50_000 + b"a=1",
+    "depth of tables": b"[a" + b".a" * 60 + b"]\nb" + b".b" * 60 + b"=1",
+    "depth of tables in lists": b"a = [{b" + b".b" * 30 + b" = [{c" + b".c" * 30 + b"= 1}]}]",
+    "a string without end": b'a="' + b'\\"' * 100_000,
+    "many strings without end": b'"""' * 80_000,
+    "a number of 5,000 digits": b"a=" + b"9" * 5_000,
+    "no UTF-8": b"a='\xff'",
+}
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.sampled_from(NAMES),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(NAMES) | st.text(), inner, max_size=5),
+    max_leaves=30,
+)
+documents = st.binary(max_size=200) | st.text("[]{}\"'\\,:=.#a1\n ", max_size=300).map(str.encode) | values.map(
+    lambda value: json.dumps(value).encode()
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE_JSON)
+def test_json_that_would_hang_fill_or_end_a_program_is_one_error(name: str) -> None:
+    with pytest.raises(FormatError, match=r"^(cannot read )?the file:? (it is not|is not|has|nests)") as caught:
+        parse_json(HOSTILE_JSON[name], "the file")
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("name", HOSTILE_TOML)
+def test_toml_that_would_hang_fill_or_end_a_program_is_one_error(name: str) -> None:
+    with pytest.raises(FormatError, match=r"^(cannot read )?the file:? (it is not|is not|has|nests)") as caught:
+        parse_toml(HOSTILE_TOML[name], "the file")
+    assert len(str(caught.value)) < 300
+
+
+def test_what_is_as_deep_as_it_may_be_is_read_and_no_deeper() -> None:
+    assert parse_json(b"[" * DEEPEST + b"]" * DEEPEST, "x")
+    with pytest.raises(FormatError, match="nested deeper than 32"):
+        parse_json(b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1), "x")
+    assert parse_json(json.dumps("[" * 500).encode(), "x") == "[" * 500
+    assert parse_toml(b"a = '" + b"[" * 500 + b"' # " + b"[" * 500, "x") == {"a": "[" * 500}
+
+
+@given(raw=documents)
+@settings(deadline=None, max_examples=400)
+def test_every_document_is_read_or_refused_with_an_error_of_ours(raw: bytes) -> None:
+    for read in (parse_json, parse_toml):
+        try:
+            data = read(raw, "x")
+        except FormatError:
+            continue
+        for model in MODELS:
+            with suppress(FormatError):
+                validated(model, data, "x")
+        # What was read can be written again.
+        json.dumps(data, ensure_ascii=False, default=str).encode()
+
+
+@given(raw=st.binary(max_size=100) | st.text("item,\n\r\"'=\0\ufeff", max_size=100).map(str.encode))
+@settings(deadline=None)
+def test_every_table_is_read_or_refused_with_an_error_of_ours(raw: bytes) -> None:
+    try:
+        rows = csv_rows(raw, "x", ("item",))
+    except FormatError:
+        return
+    assert all(isinstance(row["item"], str) for row in rows)
+
+
+@given(value=values)
+@settings(deadline=None)
+def test_every_summary_is_read_or_refused_with_an_error_of_ours(value: object) -> None:
+    path = ROOT / ".pytest_cache" / f"{os.getpid()}.summary.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(value))
+    try:
+        with pytest.raises(UsageError):
+            read_summary(str(path))
+    finally:
+        path.unlink()
+
+
+def test_a_thousand_faults_are_one_sentence_of_bounded_length() -> None:
+    data = {f"field {number}\x1b[2J": "x" * 1000 for number in range(5_000)}
+    with pytest.raises(FormatError, match=r"more$") as caught:
+        validated(Manifest, data, "x")
+    assert len(str(caught.value)) < 2_000
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("open_it", [lambda path: read_file(path, "file"), lambda path: storage.read_bytes(str(path))])
+def test_only_regular_files_are_read_and_only_so_much_of_them(tmp_path: Path, open_it: Callable[[Path], Any]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        with pytest.raises((UsageError, OSError), match="it is no regular file"):
+            open_it(path)
+    (tmp_path / "long").write_bytes(b"x")
+    os.truncate(tmp_path / "long", 1 << 33)
+    with pytest.raises(FormatError, match=r"more than 8,388,608 bytes"):
+        open_it(tmp_path / "long")
+    assert take(io.BytesIO(b"abc"), 3, "x") == b"abc"
+
+
+def test_a_settings_file_is_bounded_too(tmp_path: Path) -> None:
+    path = tmp_path / "campaign.toml"
+    path.write_text("#" * (1 << 19))
+    with pytest.raises(FormatError, match=r"campaign\.toml has more than 262,144 bytes"):
+        read_mapping(path)
+
+
+def _npy(shape: tuple[int, ...], kind: str, held: bytes = b"", by_column: bool = False) -> bytes:
+    stream = io.BytesIO()
+    header = {"descr": kind, "fortran_order": by_column, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, header)
+    return stream.getvalue() + held
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        _npy((1 << 20, 1 << 20), "<i8"),
+        _npy((1 << 40, 1 << 40), "<i1"),
+        _npy((-1, -8), "<i8", bytes(64)),
+        _npy((3,), "<f8", bytes(24)),
+        _npy((3,), "|O", bytes(24)),
+        _npy((2, 2), "<i8", bytes(32), by_column=True),
+        _npy((8,), "<i8", bytes(8)),
+        b"\x93NUMPY\x01\x00\xff\xff" + b"(" * 65535,
+        b"\x93NUMPY\x03\x00",
+        b"",
+    ],
+)
+def test_a_tally_that_lies_about_its_size_is_one_error(counts: bytes) -> None:
+    stream = io.BytesIO()
+    held = tally.Tally(np.zeros((1, 3), dtype=np.int64), 1, np.zeros(0, dtype=np.uint64))
+    tally.save(held, bytes(32), stream)
+    changed = io.BytesIO()
+    with zipfile.ZipFile(stream) as old, zipfile.ZipFile(changed, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, counts if name == "counts.npy" else old.read(name))
+    with pytest.raises(FormatError, match="damaged or is not a tally"):
+        tally.load(changed, bytes(32))
+
+
+def test_a_tally_that_unpacks_to_more_than_its_campaign_has_is_refused_before_it_is_unpacked() -> None:
+    stream = io.BytesIO()
+    tally.save(tally.Tally(np.zeros((1, 1 << 20), dtype=np.int64), 1, np.zeros(0, np.uint64)), bytes(32), stream)
+    assert len(stream.getvalue()) < 10_000
+    with pytest.raises(FormatError, match="damaged or is not a tally"):
+        tally.load(stream, bytes(32), most=1000)
+
+
+@given(raw=st.binary(max_size=300))
+@settings(deadline=None)
+def test_every_tally_is_read_or_refused_with_an_error_of_ours(raw: bytes) -> None:
+    with pytest.raises(FormatError):
+        tally.load(io.BytesIO(raw), bytes(32))
+
+
+PARSERS = {
+    "json.load": "hushcount/formats/reading.py",
+    "json.loads": "hushcount/formats/reading.py",
+    "tomllib.loads": "hushcount/formats/reading.py",
+    "tomllib.load": None,
+    "model_validate_json": None,
+    "np.load": None,
+    "format.read_array": None,
+    "format.read_array_header_1_0": "hushcount/oracles/tally.py",
+    "pickle.load": None,
+    "pickle.loads": None,
+    "csv.reader": None,
+    "csv.DictReader": "pipelines/files/csv_cells.py",
+    "pq.read_table": None,
+    "pq.ParquetFile": "pipelines/jobs/adjust.py",
+    "yaml.safe_load": None,
+    "yaml.load": None,
+}
+"""What reads bytes of unknown origin, and the one module that may call it, which bounds them first."""
+EXCEPT = {
+    # A table of values to simulate, which the user made.
+    ("csv.DictReader", "pipelines/jobs/simulate.py"),
+    # Of the demo, what it wrote a moment before, and a data set that the user names.
+    ("csv.DictReader", "pipelines/demo.py"),
+    # In a process of its own, which has nothing of ours to import: what our process sent it.
+    ("json.load", "pipelines/graph/load.py"),
+}
+
+
+def _calls(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            yield f"{ast.unparse(node.value).rpartition('.')[2]}.{node.attr}"
+            yield node.attr
+        if isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def test_nothing_is_parsed_around_the_bounded_readers() -> None:
+    around = set()
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            module = str(path.relative_to(ROOT))
+            for name in set(_calls(ast.parse(path.read_text()))) & PARSERS.keys():
+                if PARSERS[name] != module and (name, module) not in EXCEPT:
+                    around.add(f"{module} uses {name}")
+    assert not around, "read it with hushcount.formats.reading, which bounds it first"
+
+
+def test_a_model_is_read_by_the_same_door() -> None:
+    with pytest.raises(FormatError, match="is not JSON: nested"):
+        parse_model(Signature, b"[" * 200_000, "x")
+    with pytest.raises(HushcountError, match="must hold an object"):
+        parse_model(Signature, b"[]", "x")

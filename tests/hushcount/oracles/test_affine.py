@@ -1,0 +1,336 @@
+"""Affine functions: half of the slopes give the law of all; collisions by enumeration; decoding is the definition."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from hushcount.arrays import Reports
+from hushcount.maths import field61
+from hushcount.maths.primes import prime_at_least
+from hushcount.oracles import decoding
+from hushcount.oracles.encoders.affine import Affine
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.responders.base import Responder
+from hushcount.oracles.responders.interval import Interval
+from hushcount.oracles.responders.randomised_response import RandomisedResponse
+from hushcount.oracles.responders.subset import Subset
+from hushcount.oracles.responders.unary import Unary
+from hushcount.wire.fields import report_dtype
+from tests.support.enumeration import all_values
+from tests.support.statistics import FAILURE, deviations
+from tests.support.words import SeededWords
+
+PRIMES = (2, 3, 5, 7, 11, 13)
+MERSENNE = field61.PRIME
+
+
+def every_function(encoder: Affine, slopes: range | None = None) -> Reports:
+    rows = [
+        (slope,) if shift is None else (slope, shift)
+        for slope in slopes or range(1, encoder.slopes + 1)
+        for shift in (range(encoder.prime) if encoder.folded else [None])
+    ]
+    return np.array(rows, dtype=report_dtype(encoder.fields))
+
+
+def test_slopes_are_the_lower_half() -> None:
+    assert [Affine(2, prime, prime).slopes for prime in (2, 3, 5, 13)] == [1, 1, 2, 6]
+    assert [(field.name, field.least, field.bound) for field in Affine(9, 13, 4).fields] == [
+        ("slope", 1, 7),
+        ("shift", 0, 13),
+    ]
+
+
+@pytest.mark.parametrize(("buckets", "functions"), [(26003, 13001), (4, 13001 * 26003)])
+def test_functions_are_counted(buckets: int, functions: int) -> None:
+    assert Affine(26000, 26003, buckets).log_functions() == pytest.approx(math.log(functions), rel=1e-15)
+
+
+def law_of_supports(encoder: Affine, responder: Responder, slopes: range) -> dict[tuple[bytes, bytes], Fraction]:
+    """Return the share of the functions and answers that make each supported set, with their probabilities by item."""
+    functions, answers = every_function(encoder, slopes), all_values(responder.fields)
+    places = np.indices((len(functions), len(answers))).reshape(2, -1)
+    functions, answers = functions[places[0]], answers[places[1]]
+    cells = [encoder.cell(functions, np.full(len(functions), item, np.uint64)) for item in range(encoder.prime)]
+    supports = np.stack([responder.supports(answers, cell) for cell in cells], axis=1)
+    chances = np.stack([responder.log_prob(answers, cell) for cell in cells], axis=1)
+    counted = Counter((row.tobytes(), chance.tobytes()) for row, chance in zip(supports, chances, strict=True))
+    return {key: Fraction(count, len(functions)) for key, count in counted.items()}
+
+
+def grid(prime: int) -> list[tuple[Affine, Responder]]:
+    folded = [Affine(prime, prime, buckets) for buckets in range(2, prime)]
+    answers = [(encoder, RandomisedResponse.spending(1.0, encoder.cells)) for encoder in folded]
+    windows = [
+        (encoder, Interval.spending(1.0, encoder.cells, size))
+        for encoder in (*folded, Affine(prime, prime, prime))
+        for size in range(1, encoder.cells)
+    ]
+    return [*answers, *windows]
+
+
+@pytest.mark.parametrize("prime", [3, 5, 7, 11, 13])
+def test_half_of_the_slopes_make_every_supported_set_as_often_as_all_do(prime: int) -> None:
+    for encoder, responder in grid(prime):
+        half = law_of_supports(encoder, responder, range(1, encoder.slopes + 1))
+        assert half == law_of_supports(encoder, responder, range(1, prime))
+
+
+def test_fewer_slopes_than_half_would_change_the_law() -> None:
+    for encoder, responder in ((Affine(11, 11, 11), Interval.spending(1.0, 11, 4)), grid(11)[1]):
+        assert law_of_supports(encoder, responder, range(1, 5)) != law_of_supports(encoder, responder, range(1, 11))
+
+
+@pytest.mark.parametrize("prime", PRIMES)
+def test_every_pair_of_items_collides_in_the_stated_share_of_all_functions(prime: int) -> None:
+    for buckets in range(2, prime + 1):
+        encoder = Affine(prime, prime, buckets)
+        functions = every_function(encoder)
+        cells = [encoder.cell(functions, np.full(len(functions), item, np.uint64)) for item in range(prime)]
+        for one, other in permutations(cells, 2):
+            assert Fraction(int((one == other).sum()), len(functions)) == encoder.collision
+
+
+@pytest.mark.parametrize(("prime", "buckets", "printed"), [(101, 4, 0.242574), (26003, 21, 0.047582)])
+def test_collision_reference_values(prime: int, buckets: int, printed: float) -> None:
+    assert float(Affine(prime, prime, buckets).collision) == pytest.approx(printed, abs=5e-7)
+
+
+def test_collision_of_a_larger_field_by_enumeration() -> None:
+    encoder = Affine(101, 101, 4)
+    functions = every_function(encoder)
+    cells = [encoder.cell(functions, np.full(len(functions), item, np.uint64)) for item in (0, 100)]
+    assert Fraction(int((cells[0] == cells[1]).sum()), len(functions)) == encoder.collision
+
+
+def test_unfolded_functions_never_collide() -> None:
+    assert Affine(100, 101, 101).collision == 0
+    assert Affine(None, MERSENNE, MERSENNE).collision == 0
+
+
+# Decoding
+
+
+def random_reports(encoder: Affine, responder: Responder, count: int, seed: int) -> Reports:
+    """Return reports whose numbers are uniform, whatever the item; slopes from the whole field."""
+    generator = np.random.default_rng(seed)
+    fields = (*encoder.fields, *responder.fields)
+    reports = np.zeros(count, dtype=report_dtype(fields))
+    for field in fields:
+        reports[field.name] = generator.integers(getattr(field, "least", 0), field.bound, count)
+    return reports
+
+
+def counted(encoder: Affine, responder: Responder, reports: Reports, items: np.ndarray) -> list[int]:
+    tally = np.zeros(encoder.tally_shape(items), dtype=np.int64)
+    encoder.accumulate(tally, responder, reports, items)
+    return tally[0].tolist()
+
+
+@given(data=st.data(), domain=st.integers(2, 120), count=st.integers(0, 60), seed=st.integers(0, 2**32))
+@settings(deadline=None, max_examples=60)
+def test_ais_counts_the_items_whose_residue_lies_in_the_window(
+    data: st.DataObject, domain: int, count: int, seed: int
+) -> None:
+    prime = prime_at_least(domain)
+    size = data.draw(st.integers(1, prime - 1))
+    encoder, responder = Affine(domain, prime, prime), Interval.spending(1.0, prime, size)
+    items = np.array(data.draw(st.permutations(range(domain))), dtype=np.uint64)[: data.draw(st.integers(1, domain))]
+    reports = random_reports(encoder, responder, count, seed)
+    rows = reports[["slope", "start"]].tolist()
+    expected = [sum((a * x - w) % prime < size for a, w in rows) for x in items.tolist()]
+    assert counted(encoder, responder, reports, items) == expected
+
+
+@given(data=st.data(), domain=st.integers(3, 120), count=st.integers(0, 60), seed=st.integers(0, 2**32))
+@settings(deadline=None, max_examples=60)
+def test_ocms_counts_the_items_in_the_reported_bucket(data: st.DataObject, domain: int, count: int, seed: int) -> None:
+    prime = prime_at_least(domain)
+    buckets = data.draw(st.integers(2, prime - 1))
+    encoder, responder = Affine(domain, prime, buckets), RandomisedResponse.spending(1.0, buckets)
+    items = np.array(data.draw(st.permutations(range(domain))), dtype=np.uint64)[: data.draw(st.integers(1, domain))]
+    reports = random_reports(encoder, responder, count, seed)
+    rows = reports[["slope", "shift", "cell"]].tolist()
+    expected = [sum((a * x + b) % prime % buckets == z for a, b, z in rows) for x in items.tolist()]
+    assert counted(encoder, responder, reports, items) == expected
+
+
+@given(data=st.data(), prime=st.sampled_from([5, 7, 11, 31]), seed=st.integers(0, 2**32))
+@settings(deadline=None, max_examples=40)
+def test_folded_windows_decode_too(data: st.DataObject, prime: int, seed: int) -> None:
+    # No oracle of the catalogue has them, but the grid does: affine folded mod B x interval.
+    buckets = data.draw(st.integers(2, prime - 1))
+    size = data.draw(st.integers(1, buckets - 1))
+    encoder, responder = Affine(prime, prime, buckets), Interval.spending(1.0, buckets, size)
+    reports = random_reports(encoder, responder, 20, seed)
+    rows = reports[["slope", "shift", "start"]].tolist()
+    expected = [sum(((a * x + b) % prime % buckets - w) % buckets < size for a, b, w in rows) for x in range(prime)]
+    assert counted(encoder, responder, reports, np.arange(prime, dtype=np.uint64)) == expected
+
+
+@pytest.mark.parametrize(
+    "responder", [Subset.spending(1.0, 6, 3), Unary.symmetric(1.0, 6)], ids=["several runs", "no runs"]
+)
+def test_every_other_responder_decodes_as_it_supports(responder: Responder) -> None:
+    for encoder in (Affine(23, 23, 6), Affine(None, MERSENNE, 6)):
+        items = np.arange(23, dtype=np.uint64)
+        reports = Mechanism(encoder, responder).encode(np.resize(items, 300), SeededWords(1))
+        cells = [encoder.cell(reports, np.full(300, item)) for item in items]
+        expected = [int(responder.supports(reports, cell).sum()) for cell in cells]
+        assert counted(encoder, responder, reports, items) == expected
+
+
+def test_long_inputs_are_decoded_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    unfolded, folded = Affine(53, 53, 53), Affine(53, 53, 6)
+    for encoder, responder in (
+        (unfolded, Interval.spending(1.0, 53, 14)),
+        (folded, Interval.spending(1.0, 6, 2)),
+        (folded, RandomisedResponse.spending(1.0, 6)),
+    ):
+        reports = random_reports(encoder, responder, 500, 1)
+        items = np.arange(53, dtype=np.uint64)
+        whole = counted(encoder, responder, reports, items)
+        with monkeypatch.context() as patched:
+            patched.setattr(decoding, "AT_ONCE", 7)
+            assert counted(encoder, responder, reports, items) == whole
+
+
+def test_a_field_near_its_largest_prime_does_not_overflow() -> None:
+    prime = 2**31 - 1
+    for encoder in (Affine(prime, prime, prime), Affine(prime, prime, prime - 1), Affine(prime, prime, 3)):
+        reports = np.zeros(1, dtype=report_dtype(encoder.fields))
+        for name in reports.dtype.names:
+            reports[name] = prime - 1
+        for item in (0, 1, 12345, prime - 1):
+            shift = prime - 1 if encoder.folded else 0
+            expected = ((prime - 1) * item + shift) % prime % encoder.buckets
+            assert encoder.cell(reports, np.array([item], dtype=np.uint64)).tolist() == [expected]
+
+
+# The open domain
+
+
+@given(
+    items=st.lists(st.integers(0, MERSENNE - 1), min_size=1, max_size=8),
+    seed=st.integers(0, 2**32),
+    size=st.integers(1, MERSENNE - 2**20),
+)
+@settings(deadline=None, max_examples=60)
+def test_open_ais_counts_fingerprints_by_the_definition(items: list[int], seed: int, size: int) -> None:
+    encoder, responder = Affine(None, MERSENNE, MERSENNE), Interval(MERSENNE, size, 2**64 - 1)
+    reports = random_reports(encoder, responder, 30, seed)
+    rows = reports[["slope", "start"]].tolist()
+    expected = [sum((a * x - w) % MERSENNE < size for a, w in rows) for x in items]
+    assert counted(encoder, responder, reports, np.array(items, dtype=np.uint64)) == expected
+    for x, total in zip(items, expected, strict=True):
+        cells = encoder.cell(reports, np.full(30, x, dtype=np.uint64))
+        assert responder.supports(reports, cells).sum() == total
+
+
+@given(
+    items=st.lists(st.integers(0, MERSENNE - 1), min_size=1, max_size=8),
+    seed=st.integers(0, 2**32),
+    buckets=st.integers(2, 200) | st.sampled_from([2**12, 3 * 2**40, MERSENNE - 1]),
+)
+@settings(deadline=None, max_examples=60)
+def test_open_ocms_counts_fingerprints_by_the_definition(items: list[int], seed: int, buckets: int) -> None:
+    encoder, responder = Affine(None, MERSENNE, buckets), RandomisedResponse.spending(1.0, buckets)
+    reports = random_reports(encoder, responder, 30, seed)
+    # The last report is of the first item's own bucket, for buckets so many that no other supports anything.
+    reports["cell"][-1] = encoder.cell(reports[-1:], np.array(items[:1], dtype=np.uint64))[0]
+    rows = reports[["slope", "shift", "cell"]].tolist()
+    expected = [sum((a * x + b) % MERSENNE % buckets == z for a, b, z in rows) for x in items]
+    assert expected[0] >= 1
+    assert counted(encoder, responder, reports, np.array(items, dtype=np.uint64)) == expected
+
+
+def open_mechanisms(epsilon: float) -> list[Mechanism]:
+    window, buckets = int(MERSENNE / (math.e + 1.0)), 4
+    return [
+        Mechanism(Affine(None, MERSENNE, MERSENNE), Interval.spending(epsilon, MERSENNE, window)),
+        Mechanism(Affine(None, MERSENNE, buckets), RandomisedResponse.spending(epsilon, buckets)),
+    ]
+
+
+def test_open_reports_support_their_item_with_p_and_others_with_q_star() -> None:
+    """Four two-sided normal tests, all wrong with probability FAILURE; 1.3 and 0.7 epsilon are rejected by each p."""
+    n, own, other = 20_000, 123_456_789_012_345_678, 2**61 - 2
+    items = np.array([own, other], dtype=np.uint64)
+    bound = deviations(4)
+    right, more, less = (open_mechanisms(factor) for factor in (1.0, 1.3, 0.7))
+    for index, mechanism in enumerate(right):
+        reports = mechanism.encode(np.full(n, own, dtype=np.uint64), SeededWords(index))
+        counts = counted(mechanism.encoder, mechanism.responder, reports, items)
+        for count, share in zip(counts, (mechanism.p_star, mechanism.q_star), strict=True):
+            assert abs(count - n * share) < bound * math.sqrt(n * share * (1.0 - share))
+        for wrong in (more[index], less[index]):
+            share = wrong.p_star
+            assert abs(counts[0] - n * share) > bound * math.sqrt(n * share * (1.0 - share))
+
+
+def test_open_slopes_are_uniform_on_the_lower_half() -> None:
+    """One Kolmogorov-Smirnov test, wrong with probability FAILURE; slopes from the whole field are rejected."""
+    encoder = Affine(None, MERSENNE, MERSENNE)
+    reports = np.zeros(20_000, dtype=report_dtype(encoder.fields))
+    encoder.draw(reports, SeededWords(3))
+    assert reports["slope"].min() >= 1
+    assert reports["slope"].max() <= encoder.slopes
+    drawn = reports["slope"].astype(np.float64) / encoder.slopes
+    assert stats.kstest(drawn, "uniform").pvalue > FAILURE
+    assert stats.kstest(drawn / 2.0, "uniform").pvalue < FAILURE
+
+
+# Answers and parameters
+
+
+def test_an_affine_tally_answers_for_its_own_items_only() -> None:
+    encoder = Affine(50, 53, 53)
+    items = np.array([30, 2, 17], dtype=np.uint64)
+    counts = np.array([[300, 20, 170]], dtype=np.int64)
+    assert encoder.scores(counts, items, np.array([17, 30], np.uint64)).tolist() == [170, 300]
+    for stranger in (0, 3, 49):
+        with pytest.raises(ValueError, match="not made for"):
+            encoder.scores(counts, items, np.array([2, stranger], dtype=np.uint64))
+    with pytest.raises(ValueError, match="made for no items"):
+        encoder.scores(counts[:, :0], items[:0], items)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "outside"), [(Affine(50, 53, 53), 50), (Affine(None, MERSENNE, MERSENNE), MERSENNE)]
+)
+def test_items_outside_raise(encoder: Affine, outside: int) -> None:
+    items = np.array([outside], dtype=np.uint64)
+    reports = np.zeros(1, dtype=report_dtype(encoder.fields))
+    message = rf"an item is outside of the domain, 0\.\.{outside - 1}"
+    with pytest.raises(ValueError, match=message):
+        encoder.cell(reports, items)
+    responder = Interval.spending(1.0, encoder.cells, 10)
+    with pytest.raises(ValueError, match=message):
+        encoder.accumulate(np.zeros((1, 1), dtype=np.int64), responder, reports, items)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((100, 100, 100), "prime is 100, must be a prime"),
+        ((100, 2**31 + 11, 4), "prime is 2147483659, must be a prime below"),
+        ((1, 101, 4), r"domain is 1, must be in 2\.\.101 items"),
+        ((102, 101, 4), r"domain is 102, must be in 2\.\.101 items"),
+        ((100, 101, 1), r"B is 1, must be in 2\.\.101 buckets"),
+        ((100, 101, 102), r"B is 102, must be in 2\.\.101 buckets"),
+        ((None, 101, 101), r"prime is 101, must be 2\*\*61-1 for an open domain"),
+        ((None, 2**61 - 1, 2**61), r"B is 2305843009213693952, must be in 2\.\."),
+    ],
+)
+def test_bad_parameters_raise_with_name_value_and_range(arguments: tuple[int | None, int, int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Affine(*arguments)

@@ -1,0 +1,110 @@
+"""The influence of forged reports: no report moves a count further than stated, and some move it as far."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hushcount.arrays import Reports, UInt64Array
+from hushcount.campaigns.campaign import Campaign
+from hushcount.oracles.catalogue import build
+from hushcount.oracles.influence import Influence, influence, influence_sentence
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.tally import Tally
+from pipelines.outputs.summary import StreamCounts, make_summary
+from tests.hushcount.campaigns.test_campaign_file import data
+from tests.hushcount.oracles.cases import SMALL, Case
+from tests.support.attack import forged, forged_against
+from tests.support.enumeration import all_reports
+from tests.support.words import SeededWords
+
+
+def counted(mechanism: Mechanism, reports: Reports, items: UInt64Array) -> np.ndarray:
+    """Return the estimated count of every item, by the analyzer's own way: tally, then estimator."""
+    tally = mechanism.new_tally(items)
+    mechanism.accumulate(tally, reports, items)
+    return mechanism.counts(Tally(tally, len(reports), items), items)
+
+
+@pytest.mark.parametrize("case", SMALL, ids=lambda case: case.name)
+def test_of_all_reports_none_moves_a_count_further_and_some_as_far(case: Case) -> None:
+    """Every report there is, added to the same honest ones, for every item."""
+    mechanism, items = case.mechanism, case.items
+    honest = mechanism.encode(np.resize(items, 30), SeededWords(1))
+    before = counted(mechanism, honest, items)
+    moved = np.stack(
+        [counted(mechanism, np.append(honest, report), items) - before for report in all_reports(mechanism)]
+    )
+    bound = influence(mechanism)
+    assert moved.max(axis=0) == pytest.approx(bound.up, rel=1e-9)
+    assert moved.min(axis=0) == pytest.approx(-bound.down, rel=1e-9)
+
+
+@pytest.mark.parametrize(("epsilon", "domain"), [(0.5, 5), (1.0, 60), (3.0, 1000)])
+def test_the_bound_is_that_of_the_paper_for_one_target(epsilon: float, domain: int) -> None:
+    """Cao, Jia, Gong 2021, Table 1, gains for r = 1 and beta = 1 in counts: 1 + (d-1)/(e-1) and 2 + 2/(e-1)."""
+    e = math.exp(epsilon)
+    grr, oue = (influence(build(name, epsilon, domain, {})) for name in ("grr", "oue"))
+    assert grr.up == pytest.approx(1.0 + (domain - 1) / (e - 1.0), rel=1e-9)
+    assert oue.up == pytest.approx(2.0 + 2.0 / (e - 1.0), rel=1e-9)
+
+
+def test_blocks_let_a_report_oppose_as_far_as_it_supports() -> None:
+    bound = influence(build("rhr", 1.0, 100, {"b": 3}))
+    assert bound.up == bound.down
+    assert bound.up == pytest.approx((math.e + 7.0) / (math.e - 1.0), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in SMALL if case.oracle in ("grr", "ais", "rhr", "hcms")], ids=lambda case: case.name
+)
+@pytest.mark.parametrize("number", [1, 13])
+def test_shares_move_by_exactly_what_the_bound_says(case: Case, number: int) -> None:
+    mechanism, items = case.mechanism, case.items
+    target = items[:1]
+    honest = mechanism.encode(np.resize(items, 40), SeededWords(2))
+    share = float(counted(mechanism, honest, items)[0]) / 40
+    low, high = influence(mechanism).share_shift(number, 40 + number, share)
+    for attack, wanted in ((forged, high), (forged_against, low)):
+        reports = np.concatenate([honest, attack(mechanism, target, number, SeededWords(3))])
+        after = float(counted(mechanism, reports, items)[0])
+        assert after / (40 + number) - share == pytest.approx(wanted, rel=1e-9, abs=1e-12)
+
+
+@given(up=st.floats(1.0, 100.0), down=st.floats(0.01, 100.0), reports=st.integers(1, 10**9), data=st.data())
+def test_all_reports_forged_leave_nothing_of_the_honest_share(
+    up: float, down: float, reports: int, data: st.DataObject
+) -> None:
+    share = data.draw(st.floats(-down, up))
+    low, high = Influence(up, down).share_shift(reports, reports, share)
+    assert (share + low, share + high) == pytest.approx((-down, up), abs=1e-9)
+    assert Influence(up, down).share_shift(0, reports, share) == (0.0, 0.0)
+    assert Influence(up, down).count_shift(reports) == pytest.approx((-reports * down, reports * up))
+
+
+def test_impossible_numbers_are_named() -> None:
+    bound = Influence(2.0, 1.0)
+    with pytest.raises(ValueError, match="forged is -1, must be at least 0"):
+        bound.count_shift(-1)
+    for forged_reports, reports in ((5, 4), (-1, 4), (0, 0)):
+        with pytest.raises(ValueError, match=f"forged is {forged_reports}, must be in 0..{reports}"):
+            bound.share_shift(forged_reports, reports, 0.5)
+
+
+def test_every_frequency_result_carries_the_bound_and_no_other_hop_does() -> None:
+    campaign = Campaign.model_validate(data())
+    counts = StreamCounts(500, 500, {})
+    result = make_summary("analyze", campaign, {"reports": counts}, 500)
+    bound = influence(campaign.require_frequency())
+    assert result["influence"] == {
+        "users_per_forged_report_up": bound.up,
+        "users_per_forged_report_down": bound.down,
+    }
+    assert result["privacy"]["sentences"][-1] == influence_sentence(bound)
+    assert f"{bound.up:.4g} users" in influence_sentence(bound)
+    for hop in ("encode", "shuffle", "release"):
+        assert "influence" not in make_summary(hop, campaign, {"reports": counts}, None)

@@ -1,0 +1,94 @@
+"""The functions of a pool: even over the cells, and three items collide as three independent ones would."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from hushcount.arrays import UInt64Array
+from hushcount.maths.field61 import PRIME
+from hushcount.maths.fingerprints import OTHER, fingerprints
+from hushcount.oracles.encoders.pool import Pool
+from hushcount.wire.fields import report_dtype
+from tests.hushcount.oracles.cases import pool_seed
+from tests.support.statistics import FAILURE, chi_square_p
+
+ROWS, CELLS = 1 << 16, 16
+CONSECUTIVE = np.arange(5, dtype=np.uint64)
+STRINGS = np.concatenate([fingerprints(["a", "b", "ab", ""]), np.array([OTHER], dtype=np.uint64)])
+item_sets = pytest.mark.parametrize("items", [CONSECUTIVE, STRINGS], ids=["consecutive", "fingerprints"])
+
+
+def cells_of(pool: Pool, items: UInt64Array) -> np.ndarray:
+    """Return uint64[items, rows]: where every function of the pool puts each item."""
+    reports = np.zeros(pool.rows, dtype=report_dtype(pool.fields))
+    reports["row"] = np.arange(pool.rows)
+    return np.stack([pool.cell(reports, np.full(pool.rows, item, dtype=np.uint64)) for item in items])
+
+
+@item_sets
+def test_every_item_is_spread_evenly_over_the_cells(items: UInt64Array) -> None:
+    # Fixed seed; would fail for FAILURE of all seeds and items.
+    for row in cells_of(Pool(ROWS, CELLS, pool_seed(1)), items):
+        assert chi_square_p(np.bincount(row.astype(int), minlength=CELLS), np.full(CELLS, 1.0 / CELLS)) >= FAILURE
+
+
+@item_sets
+def test_pairs_collide_in_one_row_of_m(items: UInt64Array) -> None:
+    # Fixed seed; exact binomial at FAILURE for each pair.
+    cells = cells_of(Pool(ROWS, CELLS, pool_seed(2)), items)
+    for one, other in combinations(cells, 2):
+        assert stats.binomtest(int((one == other).sum()), ROWS, 1.0 / CELLS).pvalue >= FAILURE
+
+
+@item_sets
+def test_triples_collide_as_independent_items_do(items: UInt64Array) -> None:
+    # Three-wise independence, on which the collision term of the variance rests. Exact binomial at FAILURE each.
+    cells = cells_of(Pool(ROWS, CELLS, pool_seed(3)), items)
+    for first, second, third in combinations(cells, 3):
+        both = int(((first == second) & (first == third)).sum())
+        assert stats.binomtest(both, ROWS, 1.0 / CELLS**2).pvalue >= FAILURE
+
+
+def test_plain_affine_functions_would_fail_the_test_of_triples() -> None:
+    # What the polynomials of degree two are for: c0 + c1 x puts 0, 1, 2 in one cell too often.
+    generator = np.random.default_rng(1)
+    shift, slope = (generator.integers(0, PRIME, ROWS).astype(object) for _ in range(2))
+    cells = [((shift + slope * item) % PRIME) % CELLS for item in range(3)]
+    both = int(((cells[0] == cells[1]) & (cells[0] == cells[2])).sum())
+    assert stats.binomtest(both, ROWS, 1.0 / CELLS**2).pvalue < FAILURE
+
+
+def test_cells_are_those_of_plain_integer_arithmetic() -> None:
+    from hushcount.oracles.encoders.pool import coefficients
+
+    pool = Pool(50, 37, pool_seed(4))
+    table = coefficients(50, pool.seed).astype(object)
+    items = [0, 1, 2, OTHER, *map(int, fingerprints(["x", "naïve", "\U0001f600"]))]
+    expected = [
+        [(c0 + c1 * item + c2 * item * item) % PRIME % 37 for c0, c1, c2 in zip(*table, strict=True)] for item in items
+    ]
+    assert cells_of(pool, np.array(items, dtype=np.uint64)).tolist() == expected
+
+
+def test_equal_seeds_expand_to_equal_functions_and_others_to_others() -> None:
+    one, same, other = (cells_of(Pool(64, 64, pool_seed(seed)), CONSECUTIVE) for seed in (5, 5, 6))
+    assert np.array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0, 16, pool_seed(1)), r"k is 0, must be in 1\.\.262144"),
+        ((4, 1, pool_seed(1)), r"m is 1, must be in 2\.\.16777216"),
+        ((4, 16, "abc"), r"seed is 'abc', must be 64 lower-case hexadecimal digits"),
+        ((4, 16, "A" * 64), r"must be 64 lower-case hexadecimal digits"),
+    ],
+)
+def test_bad_parameters_raise_with_name_value_and_range(arguments: tuple[int, int, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Pool(*arguments)

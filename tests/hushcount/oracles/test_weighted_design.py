@@ -1,0 +1,250 @@
+"""Weighted designs as a responder: the exact law, its exact loss, and the draws that follow it."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from dataclasses import replace
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hushcount.designs import sources
+from hushcount.designs.balanced import Design
+from hushcount.designs.search import search_design
+from hushcount.errors import UsageError
+from hushcount.oracles.responders.weighted_design import WeightedDesign
+from hushcount.randomness import WORD_VALUES, SystemWords
+from hushcount.wire.fields import report_dtype
+from tests.support.statistics import FAILURE, chi_square_p, draws_to_tell_apart
+from tests.support.words import SeededWords
+
+FOUND = {
+    "all cells turn": search_design(9, 4),
+    "one cell stays": search_design(10, 4),
+    "no cell turns": search_design(8, 3, "paper"),
+    "windows": sources.find_design(11, 3),
+    "single cells": sources.find_design(5, 1),
+    "all but one": sources.find_design(6, 5),
+}
+every_design = pytest.mark.parametrize("design", FOUND.values(), ids=FOUND.keys())
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUSHCOUNT_CACHE", str(tmp_path))
+    for design in FOUND.values():
+        sources.store_design(design)
+
+
+def all_rows(responder: WeightedDesign) -> np.ndarray[Any, Any]:
+    (field,) = responder.fields
+    reports = np.zeros(field.values, dtype=report_dtype(responder.fields))
+    reports["block"] = np.arange(field.values)
+    return reports
+
+
+def support(design: Design) -> np.ndarray[Any, Any]:
+    """Return bool[rows, width], written out by the rule of the docstring."""
+    rows = [
+        [(cell + turn) % design.turns if cell < design.turns else cell for cell in block]
+        for block in design.blocks
+        for turn in range(design.turns)
+    ]
+    held = np.zeros((len(rows), design.width), dtype=np.bool_)
+    held[np.arange(len(rows))[:, None], rows] = True
+    return held
+
+
+def law(responder: WeightedDesign, design: Design) -> list[list[Fraction]]:
+    """Return the exact probability of every row, for each cell, from weights and support alone."""
+    held, p = support(design), Fraction(responder.keep, WORD_VALUES)
+    weights = [weight for weight in design.weights for _ in range(design.turns)]
+    result = []
+    for cell in range(design.width):
+        holding = sum(weight for weight, row in zip(weights, held, strict=True) if row[cell])
+        share = {True: p / holding, False: (1 - p) / (sum(weights) - holding)}
+        result.append([weight * share[bool(row[cell])] for weight, row in zip(weights, held, strict=True)])
+    return result
+
+
+def logarithm(ratio: Fraction) -> Decimal:
+    with localcontext() as context:
+        context.prec = 80
+        return (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+
+
+# The law and its loss
+
+
+@every_design
+def test_probabilities_of_all_rows_sum_to_one_and_are_those_of_log_prob(design: Design) -> None:
+    responder = WeightedDesign.spending(1.0, design)
+    reports = all_rows(responder)
+    for cell, exact in enumerate(law(responder, design)):
+        assert sum(exact) == 1
+        stated = responder.log_prob(reports, np.full(len(reports), cell, np.uint64))
+        assert stated == pytest.approx([math.log(probability) for probability in exact], abs=1e-13)
+
+
+@every_design
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 4.0])
+def test_the_stated_loss_is_the_worst_over_all_rows_and_cells(design: Design, epsilon: float) -> None:
+    responder = WeightedDesign.spending(epsilon, design)
+    columns = list(zip(*law(responder, design), strict=True))
+    worst = logarithm(max(max(column) / min(column) for column in columns))
+    assert worst <= Decimal(responder.epsilon)
+    assert Decimal(math.nextafter(responder.epsilon, 0.0)) < worst
+    assert responder.epsilon <= epsilon
+    assert WeightedDesign(design.width, design.size, responder.keep + 1, design.digest).epsilon >= epsilon - 1e-15
+    assert responder.epsilon == pytest.approx(epsilon, rel=1e-12)
+
+
+@given(share=st.floats(1e-12, 0.999))
+@settings(max_examples=40, deadline=None)
+def test_the_loss_of_any_threshold_is_the_worst_over_all_rows_and_cells(share: float) -> None:
+    for design in (FOUND["no cell turns"], FOUND["one cell stays"]):
+        least = design.size * WORD_VALUES // design.width + 2**20
+        responder = WeightedDesign(design.width, design.size, least + int(share * (WORD_VALUES - least)), design.digest)
+        columns = list(zip(*law(responder, design), strict=True))
+        worst = logarithm(max(max(column) / min(column) for column in columns))
+        assert Decimal(math.nextafter(responder.epsilon, 0.0)) < worst <= Decimal(responder.epsilon)
+
+
+@every_design
+def test_own_cell_is_supported_with_p_and_others_with_q(design: Design) -> None:
+    responder = WeightedDesign.spending(1.0, design)
+    held = support(design)
+    p = Fraction(responder.keep, WORD_VALUES)
+    q = (design.size - p) / (design.width - 1)
+    assert float(q) == pytest.approx(responder.q, rel=1e-15)
+    for cell, exact in enumerate(law(responder, design)):
+        given_cell = [sum(x for x, row in zip(exact, held, strict=True) if row[other]) for other in range(design.width)]
+        assert given_cell[cell] == p
+        others = np.array([float(abs(x - q)) for x in np.delete(np.array(given_cell, dtype=object), cell)])
+        assert others.max() <= 5.0 * design.imbalance * responder.p
+
+
+def test_an_imbalance_moves_q_by_no_more_than_stated() -> None:
+    design = FOUND["no cell turns"]
+    worse = replace(design, weights=tuple(w + (w >> 32) * (n % 3) for n, w in enumerate(design.weights)))
+    assert 1e-11 < worse.imbalance < 1e-9
+    sources.store_design(worse)
+    responder, held = WeightedDesign.spending(1.0, worse), support(worse)
+    p = Fraction(responder.keep, WORD_VALUES)
+    q = (worse.size - p) / (worse.width - 1)
+    moved = max(
+        abs(sum(x for x, row in zip(exact, held, strict=True) if row[other]) - q)
+        for cell, exact in enumerate(law(responder, worse))
+        for other in range(worse.width)
+        if other != cell
+    )
+    assert 0.1 * worse.imbalance * responder.p < moved <= 5.0 * worse.imbalance * responder.p
+
+
+@every_design
+def test_supports_runs_and_counts_agree(design: Design) -> None:
+    responder = WeightedDesign.spending(1.0, design)
+    reports, held = all_rows(responder), support(design)
+    for cell in range(design.width):
+        assert np.array_equal(responder.supports(reports, np.full(len(reports), cell, np.uint64)), held[:, cell])
+    starts = responder.run_starts(reports)
+    assert starts.shape == (len(reports), design.size)
+    assert np.array_equal(np.take_along_axis(held, starts.astype(np.intp), axis=1).sum(axis=1), held.sum(axis=1))
+
+    drawn = np.random.default_rng(1).integers(0, len(reports), 3000)
+    lines = np.random.default_rng(2).integers(0, 3, 3000)
+    tally = np.full((3, design.width), 7, dtype=np.int64)
+    responder.count_cells(tally, reports[drawn], lines)
+    expected = np.stack([held[drawn[lines == line]].sum(axis=0) for line in range(3)]) + 7
+    assert np.array_equal(tally, expected)
+    whole = np.zeros((1, design.width), dtype=np.int64)
+    responder.count_cells(whole, reports[drawn[:1000]], None)
+    responder.count_cells(whole, reports[drawn[1000:]], None)
+    assert np.array_equal(whole[0], held[drawn].sum(axis=0))
+
+
+# The sampler
+
+
+@every_design
+@pytest.mark.parametrize("place", ["first", "middle", "last"])
+def test_the_sampler_follows_the_law_and_another_is_rejected(design: Design, place: str) -> None:
+    # Chi-square at FAILURE; so many draws that the law of 1.3 epsilon would pass with probability FAILURE.
+    cell = {"first": 0, "middle": design.width // 2, "last": design.width - 1}[place]
+    responder, other = (WeightedDesign.spending(epsilon, design) for epsilon in (1.0, 1.3))
+    exact, off = (np.array([float(x) for x in law(one, design)[cell]]) for one in (responder, other))
+    draws = draws_to_tell_apart(exact, off)
+    sent = np.zeros(draws, dtype=report_dtype(responder.fields))
+    responder.respond(sent, np.full(draws, cell, np.uint64), SystemWords())
+    counts = np.bincount(sent["block"], minlength=len(exact))
+    assert chi_square_p(counts, exact) >= FAILURE
+    assert chi_square_p(counts, off) < FAILURE
+
+
+@pytest.mark.parametrize("name", ["one cell stays", "no cell turns"])
+def test_rows_of_equal_weight_are_rejected_where_weights_differ(name: str) -> None:
+    # Chi-square at FAILURE, so many draws that equal weights would pass with probability FAILURE.
+    design, cell = FOUND[name], 2
+    assert len(set(design.weights)) > 1
+    responder = WeightedDesign.spending(1.0, design)
+    exact = np.array([float(x) for x in law(responder, design)[cell]])
+    held = support(design)[:, cell]
+    equal = np.where(held, responder.p / held.sum(), (1.0 - responder.p) / (~held).sum())
+    draws = draws_to_tell_apart(exact, equal)
+    sent = np.zeros(draws, dtype=report_dtype(responder.fields))
+    responder.respond(sent, np.full(draws, cell, np.uint64), SystemWords())
+    counts = np.bincount(sent["block"], minlength=len(exact))
+    assert chi_square_p(counts, exact) >= FAILURE
+    assert chi_square_p(counts, equal) < FAILURE
+
+
+def test_clients_of_different_cells_each_follow_their_own_law() -> None:
+    # One call for all cells, mixed: 10 chi-squares, each at FAILURE / 10.
+    design = FOUND["one cell stays"]
+    responder = WeightedDesign.spending(1.0, design)
+    laws = np.array([[float(x) for x in exact] for exact in law(responder, design)])
+    draws = math.ceil(30.0 / laws.min())
+    cells = np.random.default_rng(3).permutation(np.repeat(np.arange(design.width), draws)).astype(np.uint64)
+    sent = np.zeros(len(cells), dtype=report_dtype(responder.fields))
+    responder.respond(sent, cells, SystemWords())
+    for cell in range(design.width):
+        counts = np.bincount(sent["block"][cells == cell], minlength=design.rows)
+        assert chi_square_p(counts, laws[cell]) >= FAILURE / design.width
+    mixed = np.bincount(sent["block"][cells == 1], minlength=design.rows)
+    assert chi_square_p(mixed, laws[2]) < FAILURE
+
+
+# The value
+
+
+def test_it_pickles_small_and_is_equal_by_value() -> None:
+    responder = WeightedDesign.spending(1.0, sources.find_design(100, 27))
+    pickled = pickle.dumps(responder)
+    assert len(pickled) < 300
+    restored = pickle.loads(pickled)  # noqa: S301  # our own bytes
+    assert restored == responder
+    assert hash(restored) == hash(responder)
+    assert responder != WeightedDesign.spending(1.1, sources.find_design(100, 27))
+    one, again = (np.zeros(50, dtype=report_dtype(responder.fields)) for _ in range(2))
+    for reports, chosen in ((one, responder), (again, restored)):
+        chosen.respond(reports, np.arange(50, dtype=np.uint64), SeededWords(5))
+    assert np.array_equal(one, again)
+
+
+def test_a_hundred_items_cost_what_theorem_4_1_promises() -> None:
+    (field,) = WeightedDesign.spending(1.0, sources.find_design(100, 27)).fields
+    assert field.values == 4950 <= 100 * 99 // 2 + 1
+
+
+def test_a_design_that_is_not_here_raises_at_once() -> None:
+    with pytest.raises(UsageError, match=f"design 10-4-{'0' * 64} is not on this machine"):
+        WeightedDesign(10, 4, WORD_VALUES // 2, "0" * 64)
+    with pytest.raises(ValueError, match=r"p is 0\.25, must be above 0\.4"):
+        WeightedDesign(10, 4, WORD_VALUES // 4, FOUND["one cell stays"].digest)

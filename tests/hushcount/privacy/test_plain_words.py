@@ -1,0 +1,137 @@
+"""Two sentences for people: they say what holds for the case at hand, and no figure in them claims too much."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.privacy.plain_words import plain_sentences
+from hushcount.privacy.statement import statement
+from hushcount.privacy.unit import Unit, Units
+from hushcount.senders import Senders
+from keys.store import PublicFile, create
+from pipelines.jobs.new_campaign import create_campaign
+
+LOCAL = {"epsilon": 2.0, "delta": 0.0}
+
+
+def first_of(epsilon: float, chance: float = 1e-8) -> str:
+    """Return the sentence about counts that changes of odds like these give."""
+    shuffled = {"odds": {"epsilon": epsilon, "chance": chance}}
+    return next(iter(plain_sentences({"local": LOCAL, "shuffled": shuffled}, Units(Unit(1, 1), Unit(1, 1)))))
+
+
+def stated_factor(sentence: str) -> float:
+    """Return by what factor a sentence says that odds change at most."""
+    per_cent = re.search(r"by ([\d.]+) %", sentence)
+    if per_cent:
+        return 1.0 + float(per_cent[1]) / 100.0
+    factor = re.search(r"a factor of ([\d.]+)", sentence)
+    assert factor, sentence
+    return float(factor[1])
+
+
+@given(epsilon=st.floats(1e-6, 39.0), chance=st.floats(1e-15, 0.5))
+def test_no_figure_claims_more_than_holds(epsilon: float, chance: float) -> None:
+    first = first_of(epsilon, chance)
+    assert math.exp(epsilon) <= stated_factor(first) * (1 + 1e-12)
+    assert stated_factor(first) <= 1.0 + math.expm1(epsilon) * 1.11 + math.exp(epsilon) * 0.011
+    said = re.search(r"a chance of 1 in ([\d,]+)", first)
+    assert said
+    assert chance * (1 - 1e-12) <= 1.0 / int(said[1].replace(",", "")) <= chance * 2.0
+
+
+@given(epsilon=st.floats(0.01, 5.0))
+def test_more_loss_never_reads_as_less(epsilon: float) -> None:
+    less, more = (stated_factor(first_of(value)) for value in (epsilon, 1.3 * epsilon))
+    assert less <= more
+
+
+def test_a_loss_without_a_number_is_said_without_one() -> None:
+    assert "by any factor, but for a chance" in first_of(1000.0)
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> PublicFile:
+    return create(tmp_path_factory.mktemp("keys"), days=30)
+
+
+def campaign(keys: PublicFile, frequency: bool, relation: str | None, cap: int = 1) -> Campaign:
+    discovery = None if relation is None else {"epsilon": 0.5, "delta": 1e-7, "relation": relation}
+    oracle: dict[str, Any] = {"mechanism": "ais", "epsilon": 2.0} if frequency else {}
+    shuffle = {"minimum_batch": 5000, "cap": cap}
+    return create_campaign("plain", keys, Path(), shuffle=shuffle, discovery=discovery, **oracle)
+
+
+@pytest.mark.parametrize(("cap", "reports"), [(1, "at most 1 report "), (3, "at most 3 reports ")])
+def test_every_sentence_about_odds_names_how_many_reports_a_person_sends(
+    keys: PublicFile, cap: int, reports: str
+) -> None:
+    plain = statement(campaign(keys, True, "replace-one", cap), 1_000_000, Senders("client-token"))["plain"]
+    assert len(plain) == 5
+    assert all(reports in sentence for sentence in plain[:4])
+
+
+def test_shuffled_counts_are_stated_with_what_is_left_of_broken_promises(keys: PublicFile) -> None:
+    stated = statement(campaign(keys, True, None), 1_000_000, Senders("client-token"))
+    first, second = stated["plain"]
+    assert stated_factor(first) >= math.exp(stated["shuffled"]["odds"]["epsilon"])
+    assert stated["shuffled"]["odds"]["epsilon"] > stated["shuffled"]["epsilon"]
+    assert stated_factor(first) < 1.02
+    assert "1 in 100,000,000" in first
+    assert "randomised on the person's own device" in second
+
+
+def test_too_few_reports_leave_the_local_guarantee_which_needs_nobody(keys: PublicFile) -> None:
+    for reports in (100, None):
+        (only,) = statement(campaign(keys, True, None), reports, Senders("client-token"))["plain"]
+        assert stated_factor(only) == pytest.approx(math.exp(2.0), rel=0.01)
+        assert "chance" not in only
+        assert "Even if all parties broke their promises" in only
+
+
+def test_both_streams_state_each_part_the_sum_and_what_would_be_open(keys: PublicFile) -> None:
+    stated = statement(campaign(keys, True, "replace-one"), 1_000_000, Senders("client-token"))
+    counts, found, both, local, opened = stated["plain"]
+    parts = (stated["shuffled"]["odds"], stated["discovery"]["odds"])
+    assert all(
+        stated_factor(one) >= math.exp(part["epsilon"]) for one, part in zip((counts, found), parts, strict=True)
+    )
+    assert stated_factor(both) >= math.exp(stated["total"]["odds"]["epsilon"]) > stated_factor(found)
+    assert stated["total"]["odds"]["chance"] == parts[0]["chance"] + parts[1]["chance"]
+    assert "to be counted" in local
+    assert "for discovery would be open" in opened
+
+
+def test_discover_and_analyze_say_the_same_of_the_same_clients(keys: PublicFile) -> None:
+    """Before, one said a factor of 20.1 and the other 2.86: it took the counts into what it had not released."""
+    made = campaign(keys, True, "replace-one")
+    discover = statement(made, None, Senders("client-token"), ["discovery"])["plain"]
+    analyze = statement(made, 1_000_000, Senders("client-token"))["plain"]
+    assert discover == [analyze[1], analyze[4]]
+    assert "the values found tell" in discover[0]
+    before = statement(made, None, Senders("client-token"))["plain"]
+    assert before == [analyze[1], analyze[3], analyze[4]]
+
+
+@pytest.mark.parametrize(
+    ("relation", "words"), [("replace-one", "one value rather than another"), ("add-remove", "took part")]
+)
+def test_discovery_alone_names_its_relation(keys: PublicFile, relation: str, words: str) -> None:
+    stated = statement(campaign(keys, False, relation), None, Senders("client-token"))
+    first, second = stated["plain"]
+    assert words in first
+    assert f"about {stated['discovery']['clients_for_even_chance']}:" in first
+    assert stated_factor(first) >= math.exp(0.5)
+    assert "1 in 1,000,000" in first
+    assert "not randomised" in second
+    # Whoever knows of all others sees in the number of reports whether the person took part.
+    assert ("exact numbers of reports" in first) == (relation == "add-remove")
+    assert ("shows that a client was added or removed" in stated["sentences"][-1]) == (relation == "add-remove")

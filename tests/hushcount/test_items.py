@@ -1,0 +1,146 @@
+"""What may be an item comes back from every file as it was written; what may not is refused without being repeated."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from hushcount.campaigns.dictionary import Dictionary, read_dictionary
+from hushcount.discovery.pairs import MAX_VALUE_BYTES
+from hushcount.errors import FormatError, UsageError
+from hushcount.items import MOST_ITEM_BYTES, canonical, fault_of_item, may_be_item
+from hushcount.oracles.catalogue import build
+from pipelines.epochs.tracked_items import TrackedItem, TrackedItems, read_tracked, write_tracked
+from pipelines.files.csv_cells import csv_rows
+from pipelines.jobs import results
+
+AWKWARD = "\ufeff\u2028\u2029\x85\x1c\0\r\n\t\"',;= \\\u202e\u200b\u200f\ud800\U0001f600aé"
+strings = st.text(st.characters() | st.sampled_from(AWKWARD), max_size=12) | st.text(AWKWARD, max_size=12)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("items")
+
+
+@given(values=st.lists(strings, min_size=1, max_size=5, unique=True))
+@example(values=["\ufeffx", '"', " ", "a,b", "\u200b", "=1+1", "x" * MOST_ITEM_BYTES])
+@settings(deadline=None, max_examples=150)
+def test_what_may_be_an_item_comes_back_from_every_file(folder: Path, values: list[str]) -> None:
+    items = list(dict.fromkeys(form for value in values if may_be_item(form := canonical(value))))
+    if not items:
+        return
+    for name, opener in (("words.txt", open), ("words.txt.gz", gzip.open)):
+        with opener(folder / name, "wb") as stream:
+            stream.write("".join(f"{item}\n" for item in items).encode())
+        assert read_dictionary(folder / name).items == tuple(items)
+    results.write_found(str(folder), items)
+    assert results.read_found_items(str(folder / "found.csv")) == sorted(items)
+    assert results.read_names(folder / "found.csv") == sorted(items)
+    table = pa.table({"item": items, "count": [1.0] * len(items)})
+    assert pq.read_table(io.BytesIO(results.parquet_bytes(table)))["item"].to_pylist() == items
+    rows = csv_rows(results.csv_bytes(table), "x", ("item", "count"))
+    assert [row["item"] for row in rows] == items
+    tracked = TrackedItems(items=tuple(TrackedItem(item=item, source="given") for item in items))
+    write_tracked(folder / "items.json", tracked)
+    assert read_tracked(folder / "items.json", ()) == tracked
+
+
+@given(value=strings)
+def test_what_may_be_no_item_is_refused_everywhere_and_not_repeated(value: str) -> None:
+    form = canonical(value)
+    fault = fault_of_item(form)
+    if fault is None:
+        assert Dictionary((value,)).items == (form,)
+    else:
+        with pytest.raises(UsageError) as caught:
+            Dictionary(("first", value))
+        assert str(caught.value) == f"line 2 of the list of items {fault}: remove it"
+    if (fault := fault_of_item(value)) is not None:
+        with pytest.raises(ValueError, match=fault):
+            TrackedItem(item=value, source="given")
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("", "is empty"),
+        ("cafe\u0301", "is not in Unicode's normal form NFC"),
+        ("a\nb", "a control character"),
+        ("a\u2028", "a separator of lines"),
+        ("\u202egpj", "a control of direction"),
+        ("\ud800", "a lone surrogate"),
+        ("\ufeffa", "a byte order mark"),
+        ("pay\u200bpal", "an invisible character"),
+        ("pay\u200dpal", "an invisible character"),
+        ("\u200d\u0645", "an invisible character"),
+        ("a\u00adb", "an invisible character"),
+        ("a\u200f", "an invisible character"),
+        ("a\ufeffb", "an invisible character"),
+        ("\U000e0061", "an invisible character"),
+        ("\u3164", "an invisible character"),
+        ("a\u034fb", "an invisible character"),
+        ("x" * (MOST_ITEM_BYTES + 1), "more than 4,096 bytes"),
+        ("é" * (MOST_ITEM_BYTES // 2 + 1), "more than 4,096 bytes"),
+    ],
+)
+def test_why_a_string_may_be_no_item(value: str, says: str) -> None:
+    assert says in str(fault_of_item(value))
+
+
+@pytest.mark.parametrize(
+    "value", ["\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\U0001f469\u200d\U0001f4bb", "\u2764\ufe0f"]
+)
+def test_what_joins_letters_in_a_script_is_part_of_it(value: str) -> None:
+    assert may_be_item(value)
+
+
+def test_every_value_that_can_be_discovered_is_short_enough_for_an_item() -> None:
+    assert MAX_VALUE_BYTES <= MOST_ITEM_BYTES
+    assert may_be_item("x" * MAX_VALUE_BYTES)
+
+
+def test_two_items_alike_are_named_by_their_lines_alone() -> None:
+    with pytest.raises(UsageError, match=r"^lines 2 and 4 of the list of items are alike in NFC: remove one$"):
+        Dictionary(("a", "b", "c", "b"))
+
+
+@pytest.mark.parametrize("ending", [".txt", ".txt.gz"])
+def test_two_spellings_of_an_item_are_one_item(tmp_path: Path, ending: str) -> None:
+    opener = gzip.open if ending == ".txt.gz" else open
+    for name, lines in (
+        ("nfc", ["caf\u00e9", "tea"]),
+        ("nfd", ["cafe\u0301", "tea"]),
+        ("both", ["cafe\u0301", "caf\u00e9"]),
+    ):
+        with opener(tmp_path / f"{name}{ending}", "wb") as stream:
+            stream.write("".join(f"{line}\n" for line in lines).encode())
+    assert read_dictionary(tmp_path / f"nfd{ending}") == read_dictionary(tmp_path / f"nfc{ending}")
+    assert read_dictionary(tmp_path / f"nfd{ending}").digest == read_dictionary(tmp_path / f"nfc{ending}").digest
+    assert results.read_names(tmp_path / f"nfd{ending}")[0] == "caf\u00e9"
+    with pytest.raises(UsageError, match=r"^line 2 of dictionary .* stands there before, in NFC: remove one$"):
+        read_dictionary(tmp_path / f"both{ending}")
+    with pytest.raises(UsageError, match=r"^lines 1 and 2 of the list of items are alike in NFC: remove one$"):
+        results.wanted_items(build("grr", 1.0, 3, {}), None, results.read_names(tmp_path / f"both{ending}"))
+
+
+def test_what_an_analyst_asks_for_has_one_spelling_in_a_table_too(tmp_path: Path) -> None:
+    (tmp_path / "items.csv").write_text("item\ncafe\u0301\n", encoding="utf-8")
+    wanted = results.wanted_items(
+        build("grr", 1.0, 3, {}), Dictionary(("tea", "caf\u00e9")), results.read_names(tmp_path / "items.csv")
+    )
+    assert wanted is not None
+    assert (wanted.names, wanted.items.tolist()) == (("caf\u00e9",), [1])
+
+
+def test_no_table_of_found_values_holds_another_spelling(tmp_path: Path) -> None:
+    (tmp_path / "found.csv").write_text("item\ncafe\u0301\n", encoding="utf-8")
+    with pytest.raises(FormatError, match="is not what hushcount discover wrote: restore it"):
+        results.read_found_items(str(tmp_path / "found.csv"))

@@ -1,0 +1,82 @@
+"""The file of a client's memory and the process around it: power cuts, and processes that fork."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from hushcount import memory
+from hushcount.formats import whole_files
+from hushcount.memory import FileMemory
+
+KEY = bytes(32)
+
+
+def test_an_answers_name_is_on_the_disk_before_it_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bytes were synced and the directory was not: after a power cut the old file, or none, answered anew."""
+    done: list[tuple[str, Path]] = []
+    replace, sync = os.replace, whole_files.sync
+
+    def replaced(source: Path, target: Path) -> None:
+        replace(source, target)
+        done.append(("replaced", Path(target)))
+
+    def synced(path: Path) -> None:
+        sync(path)
+        done.append(("synced", path))
+
+    monkeypatch.setattr(os, "replace", replaced)
+    monkeypatch.setattr(memory, "sync", synced)
+    path = tmp_path / "memory"
+    assert FileMemory(path).keep(KEY, b"answer") == b"answer"
+    assert done == [("replaced", path), ("synced", tmp_path)]
+
+
+FORKED = """
+    import os, signal, sys, threading, time
+    from pathlib import Path
+    from hushcount import memory
+    from hushcount.memory import FileMemory, ProcessMemory
+
+    held, go_on, write = threading.Event(), threading.Event(), memory._write
+
+    def slow(path, data):
+        held.set()
+        go_on.wait(20)
+        write(path, data)
+
+    memory._write = slow
+    kept = FileMemory(Path(sys.argv[1]))
+    thread = threading.Thread(target=kept.keep, args=(bytes(32), b"first"))
+    thread.start()
+    held.wait(20)
+    child = os.fork()
+    if child == 0:
+        memory._write = write
+        signal.alarm(20)
+        assert kept.keep(bytes(32), b"second") == b"first"
+        # The file that it inherited open must not keep the parent out.
+        time.sleep(2)
+        os._exit(0)
+    go_on.set()
+    thread.join()
+    signal.alarm(20)
+    memory._write = write
+    assert kept.keep(b"1" * 32, b"third") == b"third"
+    _, status = os.waitpid(child, 0)
+    sys.exit(status != 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+def test_a_process_that_forks_while_a_thread_keeps_an_answer_hangs_on_neither_side(tmp_path: Path) -> None:
+    """A web server's worker: its copy of the lock was held for ever by a thread that it does not have."""
+    script = textwrap.dedent(FORKED)
+    command = [sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "memory")]
+    ran = subprocess.run(command, timeout=60, capture_output=True, text=True, check=False)  # noqa: S603  # our script
+    assert (ran.returncode, ran.stderr) == (0, "")

@@ -1,0 +1,238 @@
+"""hushcount doctor: each thing that can be wrong with a deployment is seen, and said with its cure."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import PipelineOptions, S3Options
+
+from pipelines.audit.checks import Check
+from pipelines.audit.doctor import examine
+from tests.support.collecting import collect
+from tests.support.jobs import cli, done
+from tests.support.site import Site, at, values
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    site = Site(tmp_path)
+    collect(site.store, site.campaign, values(200), day=0)
+    site.run(1.1)
+    return site
+
+
+def bad(site: Site, day: float = 1.2) -> dict[str, Check]:
+    return {check.name: check for check in examine(site.deployment, at(day)) if check.verdict != "good"}
+
+
+def test_nothing_is_wrong_with_a_good_deployment(site: Site) -> None:
+    assert bad(site) == {}
+    assert {check.name.split(" ")[0] for check in examine(site.deployment, at(1.2))} >= {
+        "epoch", "private", "write", "disk", "volume", "clock", "campaign", "numbers",
+    }  # fmt: skip
+    # The clock of the command is the real one, and the window is that of today.
+    assert "numbers of words" in cli("doctor", "--config", site.config).out
+
+
+def lose_key(site: Site) -> None:
+    next(site.keys.glob("analyzer-*.key")).unlink()
+
+
+def open_key_to_others(site: Site) -> None:
+    next(site.keys.glob("analyzer-*.key")).chmod(0o644)
+
+
+def lose_dictionary(site: Site) -> None:
+    (copied,) = (site.root / "campaigns" / "words").glob("*.txt")
+    copied.unlink()
+
+
+def lose_segments(site: Site) -> None:
+    collect(site.store, site.campaign, values(200), day=1)
+    for path in site.store.glob("segments/words/*/*/reports/*.blocks"):
+        path.unlink()
+    site.run(2.1)
+
+
+def block_results(site: Site) -> None:
+    (site.store / "results" / "words").rename(site.store / "aside")
+    (site.store / "results").rmdir()
+    (site.store / "results").write_text("a file")
+
+
+def collect_unknown(site: Site) -> None:
+    folder = next(site.store.glob("segments/words/*"))
+    folder.rename(folder.with_name("000009-0123456789abcdef"))
+
+
+def live_in_the_future(site: Site) -> None:
+    collect(site.store, site.campaign, values(200), day=5, collector="hasty")
+    site.run(1.15)
+
+
+def collect_little(site: Site) -> None:
+    collect(site.store, site.campaign, values(20), day=1)
+    collect(site.store, site.campaign, values(20), day=2)
+    site.run(3.1)
+
+
+@pytest.mark.parametrize(
+    ("break_it", "name", "says", "day"),
+    [
+        (lose_key, "private analyzer key of epoch 1 of words", "analyzer-", 1.2),
+        (open_key_to_others, "private analyzer key of epoch 1 of words", "chmod 600", 1.2),
+        (lose_dictionary, "dictionary of epoch 1 of words", "is missing", 1.2),
+        (lose_segments, "numbers of words", "hushcount status", 2.2),
+        (block_results, "write to results", "let this user write there", 1.2),
+        (collect_unknown, "campaign files of words", "000009-0123456789abcdef", 1.2),
+        (live_in_the_future, "clock of hasty", "set the clocks", 1.2),
+        (collect_little, "volume of words reports", "lengthen the window", 3.2),
+    ],
+)
+def test_what_is_wrong_is_seen_and_said(
+    site: Site, break_it: Callable[[Site], None], name: str, says: str, day: float
+) -> None:
+    break_it(site)
+    found = bad(site, day)
+    assert name in found, found
+    assert says in found[name].says
+
+
+@pytest.mark.parametrize(
+    ("settings", "tail", "name", "says"),
+    [
+        ('sign_with = "nowhere"', "", "sign_with", "nowhere"),
+        ('shuffler_keys = "nowhere/public.json"', "", "shuffler_keys", "nowhere"),
+        ('collectors = ["one", "typo"]', "", "collector typo", "take it out of collectors"),
+        ("", '[collector]\nname = "one"\nauthentication = "bearer"\ntokens = "none.txt"', "authentication", "none.txt"),
+        ("", f'[collector]\nname = "one"\njournal = "."\nleast_free_bytes = {10**15}', "disk of journal", "make room"),
+    ],
+)
+def test_what_the_deployment_file_names_is_looked_at(
+    tmp_path: Path, settings: str, tail: str, name: str, says: str
+) -> None:
+    site = Site(tmp_path, settings=settings, tail=tail)
+    collect(site.store, site.campaign, values(100), day=0)
+    site.run(1.1)
+    found = bad(site)
+    assert says in found[name].says
+    assert "Traceback" not in cli("doctor", "--config", site.config).err
+
+
+def test_campaign_files_that_clients_who_verify_would_refuse_are_bad(tmp_path: Path) -> None:
+    site = Site(tmp_path, tail="[next_epoch.words]\n")
+    assert {"next epoch of words", "signature of words"}.isdisjoint(bad(site))
+    done("keys", "new", "--role", "operator", "--out", tmp_path / "operator")
+    done("campaign", "sign", "--campaign", site.campaign, "--keys", tmp_path / "operator")
+    assert "set sign_with" in bad(site)["next epoch of words"].says
+    site.publish(2)
+    assert "epoch 2 has none" in bad(site)["signature of words"].says
+
+
+def test_the_next_epoch_is_planned_and_signed_before_run_does_it(tmp_path: Path) -> None:
+    """The key that sign_with names is made by nothing, is another party's, or is lost; then it is the operator's."""
+    site = Site(tmp_path, tail='[next_epoch.words]\nsign_with = "operator-keys"\n')
+    name, operator = "next epoch of words", tmp_path / "operator-keys"
+    said = bad(site)[name].says
+    assert f"{operator} is no key directory: hushcount keys new --role operator --out {operator} makes one" in said
+    shutil.copytree(site.keys, operator)
+    assert "no active key of the operator: hushcount keys new --role operator --out ANOTHER" in bad(site)[name].says
+    shutil.rmtree(operator)
+    done("keys", "new", "--role", "operator", "--out", operator)
+    (good,) = (check for check in examine(site.deployment, at(1)) if check.name == name)
+    assert (good.verdict, good.says.partition(" by ")[0]) == ("good", "epoch 2 can be planned, signed")
+    next(operator.glob("operator-*.key")).unlink()
+    assert bad(site)[name].verdict == "bad"
+
+
+def test_how_many_windows_the_budget_allows_is_said(tmp_path: Path) -> None:
+    site = Site(tmp_path, discovery=True)
+
+    def limit(epsilon: float, *options: object) -> Check:
+        terms = ("--campaign", "words", "--epsilon", epsilon, "--delta", "1e-6", *options)
+        done("ledger", "set", "--ledger", site.root / "ledger.db", *terms)
+        (check,) = (check for check in examine(site.deployment, at(0.5)) if check.name == "budget of words")
+        return check
+
+    # Discovery costs 1, and of 50 reports an analysis its local 2 at most.
+    assert limit(0.5).verdict == "bad"
+    three = limit(9.0)
+    assert (three.verdict, three.says.partition(",")[0]) == ("warning", "the ledger allows 3 windows")
+    # Each collector counts a client's cap by itself: an analysis costs twice as much, discovery what it did.
+    config = site.config.read_text()
+    site.config.write_text(f'collectors = ["one", "two"]\n{config}')
+    assert limit(9.0).says.partition(",")[0] == "the ledger allows 1 windows"
+    site.config.write_text(config)
+    assert limit(9.0, "--renew-days", 3).verdict == "good"
+    assert limit(100.0).verdict == "good"
+
+
+def test_fixed_parameters_and_a_next_epoch_made_of_results_contradict_each_other(tmp_path: Path) -> None:
+    site = Site(tmp_path, discovery=True, tail="[next_epoch.words]\n")
+    terms = ("--ledger", site.root / "ledger.db", "--campaign", "words", "--epsilon", 100, "--delta", "1e-6")
+    done("ledger", "set", *terms, "--fixed-parameters")
+    assert "releases of the next epoch will be refused" in bad(site)["fixed parameters of words"].says
+    done("ledger", "set", *terms)
+    assert "fixed parameters of words" not in bad(site)
+
+
+def test_a_ledger_that_is_damaged_is_bad(tmp_path: Path) -> None:
+    site = Site(tmp_path, discovery=True)
+    assert "ledger" not in bad(site)
+    (site.root / "ledger.db").write_bytes(b"no ledger" * 100)
+    assert bad(site)["ledger"].verdict == "bad"
+
+
+def test_a_clock_that_is_ahead_by_less_than_a_window_is_seen(site: Site) -> None:
+    """It closes windows before they are over here, and every report of the last hours is in the wrong one."""
+    collect(site.store, site.campaign, values(200), day=1)
+    site.run(1.5)
+    assert "set the clocks" in bad(site, 1.5)["clock of one"].says
+    assert "clock of one" not in bad(site, 2.0)
+
+
+def test_a_key_that_ends_soon_and_a_collector_that_fell_silent_are_warned_of(site: Site) -> None:
+    found = bad(site, 360.0)
+    assert found["analyzer key of epoch 1 of words"].verdict == "warning"
+    assert "hushcount keys rotate" in found["analyzer key of epoch 1 of words"].says
+    assert found["manifests of one"].verdict == "warning"
+    assert "set segments under [retention]" in found["age of segments of words"].says
+    assert "age of segments of words" not in bad(site, 80.0)
+    assert bad(site, 366.0 + timedelta(days=1).days)["analyzer key of epoch 1 of words"].verdict == "bad"
+
+
+def test_a_check_that_may_not_read_says_which_file(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the user is not root, who may read everything."""
+
+    def closed(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("pipelines.audit.doctor.read_epochs", closed)
+    assert bad(site)["campaigns"].says == f"{site.root / 'campaigns'}: Permission denied"
+
+
+def test_a_store_is_looked_for_where_the_engines_options_say(tmp_path: Path) -> None:
+    before = FileSystems._pipeline_options
+    try:
+        options = '[engine]\noptions = ["--s3_endpoint_url=http://store.example:9000"]\n'
+        site = Site(tmp_path, tail=options)
+        FileSystems.set_options(PipelineOptions([]))
+        examine(site.deployment, at(1.2))
+        told = FileSystems._pipeline_options
+        assert isinstance(told, PipelineOptions)
+        assert told.view_as(S3Options).s3_endpoint_url == "http://store.example:9000"
+    finally:
+        FileSystems.set_options(before)
+
+
+def test_the_command_fails_if_anything_is_bad(site: Site) -> None:
+    lose_key(site)
+    run = cli("doctor", "--config", site.config)
+    assert run.status == 1
+    assert "checks are bad" in run.err
+    assert any(check["verdict"] == "bad" for check in cli("doctor", "--config", site.config, "--json").json)

@@ -1,0 +1,272 @@
+"""Options out of their range, and paths of another kind: one sentence each, with name, value and what is allowed."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import shutil
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.errors import UsageError
+from hushcount.formats.models import Part
+from pipelines.cli import app
+from pipelines.deployment.settings import DeploymentFile
+from shuffler.collector.settings import CollectorPart
+from tests.pipelines.conftest import World
+from tests.support.jobs import cli, done, new_campaign, refused, write_lines
+from tests.support.site import Site
+
+PLAN = ("plan", "--dictionary-size", 10)
+NEW = ("campaign", "new", "--id", "a", "--keys", "KEYS", "--out", "NEW.json", "--open-domain", "--mechanism", "ais")
+LEDGER = ("ledger", "set", "--ledger", "NEW.db", "--campaign", "a")
+SHUFFLING = ("privacy", "--delta", 1e-8)
+REAL = ("nan", "inf", "-inf", "-1")
+FEW = ("nan", "-1", "1e300", "1e-300")
+WHOLE = ("-1", "100000000000000000000000", "1e23", "0.5")
+TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
+    ("plan", "epsilon"): ((*PLAN, "--reports", 10), ("0", *FEW)),
+    ("plan", "reports"): ((*PLAN, "--epsilon", 1), ("0", *WHOLE)),
+    ("plan", "dictionary-size"): (("plan", "--epsilon", 1, "--reports", 10), ("0", "1", *WHOLE)),
+    ("plan", "target-share"): ((*PLAN, "--epsilon", 1, "--reports", 10), ("2", *REAL)),
+    ("plan", "want-error"): ((*PLAN, "--reports", 10), ("0", *FEW)),
+    ("plan", "want-share"): ((*PLAN, "--reports", 10), ("0", "1", *REAL)),
+    ("plan", "power"): ((*PLAN, "--reports", 10, "--want-share", 0.1), ("0", "1", *REAL)),
+    ("plan", "max-report-bytes"): (PLAN, ("0", *WHOLE)),
+    ("plan", "max-tally-mib"): (PLAN, ("-1", "inf", "1e300")),
+    ("privacy", "epsilon"): ((*SHUFFLING, "--reports", 10), ("0", *FEW)),
+    ("privacy", "reports"): ((*SHUFFLING, "--epsilon", 1), ("0", *WHOLE)),
+    ("privacy", "delta"): (("privacy", "--epsilon", 1, "--reports", 10), ("0", "1", *REAL)),
+    ("privacy", "dictionary-size"): (
+        (*SHUFFLING, "--epsilon", 1, "--reports", 10, "--mechanism", "grr"), ("0", "1", *WHOLE),
+    ),
+    ("privacy", "want-epsilon"): ((*SHUFFLING, "--reports", 10), ("0", "nan", "-1", "1e300")),
+    ("privacy", "at-epsilon"): (("privacy", "--epsilon", 1, "--reports", 10), ("0", "nan", "-1", "1e300")),
+    ("privacy", "cap"): (("privacy", "--discovery", "--epsilon", 1, "--delta", 1e-8), ("0", *WHOLE)),
+    ("reproduce", "runs"): (("reproduce",), ("0", "-1", "0.5")),
+    ("keys new", "days"): (("keys", "new", "--out", "KEYS2"), ("0", "-1", "0.5", "100000000000000000000000")),
+    ("keys rotate", "days"): (("keys", "rotate", "--keys", "KEYS", "--overlap", "7d"), ("0", *WHOLE)),
+    ("simulate", "epsilon"): (("simulate", "--mechanism", "grr", "--values", "VALUES"), ("0", *FEW)),
+    ("simulate", "runs"): (("simulate", "--mechanism", "grr", "--values", "VALUES", "--epsilon", 1), ("0", *WHOLE)),
+    ("simulate", "seed"): (("simulate",), WHOLE),
+    ("design search", "seed"): (("design", "search"), WHOLE),
+    ("reproduce", "seed"): (("reproduce",), WHOLE),
+    ("ledger set", "epsilon"): ((*LEDGER, "--delta", 0), ("0", "nan", "-1", "1e300")),
+    ("ledger set", "delta"): ((*LEDGER, "--epsilon", 1), ("1", *REAL)),
+    ("ledger set", "renew-days"): ((*LEDGER, "--epsilon", 1, "--delta", 0), ("0", *WHOLE)),
+    ("campaign new", "epsilon"): (NEW, ("0", *FEW)),
+    ("campaign new", "cap"): ((*NEW, "--epsilon", 1), ("0", *WHOLE)),
+    ("campaign new", "min-batch"): ((*NEW, "--epsilon", 1), ("0", *WHOLE)),
+    ("campaign new", "delta"): ((*NEW, "--epsilon", 1), ("0", "1", *REAL)),
+    ("campaign new", "memory-values"): ((*NEW, "--epsilon", 1, "--memory"), ("0", *WHOLE)),
+    ("campaign new", "epoch"): ((*NEW, "--epsilon", 1), WHOLE),
+    ("campaign new", "discovery-epsilon"): ((*NEW, "--epsilon", 1), ("0", *REAL)),
+    ("campaign new", "discovery-delta"): ((*NEW, "--epsilon", 1, "--discovery-epsilon", 1), ("0", "1", *REAL)),
+    ("campaign new", "max-value-bytes"): ((*NEW, "--epsilon", 1, "--discovery-epsilon", 1), ("0", *WHOLE)),
+    ("analyze", "confidence"): (("analyze",), ("0", "1", *REAL)),
+    ("analyze", "false-positives"): (("analyze",), ("1", *REAL)),
+    ("estimate", "confidence"): (("estimate",), ("0", "1", *REAL)),
+    ("estimate", "false-positives"): (("estimate",), ("1", *REAL)),
+    ("trend", "last"): (("trend",), ("0", "-1", "0.5")),
+    ("trend", "top"): (("trend",), ("0", "-1", "0.5")),
+    ("status", "last"): (("status",), ("0", "-1", "0.5")),
+    ("stream", "places"): (("stream",), ("0", *WHOLE)),
+    ("bench", "reports"): (("bench",), ("0", "-1", "0.5")),
+    ("bench", "repeats"): (("bench",), ("0", "-1", "0.5")),
+}  # fmt: skip
+ELSEWHERE = {
+    ("adjust", "total"): ("adjust", "--estimates", "VALUES", "--method", "sum-to", "--out", "NEW.csv"),
+    ("design search", "width"): ("design", "search", "--size", 3, "--out", "NEW.json"),
+    ("design search", "size"): ("design", "search", "--width", 8, "--out", "NEW.json"),
+}
+"""What is refused of them, and in what words, is tested with what they belong to."""
+HUGE = ("inf", "nan", "1e30", f"{10**30}")
+HOSTILE = (*HUGE, "-1", "0")
+HELD = {
+    "simulate": ("simulate", "--mechanism", "grr", "--values", "VALUES", "--epsilon", 1),
+    # Every figure takes minutes.
+    "reproduce": ("reproduce", "no-such-figure", "--out", "NEW"),
+    "bench": ("bench", "--out", "NEW"),
+}
+"""Commands that would do something with a number that they take, in place of those of the table."""
+NAMED = {
+    "dictionary-size": ("dictionary-size", "domain"),
+    "want-epsilon": ("want-epsilon", "wanted epsilon"),
+    "target-share": ("target-share", "share"),
+    "discovery-epsilon": ("discovery.epsilon", "discovery-epsilon", "epsilon"),
+    "discovery-delta": ("discovery.delta", "delta"),
+    "max-value-bytes": ("max-value-bytes",),
+    "min-batch": ("min-batch", "minimum-batch"),
+}
+"""What the sentence calls an option, where it is not its own name."""
+
+
+def numbers(group: typer.Typer = app, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """Yield command and option of every number that the command line takes."""
+    for command in group.registered_commands:
+        assert command.callback is not None
+        hints = typing.get_type_hints(inspect.unwrap(command.callback), include_extras=True)
+        name = command.name or command.callback.__name__.replace("_", "-")
+        for option, hint in hints.items():
+            kind, *more = typing.get_args(hint) if typing.get_origin(hint) is typing.Annotated else (hint,)
+            if {int, float} & {kind, *typing.get_args(kind)}:
+                named = [word for one in more for word in getattr(one, "param_decls", None) or () if word[:2] == "--"]
+                yield " ".join((*path, name)), (named or [option.replace("_", "-")])[0].lstrip("-")
+    for below in group.registered_groups:
+        assert below.typer_instance is not None
+        yield from numbers(below.typer_instance, (*path, str(below.name)))
+
+
+def test_every_number_is_in_the_table() -> None:
+    assert set(numbers()) - TABLE.keys() - ELSEWHERE.keys() == set()
+    assert TABLE.keys() - set(numbers()) == set()
+
+
+@pytest.mark.parametrize(("command", "option"), TABLE)
+def test_a_number_out_of_its_range_is_one_sentence(world: World, tmp_path: Path, command: str, option: str) -> None:
+    given, values = TABLE[command, option]
+    places = {
+        "KEYS": world.keys, "VALUES": world.values, "KEYS2": tmp_path / "keys", "NEW.json": tmp_path / "a.json",
+        "NEW.db": tmp_path / "a.db",
+    }  # fmt: skip
+    for value in values:
+        run = refused(*(places.get(str(word), word) for word in given), f"--{option}", value)
+        said = run.err.strip().replace("_", "-")
+        assert said.count("\n") == 0, said
+        assert said.startswith("error: "), said
+        assert any(word in said for word in ("must be", "range", "is not a valid")), said
+        assert any(name in said for name in NAMED.get(option, (option,))), said
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("command", "option"), TABLE | ELSEWHERE)
+def test_every_number_has_a_greatest_value_and_none_makes_a_traceback(
+    world: World, tmp_path: Path, command: str, option: str
+) -> None:
+    """What is infinite, no number or huge is refused; what is taken is done, or refused for another reason."""
+    given = HELD.get(command, TABLE[command, option][0] if (command, option) in TABLE else ELSEWHERE[command, option])
+    places = {
+        "KEYS": world.keys, "VALUES": write_lines(tmp_path / "values.txt", ["a", "b"]), "KEYS2": tmp_path / "keys",
+        "NEW": tmp_path / "new", "NEW.json": tmp_path / "a.json", "NEW.db": tmp_path / "a.db",
+        "NEW.csv": tmp_path / "a.csv",
+    }  # fmt: skip
+    for value in HOSTILE:
+        run = cli(*(places.get(str(word), word) for word in given), f"--{option}", value)
+        assert run.status in ((2,) if value in HUGE else (0, 2)), (value, run.out, run.err)
+        if run.status:
+            assert run.err.strip().startswith("error: "), (value, run.err)
+            assert run.err.strip().count("\n") == 0, (value, run.err)
+
+
+def test_a_number_that_costs_too_much_is_refused_with_its_cost(tmp_path: Path) -> None:
+    values = write_lines(tmp_path / "values.csv", ["item,count", "a,500000000", "b,500000000"])
+    simulate = ("simulate", "--values", values, "--epsilon", 1)
+    refused(*simulate, "--mechanism", "grr", "--runs", 1_000_000, says=["1,000,000,000 reports take about", "days"])
+    pool = (*simulate, "--mechanism", "hcms", "--set", "m=1048576")
+    refused(*pool, says=["GiB, must be at most 2 GiB: take a smaller k or m"])
+    refused("reproduce", "--runs", 10**9, "--out", tmp_path / "out", says=["must be in 2..10,000", "take an hour"])
+    refused("bench", "--reports", 10**15, says=["must be at most 100,000,000", "tens of gigabytes"])
+    refused("bench", "--repeats", 10**15, says=["must be at most 1,000", "minutes"])
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "ais", "olh"])
+def test_a_simulation_in_which_nothing_varies_has_no_ratio_to_that(tmp_path: Path, mechanism: str) -> None:
+    values = write_lines(tmp_path / "values.txt", ["a", "b", "b"])
+    given = ("simulate", "--values", values, "--epsilon", 40, "--mechanism", mechanism, "--runs", 2, "--json")
+    result = done(*given).json
+    assert result["l2"] == 0.0
+    assert result["l2_ratio_to_predicted"] in (None, 0.0)
+    assert result["bias_z_max"] == 0.0
+    done(*given[:-1])
+
+
+# Fields.
+
+
+def fields(part: type[Part], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the path of every number in a file of a kind."""
+    for name, field in part.model_fields.items():
+        for kind in (field.annotation, *typing.get_args(field.annotation)):
+            if isinstance(kind, type) and issubclass(kind, Part):
+                yield from fields(kind, (*path, name))
+            elif kind in (int, float):
+                yield (*path, name)
+
+
+@pytest.mark.parametrize("path", list(fields(Campaign)), ids=".".join)
+def test_every_number_of_a_campaign_file_has_a_range(world: World, tmp_path: Path, path: tuple[str, ...]) -> None:
+    file = new_campaign(tmp_path / "c.json", world.keys, dictionary=world.dictionary, discovery=1.0)
+    for value in (*(float(text) for text in HUGE), 10**30, 10**23, -1, 0, 0.5):
+        data = json.loads(file.read_text())
+        part = data
+        for name in path[:-1]:
+            part = part[name]
+        part[path[-1]] = value
+        changed = file.with_name("changed.json")
+        changed.write_text(json.dumps(data))
+        if value == 0.5 and path[-1] in ("epsilon", "delta"):
+            Campaign.read(changed)
+            continue
+        with pytest.raises(UsageError) as refusal:
+            Campaign.read(changed)
+        assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("part", [DeploymentFile, CollectorPart, Campaign])
+def test_every_number_of_a_file_that_an_operator_writes_has_a_greatest_value(part: type[Part]) -> None:
+    for path in fields(part):
+        kind = part
+        for name in path[:-1]:
+            of = kind.model_fields[name].annotation
+            (kind,) = (one for one in (of, *typing.get_args(of)) if isinstance(one, type) and issubclass(one, Part))
+        bounds = kind.model_fields[path[-1]].metadata
+        assert any(hasattr(bound, "le") or hasattr(bound, "lt") for bound in bounds), path
+
+
+# Paths.
+
+
+def test_inputs_that_are_not_there_or_no_directory(world: World, tmp_path: Path) -> None:
+    campaign = new_campaign(tmp_path / "c.json", world.keys, dictionary=world.dictionary, discovery=1.0)
+    for job, more in (("shuffle", ()), ("analyze", ("--keys", world.keys)), ("discover", ("--keys", world.keys))):
+        for path, says in ((tmp_path / "none", "does not exist"), (campaign, "is no directory")):
+            common = ("--campaign", campaign, "--input", path, *more, "--out", tmp_path / "out")
+            refused(job, *common, says=[f"input directory {path} {says}"])
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["empty.parquet", "empty.csv", "words.parquet"])
+def test_adjust_says_in_our_words_what_is_no_table(tmp_path: Path, name: str) -> None:
+    write_lines(tmp_path / name, ["words"] if name.startswith("words") else [])
+    run = refused("adjust", "--estimates", tmp_path / name, "--method", "norm-sub", "--out", tmp_path / "out.csv")
+    assert run.err.strip() == (
+        f"error: {tmp_path / name} is no table of estimates: give the estimates.parquet or estimates.csv of analyze or "
+        "estimate"
+    )
+
+
+@pytest.mark.parametrize("name", ["store", "campaigns", "state.db", "ledger.db", "results"])
+def test_a_deployment_whose_paths_are_of_another_kind_has_something_to_say(tmp_path: Path, name: str) -> None:
+    """A store that is a file has no segments, so that nothing was due in it."""
+    site = Site(tmp_path, discovery=True)
+    wanted = "directory"
+    if name.endswith(".db"):
+        (site.root / name).mkdir()
+        wanted = "file"
+    else:
+        shutil.rmtree(site.root / name, ignore_errors=True)
+        write_lines(site.root / name, ["a file"])
+    config = site.root / "deployment.toml"
+    text = config.read_text()
+    if name == "ledger.db" and "ledger" not in text:
+        config.write_text(f'ledger = "ledger.db"\n{text}')
+    if name == "results":
+        config.write_text(f'{text}\n[paths]\nresults = "results"\n')
+    for command in (("run",), ("status",), ("doctor",), ("trend", "--campaign", "words")):
+        says = f"{name.removesuffix('.db')} is {site.root / name}, must be a {wanted}"
+        refused(*command, "--config", config, says=[says])

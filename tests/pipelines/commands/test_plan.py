@@ -1,0 +1,202 @@
+"""hushcount plan: the JSON that machines read, the file that it writes, and what it refuses."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import pytest
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.maths.objectives import Objective
+from hushcount.oracles.catalogue import CATALOGUE
+from hushcount.planning.planner import Candidate, Task, least_epsilon, make_plan, most_reports
+from tests.pipelines.conftest import LISTED, World
+from tests.support.jobs import Chain, cli, done, estimates, files_under, refused, summary, write_lines
+
+KEYS = {"chosen", "reason", "epsilon", "reports", "candidates", "left_out"}
+CANDIDATE = {
+    "mechanism", "parameters", "p", "q", "variance_users2", "standard_error_users", "collision_error_users",
+    "report_bits", "report_bytes", "sealed_bytes", "tally_mib", "decode_operations", "decode_seconds", "epsilon_spent",
+}  # fmt: skip
+ASKED = ("plan", "--epsilon", 1, "--reports", 100_000)
+
+
+def test_the_json_has_these_keys_and_is_the_plan() -> None:
+    told = done(*ASKED, "--dictionary-size", 500, "--json").json
+    assert set(told) == KEYS
+    assert {field.name for field in fields(Candidate)} == CANDIDATE
+    assert all(set(one) == CANDIDATE for one in [told["chosen"], *told["candidates"]])
+    plan = make_plan(Task(500), 1.0, 100_000)
+    assert told["candidates"] == [asdict(one) for one in plan.candidates]
+    assert told["chosen"] == asdict(plan.chosen)
+    assert told["chosen"]["mechanism"] == "ais"
+    assert (told["reason"], told["epsilon"], told["reports"]) == (plan.reason, 1.0, 100_000)
+    errors = [one["standard_error_users"] ** 2 + one["collision_error_users"] ** 2 for one in told["candidates"]]
+    assert errors == pytest.approx(sorted(errors), rel=1e-8)
+
+
+def test_limits_and_names_narrow_the_choice() -> None:
+    told = done(*ASKED, "--dictionary-size", 500, "--max-report-bytes", 2, "--max-tally-mib", 0.005, "--json").json
+    assert all(one["report_bytes"] <= 2 and one["tally_mib"] <= 0.005 for one in told["candidates"])
+    assert told["left_out"]["oue"] == "a report has 63 bytes, more than 2"
+    assert {one["mechanism"] for one in told["candidates"]} | set(told["left_out"]) == set(CATALOGUE)
+    few = done(*ASKED, "--dictionary-size", 500, "--mechanism", "oue", "--mechanism", "grr", "--json").json
+    assert [one["mechanism"] for one in few["candidates"]] == ["oue", "grr"]
+    assert few["left_out"] == {}
+    limits = ("--max-report-bytes", 1, "--mechanism", "oue", "--mechanism", "olh")
+    refused(
+        *ASKED, "--dictionary-size", 500, *limits, says=["no mechanism is possible: oue: a report has 63", "; olh:"]
+    )
+
+
+def test_a_target_share_is_an_objective() -> None:
+    share = ("--dictionary-size", 1000, "--target-share", 0.2, "--mechanism", "ais", "--json")
+    told = done("plan", "--epsilon", 2, "--reports", 100_000, *share).json
+    assert told == done("plan", "--epsilon", 2, "--reports", 100_000, *share, "--objective", "target").json
+    assert told["chosen"]["parameters"] == {"s": 185}
+    assert told["chosen"]["standard_error_users"] == pytest.approx(292.6, abs=0.05)
+    worst = done(*ASKED, "--dictionary-size", 1000, "--objective", "mse", "--mechanism", "ais", "--json").json
+    assert worst["chosen"] == asdict(make_plan(Task(1000, Objective("mse"), mechanisms=("ais",)), 1.0, 100_000).chosen)
+
+
+def test_a_dictionary_counts_other_and_an_open_domain_needs_none(world: World) -> None:
+    listed = done(*ASKED, "--dictionary", world.dictionary, "--json").json
+    assert listed == done(*ASKED, "--dictionary-size", len(LISTED) + 1, "--json").json
+    told = done(*ASKED, "--open-domain", "--json").json
+    assert {one["mechanism"] for one in told["candidates"]} == {
+        name for name, one in CATALOGUE.items() if one.open_domain
+    }
+    assert told["chosen"]["mechanism"] == "ais"
+
+
+def test_a_wanted_error_is_solved_for_epsilon_or_for_reports() -> None:
+    wanted = ("plan", "--dictionary-size", 100, "--want-error", 300, "--json")
+    told = done(*wanted, "--reports", 20_000).json
+    plan = least_epsilon(Task(100), 20_000, 300.0)
+    assert (told["epsilon"], told["reports"], told["chosen"]) == (plan.epsilon, 20_000, asdict(plan.chosen))
+    assert told["chosen"]["standard_error_users"] <= 300.0
+    told = done(*wanted, "--epsilon", 0.8).json
+    assert (told["epsilon"], told["reports"]) == (0.8, most_reports(Task(100), 0.8, 300.0).reports)
+
+
+def test_a_wanted_share_is_solved_for_reports_and_a_high_epsilon_is_warned_of(world: World, tmp_path: Path) -> None:
+    wanted = ("plan", "--dictionary-size", 100, "--want-share", 0.05, "--power", 0.9, "--mechanism", "grr")
+    told = done(*wanted, "--epsilon", 2, "--json").json
+    assert told["detection"]["power"] >= 0.9
+    assert told["detection"]["false_positive_rate"] == 0.05 / 100
+    said = done(*wanted, "--epsilon", 2).out
+    assert f"detected with probability {told['detection']['power']:.3f} by {told['reports']:,} reports" in said
+    refused(*wanted, says=["give --want-share with --epsilon"])
+    refused(*wanted[:-4], "--power", 2, "--epsilon", 1, says=["power is 2, must be in (0, 1)"])
+    arguments = ("--id", "c", "--mechanism", "grr", "--dictionary", world.dictionary, "--keys", world.keys)
+    for epsilon in (8, 9):
+        run = done("campaign", "new", *arguments, "--epsilon", epsilon, "--out", tmp_path / f"{epsilon}.json")
+        assert ("warning: epsilon is 9, above 8: one report alone" in run.err) == (epsilon == 9)
+
+
+def test_people_get_a_table_the_reason_and_what_is_left_out() -> None:
+    run = done(*ASKED, "--dictionary-size", 2000)
+    plan = make_plan(Task(2000), 1.0, 100_000)
+    assert f"{100_000:,} reports, epsilon 1, 2,000 items" in run.out
+    assert plan.reason in run.out
+    rows = [line.split()[0] for line in run.out.splitlines() if line.split() and line.split()[0] in CATALOGUE]
+    assert rows[: len(plan.candidates)] == [one.mechanism for one in plan.candidates]
+    assert "left out: wss: domain is 2000" in run.err
+    assert "an open domain" in done(*ASKED, "--open-domain").out
+
+
+@pytest.mark.parametrize("domain", ["dictionary", "open"])
+def test_the_file_is_the_campaign_of_the_chosen(world: World, tmp_path: Path, domain: str) -> None:
+    items = ("--dictionary", world.dictionary) if domain == "dictionary" else ("--open-domain",)
+    path = tmp_path / "new" / "c.json"
+    path.parent.mkdir()
+    file = ("--out", path, "--id", "planned", "--keys", world.keys)
+    told = done("plan", "--epsilon", 1.5, "--reports", 3000, *items, *file, "--json").json
+    campaign = Campaign.read(path)
+    assert campaign.mechanism is not None
+    assert (campaign.id, campaign.mechanism.epsilon) == ("planned", 1.5)
+    assert (campaign.mechanism.name, campaign.mechanism.parameters) == (
+        told["chosen"]["mechanism"], told["chosen"]["parameters"],
+    )  # fmt: skip
+    mechanism = campaign.require_frequency()
+    assert mechanism.epsilon == told["chosen"]["epsilon_spent"]
+    assert mechanism.report_bytes == told["chosen"]["report_bytes"]
+    assert campaign.sealed_bytes("reports") == told["chosen"]["sealed_bytes"]
+
+
+def test_a_pool_of_a_planned_campaign_has_a_seed_of_its_own(world: World, tmp_path: Path) -> None:
+    seeds = set()
+    for name in ("one", "two"):
+        file = ("--out", tmp_path / f"{name}.json", "--id", name, "--keys", world.keys)
+        told = done(*ASKED, "--dictionary", world.dictionary, "--mechanism", "gcms", *file, "--json").json
+        campaign = Campaign.read(tmp_path / f"{name}.json")
+        assert campaign.mechanism is not None
+        seed = campaign.mechanism.parameters["seed"]
+        assert campaign.mechanism.parameters == {**told["chosen"]["parameters"], "seed": seed}
+        assert campaign.sealed_bytes("reports") == told["chosen"]["sealed_bytes"]
+        seeds.add(seed)
+    assert len(seeds) == 2
+    assert "0" * 64 not in seeds
+
+
+def test_a_planned_campaign_collects(world: World, tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    file = ("--out", path, "--id", "c", "--keys", world.keys)
+    assert f"campaign file {path}" in done(*ASKED, "--dictionary", world.dictionary, *file).out
+    chain = Chain(path, world.keys)
+    chain.encode(write_lines(tmp_path / "v.txt", ["alpha"] * 1100))
+    chain.shuffle()
+    rows = estimates(chain.analyze())
+    assert rows["alpha"]["detected"]
+    assert summary(chain.path("results"))["accepted"] == 1100
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "give one of --dictionary-size D, --dictionary FILE and --open-domain"),
+        (("--dictionary-size", 5, "--open-domain"), "give one of --dictionary-size D"),
+        (("--dictionary-size", 100), "give --epsilon and --reports, or one of them with --want-error"),
+        (("--dictionary-size", 100, "--epsilon", 1), "give --epsilon and --reports"),
+        (("--dictionary-size", 100, "--want-error", 5), "give --want-error with --reports"),
+        (("--dictionary-size", 100, "--want-error", 5, "--epsilon", 1, "--reports", 9), "give --want-error with"),
+        (("--dictionary-size", 100, "--want-error", 0, "--reports", 9), "--want-error is '0': must be"),
+        (("--dictionary-size", 100, "--want-error", "nan", "--reports", 9), "--want-error is 'nan': must be"),
+        (("--dictionary-size", 100, "--want-error", 0.1, "--epsilon", 1), "a single report has more at epsilon 1"),
+        (("--dictionary-size", 1, "--epsilon", 1, "--reports", 9), "domain is 1, must be in 2..2147483647 items"),
+        (("--dictionary-size", 100, "--epsilon", 0, "--reports", 9), "epsilon is 0.0, must be a finite number in"),
+        (("--dictionary-size", 100, "--epsilon", "nan", "--reports", 9), "epsilon is nan, must be"),
+        (("--dictionary-size", 100, "--epsilon", 1, "--reports", 0), "reports is 0, must be in 1..1000000000000"),
+        (("--dictionary-size", 100, "--epsilon", 1, "--reports", 9, "--objective", "best"), "objective is 'best'"),
+        (("--dictionary-size", 100, "--epsilon", 1, "--reports", 9, "--objective", "target"), "--target-share too"),
+        (("--dictionary-size", 100, "--epsilon", 1, "--reports", 9, "--target-share", 2), "target_share is 2.0, must"),
+        (("--dictionary-size", 100, "--epsilon", 1, "--reports", 9, "--mechanism", "aiss"), "did you mean ais?"),
+        (("--dictionary-size", 100, "--epsilon", 1, "--reports", 9, "--max-report-bytes", 0), "max-report-bytes"),
+        (("--dictionary", "none.txt", "--epsilon", 1, "--reports", 9), "cannot read"),
+        (("--open-domain", "--epsilon", 1, "--reports", 9, "--mechanism", "grr"), "grr: it needs a dictionary"),
+    ],
+)
+def test_bad_arguments_are_one_sentence(arguments: tuple[object, ...], says: str) -> None:
+    run = refused("plan", *arguments, says=[says] if "max-report" not in says else [])
+    assert says in run.err.replace("\n", " ")
+    assert run.out == ""
+
+
+@pytest.mark.parametrize("objective", ["mse", "l2"])
+def test_a_target_share_with_another_objective_is_refused(objective: str) -> None:
+    share = ("--dictionary-size", 100, "--target-share", 0.2, "--objective", objective)
+    refused(*ASKED, *share, says=[f"objective is '{objective}' with a target_share: give one of the two"])
+
+
+def test_a_file_needs_its_items_a_name_and_keys_and_replaces_none(world: World, tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    listed, named = ("--dictionary", world.dictionary), ("--id", "c", "--keys", world.keys)
+    refused(*ASKED, *listed, "--out", path, says=["give --id and --keys with --out"])
+    refused(*ASKED, *listed, "--out", path, "--id", "c", says=["give --id and --keys with --out"])
+    refused(*ASKED, "--dictionary-size", 9, *named, "--out", path, says=["give --dictionary FILE or --open-domain"])
+    assert files_under(tmp_path) == {}
+    done(*ASKED, *listed, *named, "--out", path)
+    before = files_under(tmp_path)
+    assert cli(*ASKED, *listed, *named, "--out", path).status != 0
+    assert files_under(tmp_path) == before

@@ -1,0 +1,162 @@
+"""hushcount privacy: its figures, its inverses, its notes, and what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from hushcount.discovery.keep_rules import KeepRule
+from tests.pipelines.conftest import World
+from tests.support.jobs import done, new_campaign, refused
+
+ANY = ("privacy", "--epsilon", "1", "--reports", "100000", "--delta", "1e-8")
+AIS = (*ANY, "--mechanism", "ais", "--dictionary-size", "26000")
+
+
+def test_any_mechanism() -> None:
+    assert done(*ANY, "--json").json == {
+        "local_epsilon": 1.0,
+        "shuffled_epsilon": pytest.approx(0.016867, abs=1e-5),
+        "bound": "general",
+        "shuffled_epsilon_general": pytest.approx(0.016867, abs=1e-5),
+        "shuffled_epsilon_blanket": None,
+        "shuffled_epsilon_closed_form": pytest.approx(0.0686, abs=5e-5),
+        "reports": 100_000,
+        "delta": 1e-8,
+        "relation": "replace-one",
+    }
+
+
+def test_a_mechanism_by_name() -> None:
+    run = done(*AIS, "--json")
+    found = run.json
+    assert run.err == ""
+    assert found["bound"] == "blanket"
+    assert found["shuffled_epsilon"] == found["shuffled_epsilon_blanket"] == pytest.approx(0.01172, abs=1e-5)
+    assert found["shuffled_epsilon_general"] == pytest.approx(0.016867, abs=1e-5)
+    assert 0.999999 < found["local_epsilon"] <= 1.0
+
+
+def test_parameters_and_an_open_domain() -> None:
+    wide = done(*ANY, "--mechanism", "gcms", "--set", "k=64", "--set", "m=16", "--set", "s=8", "--json").json
+    narrow = done(*ANY, "--mechanism", "gcms", "--set", "k=64", "--set", "m=16", "--set", "s=1", "--json").json
+    assert narrow["shuffled_epsilon"] < wide["shuffled_epsilon"] < wide["shuffled_epsilon_general"]
+
+
+def test_a_table_for_people_is_rounded_up() -> None:
+    run = done(*AIS)
+    assert "0.01172" in run.out
+    assert "replace-one" in run.out
+    assert "100,000" in run.out
+
+
+def test_a_campaign_fixes_mechanism_epsilon_and_delta(world: World) -> None:
+    path = new_campaign(world.root / "asked.json", world.keys, mechanism="ais", dictionary=world.dictionary)
+    found = done("privacy", "--campaign", path, "--reports", 5000, "--json").json
+    assert found["local_epsilon"] == pytest.approx(2.0, rel=1e-9)
+    assert (found["delta"], found["bound"]) == (1e-8, "blanket")
+    other = done("privacy", "--campaign", path, "--reports", 5000, "--delta", "1e-6", "--json").json
+    assert other["shuffled_epsilon"] < found["shuffled_epsilon"]
+
+
+def test_below_the_floor_nothing_is_claimed(world: World) -> None:
+    path = new_campaign(world.root / "floor.json", world.keys, mechanism="ais", dictionary=world.dictionary)
+    run = done("privacy", "--campaign", path, "--reports", 49, "--json")
+    assert "below the campaign's minimum batch of 50" in run.err
+    assert run.json["bound"] is None
+    assert run.json["shuffled_epsilon"] == run.json["local_epsilon"]
+    refused(
+        "privacy", "--campaign", path, "--reports", 49, "--at-epsilon", 1, says=["reports is 49", "minimum batch of 50"]
+    )
+
+
+def test_a_local_epsilon_too_large_to_gain_anything() -> None:
+    run = done("privacy", "--epsilon", 20, "--reports", 1000, "--delta", "1e-8", "--json")
+    assert "gains less than 1 %" in run.err
+    assert "the local epsilon is the whole guarantee" in run.err
+    assert (run.json["shuffled_epsilon"], run.json["bound"]) == (20.0, None)
+
+
+def test_a_delta_that_allows_to_reveal_a_report_is_noted() -> None:
+    run = done("privacy", "--epsilon", 1, "--reports", 1000, "--delta", "0.001", "--json")
+    assert "delta is 0.001, not below 1/reports" in run.err
+    assert run.json["bound"] == "general"
+    assert done("privacy", "--epsilon", 1, "--reports", 1000, "--delta", "0.0009", "--json").err == ""
+
+
+def test_the_inverses_agree_with_the_question() -> None:
+    options = ("--mechanism", "ss", "--dictionary-size", 50, "--json")
+    asked = done("privacy", "--want-epsilon", 0.05, "--reports", 20_000, "--delta", "1e-7", *options).json
+    assert asked["wanted_epsilon"] == 0.05
+    assert 0.0499 < asked["shuffled_epsilon"] <= 0.05
+    back = done(
+        "privacy", "--epsilon", asked["local_epsilon"], "--reports", 20_000, "--at-epsilon", 0.05, *options
+    ).json
+    assert back["bound"] == "blanket"
+    assert back["delta"] == back["delta_blanket"] == pytest.approx(1e-7, rel=0.01)
+    assert back["delta_general"] > back["delta"]
+    general = done("privacy", "--epsilon", 1, "--reports", 1000, "--at-epsilon", 0.5, "--json").json
+    assert (general["bound"], general["delta_blanket"]) == ("general", None)
+
+
+@pytest.mark.parametrize("rule", ["optimal", "laplace"])
+@pytest.mark.parametrize(("cap", "relation"), [(1, "replace-one"), (3, "add-remove")])
+def test_discovery(rule: str, cap: int, relation: str) -> None:
+    options = ("--cap", cap, "--relation", relation, "--rule", rule, "--json")
+    found = done("privacy", "--discovery", "--epsilon", 1, "--delta", "1e-6", *options).json
+    truth = KeepRule(rule, 1.0, 1e-6, relation, cap)  # type: ignore[arg-type]
+    assert (found["epsilon"], found["delta"], found["relation"], found["cap"]) == (1.0, 1e-6, relation, cap)
+    assert found["clients_for_even_chance"] == truth.count_for(0.5)
+    assert found["clients_for_95_percent"] == truth.count_for(0.95)
+    for count, probability in found["keep_probability"].items():
+        assert probability == truth.keep_probability(int(count))
+    assert list(found["keep_probability"].values()) == sorted(found["keep_probability"].values())
+    noisy = rule == "laplace"
+    assert found["threshold"] == (truth.laplace_threshold if noisy else None)
+    assert found["noise_scale"] == (truth.noise_scale if noisy else None)
+
+
+def test_discovery_for_people_and_of_a_campaign(world: World) -> None:
+    path = new_campaign(world.root / "search.json", world.keys, mechanism=None, discovery=1.0)
+    truth = KeepRule("optimal", 1.0, 1e-9)
+    even, sure = truth.count_for(0.5), truth.count_for(0.95)
+    sentence = f"about {even} clients to be found with probability 50 %, {sure} with 95 %"
+    said = done("privacy", "--discovery", "--campaign", path).out
+    assert sentence in said
+    assert "in a batch of one window at one collector; of several" in said
+    assert sentence in done("privacy", "--discovery", "--epsilon", 1, "--delta", "1e-9").out
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ((), "give --epsilon, or --want-epsilon"),
+        (("--epsilon", 1), "give --reports N"),
+        (("--epsilon", 1, "--reports", 10), "give --delta, or --at-epsilon"),
+        (("--epsilon", 1, "--reports", 0, "--delta", 0.1), "reports is 0, must be at least 1"),
+        (("--epsilon", 1, "--reports", 10, "--delta", 0), "delta is 0.0, must be in (0, 1)"),
+        (("--epsilon", 1, "--reports", 10, "--delta", 1), "delta is 1.0, must be in (0, 1)"),
+        (("--epsilon", 1, "--reports", 10, "--delta", "nan"), "delta is nan, must be in (0, 1)"),
+        (("--epsilon", 41, "--reports", 10, "--delta", 0.1), "epsilon is 41.0, must be a finite number in"),
+        (("--epsilon", 0, "--reports", 10, "--delta", 0.1), "epsilon is 0.0, must be a finite number in"),
+        (("--epsilon", 1, "--want-epsilon", 1, "--reports", 10, "--delta", 0.1), "give --epsilon, or --want-epsilon"),
+        (("--want-epsilon", -1, "--reports", 10, "--delta", 0.1), "wanted epsilon is -1.0, must be above 0"),
+        (("--want-epsilon", 1e-9, "--reports", 10, "--delta", 1e-9), "10 reports do not reach it"),
+        (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--at-epsilon", 1), "without --delta and --want-epsilon"),
+        (("--epsilon", 1, "--reports", 10, "--at-epsilon", -1), "at_epsilon is -1.0, must be above 0"),
+        (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--cap", 2), "--cap is of no use without --discovery"),
+        (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--dictionary-size", 2), "of no use without --mechanism"),
+        (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--mechanism", "aes"), "mechanism is 'aes', must be one of"),
+        (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--mechanism", "ss"), "ss needs a dictionary"),
+        (("--discovery",), "give --epsilon and --delta of discovery"),
+        (("--discovery", "--epsilon", 1, "--delta", 2), "delta is 2.0, must be in (0, 1)"),
+        (("--discovery", "--epsilon", 1, "--delta", 0.1, "--cap", 0), "cap is 0, must be in 1..1000"),
+        (("--discovery", "--epsilon", 1, "--delta", 0.1, "--rule", "best"), "rule is 'best', must be optimal or"),
+        (("--discovery", "--epsilon", 1, "--delta", 0.1, "--relation", "swap"), "relation is 'swap', must be"),
+        (("--discovery", "--epsilon", 1, "--delta", 0.1, "--reports", 9), "--reports is of no use with --discovery"),
+        (("--campaign", "none.json", "--reports", 10), "cannot read campaign file none.json"),
+        (("--campaign", "none.json", "--reports", 10, "--epsilon", 1), "--epsilon is of no use with --campaign"),
+        (("--discovery", "--campaign", "none.json", "--epsilon", 1), "--epsilon is of no use with --campaign"),
+    ],
+)
+def test_what_is_refused(options: tuple[object, ...], says: str) -> None:
+    refused("privacy", *options, says=[says])

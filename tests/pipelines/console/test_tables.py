@@ -1,0 +1,121 @@
+"""Tables at any width: no number, window or date is cut, whatever the terminal, and nothing in brackets is lost."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+import benchmarks
+from benchmarks.record import stored_record
+from pipelines.cli import app
+from pipelines.commands import bench
+from pipelines.console.tables import show_table, window_names
+from tests.support.collecting import START, collect
+from tests.support.site import Site, values
+
+WIDTHS = (40, 60, 80, 160)
+BIG = 12_345_678
+"""Counts of this size stand in every table that is not printed from a real deployment here."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    site = Site(tmp_path_factory.mktemp("tables"))
+    for day in (0, 1):
+        collect(site.store, site.campaign, [*values(1_000 * (day + 1)), *["delta"] * 200], day=day)
+        site.run(day + 1.1)
+    return site
+
+
+def printed(width: int, *arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": str(width), "NO_COLOR": "1"})
+    return result.output
+
+
+COMMANDS = {
+    "status": ("status", "--config", "deployment.toml"),
+    "trend": ("trend", "--config", "deployment.toml", "--campaign", "words"),
+    "doctor": ("doctor", "--config", "deployment.toml"),
+    "ledger show": ("ledger", "show", "--ledger", "ledger.db"),
+    "keys list": ("keys", "list", "--keys", "keys"),
+    "plan": ("plan", "--epsilon", 1, "--dictionary-size", 26_000, "--reports", 100_000_000),
+    "design list": ("design", "list"),
+    "privacy": ("privacy", "--discovery", "--epsilon", 1, "--delta", 1e-8),
+}
+
+
+def words_of(text: str) -> set[str]:
+    return set(re.findall(r"[^\s│─━]*[0-9][^\s│─━]*", text))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_narrow_terminal_shows_every_number_that_a_wide_one_shows(
+    site: Site, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(site.root)
+    wide = printed(1_000, *COMMANDS[command])
+    # Free space changes from look to look, and what is longer than a terminal is folded: paths, public keys.
+    lines = [line for line in wide.splitlines() if " GB " not in line]
+    numbers = {word for word in words_of(" ".join(lines)) if len(word) < 26}
+    assert len(numbers) > 3
+    for width in (60, 80):
+        narrow = printed(width, *COMMANDS[command])
+        assert "…" not in narrow
+        assert "\x1b" not in narrow
+        assert numbers - words_of(narrow) == set()
+
+
+def test_a_job_and_an_estimate_too(site: Site) -> None:
+    where = ("--campaign", site.campaign, "--input", site.store / "shuffled" / "words" / site.batch(1))
+    shown = printed(60, "analyze", *where, "--keys", site.keys, "--out", site.root / "again")
+    assert "2,200" in shown
+    estimate = ("estimate", "--campaign", site.campaign, "--items", site.words, "--out", site.root / "more")
+    shown += printed(60, *estimate, "--tally", site.root / "again" / "tally.npz")
+    assert "written to" in shown
+    assert "…" not in shown
+
+
+def test_measurements_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    measured = stored_record(Path(benchmarks.__file__).parent).measured
+    for width in (60, 80):
+        monkeypatch.setenv("COLUMNS", str(width))
+        bench._show(measured)
+        shown = capsys.readouterr().out
+        assert "…" not in shown
+        for figures in measured.values():
+            assert f"{figures.reports_per_second:,.0f}" in shown
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_cells_that_do_not_fit_beside_each_other_come_below_each_other(width: int) -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, width=width, markup=False, emoji=False)
+    heads = ("window", "received", "limit/s", "error", "why")
+    rows = [
+        ("2026-11-22", f"{BIG + n:,}", "no limit", f"{BIG:,} ± 12,345", "one [word] :smile: after another")
+        for n in range(3)
+    ]
+    show_table(console, heads, rows, title="a [title]", words=("why",))
+    shown = stream.getvalue()
+    assert "…" not in shown
+    assert all(len(line) <= width for line in shown.splitlines())
+    for number in range(3):
+        assert f"{BIG + number:,}" in shown
+    assert shown.count(f"{BIG:,} ± 12,345") == 3
+    assert shown.count("[word]") == shown.count(":smile:") == 3
+    assert "a [title]" in shown
+
+
+def test_windows_have_short_names_that_no_two_share() -> None:
+    days = [f"{START:%Y}11{day:02d}T000000Z" for day in range(1, 8)]
+    assert window_names(days)[days[0]] == f"{START:%Y}-11-01"
+    hours = [f"20261122T{hour:02d}{minute:02d}00Z" for hour in range(24) for minute in (0, 15)]
+    short = window_names(hours)
+    assert short["20261122T131500Z"] == "11-22 13:15"
+    assert len(set(short.values())) == len(hours)
+    assert window_names(["20261122T131501Z"])["20261122T131501Z"] == "11-22 13:15:01"

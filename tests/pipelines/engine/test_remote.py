@@ -1,0 +1,264 @@
+"""Input and output in an object store: every byte goes through Beam's FileSystems, and summary.json comes last."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.client import Client
+from pipelines.engine.runner import Engine
+from pipelines.files.storage_errors import StorageError
+from pipelines.jobs.shuffle import shuffle
+from pipelines.outputs.folders import file_of, folder_of
+from pipelines.outputs.staging import RUN_FOLDER
+from tests.pipelines.conftest import World
+from tests.support.jobs import Chain, cli, done, each_a_client, new_campaign, refused, write_lines
+from tests.support.records import envelopes, file_bytes, read_file, write_envelopes
+from tests.support.stub_store import StubStore
+
+LINES = ["alpha"] * 60 + ["unlisted"] * 60
+
+
+@pytest.fixture(scope="session")
+def chain(world: World) -> Chain:
+    path = new_campaign(world.root / "remote.json", world.keys, dictionary=world.dictionary, discovery=2.0)
+    chain = Chain(path, world.keys)
+    write_lines(world.root / "remote.txt", LINES)
+    return chain
+
+
+@pytest.fixture(autouse=True)
+def store() -> Iterator[type[StubStore]]:
+    StubStore.clear()
+    yield StubStore
+    StubStore.clear()
+
+
+def encode(chain: Chain, out: str, *options: object) -> None:
+    values = chain.campaign_path.with_name("remote.txt")
+    named = each_a_client(values, values.with_name("named.txt"))
+    done("encode", "--campaign", chain.campaign_path, "--values", named, "--clients", "--out", out, *options)
+
+
+def shuffle_arguments(chain: Chain, source: object, out: str) -> tuple[object, ...]:
+    return ("shuffle", "--campaign", chain.campaign_path, "--input", source, "--out", out)
+
+
+def names(store: type[StubStore], prefix: str) -> set[str]:
+    """Return the objects below a prefix, without the folder of the run that an output has."""
+    here = (path.removeprefix(prefix) for path in store.objects if path.startswith(prefix))
+    return {re.sub(rf"^{RUN_FOLDER}/", "", name) for name in here}
+
+
+def test_every_job_with_input_and_output_in_the_store(
+    chain: Chain, store: type[StubStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store has no directories: shuffle must not ask whether its input directory exists."""
+    monkeypatch.chdir(tmp_path)
+    base = "stub://bucket/run"
+    encode(chain, f"{base}/encoded")
+    done(*shuffle_arguments(chain, f"{base}/encoded", f"{base}/shuffled"))
+    assert names(store, f"{base}/shuffled/") == {
+        "summary.json",
+        "reports/part-00000-of-00001.blocks",
+        "discovery/part-00000-of-00001.blocks",
+    }
+    common = ("--campaign", chain.campaign_path, "--keys", chain.keys, "--input", f"{base}/shuffled")
+    done("analyze", *common, "--out", f"{base}/results")
+    assert names(store, f"{base}/results/") == {
+        "summary.json", "estimates.csv", "estimates.parquet", "tally.npz", "report.html"
+    }  # fmt: skip
+    done("discover", *common, "--out", f"{base}/found")
+    assert names(store, f"{base}/found/") == {"summary.json", "found.csv"}
+    assert store.objects[file_of(f"{base}/found/found.csv")] == b"item\nunlisted\n"
+    asked = ("--tally", f"{base}/results/tally.npz", "--items", chain.campaign_path.with_name("dictionary.txt"))
+    done("estimate", "--campaign", chain.campaign_path, *asked, "--out", f"{base}/again")
+    for name in ("estimates.csv", "estimates.parquet"):
+        assert store.objects[file_of(f"{base}/again/{name}")] == store.objects[file_of(f"{base}/results/{name}")]
+    for job in ("encoded", "shuffled", "results", "found", "again"):
+        written = [path for path in store.named if path.startswith(f"{base}/{job}/") and not path.endswith(".tmp")]
+        assert written[-1] == f"{base}/{job}/summary.json"
+        assert written.count(f"{base}/{job}/summary.json") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_local_input_may_go_to_a_store_and_leaves_no_scaffolding_there(
+    chain: Chain, store: type[StubStore], tmp_path: Path
+) -> None:
+    """Neither the parts of the tally nor the released pairs stay behind where no directory can be removed."""
+    encode(chain, str(tmp_path / "encoded"))
+    done(*shuffle_arguments(chain, tmp_path / "encoded", "stub://b/shuffled"))
+    common = ("--campaign", chain.campaign_path, "--keys", chain.keys, "--input", "stub://b/shuffled")
+    done("analyze", *common, "--out", "stub://b/results")
+    assert not [path for path in store.objects if "/." in path]
+    done("discover", *common, "--out", "stub://b/found")
+    assert names(store, "stub://b/found/") == {"summary.json", "found.csv"}
+
+
+def test_overwrite_in_a_store_leaves_nothing_of_the_old_result(
+    chain: Chain, store: type[StubStore], tmp_path: Path
+) -> None:
+    """All objects of the old result go, those that the new one does not name included."""
+    encode(chain, str(tmp_path / "encoded"))
+    arguments = shuffle_arguments(chain, tmp_path / "encoded", "stub://b/shuffled")
+    done(*arguments)
+    old, held = dict(store.objects), names(store, "stub://b/shuffled/")
+    refused(*arguments, says=["already holds a result"])
+    assert store.objects == old
+    before = folder_of("stub://b/shuffled")
+    store.objects[f"{before}/reports/part-00001-of-00002.blocks"] = b"of an older run"
+    done(*arguments, "--overwrite")
+    assert names(store, "stub://b/shuffled/") == held
+    assert not [path for path in store.objects if path.startswith(before)]
+
+
+def test_a_result_in_a_store_that_cannot_be_replaced_stays_as_it_was(
+    chain: Chain, store: type[StubStore], tmp_path: Path
+) -> None:
+    """New reports lie in a folder of their own until the mark names it."""
+    encode(chain, str(tmp_path / "encoded"))
+    arguments = shuffle_arguments(chain, tmp_path / "encoded", "stub://b/shuffled")
+    done(*arguments)
+    old = dict(store.objects)
+    store.full = "/reports/"
+    refused(*arguments, "--overwrite", status=1, says=["No space left"])
+    assert store.objects == old
+
+
+def test_rest_of_a_failed_run_in_a_store_never_gets_into_a_result(
+    chain: Chain, store: type[StubStore], tmp_path: Path
+) -> None:
+    """Objects without a summary.json are somebody's: refused, never mixed into a result."""
+    encode(chain, str(tmp_path / "encoded"))
+    left = "stub://b/shuffled/reports/part-00001-of-00002.blocks"
+    done(*shuffle_arguments(chain, tmp_path / "encoded", "stub://b/first"))
+    store.objects[left] = store.objects[f"{folder_of('stub://b/first')}/reports/part-00000-of-00001.blocks"]
+    arguments = shuffle_arguments(chain, tmp_path / "encoded", "stub://b/shuffled")
+    run = cli(*arguments)
+    assert run.status == 2 or left not in store.objects
+
+
+def test_below_the_minimum_batch_nothing_is_written_to_a_store(
+    chain: Chain, store: type[StubStore], tmp_path: Path
+) -> None:
+    """Not the dead letters either, although they are written in place."""
+    values = write_lines(tmp_path / "few.txt", ["alpha"] * 49)
+    done("encode", "--campaign", chain.campaign_path, "--values", values, "--out", tmp_path / "encoded")
+    (file,) = (tmp_path / "encoded" / "reports").glob("*.blocks")
+    header, rows = read_file(file)
+    foreign = file_bytes(header.kind, rows, bytes(32), "foreign")
+    file.with_name("foreign.blocks").write_bytes(foreign)
+    refused(*shuffle_arguments(chain, tmp_path / "encoded", "stub://b/shuffled"), status=3, says=["not yet"])
+    assert store.objects == {}
+
+
+@pytest.mark.parametrize("full", ["", "/reports/"])
+def test_what_is_put_aside_on_the_way_to_a_store_is_local_and_goes(
+    chain: Chain, store: type[StubStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str
+) -> None:
+    """Also when the store takes no object: then there is nothing in it either."""
+    seen: list[list[Path]] = []
+
+    class Watching(Engine):
+        @contextmanager
+        def spill(self, directory: str) -> Iterator[str | None]:
+            with super().spill(directory) as made:
+                try:
+                    yield made
+                finally:
+                    seen.append(list((tmp_path / "temporary").rglob("*")))
+
+    encode(chain, str(tmp_path / "encoded"))
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    store.full = full
+    run = partial(shuffle, chain.campaign_path, str(tmp_path / "encoded"), "stub://b/out", engine=Watching())
+    if full:
+        with pytest.raises(StorageError, match="No space left"):
+            run()
+        assert store.objects == {}
+    else:
+        run()
+        assert not [name for name in store.named if "spill" in name]
+    assert len(seen) == 1
+    assert len(seen[0]) > 2
+    assert not list((tmp_path / "temporary").iterdir())
+
+
+def test_the_times_at_which_shards_are_written_say_nothing_of_what_came_first(
+    chain: Chain, store: type[StubStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are written in the order of their names. Fails if one of 50 is empty, with probability 2e-7.
+
+    Power: in the order in which an engine first met them, the shards of the first file's three reports come before all
+    others, and these are the first three by name once in 19,600 times.
+    """
+    monkeypatch.setattr("pipelines.jobs.shuffle._SHARD_RECORDS", 20)
+    sealed = Client(chain.campaign, uncapped=True).reports(["alpha"] * 1000)
+    rows = envelopes(chain.campaign, sealed)
+    for name, part in (("first", rows[:3]), ("second", rows[3:])):
+        write_envelopes(tmp_path / "in", chain.campaign, "reports", part, name)
+    found = Client(chain.campaign, uncapped=True).discovery_reports(["unlisted"] * 60)
+    write_envelopes(tmp_path / "in", chain.campaign, "discovery", envelopes(chain.campaign, found))
+    for out in ("stub://b/one", "stub://b/other"):
+        shuffle(chain.campaign_path, str(tmp_path / "in"), out)
+        written = [name for name in store.named if name.startswith(f"{folder_of(out)}/reports/part-")]
+        assert len(written) == 50
+        assert written == sorted(written)
+
+
+@pytest.mark.parametrize("where", ["local", "store"])
+def test_progress_on_a_terminal_leaves_nothing_behind(
+    chain: Chain, store: type[StubStore], tmp_path: Path, where: str
+) -> None:
+    encode(chain, str(tmp_path / "encoded"))
+    out = str(tmp_path / "out") if where == "local" else "stub://b/out"
+    with (tmp_path / "terminal").open("w", encoding="utf-8") as stream:
+        console = Console(file=stream, force_terminal=True)
+        shuffle(chain.campaign_path, str(tmp_path / "encoded"), out, console=console)
+    if where == "local":
+        assert "240/240" in (tmp_path / "terminal").read_text(encoding="utf-8")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["encoded", *(["out"] * (where == "local")), "terminal"]
+    assert not list(tmp_path.rglob(".*"))
+    summary = store.objects.get(f"{out}/summary.json") or (tmp_path / "out" / "summary.json").read_bytes()
+    assert json.loads(summary)["accepted"] == 240
+
+
+def test_of_a_release_into_a_store_nobody_sees_a_draw_but_the_one_that_is_handed_out(
+    chain: Chain, store: type[StubStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever reads the store all the time, retries included: each draw that is thrown away would be a release.
+
+    Two draws of these values are equal with a probability below 1e-9: 40 bins, each kept in about half of the draws.
+    """
+    even = Campaign.read(chain.campaign_path).require_keep_rule().count_for(0.5)
+    values = [f"unlisted {number}" for number in range(40) for _ in range(even)]
+    named = each_a_client(write_lines(tmp_path / "borderline.txt", values), tmp_path / "named.txt")
+    done("encode", "--campaign", chain.campaign_path, "--values", named, "--clients", "--out", tmp_path / "encoded")
+    done(*shuffle_arguments(chain, tmp_path / "encoded", str(tmp_path / "shuffled")))
+    seen: list[bytes] = []
+    put = store.put
+
+    def watched(_store: type[StubStore], path: str, content: bytes) -> None:
+        if "/bins/" in path:
+            seen.append(content)
+        put(path, content)
+
+    monkeypatch.setattr(store, "put", classmethod(watched))
+    common = ("--campaign", chain.campaign_path, "--keys", chain.keys, "--ledger", tmp_path / "ledger.db")
+    for _ in range(3):
+        done(
+            "discover", "--party", "aux-server", *common, "--input", tmp_path / "shuffled",
+            "--out", "stub://b/released", "--overwrite",
+        )  # fmt: skip
+    assert len(set(seen)) == 1
+    assert names(store, "stub://b/released/") == {"summary.json", "bins/released.blocks"}

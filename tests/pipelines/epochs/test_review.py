@@ -1,0 +1,177 @@
+"""Whoever can send discovery reports can have any sentence found: what that makes of dictionaries and epochs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.collection.epochs import FINGERPRINT_DIGITS
+from pipelines.audit.doctor import examine
+from pipelines.audit.foresight import spent_in
+from pipelines.batches.state import HOPS, opened
+from pipelines.deployment.campaigns import read_campaign
+from pipelines.deployment.publish import publish
+from pipelines.epochs import tracked_items
+from pipelines.epochs.next_epoch import follow
+from pipelines.jobs.results import write_found
+from tests.support.collecting import DAY, START, window_name
+from tests.support.jobs import done, new_campaign, refused
+from tests.support.next_epoch import items, newest
+from tests.support.site import Site, at
+
+COUNTS = json.dumps({"streams": {"discovery": {"received": 50, "accepted": 50, "rejected": {}}}})
+
+
+class Attacked(Site):
+    """A site whose campaign only discovers; what is found in each window is what strangers decide."""
+
+    def __init__(self, root: Path, tail: str) -> None:
+        super().__init__(root)
+        folder = root / "campaigns" / "found"
+        folder.mkdir()
+        path = new_campaign(folder / "found.json", self.keys, mechanism=None, dictionary=self.words, discovery=1.0)
+        epochs = [{"epoch": 1, "file": path.name, "begins": START.isoformat()}]
+        (folder / "collection.json").write_text(json.dumps({"epochs": epochs}))
+        self.folder = folder
+        self.tell(tail)
+
+    def tell(self, tail: str) -> None:
+        config = self.config.read_text().partition("[next_epoch.")[0]
+        self.config.write_text(f"{config}[next_epoch.found]\n{tail}")
+
+    def day(self, connection: Connection, day: int, *found: str) -> bool:
+        """Let a window's batch reveal values, as 50 forged reports of each do; return whether an epoch came of it."""
+        campaign = newest(self, "found")
+        batch = f"{window_name(day)}-{campaign.epoch:06d}-{campaign.fingerprint.hex()[:FINGERPRINT_DIGITS]}"
+        results = self.store / "found" / "found" / batch
+        results.mkdir(parents=True)
+        write_found(str(results), list(found))
+        (results / "summary.json").write_text("{}")
+        row = {"campaign": "found", "batch": batch, "hop": "discover", "counts": COUNTS, "finished_at": ""}
+        connection.execute(HOPS.insert().values(row))
+        deployment = self.deployment
+        part = deployment.file.next_epoch["found"]
+        return follow(connection, deployment, read_campaign(self.folder), part, at(day + 1.1)) is not None
+
+    def review(self, *options: object) -> list[dict[str, str]]:
+        told = done("epoch", "review", "--config", self.config, "--campaign", "found", "--json", *options).json
+        return list(told["waiting"])
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        return items(newest(self, "found"))
+
+
+@pytest.fixture
+def connection(tmp_path: Path) -> Iterator[Connection]:
+    with opened(str(tmp_path / "attacked.db")) as state, state.begin() as connection:
+        yield connection
+
+
+def test_forged_reports_make_no_epoch_and_no_entry_without_the_operator(tmp_path: Path, connection: Connection) -> None:
+    site = Attacked(tmp_path, "")
+    for day in range(40):
+        assert not site.day(connection, day, f"forged {day}")
+    assert site.listed == ("alpha", "beta", "gamma")
+    waiting = site.review()
+    assert [one["item"] for one in waiting] == [f"forged {day}" for day in range(40)]
+    assert {one["first_seen"] for one in waiting[:2]} == {window_name(0), window_name(1)}
+
+
+def test_with_automatic_approval_they_make_one_epoch_a_least_length_and_so_many_entries(
+    tmp_path: Path, connection: Connection
+) -> None:
+    site = Attacked(tmp_path, 'review = false\nleast_length = "10d"\nmost_additions = 3\n')
+    made = [day for day in range(40) if site.day(connection, day, f"forged {day}", f"more {day}")]
+    # Begun at the end of the window in which it is published: ten days and more from each other.
+    assert made == [8, 18, 28, 38]
+    begun = [part.begins for part in read_campaign(site.folder).collection.epochs]
+    assert all(after - before >= 10 * DAY for before, after in pairwise(begun))
+    assert len(site.listed) == 3 + 3 * len(made)
+
+
+def test_what_the_operator_approves_joins_and_what_is_rejected_stays_out(
+    tmp_path: Path, connection: Connection
+) -> None:
+    site = Attacked(tmp_path, 'least_length = "1d"\n')
+    assert not site.day(connection, 0, "wanted", "vile", "late")
+    ids = {one["item"]: one["id"] for one in site.review()}
+    assert [one["item"] for one in site.review("--approve", ids["wanted"], "--reject", ids["vile"])] == ["late"]
+    assert site.day(connection, 1, "vile")
+    assert site.listed == ("alpha", "beta", "gamma", "wanted")
+    assert not site.day(connection, 2, "vile", "wanted", "late")
+    assert [one["item"] for one in site.review()] == ["late"]
+    assert site.review("--reject", "all") == []
+    assert not site.day(connection, 3, "late", "vile")
+    assert site.review() == []
+    # Second thoughts: what was rejected joins, what had joined leaves.
+    site.review("--approve", ids["vile"], "--reject", ids["wanted"])
+    assert site.day(connection, 4, "vile")
+    assert site.listed == ("alpha", "beta", "gamma", "vile")
+
+
+def test_what_was_rejected_is_not_admitted_automatically_either(tmp_path: Path, connection: Connection) -> None:
+    site = Attacked(tmp_path, 'least_length = "1d"\n')
+    site.day(connection, 0, "vile")
+    site.review("--reject", "all")
+    site.tell('review = false\nleast_length = "1d"\n')
+    assert site.day(connection, 1, "vile", "other")
+    assert site.listed == ("alpha", "beta", "gamma", "other")
+
+
+def test_a_hostile_value_is_shown_by_its_codes_and_named_by_an_id(tmp_path: Path, connection: Connection) -> None:
+    site = Attacked(tmp_path, "")
+    site.day(connection, 0, "caf\u00e9 \u65e5\u672c", "a\ue000b\uf8ff\\x", "\U0010fffd")
+    arguments = ("epoch", "review", "--config", site.config, "--campaign", "found")
+    said = done(*arguments).out
+    for text in ("caf\u00e9 \u65e5\u672c", "a\\ue000b\\uf8ff\\\\x", "\\U0010fffd"):
+        assert text in said
+    assert all(letter.isprintable() or letter == "\n" for letter in said)
+    refused(*arguments, "--approve", "caf\u00e9\x1b[31m", says=["is no id of a found value"])
+    assert "\x1b" not in refused(*arguments, "--approve", "\x1b[31m").err
+    ids = [one["id"] for one in site.review()]
+    refused(*arguments, "--approve", ids[0], "--reject", "all", says=["approved and rejected"])
+    refused("epoch", "review", "--config", site.config, "--campaign", "none", says=["campaign is 'none'"])
+    assert len(site.review()) == 3
+
+
+def test_what_a_remembering_client_spends_in_a_year_is_stated_and_an_epoch_by_hand_keeps_to_it(tmp_path: Path) -> None:
+    site = Site(tmp_path, tail='[next_epoch.words]\nleast_length = "73d"\n')
+    checks = {check.name: check.says for check in examine(site.deployment, at(0.5))}
+    # Five epochs begin in a year, and one had begun before it; epsilon is 2 a report.
+    assert "6 epochs" in checks["epochs of words a year"]
+    assert "each spends epsilon 2 at most in every window at one collector" in checks["epochs of words a year"]
+    remembering = new_campaign(
+        site.root / "kept.json", site.keys, "--memory", "--memory-values", 3, dictionary=site.words
+    )
+    assert spent_in(6, Campaign.read(remembering)) == "each client spends epsilon 36 at most, for 3 values an epoch"
+    second = new_campaign(site.root / "words.json", site.keys, "--epoch", 2, dictionary=site.words)
+    early = ("epoch", "publish", "--config", site.config, "--campaign", second, "--begins", at(72.9).isoformat())
+    refused(*early, says=["least_length", "--early"])
+    assert publish(site.deployment, second, at(73), at(0.5)).begins == START + timedelta(days=73)
+    third = new_campaign(site.root / "again.json", site.keys, "--epoch", 3, "--id", "words", dictionary=site.words)
+    done(*(*early[:5], third, "--begins", at(80).isoformat()), "--early")
+
+
+def test_a_list_that_a_flood_filled_says_so_and_takes_what_is_found_after_it(
+    tmp_path: Path, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracked_items, "MOST_FOUND", 3)
+    site = Attacked(tmp_path, 'least_length = "1d"\n')
+    assert not site.day(connection, 0, "approved")
+    site.review("--approve", "all")
+    assert site.day(connection, 1, "forged 1", "forged 2", "forged 3", "forged 4")
+    listing = "epoch", "review", "--config", site.config, "--campaign", "found"
+    assert "the list is full" in done(*listing).out
+    site.day(connection, 2, "wanted")
+    assert {one["item"] for one in site.review()} == {"forged 1", "forged 2", "wanted"}
+    site.review("--reject", "all")
+    assert "the list is full" not in done(*listing).out
+    assert site.listed[-1] == "approved"

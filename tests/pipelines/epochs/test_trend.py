@@ -1,0 +1,90 @@
+"""hushcount trend: counts over windows, and earlier windows asked for what was discovered later."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from pipelines.console.tables import window_names
+from tests.support.collecting import START, collect, window_name
+from tests.support.jobs import done, new_campaign, refused
+from tests.support.site import Site
+
+HALF = 200
+SAME = ("count", "standard_error", "collision_error", "low", "high", "detected")
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    site = Site(tmp_path)
+    for day in (0, 1):
+        collect(site.store, site.campaign, ["alpha"] * (day + 1) * HALF + ["nobody"] * HALF, day=day)
+        site.run(day + 1.1)
+    return site
+
+
+def test_each_window_has_its_counts_with_their_errors(site: Site, tmp_path: Path) -> None:
+    out, plot = tmp_path / "trend.csv", tmp_path / "trend.png"
+    command = ["trend", "--config", site.config, "--campaign", "words"]
+    said = done(*command, "--out", out, "--plot", plot).out
+    assert window_names([window_name(0)])[window_name(0)] in said
+    rows = list(csv.DictReader(out.open()))
+    # Nobody holds the others: they are looked at, and shown only where chance has them detected.
+    shown = {row["item"] for row in rows if row["detected_all"] == "true"}
+    assert "alpha" in shown
+    assert {item for item in ("alpha", "beta", "gamma") if item in said} == shown
+    number = len(shown)
+    assert f"{number} of {number} items that are detected in a window, of 3: any of them wrongly" in said
+    assert "for all 6 counts looked at together" in said
+    assert [(row["window"], row["item"]) for row in rows] == [
+        (window_name(day), item) for day in (0, 1) for item in ("alpha", "beta", "gamma")
+    ]
+    for day, row in enumerate(rows[::3]):
+        result = next(csv.DictReader((site.store / "results" / "words" / site.batch(day) / "estimates.csv").open()))
+        assert [row[name] for name in SAME] == [result[name] for name in SAME]
+        assert int(row["reports"]) == (day + 2) * HALF
+        assert row["backfilled"] == "false"
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert out.stat().st_mode & 0o777 == plot.stat().st_mode & 0o777 == 0o600
+    refused(*command, "--out", out, says=["already exists"])
+    one = done(*command, "--item", "beta", "--last", 1, "--json").json
+    assert [(row["window"], row["item"]) for row in one] == [(window_name(1), "beta")]
+
+
+def test_an_open_domain_is_asked_of_windows_before_an_item_was_discovered(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    folder = site.root / "campaigns" / "open"
+    folder.mkdir()
+    sizes = ["--set", "k=32", "--set", "m=64"]
+    path = new_campaign(folder / "open.json", site.keys, *sizes, mechanism="gcms", epsilon=4.0)
+    begins = START.isoformat()
+    (folder / "collection.json").write_text(json.dumps({"epochs": [{"epoch": 1, "file": path.name, "begins": begins}]}))
+    late = {"item": "newcomer", "source": "discovered", "first_seen": window_name(1), "last_seen": window_name(1)}
+    (folder / "items.json").write_text(json.dumps({"items": [late]}))
+    for day in (0, 1):
+        collect(site.store, path, ["newcomer"] * HALF + ["other"] * HALF, day=day)
+        site.run(day + 1.1)
+    rows = done("trend", "--config", site.config, "--campaign", "open", "--json").json
+    assert [(row["window"], row["backfilled"]) for row in rows] == [(window_name(0), True), (window_name(1), False)]
+    for row in rows:
+        assert abs(row["count"] - HALF) < 6 * row["standard_error"] + 12 * row["collision_error"]
+        assert row["collision_error"] > 0.0
+        assert row["low_all"] < row["low"]
+    said = done("trend", "--config", site.config, "--campaign", "open").out
+    for row in rows:
+        error = math.hypot(row["standard_error"], row["collision_error"])
+        assert f"{row['count']:,.0f} ± {error:,.0f} {row['count'] / row['reports']:.1%}" in said
+
+
+def test_what_cannot_be_shown_is_one_sentence(site: Site, tmp_path: Path) -> None:
+    command = ["trend", "--config", site.config, "--campaign"]
+    refused(*command, "nothing", says=["campaign is 'nothing'", "words"])
+    refused(*command, "words", "--item", "delta", says=["'delta' was counted in none"])
+    refused(*command, "words", "--out", tmp_path / "t.txt", says=["must end in .csv or .parquet"])
+    refused(*command, "words", "--plot", tmp_path / "t.pdf", says=["must end in .png or .svg"])
+    fresh = Site(tmp_path / "fresh") if (tmp_path / "fresh").mkdir() is None else site
+    refused("trend", "--config", fresh.config, "--campaign", "words", says=["has no results yet"])

@@ -1,0 +1,66 @@
+"""Cells of CSV files: no text in one is a formula to a spreadsheet, and every text is read back as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.files.csv_cells import cell, text_of
+from pipelines.jobs.results import csv_bytes, read_csv_rows, read_names, write_found
+from tests.support.jobs import done, estimates, new_campaign, new_keys, write_lines
+
+FORMULAS = ['=HYPERLINK("http://example.org","x")', "+1", "-1", "@SUM(A1)", "\t=1", "\uff1d1+1", "'=1", "''@x"]
+STARTS = "=+-@\t\r\uff1d\uff0b\uff0d\uff20"
+texts = st.text(alphabet=st.sampled_from(f"{STARTS}'a 1")) | st.text()
+
+
+@given(texts)
+def test_every_text_is_read_back_and_none_begins_as_a_formula(text: str) -> None:
+    assert text_of(cell(text)) == text
+    assert not cell(text).startswith(tuple(STARTS))
+
+
+@given(texts, texts)
+def test_no_two_texts_have_one_cell(one: str, two: str) -> None:
+    assert (cell(one) == cell(two)) == (one == two)
+
+
+def test_what_needs_no_mark_has_none() -> None:
+    for text in ("alpha", "a=b", "'quoted'", "it's", "", " =1", "1-2"):
+        assert cell(text) == text
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_found_values_and_estimates_hold_no_formula(tmp_path: Path, text: str) -> None:
+    """Whoever sent a value often enough wrote into the spreadsheet of whoever opened found.csv."""
+    write_found(str(tmp_path), [text, "plain"])
+    table = csv_bytes(pa.table({"item": [text], "count": [-1.5]}))
+    (tmp_path / "estimates.csv").write_bytes(table)
+    for name in ("found.csv", "estimates.csv"):
+        path = tmp_path / name
+        lines = path.read_text().splitlines()[1:]
+        assert not any(line.strip('"').startswith(tuple(STARTS)) for line in lines)
+        assert text in [row["item"] for row in read_csv_rows(str(path), ("item",))]
+        assert text in read_names(path)
+
+
+def test_items_that_are_formulas_go_through_the_jobs(tmp_path: Path) -> None:
+    """A dictionary may list them: they are asked for, estimated, adjusted, and asked for again by estimates.csv."""
+    items = ["=1+1", "'=1+1", "-x", "plain"]
+    words = write_lines(tmp_path / "words.txt", items)
+    path = new_campaign(tmp_path / "c.json", new_keys(tmp_path / "keys"), dictionary=words, min_batch=10)
+    lines = write_lines(tmp_path / "values.txt", ["=1+1", "plain"] * 10)
+    common = ("--campaign", path)
+    done("encode", *common, "--values", lines, "--out", tmp_path / "encoded")
+    done("shuffle", *common, "--input", tmp_path / "encoded", "--out", tmp_path / "shuffled")
+    done("analyze", *common, "--input", tmp_path / "shuffled", "--keys", tmp_path / "keys", "--out", tmp_path / "out")
+    assert sorted(estimates(tmp_path / "out")) == sorted(items)
+    table, tally = tmp_path / "out" / "estimates.csv", tmp_path / "out" / "tally.npz"
+    done("estimate", *common, "--tally", tally, "--items", table, "--out", tmp_path / "again")
+    assert estimates(tmp_path / "again") == estimates(tmp_path / "out")
+    done("adjust", "--estimates", table, "--method", "norm-sub", "--out", tmp_path / "adjusted.csv")
+    assert sorted(row["item"] for row in read_csv_rows(str(tmp_path / "adjusted.csv"), ("item",))) == sorted(items)

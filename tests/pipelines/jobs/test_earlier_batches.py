@@ -1,0 +1,124 @@
+"""What earlier batches forwarded is read whole, or nothing is released: a copy of what is lost there would go on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hushcount.collection.epochs import epoch_folder
+from hushcount.wire.blocks import Kind
+from pipelines.files.blocks import BlockFile, _ReadSpan
+from pipelines.handover.batch_file import BatchFile, BatchSegment
+from tests.support.jobs import Chain, done, new_campaign, new_keys, refused, summary, write_lines
+from tests.support.records import read_file
+
+BEFORE, NEW = 90, 60
+STREAMS = ("reports", "discovery")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A batch that was forwarded, and what came next: as many copies of it, and new reports."""
+    root = tmp_path_factory.mktemp("made")
+    keys, dictionary = new_keys(root / "keys"), write_lines(root / "items.txt", ["alpha"])
+    chain = Chain(new_campaign(root / "c.json", keys, dictionary=dictionary, discovery=1.0), keys)
+    for name, number in (("before", BEFORE), ("new", NEW)):
+        chain.encode(write_lines(root / f"{name}.txt", ["unlisted"] * number), out=name)
+    chain.shuffle(source="before", out=f"shuffled/20260101T000000Z-{epoch_folder(chain.campaign)}")
+    return root
+
+
+@pytest.fixture
+def root(made: Path, tmp_path: Path) -> Path:
+    """A copy of it to be damaged, with the file of the second batch."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    campaign = Chain(tmp_path / "c.json", tmp_path / "keys").campaign
+    segments = {}
+    for stream in STREAMS:
+        found = [path for name in ("before", "new") for path in (tmp_path / f"c-{name}" / stream).glob("*.blocks")]
+        segments[stream] = tuple(
+            BatchSegment(
+                path=str(path.relative_to(tmp_path)), window="20260101T000000Z", records=header.records,
+                bytes=header.file_bytes, digest="0" * 64,
+            )
+            for path, header in ((path, read_file(path)[0]) for path in found)
+        )  # fmt: skip
+    batch = BatchFile(
+        campaign=campaign.id, epoch=campaign.epoch, fingerprint=campaign.fingerprint.hex(), window="20260101T000000Z",
+        segments_folder=str(tmp_path), shuffled_folder=str(tmp_path / "c-shuffled"),
+        earlier=(earlier(tmp_path).name,), segments=segments,
+    )  # fmt: skip
+    (tmp_path / "second.batch.json").write_text(json.dumps(batch.model_dump(mode="json")))
+    return tmp_path
+
+
+def shuffle(root: Path) -> tuple[object, ...]:
+    paths = ("--input", root / "second.batch.json", "--out", root / "out")
+    return ("shuffle", "--campaign", root / "c.json", *paths)
+
+
+def earlier(root: Path) -> Path:
+    """Return the folder of the batch that was shuffled before."""
+    (folder,) = (root / "c-shuffled").iterdir()
+    return folder
+
+
+def released(root: Path, stream: str) -> Path:
+    (path,) = (earlier(root) / stream).glob("*.blocks")
+    return path
+
+
+def test_copies_of_what_was_forwarded_are_dropped_and_counts_are_those_of_the_batch_alone(root: Path) -> None:
+    done(*shuffle(root))
+    expected = {"received": BEFORE + NEW, "accepted": NEW, "rejected": {"duplicate": BEFORE}}
+    assert summary(root / "out")["streams"] == dict.fromkeys(STREAMS, expected)
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+def test_a_damaged_block_of_an_earlier_batch_fails_the_job(root: Path, stream: str) -> None:
+    path = released(root, stream)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    says = [f"{stream} of earlier batches: corrupt_block {BEFORE}; nothing was released", "restore the earlier"]
+    refused(*shuffle(root), status=1, says=says)
+    assert not (root / "out").exists()
+
+
+def test_a_file_of_an_earlier_batch_that_is_lost_is_refused(root: Path) -> None:
+    released(root, "reports").unlink()
+    says = [
+        f"reports of earlier batches: the files below {root / 'c-shuffled'} hold 0 records, {BEFORE} were forwarded"
+    ]
+    refused(*shuffle(root), says=says)
+    shutil.rmtree(lost := earlier(root))
+    refused(*shuffle(root), says=[f"{lost} does not exist"])
+    assert not (root / "out").exists()
+
+
+def test_an_earlier_batch_of_another_campaign_file_fails_the_job(root: Path) -> None:
+    other = Chain(new_campaign(root / "o.json", root / "keys", dictionary=root / "items.txt"), root / "keys")
+    other.encode(root / "before.txt")
+    shutil.copytree(other.shuffle() / "reports", earlier(root) / "reports", dirs_exist_ok=True)
+    refused(*shuffle(root), status=1, says=[f"reports of earlier batches: wrong_campaign {BEFORE}"])
+
+
+@pytest.mark.parametrize("times", [0, 2])
+def test_an_engine_that_loses_or_repeats_what_earlier_batches_forwarded_fails_the_job(
+    root: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    whole = _ReadSpan.process
+
+    def process(self: _ReadSpan, span: tuple[BlockFile, int, int]) -> Iterator[Any]:
+        for _ in range(times if span[0].header.kind == Kind.SEALED_DISCOVERY else 1):
+            yield from whole(self, span)
+
+    monkeypatch.setattr(_ReadSpan, "process", process)
+    told = f"discovery of earlier batches: {times * BEFORE} were read where the files hold {BEFORE}"
+    refused(*shuffle(root), status=1, says=[told, "run again"])
+    assert not (root / "out").exists()

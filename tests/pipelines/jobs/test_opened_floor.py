@@ -1,0 +1,221 @@
+"""The minimum batch where reports are opened: junk that the shuffler cannot tell apart makes no batch large enough."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.client import Client
+from hushcount.collection.envelopes import sealed_offset
+from hushcount.errors import TooFewOpened
+from hushcount.oracles import tally as tally_files
+from hushcount.oracles.tally import Tally
+from hushcount.wire.sealing import Octets
+from pipelines.jobs.results import read_tally
+from tests.pipelines.conftest import World
+from tests.support.collecting import collect
+from tests.support.jobs import Chain, done, files_under, new_campaign, refused, summary
+from tests.support.records import read_file, write_rows, write_shuffled
+from tests.support.site import FLOOR, Site, account_at, values
+from tests.support.streams import FIRST, Collected, record
+from tests.support.streams import collect as collect_streams
+from tests.support.stub_store import StubStore
+
+
+@pytest.fixture(scope="module")
+def chain(world: World) -> Chain:
+    path = new_campaign(world.root / "few.json", world.keys, dictionary=world.dictionary, discovery=2.0)
+    return Chain(path, world.keys)
+
+
+def random_rows(number: int, length: int) -> Octets:
+    return np.frombuffer(os.urandom(number * length), dtype=np.uint8).reshape(number, length)
+
+
+def mostly_junk(chain: Chain, directory: Path, honest: int, junk: int) -> Path:
+    """Write what the shuffler hands on of a few clients and of somebody who posts random bytes of the right length."""
+    campaign, client = chain.campaign, Client(chain.campaign, uncapped=True)
+    made: dict[Stream, Octets] = {
+        "reports": client.reports(["alpha"] * honest),
+        "discovery": client.discovery_reports(["unlisted"] * honest),
+    }
+    streams = {name: [rows, random_rows(junk, rows.shape[1])] for name, rows in made.items()}
+    return write_shuffled(directory, campaign, streams)  # type: ignore[arg-type]
+
+
+COMMANDS = {"analyze": ("analyze",), "discover": ("discover",), "release": ("discover", "--party", "aux-server")}
+
+
+@pytest.mark.parametrize("hop", COMMANDS)
+@pytest.mark.parametrize("honest", [1, 49])
+def test_below_the_minimum_batch_of_opened_reports_nothing_is_written_or_charged(
+    chain: Chain, tmp_path: Path, hop: str, honest: int
+) -> None:
+    """One honest report and 49 random strings were a result of one report, at a minimum batch of 50."""
+    source = mostly_junk(chain, tmp_path / "shuffled", honest, 60)
+    before = files_under(tmp_path)
+    command, *rest = COMMANDS[hop]
+    common = ("--campaign", chain.campaign_path, "--input", source, "--keys", chain.keys, "--out", tmp_path / "out")
+    ledger = ("--ledger", tmp_path / "ledger.db")
+    told = refused(command, *common, *ledger, *rest, status=3, says=[f"{honest} of {honest + 60}", "minimum batch, 50"])
+    assert "not_opened 60" in told.err
+    assert {name for name in files_under(tmp_path) if not name.startswith("ledger.db")} == before.keys()
+    assert done("ledger", "show", "--ledger", tmp_path / "ledger.db", "--json").json["charges"] == []
+
+
+def test_the_minimum_batch_itself_is_enough(chain: Chain, tmp_path: Path) -> None:
+    source = mostly_junk(chain, tmp_path / "shuffled", 50, 10)
+    common = ("--campaign", chain.campaign_path, "--input", source, "--keys", chain.keys)
+    done("analyze", *common, "--out", tmp_path / "results")
+    done("discover", *common, "--out", tmp_path / "found")
+    assert summary(tmp_path / "results")["accepted"] == 50
+    assert summary(tmp_path / "found")["accepted"] == 50
+
+
+@pytest.fixture
+def store() -> Iterator[type[StubStore]]:
+    StubStore.clear()
+    yield StubStore
+    StubStore.clear()
+
+
+@pytest.mark.parametrize("hop", COMMANDS)
+def test_in_a_store_no_part_of_it_is_ever_written(
+    chain: Chain, store: type[StubStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hop: str
+) -> None:
+    """There every object is to be seen as soon as it is written: no tally, no kept bin, no dead letter."""
+    source = mostly_junk(chain, tmp_path / "shuffled", 20, 60)
+    written: list[str] = []
+    create = StubStore.create
+
+    def noted(self: StubStore, path: str, *arguments: object, **options: object) -> object:
+        written.append(path)
+        return create(self, path, *arguments, **options)
+
+    monkeypatch.setattr(StubStore, "create", noted)
+    command, *rest = COMMANDS[hop]
+    common = ("--campaign", chain.campaign_path, "--input", source, "--keys", chain.keys, "--out", "stub://b/out")
+    refused(command, *common, *rest, status=3, says=["minimum batch"])
+    assert {path.rpartition("/")[2].split(".")[2] for path in written} == {"counts"}
+    assert store.objects == {}
+
+
+def test_a_tally_of_too_few_reports_is_not_asked(chain: Chain, tmp_path: Path) -> None:
+    """The tally is a result: one of a single report says what it was."""
+    campaign, mechanism = chain.campaign, chain.campaign.require_frequency()
+    items = np.arange(mechanism.encoder.domain, dtype=np.uint64)
+    path = tmp_path / "tally.npz"
+    for reports in (1, 49):
+        with path.open("wb") as stream:
+            tally_files.save(Tally(mechanism.new_tally(items), reports, items), campaign.fingerprint, stream)
+        (tmp_path / "items.txt").write_text("alpha\n")
+        common = ("--campaign", chain.campaign_path, "--items", tmp_path / "items.txt", "--out", tmp_path / "out")
+        refused("estimate", *common, "--tally", path, status=3, says=[f"of {reports} reports", "minimum batch, 50"])
+        with pytest.raises(TooFewOpened):
+            read_tally(str(path), campaign)
+    assert not (tmp_path / "out").exists()
+
+
+# hushcount run.
+
+
+def spoil(segment: Path, campaign: Campaign, honest: int) -> None:
+    """Let all reports of a segment but the first few be random bytes, and its manifest be true of it."""
+    header, rows = read_file(segment)
+    changed = rows.copy()
+    length = campaign.sealed_bytes("reports" if segment.parent.name == "reports" else "discovery")
+    start = sealed_offset(length)
+    changed[honest:, start:] = random_rows(len(rows) - honest, length)
+    write_rows(segment, header.kind, changed, campaign)
+    manifest = segment.parents[1] / "one.manifest.json"
+    data = json.loads(manifest.read_text())
+    for part in data["segments"][segment.parent.name]:
+        part["digest"] = hashlib.blake2b(segment.read_bytes(), digest_size=32).hexdigest()
+    manifest.write_text(json.dumps(data))
+
+
+@pytest.mark.parametrize("spoilt", [("reports",), ("discovery",), ("reports", "discovery")])
+def test_a_run_counts_such_a_batch_says_so_once_and_goes_on(tmp_path: Path, spoilt: tuple[str, ...]) -> None:
+    site = Site(tmp_path, discovery=True)
+    campaign = Campaign.read(site.campaign)
+    for segment in collect(site.store, site.campaign, values(FLOOR + 10), day=0):
+        if segment.parent.name in spoilt:
+            spoil(segment, campaign, 1)
+    first = site.run(1.1)
+    assert [name.rpartition(" ")[2] for name in first.hops] == ["shuffle", "release", "discover", "analyze"]
+    said = " ".join(first.problems)
+    for stream in spoilt:
+        assert f"1 of {FLOOR + 10} {stream}" in said
+    found, results = (site.store / folder / "words" / site.batch(0) for folder in ("found", "results"))
+    assert ((results / "tally.npz").exists(), (results / "estimates.csv").exists()) == (("reports" not in spoilt),) * 2
+    assert (found / "found.csv").exists() == ("discovery" not in spoilt)
+    for stream, folder in (("reports", results), ("discovery", found)):
+        counts = summary(folder)["streams"][stream]
+        junk, kept = (FLOOR + 9, 1) if stream in spoilt else (0, 0)
+        rejected = {"not_opened": junk, "below_minimum": kept} if kept else {}
+        assert counts == {"received": FLOOR + 10, "accepted": FLOOR + 10 - junk - kept, "rejected": rejected}
+    account = account_at(site, 1.2)
+    assert account.differences == []
+    # Its reports are spent: nothing takes them up again, and the next window is not held up.
+    assert site.run(1.3).problems == []
+    collect(site.store, site.campaign, values(FLOOR), day=1)
+    second = site.run(2.1)
+    assert second.problems == []
+    assert len(second.hops) == 4
+    charged = done("ledger", "show", "--ledger", site.root / "ledger.db", "--json").json["charges"]
+    assert len(charged) == 4 - len(spoilt)
+
+
+def test_a_run_that_dies_before_it_says_so_says_it_of_the_batch_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(tmp_path)
+    (segment,) = collect(site.store, site.campaign, values(FLOOR), day=0)
+    spoil(segment, Campaign.read(site.campaign), 1)
+
+    def killed(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pipelines.schedule.run._say_withheld", killed)
+        with pytest.raises(KeyboardInterrupt):
+            site.run(1.1)
+    (problem,) = site.run(1.2).problems
+    assert f"1 of {FLOOR} reports" in problem
+    assert site.run(1.3).problems == []
+
+
+# hushcount stream.
+
+
+@pytest.fixture(scope="module")
+def streams(tmp_path_factory: pytest.TempPathFactory) -> Collected:
+    return collect_streams(tmp_path_factory.mktemp("streams"))
+
+
+def test_a_window_of_junk_has_no_estimates(streams: Collected, tmp_path: Path) -> None:
+    collected = Collected(streams.chain, tmp_path / "store", streams.made)
+    names = collected.segment(FIRST, "one-1", 0, FLOOR + 10, closed=False)
+    for name in names:
+        path = collected.store / name
+        header, rows = read_file(path)
+        start = sealed_offset(streams.chain.campaign.sealed_bytes(path.parent.name))  # type: ignore[arg-type]
+        changed = rows.copy()
+        changed[1:, start:] = random_rows(len(rows) - 1, rows.shape[1] - start)
+        write_rows(path, header.kind, changed, streams.chain.campaign)
+    collected.close(FIRST, "one-1", names)
+    out = tmp_path / "out"
+    done(*collected.arguments(out, "--for", "1s", "--every", "1s", "--json"))
+    assert "reports" in record(out, FIRST)["released"]
+    results = out / FIRST.name / "results"
+    assert [path.name for path in results.iterdir() if path.is_file()] == ["summary.json"]
+    rejected = {"not_opened": FLOOR + 9, "below_minimum": 1}
+    assert summary(results)["streams"]["reports"] == {"received": FLOOR + 10, "accepted": 0, "rejected": rejected}
+    assert "largest" not in summary(results)

@@ -1,0 +1,778 @@
+"""What a command refuses, with which exit status and words, and that it then leaves everything as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.client import Client
+from hushcount.errors import UsageError
+from keys.roles import Role
+from tests.pipelines.conftest import LISTED, World
+from tests.support.jobs import (
+    Chain,
+    cli,
+    done,
+    estimates,
+    files_under,
+    found,
+    new_campaign,
+    new_keys,
+    refused,
+    summary,
+    write_lines,
+)
+from tests.support.records import key_file, read_file, write_rows
+
+PROGRAM = (sys.executable, "-m", "pipelines.cli")
+
+
+@pytest.fixture(scope="session")
+def ready(world: World) -> Chain:
+    """A small collection of both streams, encoded and shuffled; tests copy it before they damage it."""
+    path = new_campaign(world.root / "ready.json", world.keys, dictionary=world.dictionary, discovery=2.0)
+    chain = Chain(path, world.keys)
+    lines = ["alpha"] * 60 + ["beta"] * 30 + ["unlisted"] * 60
+    chain.encode(write_lines(world.root / "ready.txt", lines))
+    chain.shuffle()
+    chain.analyze()
+    return chain
+
+
+@pytest.fixture
+def mine(ready: Chain, world: World, tmp_path: Path) -> Chain:
+    """A copy of `ready` of one's own, keys and dictionary with it."""
+    for path in (world.dictionary, ready.campaign_path):
+        shutil.copy2(path, tmp_path)
+    shutil.copytree(world.keys, tmp_path / "keys")
+    for name in ("encoded", "shuffled", "results"):
+        shutil.copytree(ready.path(name), tmp_path / f"ready-{name}")
+    return Chain(tmp_path / "ready.json", tmp_path / "keys")
+
+
+# Values.
+
+
+def test_an_empty_values_file(mine: Chain, tmp_path: Path) -> None:
+    empty = write_lines(tmp_path / "empty.txt", [])
+    before = files_under(tmp_path)
+    refused(
+        "encode", "--campaign", mine.campaign_path, "--values", empty, "--out", mine.path("new"), says=["no values"]
+    )
+    refused(
+        "encode", "--campaign", mine.campaign_path, "--values", tmp_path / "none", "--out", mine.path("new"),
+        says=[f"cannot read {tmp_path / 'none'}", "No such file"],
+    )  # fmt: skip
+    assert files_under(tmp_path) == before
+
+
+def test_a_damaged_gzip_file_of_values(mine: Chain, tmp_path: Path) -> None:
+    head = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"
+    for name, content in (("a.gz", b"not gzip"), ("b.gz", head + b"+I"), ("c.gz", head + b"\xff\xff\xff")):
+        (tmp_path / name).write_bytes(content)
+        refused(
+            "encode", "--campaign", mine.campaign_path, "--values", tmp_path / name, "--out", mine.path("new"),
+            says=[f"cannot read {tmp_path / name}"],
+        )  # fmt: skip
+        assert not mine.path("new").exists()
+
+
+def test_lines_that_are_no_values_are_counted_and_the_rest_goes_on(mine: Chain, tmp_path: Path) -> None:
+    """Not UTF-8; too long for discovery, which is no reason to lose the frequency report; empty is a value."""
+    longest = mine.campaign.discovery_format.max_value_bytes
+    lines = [b"alpha"] * 5 + [b"\xff\xfe", b"caf\xe9"] + ["ü".encode() * (longest // 2), b"x" * (longest + 1), b""]
+    mine.encode(write_lines(tmp_path / "v.txt", lines), out="lines")
+    counted = summary(mine.path("lines"))
+    assert counted["streams"] == {
+        "reports": {"received": 10, "accepted": 8, "rejected": {"not_utf8": 2}},
+        "discovery": {"received": 10, "accepted": 7, "rejected": {"not_utf8": 2, "value_too_long": 1}},
+    }
+    assert counted["rejected"] == {"not_utf8": 4, "value_too_long": 1}
+
+
+def test_lines_without_a_client_are_counted(mine: Chain, tmp_path: Path) -> None:
+    lines = [b"anna\talpha", b"no tab here", b"", b"ben\t", b"cleo\ta\tb", b"dora\t\xff", b"\xff\talpha", b"\talpha"]
+    mine.encode(write_lines(tmp_path / "v.txt", lines), "--clients", out="lines")
+    counts = summary(mine.path("lines"))["streams"]["reports"]
+    assert counts == {"received": 8, "accepted": 4, "rejected": {"no_client": 2, "not_utf8": 2}}
+
+
+def test_if_every_line_is_bad_nothing_is_written(mine: Chain, tmp_path: Path) -> None:
+    for options, line, reason in ((("--clients",), b"no tab", "no_client 3"), ((), b"\xff", "not_utf8 3")):
+        values = write_lines(tmp_path / "v.txt", [line] * 3)
+        arguments = ("--campaign", mine.campaign_path, "--values", values, *options, "--out", mine.path("lines"))
+        refused("encode", *arguments, says=["no line", reason])
+        assert not mine.path("lines").exists()
+
+
+def test_lines_that_look_like_clients_and_values_are_pointed_out(mine: Chain, tmp_path: Path) -> None:
+    for line, told in ((b"client\talpha", True), (b"alpha", False)):
+        values = write_lines(tmp_path / "v.txt", [line] * 3)
+        run = done(
+            "encode", "--campaign", mine.campaign_path, "--values", values, "--out", mine.path("lines"), "--overwrite"
+        )
+        assert ("add --clients" in " ".join(run.err.split())) == told
+
+
+def test_the_output_may_not_be_the_input_or_of_another_hop(mine: Chain, tmp_path: Path) -> None:
+    encoded, shuffled = mine.path("encoded"), mine.path("shuffled")
+    before = files_under(tmp_path)
+    common = ("shuffle", "--campaign", mine.campaign_path, "--input", encoded)
+    for out in (encoded, encoded.parent):
+        refused(*common, "--out", out, "--overwrite", says=["is or holds the input"])
+    refused(*common, "--out", mine.path("results"), "--overwrite", says=["holds a result of hushcount analyze"])
+    arguments = ("--campaign", mine.campaign_path, "--input", shuffled, "--keys", mine.keys)
+    for job in ("analyze", "discover"):
+        refused(job, *arguments, "--out", shuffled, "--overwrite", says=["is or holds the input"])
+        refused(job, *arguments, "--out", mine.keys, "--overwrite", says=["is or holds the input"])
+    assert files_under(tmp_path) == before
+
+
+def test_items_may_be_a_table_with_that_column(mine: Chain, tmp_path: Path) -> None:
+    asked = ("estimate", "--campaign", mine.campaign_path, "--tally", mine.path("results") / "tally.npz")
+    done(*asked, "--items", mine.path("results") / "estimates.csv", "--out", mine.path("again"))
+    assert estimates(mine.path("again")) == estimates(mine.path("results"))
+    (tmp_path / "other.csv").write_text("name\nalpha\n")
+    refused(*asked, "--items", tmp_path / "other.csv", "--out", mine.path("new"), says=["no column 'item'"])
+
+
+def test_parties_may_make_their_keys_apart(mine: Chain, tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    done("keys", "new", "--role", "analyzer", "--out", one)
+    done("keys", "new", "--role", "aux-server", "--out", two)
+    assert {path.name for path in one.iterdir()} == {key_file(one, "analyzer").name, "public.json"}
+    assert {path.name for path in two.iterdir()} == {key_file(two, "aux_server").name, "public.json"}
+    new = ("campaign", "new", "--id", "apart", "--discovery-epsilon", 1)
+    refused(*new, "--keys", two, "--out", tmp_path / "a.json", says=["none of the analyzer"])
+    refused(*new, "--keys", one, "--out", tmp_path / "a.json", says=["auxiliary server's key"])
+    done(*new, "--keys", one, "--keys", two, "--out", tmp_path / "a.json")
+    keys = Campaign.read(tmp_path / "a.json").keys
+    assert (len(keys.analyzer), len(keys.aux_server)) == (1, 1)
+
+
+def test_settings_without_effect_are_refused(mine: Chain, tmp_path: Path) -> None:
+    new = ("campaign", "new", "--id", "x", "--keys", mine.keys, "--out", tmp_path / "x.json")
+    frequency = ("--mechanism", "gcms", "--epsilon", 1, "--open-domain")
+    refused(*new, *frequency, "--discovery-delta", 1e-9, says=["delta", "without --discovery-epsilon"])
+    both = ("--set", "objective=l2", "--set", "target_share=0.1")
+    refused(*new, *frequency, *both, says=["objective is 'l2' with a target_share"])
+    assert not (tmp_path / "x.json").exists()
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_item(mine: Chain, tmp_path: Path) -> None:
+    listed = tmp_path / "marked.txt"
+    listed.write_bytes(b"\xef\xbb\xbfalpha\r\nbeta\r\n")
+    new = ("campaign", "new", "--id", "x", "--mechanism", "grr", "--epsilon", 1, "--dictionary", listed)
+    done(*new, "--keys", mine.keys, "--out", tmp_path / "x.json")
+    dictionary = Campaign.read(tmp_path / "x.json").read_dictionary()
+    assert dictionary is not None
+    assert dictionary.items == ("alpha", "beta")
+
+
+def test_the_client_refuses_a_long_value_without_naming_it(mine: Chain) -> None:
+    client = Client(mine.campaign, uncapped=True)
+    secret = "canary" * 20
+    with pytest.raises(UsageError, match="120 UTF-8 bytes, must have at most 64") as caught:
+        client.discovery_report(secret)
+    assert "canary" not in str(caught.value) + repr(caught.value)
+    assert len(client.report(secret)) == mine.campaign.sealed_bytes("reports")
+
+
+# Campaign and key files.
+
+
+def test_an_invalid_campaign_file_shows_every_error_at_once_each_with_its_field(mine: Chain, tmp_path: Path) -> None:
+    data = json.loads(mine.campaign_path.read_text())
+    data["id"] = "Not An Id"
+    data["mechanism"]["epsilon"] = -1
+    data["shuffle"]["cap"] = 0
+    data["discovery"]["delta"] = 2
+    data["discovery"]["unknown"] = 1
+    data["keys"]["analyzer"][0]["id"] = "0" * 16
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(data))
+    run = refused("campaign", "show", "--campaign", path, says=[str(path)])
+    fields = ("id", "mechanism.epsilon", "shuffle.cap", "discovery.delta", "discovery.unknown", "keys.analyzer.0")
+    for field in fields:
+        assert re.search(rf"(^|[ ;]){re.escape(field)}( is [^;]*)?: ", run.err), f"{field} is not in {run.err}"
+    for command, *more in (
+        ("encode", "--values", tmp_path / "dictionary.txt"),
+        ("shuffle", "--input", mine.path("encoded")),
+        ("analyze", "--input", mine.path("shuffled"), "--keys", mine.keys),
+        ("discover", "--input", mine.path("shuffled"), "--keys", mine.keys),
+        ("estimate", "--tally", mine.path("results") / "tally.npz", "--items", tmp_path / "dictionary.txt"),
+    ):
+        refused(command, "--campaign", path, *more, "--out", tmp_path / "new", says=["shuffle.cap"])
+        assert not (tmp_path / "new").exists()
+
+
+def test_errors_between_parts_of_a_campaign_are_shown_together(mine: Chain, tmp_path: Path) -> None:
+    data = json.loads(mine.campaign_path.read_text())
+    data["keys"]["aux_server"] = []
+    data["mechanism"] = {"name": "ss", "epsilon": 1.0, "parameters": {"s": 500}}
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(data))
+    refused("campaign", "show", "--campaign", path, says=["keys.aux_server", "mechanism", "s is 500"])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.json", b"{", "is not JSON"),
+        ("a.toml", b"= 1", "is not TOML"),
+        ("a.json", b"[1]", "must hold an object"),
+        ("a.json", b"\xff\xfe", "is not UTF-8"),
+        ("a.json", b'{"format": 2, "id": "a", "keys": {"analyzer": []}}', "format"),
+        ("a.json", b'{"format": 1, "id": "a", "keys": {"analyzer": []}}', "keys.analyzer"),
+    ],
+)
+def test_a_file_that_is_no_campaign(tmp_path: Path, name: str, content: bytes, says: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    refused("campaign", "show", "--campaign", tmp_path / name, says=[says])
+
+
+def test_a_campaign_file_is_never_overwritten(mine: Chain) -> None:
+    before = mine.campaign_path.read_bytes()
+    options = ("--id", "x", "--mechanism", "gcms", "--epsilon", 1, "--open-domain", "--keys", mine.keys)
+    refused("campaign", "new", *options, "--out", mine.campaign_path, says=["exists", "immutable"])
+    refused("campaign", "new", *options, "--out", mine.path("x.yaml"), says=["must end in .json or .toml"])
+    assert mine.campaign_path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--mechanism", "gmcs", "--epsilon", 1, "--open-domain"), "did you mean gcms?"),
+        (("--mechanism", "grr", "--epsilon", 1, "--open-domain"), "needs a dictionary"),
+        (("--mechanism", "grr", "--epsilon", 1), "--dictionary FILE"),
+        (("--mechanism", "grr", "--open-domain"), "epsilon must be given together"),
+        (("--mechanism", "gcms", "--epsilon", 1, "--open-domain", "--set", "z=1"), "parameter z is unknown"),
+        (("--mechanism", "gcms", "--epsilon", 1, "--open-domain", "--set", "k"), "must be name=value"),
+        (("--mechanism", "gcms", "--epsilon", 1, "--open-domain", "--set", "k=many"), "must be an integer"),
+        (("--mechanism", "gcms", "--epsilon", 1, "--open-domain", "--set", "objective=best"), "objective"),
+        (("--mechanism", "gcms", "--epsilon", 99, "--open-domain"), "epsilon is 99"),
+        (("--mechanism", "gcms", "--epsilon", 1, "--open-domain", "--cap", 0), "shuffle.cap"),
+        (("--discovery-epsilon", 1, "--discovery-rule", "best"), "discovery.rule"),
+        ((), "at least one of them must be given"),
+    ],
+)
+def test_campaign_new_refuses(world: World, tmp_path: Path, options: tuple[object, ...], says: str) -> None:
+    refused("campaign", "new", "--id", "x", "--keys", world.keys, "--out", tmp_path / "x.json", *options, says=[says])
+    assert not (tmp_path / "x.json").exists()
+
+
+def test_a_dictionary_that_changed_or_is_missing(mine: Chain, tmp_path: Path) -> None:
+    path = tmp_path / "dictionary.txt"
+    listed = len(path.read_text(encoding="utf-8").splitlines())
+    values = ("--values", write_lines(tmp_path / "v.txt", ["alpha"]))
+    path.write_text(path.read_text() + "more\n", encoding="utf-8")
+    for arguments in (
+        ("encode", "--campaign", mine.campaign_path, *values, "--out", mine.path("new")),
+        mine.analyze_arguments(out="new"),
+    ):
+        refused(*arguments, says=[f"dictionary {path} has more items than the {listed} that it may have"])
+    path.unlink()
+    for arguments in (
+        ("encode", "--campaign", mine.campaign_path, *values, "--out", mine.path("new")),
+        mine.analyze_arguments(out="new"),
+    ):
+        refused(*arguments, says=[f"dictionary {path} is missing"])
+    assert not mine.path("new").exists()
+
+
+def break_key(path: Path, how: str) -> str:
+    """Damage a key file and return what the refusal must say."""
+    record = json.loads(path.read_text())
+    if how == "missing":
+        path.unlink()
+        return f"has no key file {path.name}"
+    if how == "directory":
+        path.unlink()
+        path.mkdir()
+        return "cannot read key file"
+    if how == "world-readable":
+        path.chmod(0o644)
+        return "mode 0644, must be 0600"
+    if how == "group-readable":
+        path.chmod(0o640)
+        return "mode 0640, must be 0600"
+    if how == "of the other role":
+        path.write_bytes(next(other for other in path.parent.glob("*.key") if other != path).read_bytes())
+        return "is not the key of the role"
+    changes = {
+        "short": {"secret": record["secret"][:-2]},
+        "not hexadecimal": {"secret": "z" * 64},
+        "no text": {"secret": 5},
+        "without id": {"id": None},
+        "of another id": {"id": "0" * 16},
+        "changed": {"secret": record["secret"][::-1]},
+    }
+    if how in changes:
+        path.write_text(json.dumps({**record, **changes[how]}))
+    else:
+        path.write_bytes({"not JSON": b"-----BEGIN", "a list": b"[1]", "not UTF-8": b"\xff\xfe", "empty": b""}[how])
+    return "is not "
+
+
+KEY_DAMAGES = [
+    "missing", "directory", "world-readable", "group-readable", "of the other role", "short", "not hexadecimal",
+    "no text", "without id", "of another id", "changed", "not JSON", "a list", "not UTF-8", "empty",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("how", KEY_DAMAGES)
+def test_a_key_file_that_cannot_be_used(mine: Chain, how: str) -> None:
+    roles: dict[Role, tuple[object, ...]] = {
+        "analyzer": mine.analyze_arguments(out="new"),
+        "aux_server": mine.discover_arguments(out="new"),
+    }
+    for role, arguments in roles.items():
+        path = key_file(mine.keys, role)
+        secrets = [json.loads(key_file(mine.keys, name).read_text())["secret"] for name in roles]
+        kept = path.read_bytes()
+        says = break_key(path, how)
+        run = refused(*arguments, says=[says, str(mine.keys), path.name])
+        assert not any(secret[:16] in run.out + run.err for secret in secrets)
+        assert not mine.path("new").exists()
+        path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
+        path.write_bytes(kept)
+        path.chmod(0o600)
+
+
+def test_the_key_of_another_campaign(mine: Chain, tmp_path: Path) -> None:
+    strange = new_keys(tmp_path / "strange")
+    for job in ("analyze", "discover"):
+        arguments = ("--campaign", mine.campaign_path, "--input", mine.path("shuffled"), "--keys", strange)
+        refused(job, *arguments, "--out", mine.path("new"), says=[str(strange), "has no key file", "the campaign's"])
+    assert not mine.path("new").exists()
+
+
+def test_the_wrong_campaign_file_for_an_input(mine: Chain, world: World) -> None:
+    other = new_campaign(mine.path("other.json"), mine.keys, dictionary=world.dictionary, discovery=2.0)
+    keys = ("--keys", mine.keys)
+    for job, source, more in (
+        ("shuffle", "encoded", ()),
+        ("analyze", "shuffled", keys),
+        ("discover", "shuffled", keys),
+    ):
+        arguments = ("--campaign", other, "--input", mine.path(source), "--out", mine.path("new"))
+        refused(job, *arguments, *more, says=["fingerprint", "give the file it was made with"])
+    tally = ("--tally", mine.path("results") / "tally.npz", "--items", world.dictionary)
+    refused("estimate", "--campaign", other, *tally, "--out", mine.path("new"), says=["fingerprint"])
+    assert not mine.path("new").exists()
+
+
+def test_keys_are_never_overwritten(mine: Chain) -> None:
+    before = files_under(mine.keys)
+    refused("keys", "new", "--out", mine.keys, says=["exists and is never overwritten"])
+    (mine.keys / "public.json").unlink()
+    key_file(mine.keys, "analyzer").unlink()
+    left = key_file(mine.keys, "aux_server").name
+    refused("keys", "new", "--out", mine.keys, says=[f"{left} exists and is never overwritten"])
+    assert files_under(mine.keys) == {left: before[left]}
+
+
+# Items and tallies.
+
+
+def test_items_that_the_campaign_cannot_hold(mine: Chain, tmp_path: Path) -> None:
+    arguments = mine.analyze_arguments(out="new")
+    refused(*arguments, "--items", write_lines(tmp_path / "i.txt", ["alpha", "zeta"]), says=["'zeta' (line 2)"])
+    refused(
+        *arguments, "--items", write_lines(tmp_path / "i.txt", ["alpha", "alpha"]), says=["lines 1 and 2", "are alike"]
+    )
+    refused(*arguments, "--items", write_lines(tmp_path / "i.txt", []), says=["empty"])
+    refused(*arguments, "--items", write_lines(tmp_path / "i.txt", [b"\xff"]), says=["line 1", "not UTF-8"])
+    refused(*arguments, "--items", tmp_path / "none.txt", says=["cannot read"])
+    assert not mine.path("new").exists()
+
+
+def test_a_tally_that_is_none(mine: Chain, tmp_path: Path) -> None:
+    tally = mine.path("results") / "tally.npz"
+    whole = tally.read_bytes()
+    arguments = ("estimate", "--campaign", mine.campaign_path, "--items", tmp_path / "dictionary.txt", "--out")
+    for content in (b"", b"garbage", whole[:100], whole[:-30], b"PK\x03\x04" + bytes(50)):
+        tally.write_bytes(content)
+        refused(*arguments, mine.path("new"), "--tally", tally, says=["tally"])
+    refused(*arguments, mine.path("new"), "--tally", tmp_path / "none.npz", says=["does not exist"])
+    assert not mine.path("new").exists()
+
+
+def test_a_tally_with_flipped_bits_is_refused_or_as_it_was(mine: Chain, tmp_path: Path) -> None:
+    """zlib and zipfile raise what they like on damage. What zip does not check must change nothing."""
+    tally = mine.path("results") / "tally.npz"
+    whole, first = tally.read_bytes(), estimates(mine.path("results"))
+    arguments = ("--campaign", mine.campaign_path, "--items", tmp_path / "dictionary.txt", "--tally", tally)
+    outcomes = set()
+    for byte in range(0, len(whole), max(1, len(whole) // 60)):
+        changed = bytearray(whole)
+        changed[byte] ^= 8
+        tally.write_bytes(changed)
+        run = cli("estimate", *arguments, "--out", mine.path("new"), "--overwrite")
+        outcomes.add(run.status)
+        assert run.status in (0, 2), run.err
+        if run.status == 0:
+            assert estimates(mine.path("new")) == first
+    assert 2 in outcomes
+
+
+# Directories.
+
+
+JOBS = ("encode", "shuffle", "analyze", "discover", "estimate")
+
+
+def arguments_of(job: str, chain: Chain, tmp_path: Path) -> tuple[object, ...]:
+    """Return a command that would succeed, without its --out."""
+    dictionary = tmp_path / "dictionary.txt"
+    more: dict[str, tuple[object, ...]] = {
+        "encode": ("--values", write_lines(tmp_path.with_name(f"{tmp_path.name}.txt"), ["alpha"] * 60)),
+        "shuffle": ("--input", chain.path("encoded")),
+        "analyze": ("--input", chain.path("shuffled"), "--keys", chain.keys),
+        "discover": ("--input", chain.path("shuffled"), "--keys", chain.keys),
+        "estimate": ("--tally", chain.path("results") / "tally.npz", "--items", dictionary),
+    }
+    return (job, "--campaign", chain.campaign_path, *more[job])
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_result_is_replaced_only_if_asked_and_then_whole(mine: Chain, tmp_path: Path, job: str) -> None:
+    arguments = (*arguments_of(job, mine, tmp_path), "--out", mine.path("new"))
+    done(*arguments)
+    (mine.path("new") / "left over").write_text("from an older version")
+    before = files_under(tmp_path)
+    refused(*arguments, says=["already holds a result", "--overwrite"])
+    assert files_under(tmp_path) == before
+    done(*arguments, "--overwrite")
+    after = files_under(mine.path("new"))
+    assert "left over" not in after
+    assert summary(mine.path("new"))["hop"] == job
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_foreign_files_are_never_touched(mine: Chain, tmp_path: Path, job: str) -> None:
+    arguments = arguments_of(job, mine, tmp_path)
+    mine.path("new").mkdir()
+    (mine.path("new") / "thesis.txt").write_text("mine")
+    mine.path("file").write_text("mine too")
+    before = files_under(tmp_path)
+    for option in ((), ("--overwrite",)):
+        refused(*arguments, "--out", mine.path("new"), *option, says=["holds files that are no result of ours"])
+        refused(*arguments, "--out", mine.path("file"), *option, says=["is a file"])
+    assert files_under(tmp_path) == before
+
+
+def test_an_empty_directory_and_missing_parents_are_fine(mine: Chain) -> None:
+    mine.path("new").mkdir()
+    mine.shuffle(out="new")
+    done(
+        "shuffle",
+        "--campaign",
+        mine.campaign_path,
+        "--input",
+        mine.path("encoded"),
+        "--out",
+        mine.path("a") / "b" / "c",
+    )
+    # A summary names its batch, by the directory.
+    assert {**summary(mine.path("a") / "b" / "c"), "batch": "ready-new"} == summary(mine.path("new"))
+
+
+def test_a_failed_job_leaves_input_and_old_result(mine: Chain, tmp_path: Path) -> None:
+    """With --overwrite over an old result: below the floor, and with nothing that opens."""
+    before = files_under(tmp_path)
+    data = json.loads(mine.campaign_path.read_text())
+    data["shuffle"]["minimum_batch"] = 100_000
+    other = tmp_path / "high.json"
+    other.write_text(json.dumps(data))
+    few = write_lines(tmp_path / "few.txt", ["alpha"] * 5)
+    done("encode", "--campaign", other, "--values", few, "--out", tmp_path / "high-encoded")
+    between = files_under(tmp_path)
+    arguments = ("--campaign", other, "--input", tmp_path / "high-encoded", "--out", mine.path("shuffled"))
+    refused("shuffle", *arguments, "--overwrite", status=3, says=["not yet"])
+    assert files_under(tmp_path) == between
+    assert between.items() >= before.items()
+
+
+def test_names_with_glob_and_markup_characters_are_only_names(mine: Chain, tmp_path: Path) -> None:
+    """Beam takes the paths that it matches and deletes for glob patterns."""
+    values = write_lines(tmp_path / "v.txt", ["alpha"] * 60)
+    base = tmp_path / "[a-z]*?[bold]{x} ü"
+    common = ("--campaign", mine.campaign_path)
+    done("encode", *common, "--values", values, "--out", base / "encoded")
+    done("shuffle", *common, "--input", base / "encoded", "--out", base / "shuffled")
+    run = done("analyze", *common, "--input", base / "shuffled", "--keys", mine.keys, "--out", base / "results")
+    assert "[a-z]*?[bold]{x} ü" in run.out.replace("\n", "")
+    assert summary(base / "results")["accepted"] == 60
+
+
+def test_a_name_that_looks_like_a_closing_tag(mine: Chain, tmp_path: Path) -> None:
+    tally = ("--tally", mine.path("results") / "tally.npz", "--items", tmp_path / "dictionary.txt")
+    done("estimate", "--campaign", mine.campaign_path, *tally, "--out", tmp_path / "a[" / "b]")
+
+
+# Input directories.
+
+
+def test_an_input_that_is_empty_or_missing(mine: Chain, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    common = ("--campaign", mine.campaign_path, "--out", mine.path("new"))
+    refused("shuffle", *common, "--input", tmp_path / "empty", status=3, says=["not yet", "reports 0, discovery 0"])
+    refused("shuffle", *common, "--input", tmp_path / "none", says=["does not exist"])
+    for job in ("analyze", "discover"):
+        for name, says in (("empty", "no complete output of hushcount shuffle"), ("none", "does not exist")):
+            refused(job, *common, "--input", tmp_path / name, "--keys", mine.keys, says=[says])
+    refused("analyze", *common, "--input", mine.path("encoded"), "--keys", mine.keys, says=["must be of shuffle"])
+    assert not mine.path("new").exists()
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize(("stream", "job"), [("reports", "analyze"), ("discovery", "discover")])
+def test_a_missing_file_in_the_shufflers_output(mine: Chain, stream: str, job: str) -> None:
+    arguments = mine.analyze_arguments(out="new") if job == "analyze" else mine.discover_arguments(out="new")
+    (file,) = (mine.path("shuffled") / stream).glob("*.blocks")
+    file.rename(file.with_suffix(".aside"))
+    refused(*arguments, says=["0 records", "150", "missing"])
+    shutil.copy(file.with_suffix(".aside"), file.with_name("a.blocks"))
+    shutil.copy(file.with_suffix(".aside"), file.with_name("b.blocks"))
+    refused(*arguments, says=["300 records", "150"])
+    assert not mine.path("new").exists()
+
+
+def test_a_missing_file_between_the_two_parties_of_discover(mine: Chain) -> None:
+    """The release says how many bins it holds, or a file lost on the way would look like nothing found."""
+    mine.discover("--party", "aux-server", out="released")
+    (file,) = (mine.path("released") / "bins").glob("*.blocks")
+    arguments = ("--input", mine.path("released"), "--keys", mine.keys, "--party", "analyzer")
+    done("discover", "--campaign", mine.campaign_path, *arguments, "--out", mine.path("all"))
+    assert found(mine.path("all")) == ["unlisted"]
+    file.unlink()
+    refused(
+        "discover", "--campaign", mine.campaign_path, *arguments, "--out", mine.path("new"), says=["file is missing"]
+    )
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"hop": "shuffle"}', "\x00"])
+def test_a_damaged_summary(mine: Chain, text: str) -> None:
+    (mine.path("shuffled") / "summary.json").write_text(text)
+    refused(*mine.analyze_arguments(out="new"), says=["ready-shuffled"])
+    assert not mine.path("new").exists()
+
+
+def test_a_summary_without_what_its_hop_writes(mine: Chain) -> None:
+    """Hop and fingerprint may be right and the counts missing."""
+    path = mine.path("shuffled") / "summary.json"
+    data = json.loads(path.read_text())
+    for key in ("streams", "upstream"):
+        path.write_text(json.dumps({name: value for name, value in data.items() if name != key}))
+        refused(*mine.analyze_arguments(out="new"), says=["ready-shuffled"])
+
+
+# The minimum batch.
+
+
+@pytest.mark.parametrize("short", ["reports", "discovery"])
+def test_a_stream_below_the_minimum_batch_is_left_out_and_counted(mine: Chain, tmp_path: Path, short: str) -> None:
+    """The rule of batches: neither stream waits for the other."""
+    mine.encode(write_lines(tmp_path / "v.txt", ["alpha"] * 50), out="few")
+    (mine.path("few") / "summary.json").unlink()
+    (file,) = (mine.path("few") / short).glob("*.blocks")
+    header, rows = read_file(file)
+    write_rows(file, header.kind, rows[1:], mine.campaign)
+    before = files_under(mine.path("few"))
+    ran = done("shuffle", "--campaign", mine.campaign_path, "--input", mine.path("few"), "--out", mine.path("new"))
+    assert f"left out: of 49 {short} 49 can be forwarded, fewer than the minimum batch: none was released" in ran.out
+    counted = summary(mine.path("new"))
+    other = "reports" if short == "discovery" else "discovery"
+    assert counted["left_out"] == {short: {"received": 49, "accepted": 49, "rejected": {}}}
+    assert counted["streams"] == {other: {"received": 50, "accepted": 50, "rejected": {}}}
+    assert (counted["received"], counted["accepted"]) == (50, 50)
+    assert not (mine.path("new") / short).exists()
+    assert files_under(mine.path("few")) == before
+
+
+@pytest.mark.parametrize("short", ["reports", "after duplicates"])
+def test_below_the_minimum_batch_nothing_is_written(mine: Chain, tmp_path: Path, short: str) -> None:
+    """What counts is what would be forwarded, not what arrived."""
+    mine.encode(write_lines(tmp_path / "v.txt", ["alpha"] * 49), out="few")
+    if short == "after duplicates":
+        (mine.path("few") / "summary.json").unlink()
+        for stream in ("reports", "discovery"):
+            (file,) = (mine.path("few") / stream).glob("*.blocks")
+            shutil.copy(file, file.with_name("again.blocks"))
+    before = files_under(tmp_path)
+    arguments = ("--campaign", mine.campaign_path, "--input", mine.path("few"), "--out", mine.path("new"))
+    refused("shuffle", *arguments, status=3, says=["not yet", "reports 49, discovery 49", "minimum batch is 50"])
+    assert files_under(tmp_path) == before
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_the_minimum_batch_itself_is_enough(mine: Chain, tmp_path: Path) -> None:
+    mine.encode(write_lines(tmp_path / "v.txt", ["alpha"] * 50), out="enough")
+    mine.shuffle(source="enough", out="new")
+    assert summary(mine.path("new"))["streams"]["reports"]["accepted"] == 50
+
+
+# Usage, engines, and the program as a process.
+
+
+def test_wrong_usage_is_status_2(mine: Chain, tmp_path: Path) -> None:
+    shuffle = ("shuffle", "--campaign", mine.campaign_path, "--input", mine.path("encoded"), "--out", mine.path("new"))
+    for arguments in (
+        ("shuffle",),
+        ("nothing",),
+        (*shuffle, "--unknown"),
+        (*shuffle, "stray"),
+        (*shuffle, "--", "stray"),
+        (*shuffle, "--", "--no_such_beam_option=1"),
+        (*shuffle, "--runner", "NoSuchRunner"),
+        (*shuffle, "--", "--direct_num_workers=many"),
+        ("analyze", *shuffle[1:], "--keys", mine.keys, "--confidence", 2),
+        ("analyze", *shuffle[1:], "--keys", mine.keys, "--false-positives", 0.5),
+        ("analyze", *shuffle[1:], "--keys", mine.keys, "--false-positives", "nan"),
+        ("campaign", "show", "--campaign", tmp_path / "none.json"),
+        ("keys", "new", "--out", tmp_path / "k", "--days", 0),
+    ):
+        run = cli(*arguments)
+        assert run.status == 2, f"{arguments}: {run}"
+        assert run.err.strip()
+        assert "Traceback" not in run.err
+    assert not mine.path("new").exists()
+    assert not (tmp_path / "k").exists()
+    refused(*shuffle, "--", "--no_such_beam_option=1", says=["no_such_beam_option is neither"])
+    refused(*shuffle, "--runner", "NoSuchRunner", says=["runner NoSuchRunner cannot be used"])
+
+
+def test_beam_options_reach_the_engine(mine: Chain) -> None:
+    """Two workers in threads give what one gives."""
+    options = ("--direct_num_workers=2", "--direct_running_mode=multi_threading")
+    mine.shuffle("--", *options, out="new")
+    assert summary(mine.path("new"))["streams"] == summary(mine.path("shuffled"))["streams"]
+    mine.analyze("--", *options, source="new", out="more")
+    assert summary(mine.path("more"))["accepted"] == 150
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "keys new",
+        "keys list",
+        "keys rotate",
+        "keys retire",
+        "keys rehearse",
+        "campaign new",
+        "campaign show",
+        "campaign schema",
+        "demo",
+        *JOBS,
+    ],
+)
+def test_every_command_has_help_with_an_example(command: str) -> None:
+    run = done(*command.split(), "--help")
+    assert f"Example: hushcount {command}" in " ".join(run.out.split())
+
+
+def program(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
+    return subprocess.run(  # noqa: S603  # our own program
+        [*PROGRAM, *map(str, arguments)], capture_output=True, text=True, env=environment, check=False, **options
+    )  # type: ignore[call-overload]
+
+
+def test_the_program_ends_with_one_sentence_and_its_status(mine: Chain, tmp_path: Path) -> None:
+    few = write_lines(tmp_path / "v.txt", ["alpha"] * 49)
+    mine.encode(few, out="few")
+    shuffle = ("shuffle", "--campaign", mine.campaign_path, "--out", mine.path("new"), "--input")
+    for status, word, source in ((3, "not yet: ", "few"), (2, "error: ", "none")):
+        run = program(*shuffle, mine.path(source))
+        assert run.returncode == status
+        assert run.stdout == ""
+        assert run.stderr.startswith(word)
+        assert run.stderr.count("\n") == 1
+    good = program(*shuffle, mine.path("encoded"), "--json")
+    assert (good.returncode, good.stderr) == (0, "")
+    assert json.loads(good.stdout)["accepted"] == 300
+
+
+@contextmanager
+def full_disk(size: int) -> Iterator[None]:
+    """Let no file of this process grow above `size` bytes: writing more fails as on a full disk.
+
+    Python ignores the signal that the system sends as well, so that a write raises OSError.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    assert signal.getsignal(signal.SIGXFSZ) == signal.SIG_IGN
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_disk_that_fills_up_leaves_no_half_file(mine: Chain, tmp_path: Path, job: str) -> None:
+    arguments = arguments_of(job, mine, tmp_path)
+    done(*arguments, "--out", mine.path("new"))
+    before = files_under(tmp_path)
+    for out, option in ((mine.path("other"), ()), (mine.path("new"), ("--overwrite",))):
+        with full_disk(300):
+            run = refused(*arguments, "--out", out, *option, status=1, says=["File too large"])
+        assert run.out == ""
+        assert run.err.startswith("error: ")
+        assert run.err.strip().count("\n") == 0
+        assert files_under(tmp_path) == before
+        assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+        assert not mine.path("other").exists()
+
+
+def test_a_disk_that_fills_up_under_the_program(mine: Chain, tmp_path: Path) -> None:
+    """As a process of its own: the exit status, one sentence, no traceback, nothing left."""
+    before = files_under(tmp_path)
+    run = program(
+        *arguments_of("shuffle", mine, tmp_path), "--out", mine.path("new"),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300)),
+    )  # fmt: skip
+    assert run.returncode == 1
+    assert run.stdout == ""
+    assert re.fullmatch(r"error: .*File too large.*\n", run.stderr)
+    assert files_under(tmp_path) == before
+    assert not mine.path("new").exists()
+
+
+def test_a_disk_that_fills_up_when_keys_or_a_campaign_are_made(mine: Chain, tmp_path: Path) -> None:
+    """What was written of a file before the disk was full must not stand in the way of the next try."""
+    options = ("--id", "x", "--mechanism", "gcms", "--epsilon", 1, "--open-domain", "--keys", mine.keys)
+    before = files_under(tmp_path)
+    for size, arguments in (
+        (50, ("keys", "new", "--out", tmp_path / "new")),
+        (300, ("campaign", "new", *options, "--out", tmp_path / "new.json")),
+    ):
+        with full_disk(size):
+            run = cli(*arguments)
+        assert run.status != 0
+        assert "File too large" in run.err
+        assert files_under(tmp_path) == before
+
+
+def test_the_copy_is_of_the_collection_that_it_says(mine: Chain) -> None:
+    """So that no test above passes because its input was bad in another way."""
+    assert Campaign.read(mine.campaign_path).dictionary is not None
+    assert summary(mine.path("results"))["accepted"] == 150
+    assert mine.campaign.require_keep_rule().keep_probability(60) == 1.0
+    assert set(estimates(mine.path("results"))) == set(LISTED)
+    mine.analyze(out="again")
+    assert estimates(mine.path("again")) == estimates(mine.path("results"))
+    assert found(mine.discover()) == ["unlisted"]

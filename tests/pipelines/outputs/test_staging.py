@@ -1,0 +1,99 @@
+"""Output directories: whole or not at all, never over anything unasked, whatever happens while the job runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hushcount.errors import UsageError
+from pipelines.files import storage
+from pipelines.files.storage_errors import StorageError
+from pipelines.outputs import staging
+from pipelines.outputs.staging import staged
+
+
+def result(directory: Path, text: str) -> None:
+    directory.mkdir()
+    (directory / "summary.json").write_text('{"hop": "analyze"}')
+    (directory / "data").write_text(text)
+
+
+def write(directory: str, text: str) -> None:
+    (Path(directory) / "data").write_text(text)
+    (Path(directory) / "summary.json").write_text('{"hop": "analyze"}')
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_appears_while_the_job_runs_is_left_alone(tmp_path: Path, overwrite: bool) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(UsageError, match="holds files that are no result"), staged(str(out), overwrite) as directory:
+        write(directory, "mine")
+        out.mkdir()
+        (out / "thesis.txt").write_text("of somebody")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (out / "thesis.txt").read_text() == "of somebody"
+
+
+def test_a_second_job_does_not_replace_the_first_ones_result(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(UsageError, match="already holds a result"), staged(str(out), overwrite=False) as directory:
+        write(directory, "second")
+        result(out, "first")
+    assert (out / "data").read_text() == "first"
+
+
+@pytest.mark.parametrize("exchanges", [True, False], ids=["in one step", "by two renames"])
+def test_overwrite_puts_the_new_result_in_place_of_the_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchanges: bool
+) -> None:
+    if not exchanges:
+        monkeypatch.setattr(staging, "_exchange", lambda left, right: False)
+    out = tmp_path / "out"
+    result(out, "old")
+    with staged(str(out), overwrite=True) as directory:
+        assert (out / "data").read_text() == "old"
+        write(directory, "new")
+    assert (out / "data").read_text() == "new"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_failing_job_leaves_the_old_result_and_nothing_else(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result(out, "old")
+    with pytest.raises(RuntimeError), staged(str(out), overwrite=True) as directory:
+        write(directory, "half")
+        raise RuntimeError
+    assert (out / "data").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_link_stays_a_link_to_where_the_result_goes(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    link = tmp_path / "out"
+    link.symlink_to(tmp_path / "disk" / "results")
+    for text, overwrite in (("first", False), ("second", True)):
+        with staged(str(link), overwrite) as directory:
+            write(directory, text)
+        assert link.is_symlink()
+        assert (tmp_path / "disk" / "results" / "data").read_text() == text
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["disk", "out"]
+    assert [path.name for path in (tmp_path / "disk").iterdir()] == ["results"]
+
+
+def test_only_the_owner_may_read_a_result(tmp_path: Path) -> None:
+    with staged(str(tmp_path / "out"), overwrite=False) as directory:
+        assert Path(directory).stat().st_mode & 0o077 == 0
+        write(directory, "private")
+    assert (tmp_path / "out").stat().st_mode & 0o077 == 0
+
+
+def test_a_worker_of_a_job_that_was_stopped_does_not_make_its_directory_again(tmp_path: Path) -> None:
+    """Threads of a worker outlive the job for a moment: what they write then is written nowhere."""
+    with pytest.raises(KeyboardInterrupt), staged(str(tmp_path / "out"), overwrite=False) as directory:
+        storage.write_whole(f"{directory}/reports/early", [b"x"])
+        raise KeyboardInterrupt
+    for name in ("late", "reports/late", "dead_letter/reports/late"):
+        with pytest.raises(StorageError, match="is gone: the job was stopped"):
+            storage.write_whole(f"{directory}/{name}", [b"x"])
+    assert not list(tmp_path.iterdir())

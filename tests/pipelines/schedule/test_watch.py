@@ -1,0 +1,72 @@
+"""hushcount run --watch: a process that goes on, finds what is due by itself, and ends when it is told to."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from hushcount.collection.windows import window_at
+from pipelines.batches.lock import alone
+from pipelines.batches.state import opened
+from tests.shuffler.collector.running import wait_for
+from tests.support import collecting
+from tests.support.jobs import done
+from tests.support.site import Site, values
+
+WAIT = 120.0
+
+
+@contextmanager
+def watching(site: Site, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """Yield a run that watches, and the file that it writes to."""
+    command = [sys.executable, "-m", "pipelines.cli", "run", "--config", str(site.config), "--watch", "--every", "1s"]
+    log = site.root / "log"
+    with (
+        log.open("wb") as stream,
+        subprocess.Popen([*command, *options], stdout=stream, stderr=stream) as process,  # noqa: S603  # our own
+    ):
+        try:
+            yield process, log
+        finally:
+            process.kill()
+
+
+def test_a_watching_run_that_waits_for_another_ends_on_sigterm(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    state = site.deployment.state
+    with opened(state) as database, alone(database, state, wait=False), watching(site, "--wait") as (process, log):
+        wait_for(lambda: "another run is at work" in log.read_text(), WAIT)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT) == 0
+
+
+def test_a_watching_run_closes_a_window_when_it_comes_and_ends_on_sigterm(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    collection = site.root / "campaigns" / "words" / "collection.json"
+    good = collection.read_text()
+    collection.write_text("{}")
+    # A window of a day that is over, and its patience too: after midnight that of yesterday is not yet.
+    ended = window_at(datetime.now(timezone.utc) - timedelta(days=2), timedelta(days=1))
+    collecting.collect(site.store, site.campaign, values(100), day=(ended.start - collecting.START).days)
+    with watching(site) as (process, log):
+        wait_for(lambda: "error: " in log.read_text(), WAIT)
+        collection.write_text(good)
+        wait_for(lambda: "analyze" in log.read_text() and "done: words/" in log.read_text(), WAIT)
+        wait_for(lambda: "done: words/" in log.read_text().splitlines()[-1], WAIT)
+        said = log.read_text()
+        # Some more looks, at which nothing is due.
+        time.sleep(2.5)
+        assert log.read_text() == said
+        assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ ", line) for line in said.splitlines())
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT) == 0
+    assert "Traceback" not in log.read_text()
+    assert "all numbers agree" in done("status", "--config", site.config).out

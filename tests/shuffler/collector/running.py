@@ -1,0 +1,228 @@
+"""Run the real collector as a process of its own, on a real deployment, and talk to it over real sockets."""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.collection.envelopes import envelope_dtype
+from hushcount.collection.epochs import epoch_folder
+from hushcount.collection.manifests import Manifest, read_manifest
+from hushcount.wire.blocks import read_block, read_header
+from tests.support.jobs import done, write_lines
+
+LONG = "365d"
+"""A window that does not end while a test runs, but once a year."""
+STREAM = {"content-type": "application/octet-stream"}
+_START_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Site:
+    """A deployment on disk: its file, its campaigns, its keys, its store."""
+
+    base: Path
+
+    @property
+    def config(self) -> Path:
+        return self.base / "deployment.toml"
+
+    @property
+    def journal(self) -> Path:
+        return self.base / "journal"
+
+    @property
+    def segments(self) -> Path:
+        return self.base / "store" / "segments"
+
+    def campaign_file(self, campaign: str = "words", epoch: int = 1) -> Path:
+        return self.base / "campaigns" / campaign / f"epoch-{epoch:06d}.json"
+
+    def campaign(self, campaign: str = "words", epoch: int = 1) -> Campaign:
+        return Campaign.read(self.campaign_file(campaign, epoch))
+
+    def windows(self, campaign: str = "words", epoch: int = 1) -> list[Path]:
+        home = self.segments / campaign / epoch_folder(self.campaign(campaign, epoch))
+        return sorted(home.iterdir()) if home.exists() else []
+
+    def stored(self, stream: str = "reports", campaign: str = "words", epoch: int = 1) -> list[np.ndarray[Any, Any]]:
+        """Return the envelopes of every segment in the store."""
+        return [
+            read_segment(path)
+            for window in self.windows(campaign, epoch)
+            for path in sorted((window / stream).glob("*.blocks"))
+        ]
+
+    def sealed(self, stream: str = "reports", campaign: str = "words", epoch: int = 1) -> list[bytes]:
+        """Return every sealed report in the store, copies included."""
+        return [
+            bytes(row[40:])
+            for rows in self.stored(stream, campaign, epoch)
+            for row in rows.view(np.uint8).reshape(len(rows), -1)
+        ]
+
+    def manifests(self, campaign: str = "words", epoch: int = 1) -> list[Manifest]:
+        return [
+            read_manifest(path.read_bytes(), path.name)
+            for window in self.windows(campaign, epoch)
+            for path in window.glob("*.manifest.json")
+        ]
+
+
+def read_segment(path: Path) -> np.ndarray[Any, Any]:
+    """Return the envelopes of a segment, every block of it checked."""
+    with path.open("rb") as stream:
+        header = read_header(stream, path.name)
+        blocks = [read_block(stream, header, index) for index in range(header.blocks)]
+    assert all(block is not None for block in blocks), f"{path} is damaged"
+    return np.frombuffer(b"".join(block or b"" for block in blocks), envelope_dtype(header.record_bytes - 40))
+
+
+def make_site(base: Path, *, window: str = "1h", collector: dict[str, Any] | None = None, **epochs: Any) -> Site:
+    """Make a deployment with one campaign, `words`, of both streams, whose epoch 1 has begun."""
+    base.mkdir(parents=True, exist_ok=True)
+    site = Site(base)
+    done("keys", "new", "--out", base / "keys")
+    add_campaign(site, "words", 1)
+    write_collection(site, "words", [{"epoch": 1, "begins": "2020-01-01T00:00:00Z"}])
+    write_config(site, window, collector or {})
+    return site
+
+
+def make_started_site(base: Path) -> Site:
+    """Make what a collector has that was started before: its journal directory is there."""
+    site = make_site(base)
+    site.journal.mkdir()
+    return site
+
+
+def write_config(site: Site, window: str, collector: dict[str, Any]) -> None:
+    """Write the deployment file."""
+    # Most tests post without a token: what that makes of the results is not their subject.
+    settings = {"authentication": "none", "least_free_bytes": 0, **collector}
+    table = {"name": "one", "port": 0, "journal": str(site.journal), **settings}
+    lines = ['store = "store"', "[windows]", f'length = "{window}"', 'grace = "1h"', "[collector]"]
+    lines += [f"{name} = {json.dumps(value)}" for name, value in table.items()]
+    site.config.write_text("\n".join(lines) + "\n")
+
+
+def add_campaign(site: Site, campaign: str, epoch: int, *, discovery: bool = True, dictionary: bool = True) -> None:
+    """Write a campaign file."""
+    path = site.campaign_file(campaign, epoch)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    words = path.with_name("words.txt")
+    if not words.exists():
+        write_lines(words, [f"word-{number}" for number in range(20)])
+    options = ["--dictionary", words] if dictionary else ["--open-domain"]
+    if discovery:
+        options += ["--discovery-epsilon", 2, "--max-value-bytes", 16]
+    done(
+        "campaign", "new", "--id", campaign, "--epoch", epoch, "--mechanism", "ais", "--epsilon", 4, *options,
+        "--min-batch", 50, "--keys", site.base / "keys", "--out", path,
+    )  # fmt: skip
+
+
+def write_collection(site: Site, campaign: str, epochs: list[dict[str, Any]]) -> None:
+    """Replace the collection file in one step, as `hushcount run` does."""
+    path = site.base / "campaigns" / campaign / "collection.json"
+    named = [{"file": f"epoch-{part['epoch']:06d}.json", **part} for part in epochs]
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps({"epochs": named}))
+    fresh.replace(path)
+
+
+@dataclass
+class Running:
+    """A collector process."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    log: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def path(self, stream: str = "reports", campaign: str = "words", epoch: int = 1) -> str:
+        return f"/v1/campaigns/{campaign}/{stream}?epoch={epoch}"
+
+    def post(self, body: bytes, stream: str = "reports", **options: Any) -> httpx.Response:
+        headers = {**STREAM, **options.pop("headers", {})}
+        return httpx.post(self.url + self.path(stream, **options), content=body, headers=headers)
+
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        return httpx.get(self.url + path, **options)
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return the lines of its log; every one must be JSON."""
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+    def stop(self) -> int:
+        """End it as an operator does, and return its exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(60)
+
+
+def start(site: Site) -> Running:
+    """Start the command and wait until it listens."""
+    log = site.base / f"log-{time.monotonic_ns()}.txt"
+    with log.open("wb") as stream:
+        process = subprocess.Popen(  # noqa: S603  # our own command
+            [sys.executable, "-m", "pipelines.cli", "collect", "--config", str(site.config)], stderr=stream
+        )
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        for line in log.read_text().splitlines():
+            if '"event": "started"' in line:
+                return Running(process, json.loads(line)["port"], log)
+        assert process.poll() is None, f"the collector ended: {log.read_text()}"
+        time.sleep(0.02)
+    process.kill()
+    raise AssertionError(f"the collector did not start: {log.read_text()}")
+
+
+@contextmanager
+def running(site: Site) -> Iterator[Running]:
+    """Run a collector for a block; it is ended when that fails."""
+    collector = start(site)
+    try:
+        yield collector
+    finally:
+        if collector.process.poll() is None:
+            collector.stop()
+
+
+def limit_files(collector: Running, most_bytes: int) -> None:
+    """Let the kernel refuse the process's files beyond a length: a real failure, in the middle of a write."""
+    resource.prlimit(collector.process.pid, resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 20.0, what: str = "it") -> None:
+    """Wait until a condition holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not happen in {seconds} s"
+        time.sleep(0.05)
+
+
+def now_text(seconds: float = 0.0) -> str:
+    """Return the moment so many seconds from now, as collection files have it."""
+    return datetime.fromtimestamp(time.time() + seconds, timezone.utc).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,213 @@
+"""What the collector answers: files, acknowledgements, and refusals that say what to change."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.shuffler.collector.running import (
+    STREAM,
+    Running,
+    Site,
+    add_campaign,
+    make_site,
+    now_text,
+    running,
+    wait_for,
+    write_collection,
+)
+
+
+def problem(answer: httpx.Response, status: int, name: str) -> dict[str, Any]:
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    body = answer.json()
+    assert body["type"] == f"urn:hushcount:problem:{name}"
+    assert body["status"] == status
+    assert body["title"]
+    assert body["detail"].endswith(".")
+    return dict(body)
+
+
+@pytest.fixture(scope="module")
+def length(site: Site) -> int:
+    return site.campaign().sealed_bytes("reports")
+
+
+@pytest.mark.parametrize("stream", ["reports", "discovery"])
+def test_one_report_and_many_are_acknowledged(collector: Running, site: Site, stream: Any) -> None:
+    bytes_each = site.campaign().sealed_bytes(stream)
+    for number in (1, 2, 500):
+        answer = collector.post(os.urandom(number * bytes_each), stream)
+        assert (answer.status_code, answer.content) == (202, b"")
+
+
+@pytest.mark.parametrize("bytes_too_many", [-1, 1])
+def test_a_wrong_length_is_told_the_right_one(collector: Running, length: int, bytes_too_many: int) -> None:
+    body = problem(collector.post(os.urandom(length + bytes_too_many)), 400, "wrong_length")
+    assert body["report_bytes"] == length
+    assert str(length) in body["detail"]
+
+
+def test_an_empty_body_is_refused(collector: Running) -> None:
+    problem(collector.post(b""), 400, "wrong_length")
+
+
+def test_a_body_in_chunks_is_judged_by_its_whole_length(collector: Running, length: int) -> None:
+    def chunks(number: int) -> Iterator[bytes]:
+        yield from (os.urandom(1) for _ in range(number))
+
+    url = collector.url + collector.path()
+    assert httpx.post(url, content=chunks(length), headers=STREAM).status_code == 202
+    problem(httpx.post(url, content=chunks(length + 1), headers=STREAM), 400, "wrong_length")
+
+
+@pytest.mark.parametrize("query", ["", "?epoch=", "?epoch=x", "?epoch=0", "?epoch=-1", "?epoch=1x", "?epochs=1"])
+def test_a_missing_epoch_is_asked_for(collector: Running, length: int, query: str) -> None:
+    url = f"{collector.url}/v1/campaigns/words/reports{query}"
+    problem(httpx.post(url, content=os.urandom(length), headers=STREAM), 400, "missing_epoch")
+
+
+def test_an_unknown_campaign_is_not_found(collector: Running, length: int) -> None:
+    problem(collector.post(os.urandom(length), campaign="nothing"), 404, "unknown_campaign")
+    problem(collector.get("/v1/campaigns/nothing"), 404, "unknown_campaign")
+    problem(collector.get("/v1/campaigns/../../etc/passwd"), 404, "not_found")
+
+
+@pytest.mark.parametrize("path", ["/", "/v1", "/v1/campaigns/words/else", "/v1/campaigns/words/reports/1"])
+def test_other_paths_are_not_found(collector: Running, path: str) -> None:
+    problem(collector.get(path), 404, "not_found")
+
+
+def test_a_wrong_method_is_told_the_right_one(collector: Running) -> None:
+    assert collector.get(collector.path()).headers["allow"] == "POST"
+    answer = httpx.delete(collector.url + "/v1/campaigns/words")
+    problem(answer, 405, "wrong_method")
+    assert answer.headers["allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize(
+    "headers", [{"content-type": "text/plain"}, {"content-type": ""}, {"content-encoding": "gzip"}]
+)
+def test_a_wrong_type_is_refused(collector: Running, length: int, headers: dict[str, str]) -> None:
+    problem(collector.post(os.urandom(length), headers=headers), 415, "wrong_type")
+
+
+def test_the_campaign_file_is_served_byte_for_byte(collector: Running, site: Site) -> None:
+    answer = collector.get("/v1/campaigns/words")
+    assert answer.status_code == 200
+    assert answer.content == site.campaign_file().read_bytes()
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["cache-control"].startswith("public, max-age=")
+    again = collector.get("/v1/campaigns/words", headers={"if-none-match": answer.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    other = collector.get("/v1/campaigns/words", headers={"if-none-match": '"another"'})
+    assert other.status_code == 200
+    head = httpx.head(collector.url + "/v1/campaigns/words")
+    assert (head.status_code, head.content) == (200, b"")
+
+
+def test_the_dictionary_is_served_byte_for_byte(collector: Running, site: Site) -> None:
+    answer = collector.get("/v1/campaigns/words/dictionary")
+    assert answer.content == (site.base / "campaigns" / "words" / "words.txt").read_bytes()
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert collector.get("/v1/campaigns/words").headers["etag"] != answer.headers["etag"]
+
+
+def test_metrics_count_reports_and_refusals(collector: Running, site: Site, length: int) -> None:
+    def value(start: str) -> float:
+        lines = collector.get("/metrics").text.splitlines()
+        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"hushcount_collector_{start}"))
+
+    before = value('reports_total{campaign="words",epoch="1",stream="reports"'), value("requests_refused_total")
+    collector.post(os.urandom(7 * length))
+    collector.post(b"x")
+    after = value('reports_total{campaign="words",epoch="1",stream="reports"'), value("requests_refused_total")
+    assert (after[0] - before[0], after[1] - before[1]) == (7, 1)
+
+
+def test_it_is_alive_and_ready(collector: Running) -> None:
+    assert collector.get("/healthz").json() == {"alive": True}
+    assert collector.get("/readyz").json() == {"ready": True, "faults": []}
+
+
+@pytest.fixture(scope="module")
+def epochs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Running]]:
+    site = make_site(tmp_path_factory.mktemp("epochs"))
+    for epoch in (2, 3, 4):
+        add_campaign(site, "words", epoch, discovery=epoch != 3, dictionary=epoch != 3)
+    site.campaign_file(epoch=3).with_name("epoch-000003.json.sig").write_bytes(b"signed")
+    write_collection(site, "words", three_epochs())
+    with running(site) as started:
+        yield site, started
+
+
+def three_epochs() -> list[dict[str, Any]]:
+    past, future = now_text(-60), now_text(3600)
+    return [
+        {"epoch": 1, "begins": now_text(-300), "ends": now_text(-120), "grace_ends": now_text(-90)},
+        {"epoch": 2, "begins": now_text(-120), "ends": past, "grace_ends": future},
+        {"epoch": 3, "begins": past, "ends": future, "grace_ends": None},
+        {"epoch": 4, "begins": future},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("epoch", "answer"), [(1, "epoch_closed"), (2, None), (3, None), (4, "epoch_not_begun"), (9, "epoch_not_begun")]
+)
+def test_only_reports_of_epochs_that_are_open_are_taken(
+    epochs: tuple[Site, Running], epoch: int, answer: str | None
+) -> None:
+    site, collector = epochs
+    sent = collector.post(os.urandom(site.campaign(epoch=min(epoch, 4)).sealed_bytes("reports")), epoch=epoch)
+    if answer is None:
+        assert sent.status_code == 202
+    else:
+        assert problem(sent, 409, answer)["current_epoch"] == 3
+
+
+def test_a_stream_that_the_campaign_has_not_is_not_found(epochs: tuple[Site, Running]) -> None:
+    body = problem(epochs[1].post(b"x", "discovery", epoch=3), 404, "unknown_stream")
+    assert "reports" in body["detail"]
+
+
+def test_the_current_epoch_is_served_with_its_signature(epochs: tuple[Site, Running]) -> None:
+    site, collector = epochs
+    answer = collector.get("/v1/campaigns/words")
+    assert answer.content == site.campaign_file(epoch=3).read_bytes()
+    assert answer.headers["campaign-signature"] == f":{base64.b64encode(b'signed').decode()}:"
+    problem(collector.get("/v1/campaigns/words/dictionary"), 404, "not_found")
+
+
+def test_a_new_collection_file_is_noticed_and_a_damaged_one_leaves_the_last(epochs: tuple[Site, Running]) -> None:
+    site, collector = epochs
+    path: Path = site.base / "campaigns" / "words" / "collection.json"
+    length = site.campaign(epoch=2).sealed_bytes("reports")
+    path.write_text("{")
+    wait_for(lambda: collector.get("/readyz").status_code == 503)
+    assert str(path) in collector.get("/readyz").json()["faults"][0]
+    assert collector.post(os.urandom(length), epoch=2).status_code == 202
+    closed = three_epochs()
+    closed[1]["grace_ends"] = closed[1]["ends"]
+    write_collection(site, "words", closed)
+    wait_for(lambda: collector.get("/readyz").status_code == 200)
+    problem(collector.post(os.urandom(length), epoch=2), 409, "epoch_closed")
+
+
+def test_a_campaign_that_could_never_be_read_asks_to_try_again(epochs: tuple[Site, Running]) -> None:
+    site, collector = epochs
+    folder = site.base / "campaigns" / "broken"
+    folder.mkdir()
+    (folder / "collection.json").write_text("{}")
+    wait_for(lambda: collector.get("/readyz").status_code == 503)
+    answer = collector.post(b"x", campaign="broken")
+    problem(answer, 503, "campaign_unreadable")
+    assert int(answer.headers["retry-after"]) > 0
+    (folder / "collection.json").unlink()
+    wait_for(lambda: collector.get("/readyz").status_code == 200)

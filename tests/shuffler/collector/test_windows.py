@@ -1,0 +1,236 @@
+"""Windows: each one's segments and manifest, also of a window in which nothing came, and whatever the clock does."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import time
+from datetime import datetime, timedelta, timezone
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from hushcount.collection.epochs import epoch_folder
+from hushcount.collection.windows import named_window, window_at
+from hushcount.errors import HushcountError
+from hushcount.formats.whole_files import write_over
+from pipelines.deployment.collector import probe, write_durably
+from shuffler.collector.admission.authentication import Anyone
+from shuffler.collector.campaigns import Target
+from shuffler.collector.journals.watched_clock import WatchedClock
+from shuffler.collector.journals.writer import Writer
+from shuffler.collector.metrics import Metrics
+from shuffler.collector.uploads.upload_queue import UploadQueue
+from shuffler.collector.uploads.uploader import Uploader
+from shuffler.collector.windows import window_files
+from tests.shuffler.collector.running import Site, make_site, running, wait_for
+
+HOUR = timedelta(hours=1)
+NOON = 1_795_262_400.0
+"""2026-11-21T12:00:00Z, in seconds since 1970."""
+
+
+def test_every_window_has_a_manifest_that_names_its_segments_and_its_refusals(tmp_path: Path) -> None:
+    site = make_site(tmp_path / "site", window="2s")
+    length = site.campaign().sealed_bytes("reports")
+    with running(site) as collector:
+        # So that all of it comes in one window.
+        wait_for(lambda: time.time() % 2 < 0.3, what="the beginning of a window")
+        for _ in range(3):
+            assert collector.post(os.urandom(4 * length)).status_code == 202
+        for body, epoch in ((b"x", 1), (b"xy", 1), (os.urandom(length), 9)):
+            assert collector.post(body, epoch=epoch).status_code in (400, 409)
+        wait_for(lambda: any(manifest.segments for manifest in site.manifests()), what="a manifest with segments")
+        # Two more windows in which nothing comes.
+        wait_for(lambda: sum(not manifest.segments for manifest in site.manifests()) >= 2, what="empty manifests")
+        collector.stop()
+    manifests = [manifest for manifest in site.manifests() if manifest.segments]
+    assert sum(part.records for manifest in manifests for part in manifest.segments["reports"]) == 12
+    refused = [manifest.refused for manifest in site.manifests()]
+    assert sum(counts.get("wrong_length", 0) for counts in refused) == 2
+    assert sum(counts.get("epoch_not_begun", 0) for counts in refused) == 1
+    for manifest in manifests:
+        assert manifest.fingerprint == site.campaign().fingerprint.hex()
+        for part in manifest.segments["reports"]:
+            home = site.segments / "words" / epoch_folder(site.campaign()) / manifest.window / "reports"
+            data = (home / part.name).read_bytes()
+            assert len(data) == part.bytes
+            assert hashlib.blake2b(data, digest_size=32).hexdigest() == part.digest
+    for manifest in site.manifests():
+        assert named_window(manifest.window, timedelta(seconds=2)).name == manifest.window
+        assert manifest.seconds == 2
+    # Neither keys nor journals stay of a window that is uploaded.
+    uploaded = {manifest.window for manifest in site.manifests()}
+    assert not uploaded & {path.name for path in site.journal.iterdir()}
+
+
+def test_a_window_that_ended_while_the_collector_was_down_gets_its_manifest_at_the_next_start(tmp_path: Path) -> None:
+    site = make_site(tmp_path / "site", window="3s")
+    report = os.urandom(site.campaign().sealed_bytes("reports"))
+    with running(site) as collector:
+        assert collector.post(report).status_code == 202
+        collector.kill()
+    time.sleep(3.1)
+    with running(site):
+        wait_for(lambda: any(manifest.segments for manifest in site.manifests()), what="the manifest")
+    assert site.sealed() == [report]
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self, now: float) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return make_site(tmp_path / "site")
+
+
+def target_of(site: Site) -> Target:
+    campaign = site.campaign()
+    length = campaign.sealed_bytes("reports")
+    folder = f"words/{epoch_folder(campaign)}"
+    return Target("words", 1, campaign.fingerprint, folder, "reports", length, length + 40)
+
+
+def uploader_of(site: Site, name: str = "one") -> Uploader:
+    """Return the steps to the store of a site, of a collector of that name."""
+    segments = str(site.segments)
+    write, look = partial(write_durably, segments), partial(probe, segments)
+    return Uploader(site.journal, segments, name, write, look, lambda _: None, Metrics(), HOUR)
+
+
+async def collect_at(
+    site: Site, moments: list[float], report: bytes, *, keep: bool = True, name: str = "one"
+) -> list[str]:
+    """Keep a report, or none, at each moment in one process, and return the names of the windows that it entered."""
+    site.journal.mkdir(exist_ok=True)
+    clock, metrics, entered = Clock(moments[0]), Metrics(), []
+    uploads = UploadQueue(uploader_of(site, name), metrics)
+    writer = Writer(site.journal, HOUR, 1 << 20, 100, uploads.hand_over, metrics, WatchedClock(3600.0, clock))
+    await writer.start()
+    running_writer = asyncio.create_task(writer.run())
+    for moment in moments:
+        clock.now = moment
+        await writer.turn([target_of(site)], {})
+        assert not keep or await writer.keep(target_of(site), report, 1, None)
+        assert writer.window is not None
+        entered.append(writer.window.name)
+    running_writer.cancel()
+    await writer.stop()
+    await uploads.stop()
+    return entered
+
+
+def test_a_clock_that_goes_back_opens_no_window_again(site: Site) -> None:
+    report = os.urandom(target_of(site).sealed_bytes)
+    assert asyncio.run(collect_at(site, [NOON, NOON + 3600, NOON + 60], report)) == [
+        "20261121T120000Z",
+        "20261121T130000Z",
+        "20261121T130000Z",
+    ]
+    # After a restart too: noon was ended, so one o'clock goes on.
+    assert asyncio.run(collect_at(site, [NOON + 60], report)) == ["20261121T140000Z"]
+    assert sorted(path.name for path in site.windows()) == [
+        "20261121T120000Z",
+        "20261121T130000Z",
+        "20261121T140000Z",
+    ]
+    assert {manifest.window for manifest in site.manifests()} == {"20261121T120000Z", "20261121T130000Z"}
+    assert len(site.sealed()) == 4
+
+
+def test_uploading_again_after_each_step_gives_the_same_segment_once(site: Site) -> None:
+    report = os.urandom(target_of(site).sealed_bytes)
+    asyncio.run(collect_at(site, [NOON], report))
+    (segment,) = next(path for path in site.windows()).glob("reports/*.blocks")
+    before = segment.read_bytes()
+    # As if it had been killed between the writing of the segment and the end of the journal.
+    (receipt,) = site.journal.glob("*/*/*/*.receipt")
+    assert receipt.stat().st_size == 0
+    asyncio.run(collect_at(site, [NOON + 3600], report))
+    assert segment.read_bytes() == before
+    first = next(manifest for manifest in site.manifests() if manifest.window == "20261121T120000Z")
+    (part,) = first.segments["reports"]
+    assert (part.name, part.records, part.bytes) == (segment.name, 1, len(before))
+
+
+def test_half_a_removed_window_is_not_taken_for_a_window(tmp_path: Path) -> None:
+    gone = tmp_path / "20261121T120000Z.gone"
+    gone.mkdir()
+    (gone / "key").write_bytes(b"k")
+    assert window_files.kept_windows(tmp_path) == []
+    window_files.remove_gone(tmp_path)
+    assert not gone.exists()
+
+
+@pytest.mark.parametrize("text", ["20261399T000000Z", "20261121T240000Z", "99991231T235959Z", "yesterday", ""])
+def test_what_is_no_name_of_a_window_in_the_place_of_the_newest_is_refused_in_a_sentence(site: Site, text: str) -> None:
+    site.journal.mkdir()
+    (site.journal / "ended").write_text(f"{text}\n")
+    with pytest.raises(HushcountError, match=f"{site.journal / 'ended'} is damaged: write the name of the newest"):
+        asyncio.run(collect_at(site, [NOON], b""))
+
+
+def test_a_folder_that_is_named_almost_as_a_window_is_none(site: Site) -> None:
+    site.journal.mkdir()
+    (site.journal / "20261399T000000Z").mkdir()
+    assert asyncio.run(collect_at(site, [NOON, NOON + 3600], b"", keep=False)) == [
+        "20261121T120000Z",
+        "20261121T130000Z",
+    ]
+    assert (site.journal / "ended").read_text() == "20261121T120000Z"
+
+
+def test_a_damaged_key_is_refused_not_replaced(tmp_path: Path) -> None:
+    key = window_files.window_key(tmp_path, "20261121T120000Z")
+    assert window_files.window_key(tmp_path, "20261121T120000Z") == key
+    path = tmp_path / "20261121T120000Z" / "key"
+    assert path.stat().st_mode & 0o777 == 0o600
+    write_over(path, b"short", 0o600)
+    with pytest.raises(HushcountError, match="32"):
+        window_files.window_key(tmp_path, "20261121T120000Z")
+
+
+def test_a_window_that_cannot_be_entered_refuses_its_reports_and_the_next_one_takes_them(tmp_path: Path) -> None:
+    site = make_site(tmp_path / "site", window="3s")
+    report = os.urandom(site.campaign().sealed_bytes("reports"))
+    with running(site) as collector:
+        wait_for(lambda: time.time() % 3 < 0.3, what="the beginning of a window")
+        following = window_at(datetime.now(timezone.utc), timedelta(seconds=3)).next
+        (site.journal / following.name).mkdir()
+        (site.journal / following.name / "key").write_bytes(b"no key")
+        wait_for(lambda: collector.post(report).status_code == 503, what="a refusal")
+        assert collector.get("/readyz").status_code == 503
+        wait_for(lambda: collector.post(report).status_code == 202, what="the next window")
+        wait_for(lambda: collector.get("/readyz").status_code == 200)
+    assert report in site.sealed()
+
+
+def test_a_window_that_ends_while_a_collector_starts_gets_its_manifest(site: Site) -> None:
+    asyncio.run(collect_at(site, [NOON], os.urandom(target_of(site).sealed_bytes)))
+    # The clock as it is read at the start: once before the end of the window, and after it from then on.
+    readings = [NOON + 3599.9]
+
+    async def run() -> None:
+        uploads = UploadQueue(uploader_of(site), Metrics())
+        clock = WatchedClock(3600.0, lambda: readings.pop() if readings else NOON + 3600.1)
+        writer = Writer(site.journal, HOUR, 1 << 20, 100, uploads.hand_over, Metrics(), clock)
+        await writer.start()
+        await writer.turn([target_of(site)], {})
+        await writer.stop()
+        await uploads.stop()
+
+    asyncio.run(run())
+    assert [manifest.window for manifest in site.manifests()] == ["20261121T120000Z"]
+
+
+def test_anyone_is_nobody_in_particular() -> None:
+    assert Anyone().client(b"whatever") is None

@@ -1,0 +1,218 @@
+"""Where equal ciphertexts meet: what the cap refused goes, copies are dropped, every order is equally likely."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hushcount.randomness import SystemWords
+from hushcount.wire.equality import first_of_equal, first_words, recurring
+from hushcount.wire.tags import TAG_BYTES, tag_keys
+from shuffler.mix import MixShard, allowed, first_unreleased, permuted
+from tests.shuffler.test_shuffle import CIPHERTEXTS, KEYS, SEALED, envelopes, numbers, outputs, plain_tag, totals
+from tests.support.listed import ListedWords
+from tests.support.statistics import FAILURE, chi_square_p, draws_to_tell_apart
+from tests.support.words import SeededWords
+
+
+def sealed(values: Sequence[int]) -> np.ndarray:
+    return np.frombuffer(b"".join(value.to_bytes(SEALED, "little") for value in values), dtype=f"S{SEALED}")
+
+
+def tag_of(number: int, keys: np.ndarray = KEYS.ciphertexts) -> bytes:
+    return plain_tag(number.to_bytes(SEALED, "little"), keys)
+
+
+def mixed(values: Sequence[int], refused: Sequence[int] = (), cut: int = 0) -> tuple[list[int], dict[str, int]]:
+    """Return what shard 4 holds, and the counts."""
+    blocks = [sealed(values[:cut]).tobytes(), sealed(values[cut:]).tobytes()]
+    tags = [b"".join(tag_of(number) for number in part) for part in (refused[::2], refused[1::2])]
+    main, tagged = outputs(MixShard(SEALED, KEYS.ciphertexts).process((4, {"sealed": blocks, "refused": tags})))
+    ((shard, block),) = main
+    assert shard == 4
+    assert len(tagged["counts"]) == len(dict(tagged["counts"]))
+    return numbers(block), dict(tagged["counts"])
+
+
+# Equal ciphertexts.
+
+
+@given(values=st.lists(st.sampled_from(CIPHERTEXTS), max_size=60))
+def test_recurring_are_those_that_share_their_first_eight_bytes_with_another(values: list[int]) -> None:
+    """Little-endian: every multiple of 2**64 begins with eight zero bytes."""
+    firsts = Counter(value % (1 << 64) for value in values)
+    assert first_words(sealed(values)).tolist() == [value % (1 << 64) for value in values]
+    assert recurring(sealed(values)).tolist() == [firsts[value % (1 << 64)] > 1 for value in values]
+
+
+@given(values=st.lists(st.sampled_from(CIPHERTEXTS), max_size=60))
+def test_of_equal_ones_the_first_stays_and_of_different_ones_all(values: list[int]) -> None:
+    found = first_of_equal(sealed(values)).tolist()
+    assert found == [place for place, value in enumerate(values) if value not in values[:place]]
+
+
+@given(values=st.lists(st.sampled_from(CIPHERTEXTS), max_size=40))
+def test_a_column_of_envelopes_is_compared_as_it_lies_there(values: list[int]) -> None:
+    column = envelopes([1] * len(values), values)["sealed"]
+    assert (recurring(column) == recurring(sealed(values))).all()
+    assert (first_of_equal(column) == first_of_equal(sealed(values))).all()
+
+
+def test_thousands_that_a_sender_made_alike_at_their_beginning_are_told_apart() -> None:
+    """All begin with the same eight bytes, and most with the same nineteen."""
+    values = [number << 64 for number in range(3000)] + [number << 152 for number in range(1, 200)]
+    order = np.random.default_rng(2).permutation(2 * len(values))
+    twice = [(values * 2)[place] for place in order]
+    found, counts = mixed(twice, cut=1000)
+    assert sorted(found) == sorted(values)
+    assert counts == {"accepted": len(values), "duplicate": len(values)}
+
+
+def test_reports_that_differ_in_one_bit_are_no_duplicates() -> None:
+    base = 1 << 159
+    values = [base, *(base ^ (1 << bit) for bit in range(160))]
+    found, counts = mixed(values, cut=80)
+    assert (sorted(found), counts) == (sorted(values), {"accepted": 161})
+    found, counts = mixed(values * 2, cut=161)
+    assert (sorted(found), counts) == (sorted(values), {"accepted": 161, "duplicate": 161})
+
+
+# What the cap refused.
+
+SAME_HALF = KEYS.ciphertexts.copy()
+SAME_HALF[:, :2] = 0
+"""Keys under which all tags share their first eight bytes."""
+
+
+@pytest.mark.parametrize("keys", [KEYS.ciphertexts, SAME_HALF], ids=["keys", "keys of tags that begin alike"])
+@given(data=st.data())
+def test_of_each_tag_as_many_stay_as_were_not_refused(keys: np.ndarray, data: st.DataObject) -> None:
+    values = data.draw(st.lists(st.sampled_from(CIPHERTEXTS), min_size=1, max_size=60))
+    refused = data.draw(st.lists(st.sampled_from(range(len(values))), min_size=1, unique=True).map(sorted))
+    tags = data.draw(st.permutations([tag_of(values[place], keys) for place in refused]))
+    stays = allowed(sealed(values), np.frombuffer(b"".join(tags), dtype=f"S{TAG_BYTES}"), keys).tolist()
+    assert stays == sorted(set(stays))
+    expected = Counter(values) - Counter(values[place] for place in refused)
+    assert Counter(values[place] for place in stays) == expected
+
+
+@given(data=st.data(), values=st.lists(st.sampled_from(CIPHERTEXTS), min_size=1, max_size=60))
+def test_refused_ones_go_then_copies_and_counts_add_up(data: st.DataObject, values: list[int]) -> None:
+    refused = data.draw(st.lists(st.sampled_from(range(len(values))), unique=True))
+    found, counts = mixed(values, [values[place] for place in refused], cut=data.draw(st.integers(0, len(values))))
+    stay = Counter(values) - Counter(values[place] for place in refused)
+    assert sorted(found) == sorted(stay)
+    expected = {"accepted": len(stay), "duplicate": stay.total() - len(stay)}
+    assert counts == {reason: number for reason, number in expected.items() if number or reason == "accepted"}
+    assert sum(counts.values()) + len(refused) == len(values)
+
+
+def test_a_shard_of_which_all_is_refused_is_empty_and_counted() -> None:
+    assert mixed([5, 5, 9], [5, 9, 5]) == ([], {"accepted": 0})
+    assert mixed([], []) == ([], {"accepted": 0})
+
+
+def test_a_refused_report_of_one_client_leaves_the_equal_one_of_another() -> None:
+    assert mixed([5, 5], [5]) == ([5], {"accepted": 1})
+    assert mixed([5, 5, 5], [5]) == ([5], {"accepted": 1, "duplicate": 1})
+    assert mixed([5, 5, 5], [5, 5, 5]) == ([], {"accepted": 0})
+
+
+# The order.
+
+
+def chi_square_of_orders(orders: list[tuple[int, ...]]) -> float:
+    places = {order: index for index, order in enumerate(permutations(range(4)))}
+    return chi_square_p(np.bincount([places[order] for order in orders], minlength=24), np.ones(24))
+
+
+def naive_law() -> np.ndarray:
+    """Return the law of the well-known wrong shuffle, `for i: swap(i, any)`, over the orders of four."""
+    law: Counter[tuple[int, ...]] = Counter()
+    for choices in np.ndindex(4, 4, 4, 4):
+        order = [0, 1, 2, 3]
+        for place, other in enumerate(choices):
+            order[place], order[other] = order[other], order[place]
+        law[tuple(order)] += 1
+    return np.array([law[order] / 256 for order in permutations(range(4))])
+
+
+DRAWS = draws_to_tell_apart(np.ones(24) / 24, naive_law())
+
+
+@pytest.mark.parametrize(
+    ("values", "refused"),
+    [([0, 1, 2, 3], []), ([0, 1, 2, 0, 3, 2], []), ([7, 0, 1, 8, 2, 3, 2], [7, 8, 2])],
+    ids=["plain", "with copies", "with copies and refused ones"],
+)
+def test_every_order_of_a_shard_is_equally_likely(values: list[int], refused: list[int]) -> None:
+    """Chi-square over the 24 orders of four reports, through the DoFn; fails with probability 1e-6.
+
+    Power: the naive shuffle that swaps every place with any other, 13 % off at most, is rejected.
+    """
+    assert chi_square_of_orders([tuple(mixed(values, refused, cut=2)[0]) for _ in range(DRAWS)]) > FAILURE
+    biased = np.random.default_rng(1).multinomial(DRAWS, naive_law())
+    assert chi_square_p(biased, np.ones(24)) < FAILURE
+
+
+def test_permuting_keeps_every_record_and_follows_its_words() -> None:
+    chosen = np.arange(3, 1002)
+    drawn = permuted(chosen, SystemWords())
+    assert sorted(drawn) == list(range(3, 1002))
+    assert drawn.tolist() != chosen.tolist()
+    assert permuted(np.array([5, 6, 9]), ListedWords([30, 10, 20])).tolist() == [6, 9, 5]
+    assert permuted(chosen[:0], SystemWords()).tolist() == []
+
+
+def test_every_run_of_the_step_draws_another_order_of_the_same_reports() -> None:
+    """An engine that runs it again gets the same reports; of 60 the same order with probability below 1e-80."""
+    values = list(range(60))
+    runs = [mixed(values[::step], cut=20) for step in (1, -1, 1)]
+    assert all(sorted(found) == values and counts == {"accepted": 60} for found, counts in runs)
+    assert len({tuple(found) for found, _ in runs}) == 3
+
+
+@given(st.lists(st.integers(0, 9)), st.lists(st.integers(0, 9)), st.lists(st.integers(0, 9), max_size=3))
+def test_nothing_that_was_released_is_forwarded_again(values: list[int], before: list[int], refused: list[int]) -> None:
+    """A tag is refused as often as it was sent, so copies of the released are counted whatever the cap refused."""
+    refused = [number for number in refused if number in values]
+    element = {
+        "sealed": [sealed(values).tobytes()],
+        "refused": [tag_of(number) for number in refused for _ in range(values.count(number))],
+        "released": [sealed(before[:2]).tobytes(), sealed(before[2:]).tobytes()],
+    }
+    main, tagged = outputs(MixShard(SEALED, KEYS.ciphertexts).process((4, element)))
+    stay = [number for number in values if number not in refused]
+    fresh = set(stay) - set(before)
+    assert sorted(numbers(main[0][1])) == sorted(fresh)
+    assert totals(tagged["counts"]) == totals([("accepted", len(fresh)), ("duplicate", len(stay) - len(fresh))])
+
+
+@given(
+    values=st.lists(st.sampled_from(CIPHERTEXTS), max_size=40),
+    blocks=st.lists(st.lists(st.sampled_from(CIPHERTEXTS), max_size=9), max_size=4),
+)
+def test_of_what_no_released_block_holds_the_first_stays(values: list[int], blocks: list[list[int]]) -> None:
+    """Also where first words are equal and the rest is not, which only a forger makes."""
+    found = first_unreleased(sealed(values), (sealed(block).tobytes() for block in blocks)).tolist()
+    before = {value for block in blocks for value in block}
+    assert found == sorted(values.index(value) for value in set(values) - before)
+
+
+def test_records_of_the_length_of_a_real_report_keep_their_zero_bytes() -> None:
+    """Of 164 bytes, 40 of them zero at either end; one is refused, one sent twice."""
+    keys = tag_keys(164, SeededWords(3))
+    rows = np.zeros((50, 164), dtype=np.uint8)
+    rows[:, 40:124] = np.random.default_rng(3).integers(256, size=(50, 84), dtype=np.uint8)
+    block = np.concatenate([rows, rows[:1]]).tobytes()
+    met = {"sealed": [block], "refused": [plain_tag(rows[7].tobytes(), keys)]}
+    main, tagged = outputs(MixShard(164, keys).process((0, met)))
+    found = sorted(main[0][1][start : start + 164] for start in range(0, len(main[0][1]), 164))
+    assert found == sorted(row.tobytes() for place, row in enumerate(rows) if place != 7)
+    assert totals(tagged["counts"]) == {"accepted": 49, "duplicate": 1}
