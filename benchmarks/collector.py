@@ -74,7 +74,7 @@ def measure(directory: Path, case: Case, seconds: float, factor: float, journals
     log = base / "log"
     with log.open("wb") as stream:
         server = subprocess.Popen(  # noqa: S603  # our own command
-            [sys.executable, "-m", "pipelines.cli", "collect", "--config", str(base / "deployment.toml")], stderr=stream
+            [sys.executable, "-m", "pipelines", "collect", "--config", str(base / "deployment.toml")], stderr=stream
         )
     try:
         port = _port(log, server)

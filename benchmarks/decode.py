@@ -1,8 +1,8 @@
 """Time of the three ways to decode affine reports, beside what `hushcount.oracles.decoding` expects.
 
 CPU seconds of one thread, the best of a few runs, compiled beforehand. The column "per operation" is what the
-constants of `hushcount/oracles/decoding.py` are taken from: the walk's steps, the residues and items of counting by slope, and
-the candidates' tests.
+constants of `hushcount/oracles/decoding.py` are taken from: the walk's steps, the residues and items of counting by
+slope, and the candidates' tests.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Post:
 
 def hushcount(*arguments: object) -> str:
     """Run a command to its end and return what it printed."""
-    command = [sys.executable, "-m", "pipelines.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "pipelines", *map(str, arguments)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # our own command line
     if ran.returncode:
         raise SystemExit(f"{' '.join(map(str, arguments))}: status {ran.returncode}\n{ran.stdout}{ran.stderr}")
@@ -69,7 +69,7 @@ def started(*arguments: object, log: Path) -> subprocess.Popen[bytes]:
     """Start a command."""
     with log.open("ab") as stream:
         return subprocess.Popen(  # noqa: S603  # our own command line
-            [sys.executable, "-m", "pipelines.cli", *map(str, arguments)], stdout=stream, stderr=stream
+            [sys.executable, "-m", "pipelines", *map(str, arguments)], stdout=stream, stderr=stream
         )
 
 

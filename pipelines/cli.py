@@ -27,7 +27,6 @@ from pipelines.commands.stream import stream
 from pipelines.commands.trend import trend
 from pipelines.console.common import BEAM_SETTINGS
 from pipelines.console.usage import Commands
-from pipelines.entry import main
 
 app = typer.Typer(
     name="hushcount",
@@ -82,6 +81,3 @@ def options(
 ) -> None:
     """Learn what people use and how often, without learning who."""
 
-
-if __name__ == "__main__":
-    main()

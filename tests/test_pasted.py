@@ -113,7 +113,7 @@ def process(words: list[str], until: Callable[[str], bool], log: Path) -> Iterat
     """Run one of our commands for as long as the block runs; what it had said when it was ready is yielded."""
     with log.open("wb") as stream:
         child = subprocess.Popen(  # noqa: S603  # our own commands
-            [sys.executable, "-m", "pipelines.cli", *words], stdout=stream, stderr=stream,
+            [sys.executable, "-m", "pipelines", *words], stdout=stream, stderr=stream,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
     try:

@@ -33,4 +33,4 @@ ENV PATH=/opt/venv/bin:$PATH \
     MPLCONFIGDIR=/tmp/matplotlib
 WORKDIR /var/lib/hushcount
 USER 10001:10001
-ENTRYPOINT ["python", "-m", "pipelines.cli"]
+ENTRYPOINT ["python", "-m", "pipelines"]

@@ -45,7 +45,7 @@ def _is_assigned(letter: str) -> bool:
 @lru_cache(maxsize=1)
 def _ends() -> list[str]:
     """Return the first unassigned character, the next assigned one, and so on, ascending."""
-    lines = resources.files("hushcount").joinpath(UNASSIGNED).read_text(encoding="ascii").split()
+    lines = resources.files("hushcount.formats").joinpath(UNASSIGNED).read_text(encoding="ascii").split()
     ranges = (tuple(int(place, 16) for place in line.split("..")) for line in lines)
     places = [place for first, last in ranges for place in (first, last + 1)]
     # The last range ends with the last code point, behind which there is no character.

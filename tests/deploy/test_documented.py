@@ -62,7 +62,7 @@ def test_the_documented_commands_make_both_directories_of_campaigns(chain: Chain
         (tmp_path / name).write_bytes(source.read_bytes())
     Campaign.read(chain.campaign_path).redacted().write(tmp_path / "redacted.json")
     commands = block(holding="redacted.toml")
-    ours = f"{shlex.quote(sys.executable)} -m pipelines.cli"
+    ours = f"{shlex.quote(sys.executable)} -m pipelines"
     done = subprocess.run(  # noqa: S603  # our own commands
         ["sh", "-ec", commands.replace("hushcount epoch", f"{ours} epoch")],  # noqa: S607  # the README's own lines
         cwd=tmp_path,

@@ -23,7 +23,7 @@ PARTIES = {
     "aux-server": {"hushcount", "keys", "shuffler", "aux_server", "analyzer", "pipelines"},
     "analyzer": {"hushcount", "keys", "shuffler", "aux_server", "analyzer", "pipelines"},
 }
-MODULES = {"shuffler": "shuffler_command", "aux-server": "pipelines.cli", "analyzer": "pipelines.cli"}
+MODULES = {"shuffler": "shuffler_command", "aux-server": "pipelines", "analyzer": "pipelines"}
 
 
 def recipe(name: str) -> str:

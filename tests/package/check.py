@@ -66,7 +66,7 @@ def use_client(scratch: Path, wheel: Path) -> None:
     run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel))
     dictionary = scratch / "items.txt"
     dictionary.write_text("a\nb\nc\n")
-    hushcount = (sys.executable, "-m", "pipelines.cli")
+    hushcount = (sys.executable, "-m", "pipelines")
     run(*hushcount, "keys", "new", "--out", str(scratch / "keys"), cwd=ROOT)
     run(
         *(*hushcount, "campaign", "new", "--id", "package", "--mechanism", "ais", "--epsilon", "1"),

@@ -36,7 +36,7 @@ from tests.support.jobs import (
 )
 from tests.support.records import key_file, read_file, write_rows
 
-PROGRAM = (sys.executable, "-m", "pipelines.cli")
+PROGRAM = (sys.executable, "-m", "pipelines")
 
 
 @pytest.fixture(scope="session")

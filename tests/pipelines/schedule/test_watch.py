@@ -26,7 +26,7 @@ WAIT = 120.0
 @contextmanager
 def watching(site: Site, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """Yield a run that watches, and the file that it writes to."""
-    command = [sys.executable, "-m", "pipelines.cli", "run", "--config", str(site.config), "--watch", "--every", "1s"]
+    command = [sys.executable, "-m", "pipelines", "run", "--config", str(site.config), "--watch", "--every", "1s"]
     log = site.root / "log"
     with (
         log.open("wb") as stream,

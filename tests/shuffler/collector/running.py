@@ -186,7 +186,7 @@ def start(site: Site) -> Running:
     log = site.base / f"log-{time.monotonic_ns()}.txt"
     with log.open("wb") as stream:
         process = subprocess.Popen(  # noqa: S603  # our own command
-            [sys.executable, "-m", "pipelines.cli", "collect", "--config", str(site.config)], stderr=stream
+            [sys.executable, "-m", "pipelines", "collect", "--config", str(site.config)], stderr=stream
         )
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
