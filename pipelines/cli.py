@@ -80,4 +80,3 @@ def options(
     ] = False,
 ) -> None:
     """Learn what people use and how often, without learning who."""
-

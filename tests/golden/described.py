@@ -27,6 +27,7 @@ _TIME = re.compile(r"(20[0-9]{2})-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\
 _NOW = 2022
 """What is stored is of earlier years, so that a later moment is the clock's."""
 _DIGITS = 9
+_LINE = 120
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,7 @@ def described_arrays(path: Path) -> dict[str, Any]:
 
 
 def _plain(array: np.ndarray[Any, Any]) -> Any:
-    return array.tobytes().hex() if array.dtype.kind in "SV" else array.tolist()
+    return array.tobytes().hex() if array.dtype == np.uint8 else array.tolist()
 
 
 def described_database(path: Path, mask: Mask) -> dict[str, Any]:
@@ -204,3 +205,22 @@ def _rows(connection: sqlite3.Connection, table: str, mask: Mask) -> Iterator[di
 def digest(raw: bytes) -> str:
     """Return the BLAKE2b-128 of bytes, in hexadecimal digits."""
     return hashlib.blake2b(raw, digest_size=16).hexdigest()
+
+
+def as_text(data: Any, indent: str = "") -> str:
+    """Return JSON text, in which the order of keys counts, what is short on one line."""
+    line = json.dumps(data, ensure_ascii=False)
+    if len(line) <= _LINE or not isinstance(data, (dict, list)):
+        return line
+    inner = indent + " "
+    if isinstance(data, list):
+        parts = [as_text(value, inner) for value in data]
+    else:
+        parts = [f"{json.dumps(key, ensure_ascii=False)}: {as_text(value, inner)}" for key, value in data.items()]
+    left, right = "[]" if isinstance(data, list) else "{}"
+    return f"{left}\n{inner}" + f",\n{inner}".join(parts) + f"\n{indent}{right}"
+
+
+def digest_of_json(data: Any) -> str:
+    """Return the BLAKE2b-256 of JSON data with sorted keys, which a summary names as what it was made from."""
+    return hashlib.blake2b(json.dumps(data, sort_keys=True).encode(), digest_size=32).hexdigest()

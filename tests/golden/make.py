@@ -13,18 +13,40 @@ import hashlib
 import json
 import shutil
 import sqlite3
+import struct
 import sys
 import tempfile
+import zlib
 from contextlib import closing
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import httpx
 import numpy as np
 
 from hushcount.campaigns.campaign import Campaign
-from tests.golden.site import AFTER, BEFORE, DATABASES, EXPECTED, KEYS, emptied, first_run, gathered, kept
+from hushcount.client import Client
+from tests.collector.running import STREAM, running
+from tests.collector.running import Site as Running
+from tests.golden import by_hand
+from tests.golden.by_hand import SIGNED
+from tests.golden.described import as_text
+from tests.golden.site import (
+    AFTER,
+    BEFORE,
+    CAMPAIGNS,
+    COLLECTOR,
+    DATABASES,
+    EXPECTED,
+    KEYS,
+    emptied,
+    first_run,
+    gathered,
+    kept,
+    restored,
+)
 from tests.support.collecting import START, collect
 from tests.support.jobs import done, files_under, new_campaign, write_lines
 from tests.support.records import ENVELOPES, envelopes, read_file, write_rows
@@ -46,6 +68,16 @@ patience = "1h"
 review = true
 least_length = "1d"
 """
+COLLECTING = """
+[collector]
+name = "one"
+port = 0
+journal = "journal"
+authentication = "client-token"
+least_free_bytes = 0
+"""
+OVER = "20210315T000000Z"
+"""The window of what the collector left."""
 _KEYS = ("keys", "signing")
 
 
@@ -99,6 +131,72 @@ def _dumped(path: Path) -> str:
         return "\n".join([*pragmas, *connection.iterdump()]) + "\n"
 
 
+def make_campaigns() -> None:
+    """Make a campaign file of each family, with and without dictionary, memory and discovery, and sign one."""
+    emptied(CAMPAIGNS).mkdir()
+    words = write_lines(CAMPAIGNS / "words.txt", ["alpha", "beta", "größe"])
+    pool = ("--set", "k=512", "--set", "m=64")
+    listed = {"dictionary": words, "min_batch": 50}
+    many: dict[str, tuple[str | None, tuple[object, ...], dict[str, Any]]] = {
+        "ss.json": ("ss", (), listed),
+        "grr.toml": ("grr", ("--cap", 3, "--delta", 1e-7), {**listed, "discovery": 2.0}),
+        "ais.json": ("ais", ("--memory", "--memory-values", 2), listed),
+        "rappor.json": ("rappor", pool, listed),
+        "hcms.json": ("hcms", pool, listed),
+        "rhr.json": ("rhr", (), listed),
+        "wss.json": ("wss", (), listed),
+        "gcms-open.json": ("gcms", pool, {"min_batch": 1000}),
+        "found.json": (
+            None, ("--discovery-relation", "add-remove", "--discovery-rule", "laplace"), {**listed, "discovery": 1.0},
+        ),
+    }  # fmt: skip
+    for name, (mechanism, options, settings) in many.items():
+        new_campaign(CAMPAIGNS / name, BEFORE / "keys", *options, mechanism=mechanism, **settings)
+    with tempfile.TemporaryDirectory() as scratch:
+        keys = Path(scratch) / "operator"
+        done("keys", "new", "--out", keys, "--role", "operator", "--days", 36500)
+        _set_validity(keys / "public.json")
+        done("campaign", "sign", "--campaign", CAMPAIGNS / SIGNED, "--keys", keys)
+        (CAMPAIGNS / "operator").mkdir()
+        shutil.copy(keys / "public.json", CAMPAIGNS / "operator")
+
+
+def make_collector() -> None:
+    """Let a collector take reports of both streams, kill it, and store its disk as of a window that is over."""
+    emptied(COLLECTOR).mkdir()
+    with tempfile.TemporaryDirectory() as scratch:
+        site = Running(restored(Path(scratch).resolve() / "site"))
+        with site.config.open("a") as file:
+            file.write(COLLECTING)
+        client = Client(Campaign.read(site.base / "campaigns/words/words.json"), uncapped=True)
+        with running(site) as one:
+            for index in range(4):
+                token = {"client-token": f"a-secret-of-client-{index}-that-it-keeps-for-itself"}
+                made = {"reports": client.report("alpha"), "discovery": client.discovery_report("new")}
+                for stream, report in made.items():
+                    answer = httpx.post(f"{one.url}{one.path(stream)}", content=report, headers={**STREAM, **token})
+                    assert answer.status_code == 202, answer.text
+            one.kill()
+        shutil.copy(site.config, COLLECTOR)
+        (now,) = (path for path in site.journal.iterdir() if path.is_dir() and path.name.endswith("Z"))
+        for name, data in files_under(now).items():
+            _write(COLLECTOR / "journal" / OVER / name, _moved(data) if name.endswith(".journal") else data)
+
+
+def _moved(journal: bytes) -> bytes:
+    """Return a journal as one of the window OVER: its header says when the window began."""
+    begins = datetime.strptime(OVER, "%Y%m%dT%H%M%S%z")
+    raw = bytearray(journal)
+    struct.pack_into("<Q", raw, 24, int(begins.timestamp()) * 1000)
+    struct.pack_into("<I", raw, 140, zlib.crc32(raw[:140]))
+    return bytes(raw)
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
 def _set_validity(path: Path) -> None:
     listing = json.loads(path.read_text())
     for key in listing["keys"]:
@@ -119,15 +217,15 @@ def _collect_all(store: Path, path: Path, other: Path, scratch: Path) -> None:
     # Two collectors, and what a client sent twice.
     collect(store, path, sent, first)
     (segment, *_) = collect(store, path, sent[:6], first, "two", streams=("reports",))
-    _add_junk(segment, path, other, scratch, 60)
+    _add_junk(segment, path, other, scratch, 51)
     # Too few: they wait for the next window.
     collect(store, path, sent[:9], first + 1)
-    collect(store, path, sent[:60], first + 2, streams=("reports",), authentication="none")
+    collect(store, path, sent[:51], first + 2, streams=("reports",), authentication="none")
     # Nearly all cannot be opened.
     (segment, *_) = collect(store, path, sent[:3], first + 6, streams=("reports",))
-    _add_junk(segment, path, other, scratch, 60)
+    _add_junk(segment, path, other, scratch, 51)
     # Altered after it was listed.
-    (segment, *_) = collect(store, path, sent[:55], first + 10, streams=("reports",))
+    (segment, *_) = collect(store, path, sent[:12], first + 10, streams=("reports",))
     raw = bytearray(segment.read_bytes())
     raw[-1] ^= 1
     segment.write_bytes(raw)
@@ -162,8 +260,7 @@ def _list_again(segment: Path) -> None:
 
 def write_expected(name: str, data: Any) -> None:
     """Write what a test expects."""
-    text = json.dumps(data, indent=1, ensure_ascii=False)
-    (EXPECTED / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    (EXPECTED / f"{name}.json").write_text(as_text(data) + "\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -172,12 +269,23 @@ def main() -> None:
     if "--anew" in sys.argv[1:]:
         make_before()
         make_after()
+        make_campaigns()
+        make_collector()
     with tempfile.TemporaryDirectory() as scratch:
         for name, data in gathered(Path(scratch).resolve() / "site").items():
             write_expected(name, data)
     with tempfile.TemporaryDirectory() as scratch:
         for name, data in kept(Path(scratch).resolve() / "site").items():
             write_expected(name, data)
+    said: set[str] = set()
+    for run in (by_hand.chain, by_hand.stream, by_hand.tools, by_hand.campaigns, by_hand.collector):
+        with tempfile.TemporaryDirectory() as scratch:
+            for name, data in run(Path(scratch).resolve()).items():
+                if name == "said":
+                    said |= data
+                else:
+                    write_expected(name, data)
+    write_expected("hand-sentences", sorted(said))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from tests.support.jobs import cli, done, files_under
 
 KEPT = Path(__file__).parent / "kept"
 EXPECTED = Path(__file__).parent / "expected"
-BEFORE, AFTER = KEPT / "before", KEPT / "after"
+BEFORE, AFTER, COLLECTOR, CAMPAIGNS = (KEPT / name for name in ("before", "after", "collector", "campaigns"))
 KEYS = KEPT / "keys.json"
 DATABASES = ("state.db", "ledger.db")
 RETENTION = """
@@ -32,11 +32,11 @@ _DRAWN = (
     *(f"charges.{name}" for name in _CHARGE), *(f"charges.*.{name}" for name in _CHARGE), "limits.digest",
     "discovery.hash_key", "epochs.1",
 )  # fmt: skip
-_PROSE = (
+PROSE = (
     "privacy.sentences.*", "privacy.plain.*", "privacy.unit", "privacy.*.unit", "privacy.*.against", "problems.*",
-    "dropped.*", "*.collecting.seen",
+    "dropped.*", "*.collecting.seen", "bias", "total_from",
 )  # fmt: skip
-_NAMES = {
+NAMES = {
     "[0-9a-f]{32}-[0-9a-f]{16}[.]replayed[.]json": "LETTERS-PLACE.replayed.json",
     "draws/[0-9a-f]{64}": "draws/KEY",
 }
@@ -45,17 +45,17 @@ _NAMES = {
 def mask_of(root: Path) -> Mask:
     """Return what of a run in a directory is not fixed."""
     shuffled = ("*shuffled/*", "*released/*", "*dead_letter/*")
-    return Mask(root, keys=(*_DRAWN, "*.says"), shuffled=shuffled, prose=_PROSE, names=_NAMES)
+    return Mask(root, keys=(*_DRAWN, "*.says"), shuffled=shuffled, prose=PROSE, names=NAMES)
 
 
-def restored(root: Path, *, after: bool = False) -> Path:
+def restored(root: Path, *, over: Path | None = None) -> Path:
     """Copy the stored deployment to a directory, its keys beside it.
 
     Args:
         root: the directory.
-        after: as a run left it, its databases made of their dumps; else as collectors left it.
+        over: further files: AFTER, for what a run leaves, whose databases are made of their dumps; or COLLECTOR.
     """
-    files = files_under(BEFORE) | (files_under(AFTER) if after else {})
+    files = files_under(BEFORE) | (files_under(over) if over is not None else {})
     for name, data in files.items():
         _write(root / name, data.replace(b"$ROOT", str(root).encode()) if name.endswith(".batch.json") else data)
     for name, text in json.loads(KEYS.read_text()).items():
@@ -147,7 +147,17 @@ def second_run(first: Site, root: Path) -> Site:
     commands["run"] = site.command("run", "--config", site.config, "--clock-is-right")
     site.seen["second-commands"] = commands
     site.look("second", before)
+    for part in ("looks", "databases"):
+        site.seen[f"second-{part}"] = differing(first.seen[f"first-{part}"], site.seen[f"second-{part}"])
     return site
+
+
+def differing(before: Any, now: Any) -> Any:
+    """Return JSON data without what is as it was: the lists and values that are others now."""
+    if not isinstance(before, dict) or not isinstance(now, dict):
+        return now
+    changed = {key: differing(before.get(key), value) for key, value in now.items() if before.get(key) != value}
+    return changed | dict.fromkeys(before.keys() - now.keys(), "gone")
 
 
 def gathered(root: Path) -> dict[str, Any]:
@@ -159,8 +169,8 @@ def gathered(root: Path) -> dict[str, Any]:
 
 def kept(root: Path) -> dict[str, Any]:
     """Return what is shown of the stored deployment in which a run has done all: every digest, and every moment."""
-    site = Site(restored(root, after=True))
-    exact = Mask(root, prose=_PROSE, since=None)
+    site = Site(restored(root, over=AFTER))
+    exact = Mask(root, prose=PROSE, since=None)
     shown = {
         "status": exact.data(done("status", "--config", site.config, "--digests", "--json").json),
         "ledger": exact.data(done("ledger", "show", "--ledger", site.ledger, "--json").json),
