@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tests.collector.running import Site as Running
-from tests.collector.running import running, wait_for
 from tests.golden.described import Mask, described_tree
 from tests.golden.site import AFTER, CAMPAIGNS, COLLECTOR, NAMES, PROSE, restored
+from tests.shuffler.collector.running import Site as Running
+from tests.shuffler.collector.running import running, wait_for
 from tests.support.jobs import cli, done, files_under, write_lines
 
 WINDOWS = "store/segments/words"

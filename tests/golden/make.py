@@ -28,8 +28,6 @@ import numpy as np
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
-from tests.collector.running import STREAM, running
-from tests.collector.running import Site as Running
 from tests.golden import by_hand
 from tests.golden.by_hand import SIGNED
 from tests.golden.described import as_text
@@ -47,6 +45,8 @@ from tests.golden.site import (
     kept,
     restored,
 )
+from tests.shuffler.collector.running import STREAM, running
+from tests.shuffler.collector.running import Site as Running
 from tests.support.collecting import START, collect
 from tests.support.jobs import done, files_under, new_campaign, write_lines
 from tests.support.records import ENVELOPES, envelopes, read_file, write_rows
