@@ -56,11 +56,11 @@ class SplitRows(beam.DoFn):
     """Arrays of reports in, (block of rows, reports with rows counted from the block's first) out."""
 
     def __init__(self, mechanism: Mechanism, items: UInt64Array) -> None:
-        self._pool = mechanism.encoder.pool
         self._rows = rows_per_block(mechanism, items)
+        self._whole = self._rows == mechanism.encoder.tally_shape(items)[0]
 
     def process(self, reports: Reports) -> Iterator[tuple[int, Reports]]:
-        if self._pool is None or self._rows == self._pool:
+        if self._whole:
             yield 0, reports
             return
         blocks = reports["row"] // np.uint32(self._rows)

@@ -74,9 +74,8 @@ def cpu_seconds(work: Callable[[], object], runs: int) -> float:
 def lines(system: str, reports: int, epsilon: float, items: int, open_domain: bool, runs: int) -> list[Line]:
     encoder, responder = axes(system, epsilon, None if open_domain else items)
     wanted = uniform(field61.PRIME, items, SystemWords()) if open_domain else np.arange(items, dtype=np.uint64)
-    sent = encoder.progressions(
-        responder, Mechanism(encoder, responder).encode(np.resize(wanted, reports), SystemWords())
-    )
+    encoded = Mechanism(encoder, responder).encode(np.resize(wanted, reports), SystemWords())
+    sent = encoder.progressions(responder.runs(encoded), encoded)
     load = DecodeLoad(reports, encoder.prime, float(sent.lengths.mean()), items, sent.stride)
     best = cheapest(load).way
     found = []

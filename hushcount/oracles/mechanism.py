@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.arrays import Counts, FloatArray, Reports, UInt64Array
-from hushcount.maths.variance import Numbers, SupportLaw, opposing, supporting
+from hushcount.arrays import BoolArray, Counts, FloatArray, Reports, UInt64Array
+from hushcount.maths.variance import Numbers, SupportLaw
 from hushcount.oracles.costs import DecodeCost
-from hushcount.oracles.encoders.base import BlockEncoder, Encoder, PoolEncoder
+from hushcount.oracles.encoders.base import Encoder, Scored
 from hushcount.oracles.estimates import Estimate
-from hushcount.oracles.evidence import SharedCells, Signs, Supports
-from hushcount.oracles.random_cells import cell_sum
 from hushcount.oracles.responders.base import Responder
 from hushcount.oracles.tally import MOST_CELLS, Tally
 from hushcount.randomness import Words
 from hushcount.wire import fields as wire
 from hushcount.wire.fields import Field
-
-_FREQUENT = 50
-"""An item that is this part of the variance of what others collide with has a law of its own.
-
-No more than so many can be, of those that are held; of those that forged reports only seem to hold there is no end.
-"""
 
 
 @dataclass(frozen=True)
@@ -51,14 +42,13 @@ class Mechanism:
     def __post_init__(self) -> None:
         if self.encoder.cells != self.responder.width:
             raise ValueError(f"encoder has {self.encoder.cells} cells, responder {self.responder.width}: must be equal")
-        if isinstance(self.encoder, PoolEncoder) and self.encoder.pool is not None:
-            # The tally of a pool is as large before the first report.
-            rows, width = self.encoder.tally_shape(np.empty(0, dtype=np.uint64))
-            if rows * width > MOST_CELLS:
-                raise ValueError(
-                    f"the tally has {rows:,} rows of {width:,} cells, {8 * rows * width / 2**30:,.1f} GiB, must be at "
-                    f"most {8 * MOST_CELLS >> 30} GiB: take a smaller k or m"
-                )
+        # A tally of several rows is as large before the first report.
+        rows, width = self.encoder.tally_shape(np.empty(0, dtype=np.uint64))
+        if rows > 1 and rows * width > MOST_CELLS:
+            raise ValueError(
+                f"the tally has {rows:,} rows of {width:,} cells, {8 * rows * width / 2**30:,.1f} GiB, must be at "
+                f"most {8 * MOST_CELLS >> 30} GiB: take a smaller k or m"
+            )
 
     @property
     def epsilon(self) -> float:
@@ -87,13 +77,7 @@ class Mechanism:
     @property
     def law(self) -> SupportLaw:
         """The law of one report's scores, which estimates and variances follow from."""
-        p, q = self.responder.p, self.responder.q
-        if self.encoder.blocks > 1:
-            return opposing(p, q)
-        clash = 0.0
-        if isinstance(self.encoder, PoolEncoder) and self.encoder.pool is not None:
-            clash = 1.0 / (self.encoder.pool * (self.encoder.pool_cells - 1))
-        return supporting(p, q, float(self.encoder.collision), clash)
+        return self.encoder.law(self.responder.p, self.responder.q)
 
     @property
     def p_star(self) -> float:
@@ -126,7 +110,7 @@ class Mechanism:
         cells = self.encoder.cell(reports, items)
         return self.responder.log_prob(reports, cells) - self.encoder.log_functions()
 
-    def supports(self, reports: Reports, items: UInt64Array) -> npt.NDArray[np.bool_]:
+    def supports(self, reports: Reports, items: UInt64Array) -> BoolArray:
         """Return bool[n]: whether each report supports the item of the same row."""
         return self.responder.supports(reports, self.encoder.cell(reports, items))
 
@@ -134,7 +118,7 @@ class Mechanism:
         """Return uint8[n, report_bytes], the wire form."""
         return wire.pack(self.fields, reports)
 
-    def unpack(self, octets: npt.NDArray[np.uint8]) -> tuple[Reports, npt.NDArray[np.bool_]]:
+    def unpack(self, octets: npt.NDArray[np.uint8]) -> tuple[Reports, BoolArray]:
         """Return the reports and bool[n], which of them are well formed; see `fields.unpack`."""
         return wire.unpack(self.fields, octets)
 
@@ -173,37 +157,9 @@ class Mechanism:
         Raises:
             ValueError: the tally is empty, or an item is outside what it was made for.
         """
-        n = tally.reports
         scores = self._scores(tally, items)
-        count = self._counts(scores, n)
-        held = np.clip(count, 0.0, n)
-        encoder = self.encoder
-        near = self._near(tally, items, held / n)
-        noise = np.sqrt(self.variance(n, held / n, near))
-        none = np.zeros(len(items))
-        if isinstance(encoder, BlockEncoder) and encoder.blocks > 1:
-            named = encoder.block_reports(tally.counts, items)
-            return Estimate(count, noise, none, Signs(scores, named, count, noise))
-        if not isinstance(encoder, PoolEncoder):
-            law = Supports(scores, n, self.p_star, self.q_star, count, noise)
-            return Estimate(count, noise, none, law)
-        # Others hold at least one report each, so their squares add up to no less than their number.
-        others = np.maximum(self.sum_of_squares(tally) - held**2, n - held)
-        shared = self._shared_cells(tally, items, scores, count)
-        return Estimate(count, noise, np.sqrt(self.collision_variance(others)), shared)
-
-    def _shared_cells(self, tally: Tally, items: UInt64Array, scores: Counts, count: FloatArray) -> SharedCells:
-        """Return what a pool's scores say, by the cells of others in this very tally."""
-        encoder = self.encoder
-        assert isinstance(encoder, PoolEncoder)  # noqa: S101  # for the type checker: the caller has asked
-        matrix, m, gain = encoder.cell_scores(tally.counts), encoder.pool_cells, float(self.law.gain)
-        law = cell_sum(matrix)
-        # What an item adds to the cells is no collision of its own.
-        part = self.law.clash * np.maximum(count, 0.0) ** 2 * gain**2
-        largest = np.argsort(-part, kind="stable")[:_FREQUENT]
-        places = largest[part[largest] > law.variance / _FREQUENT]
-        frequent = {int(place): cell_sum(matrix, encoder.cells_of(int(items[place]))) for place in places}
-        return SharedCells(scores, tally.reports, law, frequent, count, gain, self.p_star, math.sqrt(m / (m - 1.0)))
+        count = self._counts(scores, tally.reports)
+        return self.encoder.estimate(Scored(self.responder, self.law, tally, items, scores, count))
 
     def decode_cost(self, reports: int, items: int) -> DecodeCost:
         """Return the cost of tallying so many reports and estimating so many items.
@@ -231,27 +187,3 @@ class Mechanism:
         Reference: docs/mathematics.md section 5, last term of Var[C].
         """
         return np.asarray(np.multiply(self.law.clash, others_squared), dtype=np.float64)
-
-    def sum_of_squares(self, tally: Tally) -> float:
-        """Estimate the sum over all items of their squared counts from a pool's tally alone, no dictionary needed.
-
-        Over rows and functions the squared counts of cells, N_jc^2, add up to `n(1 - 1/k) + S/k + (n^2 - S)/(mk)`
-        on average. Solved for S. Derived here; simulated in the tests.
-
-        Raises:
-            ValueError: the encoder is not a pool.
-        """
-        encoder = self.encoder
-        if not isinstance(encoder, PoolEncoder) or encoder.pool is None:
-            raise ValueError("sum_of_squares needs a pool encoder; the others have no collision error")
-        k, m, n = encoder.pool, encoder.pool_cells, tally.reports
-        squares = encoder.cell_squares(tally.counts, n, self.responder)
-        return (squares - n * (1.0 - 1.0 / k) - n * n / (m * k)) * k / (1.0 - 1.0 / m)
-
-    def _near(self, tally: Tally, items: UInt64Array, shares: FloatArray) -> FloatArray | None:
-        """Return the estimated share of the users of the other items of each item's block, or None without blocks."""
-        if not isinstance(self.encoder, BlockEncoder) or self.encoder.blocks == 1:
-            return None
-        p, q = self.responder.p, self.responder.q
-        named = self.encoder.block_reports(tally.counts, items) / tally.reports
-        return np.clip((named - 2.0 * q) / (p - q) - shares, 0.0, 1.0 - shares)

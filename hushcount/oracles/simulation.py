@@ -12,7 +12,6 @@ import numpy as np
 from nacl.bindings import randombytes_buf_deterministic
 
 from hushcount.arrays import FloatArray, UInt64Array
-from hushcount.oracles.encoders.base import BlockEncoder
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
 from hushcount.randomness import SystemWords, Words, hex_seed
@@ -156,11 +155,8 @@ def gather(parts: Iterator[Losses]) -> Losses:
 def exact_variance(mechanism: Mechanism, population: Population) -> FloatArray:
     """Return float64[d]: the variance of every item's estimated share, noise and collisions, given who holds what."""
     held, n = population.held.astype(np.float64), population.n
-    near = None
-    if isinstance(mechanism.encoder, BlockEncoder) and mechanism.encoder.blocks > 1:
-        block = mechanism.encoder.block_of(population.items).astype(np.intp)
-        near = (np.bincount(block, weights=held)[block] - held) / n
-    noise = mechanism.variance(n, held / n, near)
+    near = mechanism.encoder.near_users(population.items, held)
+    noise = mechanism.variance(n, held / n, None if near is None else near / n)
     return (noise + mechanism.collision_variance((held**2).sum() - held**2)) / n**2
 
 

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
-from hushcount.designs.sources import load_design
 from hushcount.maths.probability import LARGEST_EPSILON
-from hushcount.oracles.encoders.affine import Affine
-from hushcount.oracles.encoders.base import Encoder
-from hushcount.oracles.encoders.nested import Nested
 from hushcount.oracles.mechanism import Mechanism
-from hushcount.oracles.responders.base import Responder
-from hushcount.oracles.responders.interval import Interval
-from hushcount.oracles.responders.randomised_response import RandomisedResponse
-from hushcount.oracles.responders.subset import Subset
-from hushcount.oracles.responders.weighted_design import WeightedDesign
 
 _ROUNDING = 2.0**-50
 
@@ -94,50 +84,15 @@ def general_law(epsilon: float) -> BlanketLaw:
 def blanket_law(mechanism: Mechanism) -> BlanketLaw | None:
     """Return the law of a mechanism for the two items that it hides worst, or None where it is not extremal.
 
-    Randomised response, subsets, windows and weighted designs are extremal with every encoder; unary responses, whose
-    bits are randomised one by one, are not.
+    A responder that is extremal makes the mechanism so with every encoder.
 
     Privacy: epsilon is the stated one, of the rounded probabilities. A pool's rows are public, so two items that share
     no cell in any row are the worst: sharing one makes a report support both or neither more often.
     """
-    responder, encoder = mechanism.responder, mechanism.encoder
-    excess = 0.0
-    if isinstance(responder, RandomisedResponse):
-        size = 1
-    elif isinstance(responder, (Subset, Interval, WeightedDesign)):
-        size = responder.size
-    else:
+    base, clash = mechanism.responder.base_law(mechanism.encoder.scatters), mechanism.encoder.least_collision
+    if base is None:
         return None
-    if isinstance(responder, WeightedDesign):
-        excess = _imbalance_excess(responder, mechanism.epsilon)
-    single = Fraction(size, responder.width)
-    clash = _least_collision(encoder)
-    pair = clash * single + (1 - clash) * _apart(responder, encoder, size)
+    single = float(base.single)
+    pair = clash * base.single + (1 - clash) * base.apart
     # Both are rounded: the pair by so much more that neither can hide it.
-    return BlanketLaw(mechanism.epsilon, float(single), max(0.0, float(pair) - _ROUNDING * float(single)), excess)
-
-
-def _least_collision(encoder: Encoder) -> Fraction:
-    """Return the least probability, of all pairs of items, that they share a cell, over what is fresh in a report."""
-    if isinstance(encoder, Nested):
-        return encoder.inner.collision
-    return Fraction(0) if encoder.pool is not None or encoder.blocks > 1 else encoder.collision
-
-
-def _apart(responder: Responder, encoder: Encoder, size: int) -> Fraction:
-    """Return the least probability that a report of the base law supports two given different cells."""
-    width = responder.width
-    scattered = isinstance(encoder, Affine) and not encoder.folded
-    if isinstance(responder, Interval) and not scattered:
-        return Fraction(max(0, 2 * size - width), width)
-    return Fraction(size * (size - 1), width * (width - 1))
-
-
-def _imbalance_excess(responder: WeightedDesign, epsilon: float) -> float:
-    """Return what an imbalance i of a design may add to delta: at most `32 i (1 + e) m / (m - s)`.
-
-    `E[(sum W)_+] / n` moves by no more than the mean of |W - W'| does, W' that of a perfectly balanced design: at most
-    16 i E by the probabilities of W and 8 i (1 + E) by its values, both over 1 - s/m.
-    """
-    imbalance = load_design(f"{responder.width}-{responder.size}-{responder.digest}").imbalance
-    return 32.0 * imbalance * (1.0 + math.exp(epsilon)) * responder.width / (responder.width - responder.size)
+    return BlanketLaw(mechanism.epsilon, single, max(0.0, float(pair) - _ROUNDING * single), base.excess)

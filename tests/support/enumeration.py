@@ -32,7 +32,7 @@ def supported(mechanism: Mechanism, reports: Reports, items: UInt64Array) -> np.
 def scores(mechanism: Mechanism, reports: Reports, items: UInt64Array) -> np.ndarray[Any, Any]:
     """Return int64[reports, items]: 1 where a report supports an item; with blocks, -1 where it opposes the item."""
     support = supported(mechanism, reports, items).astype(np.int64)
-    if mechanism.encoder.blocks == 1:
+    if mechanism.law.least == 0.0:
         return support
     opposite = [mechanism.encoder.cell(reports, repeated(item, len(reports))) ^ np.uint64(1) for item in items]
     return support - np.stack([mechanism.responder.supports(reports, cells) for cells in opposite], axis=1)

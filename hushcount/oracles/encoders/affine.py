@@ -16,13 +16,15 @@ from hushcount.maths.primes import is_prime
 from hushcount.oracles import decoding
 from hushcount.oracles.costs import DecodeCost
 from hushcount.oracles.encoders.base import require_items
-from hushcount.oracles.responders.base import Responder, RunResponder
+from hushcount.oracles.encoders.universal import Universal
+from hushcount.oracles.responders.base import Responder
+from hushcount.oracles.responders.runs import Runs
 from hushcount.randomness import Words, uniform
 from hushcount.wire.fields import Field, Number, report_dtype
 
 
 @dataclass(frozen=True)
-class Affine:
+class Affine(Universal):
     """`h(x) = (a x + b) mod P mod B`, a fresh `a` in 1..(P-1)/2 (and `b` in 0..P-1) for each report.
 
     `a = 0` is excluded, so that two items never share a residue: the family is sharply 2-transitive but for the sign.
@@ -42,8 +44,6 @@ class Affine:
     domain: int | None
     prime: int
     buckets: int
-    pool: ClassVar[int | None] = None
-    blocks: ClassVar[int] = 1
     by_item: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -83,6 +83,10 @@ class Affine:
         pairs = larger * (least + 1) * least + (self.buckets - larger) * least * (least - 1)
         return Fraction(pairs, self.prime * (self.prime - 1))
 
+    @property
+    def scatters(self) -> bool:
+        return not self.folded
+
     def tally_shape(self, items: UInt64Array) -> tuple[int, int]:
         return 1, len(items)
 
@@ -109,47 +113,53 @@ class Affine:
         item, which no oracle of the catalogue needs.
         """
         require_items(items, self.domain or self.prime)
-        if not isinstance(responder, RunResponder):
-            for column, item in enumerate(items):
-                cells = self.cell(reports, np.full(len(reports), item, dtype=np.uint64))
-                tally[0, column] += np.count_nonzero(responder.supports(reports, cells))
-            return
-        step = max(1, decoding.AT_ONCE // self.progressions_each(responder))
+        step = max(1, decoding.AT_ONCE // self._progressions_each(_no_runs(responder)))
         for start in range(0, len(reports), step):
-            decoding.decode(tally[0], self.progressions(responder, reports[start : start + step]), items)
+            part = reports[start : start + step]
+            runs = responder.runs(part)
+            if runs is None:
+                self._count_by_definition(tally, responder, part, items)
+            else:
+                decoding.decode(tally[0], self.progressions(runs, part), items)
 
-    def progressions(self, responder: RunResponder, reports: Reports) -> Progressions:
+    def _count_by_definition(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
+        for column, item in enumerate(items):
+            cells = self.cell(reports, np.full(len(reports), item, dtype=np.uint64))
+            tally[0, column] += np.count_nonzero(responder.supports(reports, cells))
+
+    def _progressions_each(self, runs: Runs | None) -> int:
+        """Return how many progressions a report is."""
+        if runs is None:
+            return 1
+        return runs.starts.shape[1] * (runs.length if self.folded else 1)
+
+    def progressions(self, runs: Runs, reports: Reports) -> Progressions:
         """Return the reports in the form that decoding reads.
 
         A window of the unfolded circle is one progression of stride 1. Of a folded one each cell is one of stride B:
         the residues `z, z + B, ...` below P, moved back by the shift.
         """
-        slopes, firsts = reports["slope"].astype(np.uint64), responder.run_starts(reports)
+        slopes, firsts = reports["slope"].astype(np.uint64), runs.starts
         if not self.folded:
-            lengths = np.full(firsts.size, responder.run_length, dtype=np.uint64)
+            lengths = np.full(firsts.size, runs.length, dtype=np.uint64)
             return Progressions(self.prime, 1, np.repeat(slopes, firsts.shape[1]), firsts.reshape(-1), lengths)
         prime, buckets = np.uint64(self.prime), np.uint64(self.buckets)
-        offsets = np.arange(responder.run_length, dtype=np.uint64)
+        offsets = np.arange(runs.length, dtype=np.uint64)
         cells = ((firsts[:, :, None] + offsets) % buckets).reshape(len(reports), -1)
         begins = (cells + prime - reports["shift"].astype(np.uint64)[:, None]) % prime
         lengths = (prime - cells + buckets - np.uint64(1)) // buckets
         spread = np.repeat(slopes, cells.shape[1])
         return Progressions(self.prime, self.buckets, spread, begins.reshape(-1), lengths.reshape(-1))
 
-    def progressions_each(self, responder: RunResponder) -> int:
-        """Return how many progressions a report is."""
-        none = np.zeros(0, dtype=report_dtype(responder.fields))
-        runs = responder.run_starts(none).shape[1]
-        return runs * responder.run_length if self.folded else runs
-
     def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
         """Return the cost of the way that `accumulate` takes when it is given all reports at once."""
-        if not isinstance(responder, RunResponder):
+        runs = _no_runs(responder)
+        if runs is None:
             pairs = float(reports) * items
             return DecodeCost("definition", pairs, pairs * decoding.DEFINITION_NS * 1e-9)
-        each = self.progressions_each(responder)
+        each = self._progressions_each(runs)
         at_once = min(reports, max(1, decoding.AT_ONCE // each))
-        length, stride = (self.prime / self.buckets, self.buckets) if self.folded else (responder.run_length, 1)
+        length, stride = (self.prime / self.buckets, self.buckets) if self.folded else (runs.length, 1)
         cost = decoding.cheapest(decoding.DecodeLoad(at_once * each, self.prime, length, items, stride))
         calls = reports / max(1, at_once)
         return DecodeCost(cost.way, calls * cost.operations, calls * cost.seconds)
@@ -163,3 +173,8 @@ class Affine:
         if not np.array_equal(items[found], wanted):
             raise ValueError("wanted holds an item that the tally was not made for")
         return tally[0, found]
+
+
+def _no_runs(responder: Responder) -> Runs | None:
+    """Return the runs of no reports: how many there are of one and how long they are, or None."""
+    return responder.runs(np.zeros(0, dtype=report_dtype(responder.fields)))

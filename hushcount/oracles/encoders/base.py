@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
-from hushcount.arrays import Counts, Reports, UInt64Array
+import numpy as np
+
+from hushcount.arrays import Counts, FloatArray, Reports, UInt64Array
+from hushcount.maths.variance import Numbers, SupportLaw
 from hushcount.oracles.costs import DecodeCost
+from hushcount.oracles.estimates import Estimate
 from hushcount.oracles.responders.base import Responder
+from hushcount.oracles.tally import Tally
 from hushcount.randomness import Words
 from hushcount.wire.fields import Field
 
@@ -38,22 +44,29 @@ class Encoder(Protocol):
         ...
 
     @property
-    def blocks(self) -> int:
-        """In how many blocks items are put that never share a cell; 1 for none."""
-        ...
-
-    @property
     def by_item(self) -> bool:
         """Whether the tally has a column for each item that is asked for, and none can be asked for later."""
         ...
 
     @property
-    def pool(self) -> int | None:
-        """k, how many functions all reports share; None where each report draws its own or there is only one."""
+    def scatters(self) -> bool:
+        """Whether two items that share no cell fall on any two cells alike, over what is fresh in a report."""
+        ...
+
+    @property
+    def least_collision(self) -> Fraction:
+        """The least probability, of all pairs of items, that they share a cell, over what is fresh in a report."""
+        ...
+
+    def law(self, p: Numbers, q: Numbers) -> SupportLaw:
+        """Return the law of an item's score, of one report that supports its own cell with p and another with q."""
         ...
 
     def tally_shape(self, items: UInt64Array) -> tuple[int, int]:
-        """Return (rows, width) of the tally that serves these items."""
+        """Return (rows, width) of the tally that serves these items.
+
+        Where there are several rows, a report counts in one of them, which its field `row` names.
+        """
         ...
 
     def draw(self, reports: Reports, words: Words) -> None:
@@ -72,6 +85,19 @@ class Encoder(Protocol):
         """Add the reports to `tally`, int64[rows, width], in place."""
         ...
 
+    def near_users(self, items: UInt64Array, held: FloatArray) -> FloatArray | None:
+        """Return float64[c]: the users of the other items of each item's block, or None without blocks.
+
+        Args:
+            items: uint64[c], all that anybody holds.
+            held: float64[c], the users of each.
+        """
+        ...
+
+    def estimate(self, scored: Scored) -> Estimate:
+        """Return the estimates of scored items with their errors."""
+        ...
+
     def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
         """Return the cost of tallying so many reports and estimating so many items."""
         ...
@@ -84,39 +110,35 @@ class Encoder(Protocol):
         ...
 
 
-@runtime_checkable
-class PoolEncoder(Encoder, Protocol):
-    """An encoder whose k functions are fixed for the campaign, so that collisions are a bias."""
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Items, their scores in a tally, and what estimates follow from.
+
+    Attributes:
+        responder: whose reports were tallied.
+        law: of one report's scores.
+        tally: of at least one report.
+        items: uint64[c].
+        scores: int64[c].
+        count: float64[c], users: the unbiased estimates.
+    """
+
+    responder: Responder
+    law: SupportLaw
+    tally: Tally
+    items: UInt64Array
+    scores: Counts
+    count: FloatArray
 
     @property
-    def pool_cells(self) -> int:
-        """m, over how many cells the fixed functions spread the items."""
-        ...
+    def held(self) -> FloatArray:
+        """float64[c], users: the estimates, as far as they can be true."""
+        return np.clip(self.count, 0.0, self.tally.reports)
 
-    def cell_scores(self, tally: Counts) -> Counts:
-        """Return int64[k, m]: what each cell adds to the score of the items in it; `scores` is the sum over rows."""
-        ...
-
-    def cells_of(self, item: int) -> UInt64Array:
-        """Return uint64[k]: the item's cell under every function."""
-        ...
-
-    def cell_squares(self, tally: Counts, reports: int, responder: Responder) -> float:
-        """Estimate `sum over rows and cells of N^2`, N the clients of the row whose own cell it is; unbiased."""
-        ...
-
-
-@runtime_checkable
-class BlockEncoder(Encoder, Protocol):
-    """An encoder that puts items in blocks that never share a cell."""
-
-    def block_reports(self, tally: Counts, wanted: UInt64Array) -> Counts:
-        """Return int64[len(wanted)]: how many reports named a cell of each wanted item's block."""
-        ...
-
-    def block_of(self, items: UInt64Array) -> UInt64Array:
-        """Return the block of each item."""
-        ...
+    def noise(self, near: FloatArray | None = None) -> FloatArray:
+        """Return float64[c], users: the standard errors at these counts; for `near` see `SupportLaw.noise`."""
+        n = self.tally.reports
+        return np.sqrt(self.law.noise(n, self.held / n, near))
 
 
 def require_items(items: UInt64Array, domain: int) -> None:

@@ -10,16 +10,20 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.arrays import Counts, FloatArray, Reports, UInt64Array
+from hushcount.maths.variance import Numbers, SupportLaw, opposing
 from hushcount.oracles.costs import DecodeCost, cells_cost
-from hushcount.oracles.encoders.base import require_items
+from hushcount.oracles.encoders.base import Scored, require_items
+from hushcount.oracles.encoders.universal import Universal
+from hushcount.oracles.estimates import Estimate
+from hushcount.oracles.evidence import Signs
 from hushcount.oracles.responders.base import Responder
 from hushcount.randomness import Words, uniform
 from hushcount.wire.fields import Field, Number
 
 
 @dataclass(frozen=True)
-class Hadamard:
+class Hadamard(Universal):
     """Item x is row `x div B` of the matrix, in block `x mod B`; its cell is `2 (x mod B)`, plus 1 for a minus sign.
 
     The column is uniform over all K, so two rows agree in sign with probability exactly 1/2. With one block this is
@@ -39,7 +43,6 @@ class Hadamard:
     domain: int
     blocks: int = 1
     by_item: ClassVar[bool] = False
-    pool: ClassVar[int | None] = None
     collision: ClassVar[Fraction] = Fraction(1, 2)
 
     def __post_init__(self) -> None:
@@ -96,6 +99,29 @@ class Hadamard:
         """Return int64[K, B]: for each row and block the supporting less the opposing reports."""
         pairs = tally.reshape(self.order, self.blocks, 2)
         return walsh_hadamard((pairs[:, :, 0] - pairs[:, :, 1]).T).T
+
+    @property
+    def least_collision(self) -> Fraction:
+        return Fraction(0) if self.blocks > 1 else self.collision
+
+    def law(self, p: Numbers, q: Numbers) -> SupportLaw:
+        return opposing(p, q) if self.blocks > 1 else super().law(p, q)
+
+    def near_users(self, items: UInt64Array, held: FloatArray) -> FloatArray | None:
+        if self.blocks == 1:
+            return None
+        block = self.block_of(items).astype(np.intp)
+        return np.asarray(np.bincount(block, weights=held)[block] - held, dtype=np.float64)
+
+    def estimate(self, scored: Scored) -> Estimate:
+        if self.blocks == 1:
+            return super().estimate(scored)
+        n, p, q = scored.tally.reports, scored.responder.p, scored.responder.q
+        named, shares = self.block_reports(scored.tally.counts, scored.items), scored.held / n
+        near = np.clip((named / n - 2.0 * q) / (p - q) - shares, 0.0, 1.0 - shares)
+        noise = scored.noise(near)
+        evidence = Signs(scored.scores, named, scored.count, noise)
+        return Estimate(scored.count, noise, np.zeros(len(scored.count)), evidence)
 
     def block_reports(self, tally: Counts, wanted: UInt64Array) -> Counts:
         """Return int64[c]: how many reports named a cell of each wanted item's block."""

@@ -9,13 +9,14 @@ from typing import ClassVar
 from hushcount.arrays import Counts, Reports, UInt64Array
 from hushcount.oracles.costs import DecodeCost, cells_cost
 from hushcount.oracles.encoders.base import require_items
+from hushcount.oracles.encoders.universal import Universal
 from hushcount.oracles.responders.base import Responder
 from hushcount.randomness import Words
 from hushcount.wire.fields import Field
 
 
 @dataclass(frozen=True)
-class Identity:
+class Identity(Universal):
     """One function, `h(x) = x`, over a dictionary of `domain` items; nothing collides.
 
     Args:
@@ -25,9 +26,7 @@ class Identity:
 
     domain: int
     cells: int = 0
-    blocks: ClassVar[int] = 1
     by_item: ClassVar[bool] = False
-    pool: ClassVar[int | None] = None
     fields: ClassVar[tuple[Field, ...]] = ()
     collision: ClassVar[Fraction] = Fraction(0)
 

@@ -13,6 +13,7 @@ from hushcount.arrays import Counts, Reports, UInt64Array
 from hushcount.oracles.costs import DecodeCost, cells_cost
 from hushcount.oracles.encoders.hadamard import Hadamard, walsh_hadamard
 from hushcount.oracles.encoders.pool import Pool
+from hushcount.oracles.encoders.pooled import Pooled
 from hushcount.oracles.responders.base import Responder
 from hushcount.randomness import Words
 from hushcount.wire.fields import Field
@@ -21,7 +22,7 @@ _CHUNK_CELLS = 1 << 20
 
 
 @dataclass(frozen=True)
-class Nested:
+class Nested(Pooled):
     """`h(x) = sign(h_j(x))`: a function of the pool, then a column of a Hadamard matrix over the pool's cells.
 
     Two items share a sign with probability 1 where they share the pool's cell, else 1/2. Only the first kind is fixed
@@ -37,7 +38,6 @@ class Nested:
     outer: Pool
     inner: Hadamard
     domain: ClassVar[int | None] = None
-    blocks: ClassVar[int] = 1
     by_item: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -49,8 +49,8 @@ class Nested:
         return self.inner.cells
 
     @property
-    def pool(self) -> int | None:
-        return self.outer.pool
+    def rows(self) -> int:
+        return self.outer.rows
 
     @property
     def pool_cells(self) -> int:
@@ -63,6 +63,10 @@ class Nested:
     @property
     def collision(self) -> Fraction:
         return self.outer.collision + (1 - self.outer.collision) * self.inner.collision
+
+    @property
+    def least_collision(self) -> Fraction:
+        return self.inner.collision
 
     def tally_shape(self, items: UInt64Array) -> tuple[int, int]:
         return self.outer.rows, self.inner.order * self.cells

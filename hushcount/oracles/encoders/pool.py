@@ -14,6 +14,7 @@ from nacl.bindings import randombytes_buf_deterministic
 from hushcount.arrays import Counts, Reports, UInt64Array
 from hushcount.maths import field61
 from hushcount.oracles.costs import DecodeCost, cells_cost
+from hushcount.oracles.encoders.pooled import Pooled
 from hushcount.oracles.responders.base import Responder
 from hushcount.randomness import Words, uniform
 from hushcount.threads import available_threads
@@ -26,7 +27,7 @@ MOST_FUNCTIONS = 1 << 18
 
 
 @dataclass(frozen=True)
-class Pool:
+class Pool(Pooled):
     """`h_j(x) = (c0_j + c1_j x + c2_j x^2 mod 2**61-1) mod m`, j = 0..k-1, over 61-bit fingerprints of strings.
 
     Polynomials of degree two are three-wise independent, which the collision term of the variance needs; a pool of
@@ -44,8 +45,8 @@ class Pool:
     cells: int
     seed: str
     domain: ClassVar[int | None] = None
-    blocks: ClassVar[int] = 1
     by_item: ClassVar[bool] = False
+    least_collision: ClassVar[Fraction] = Fraction(0)
 
     def __post_init__(self) -> None:
         if not 1 <= self.rows <= MOST_FUNCTIONS:
@@ -54,10 +55,6 @@ class Pool:
             raise ValueError(f"m is {self.cells}, must be in 2..{1 << 24} cells")
         if len(self.seed) != 64 or set(self.seed) - set("0123456789abcdef"):
             raise ValueError(f"seed is {self.seed!r}, must be 64 lower-case hexadecimal digits")
-
-    @property
-    def pool(self) -> int | None:
-        return self.rows
 
     @property
     def fields(self) -> tuple[Field, ...]:

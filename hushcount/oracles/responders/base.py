@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
-from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.arrays import BoolArray, Counts, FloatArray, Reports, UInt64Array
 from hushcount.oracles.costs import CountCost
+from hushcount.oracles.responders.runs import Runs
 from hushcount.randomness import WORD_VALUES, Words
 from hushcount.wire.fields import Field
-
-_CHUNK_CELLS = 1 << 22
 
 
 class Responder(Protocol):
@@ -55,11 +55,11 @@ class Responder(Protocol):
         """Fill this responder's fields of `reports` for the clients' true `cells`. The only random method."""
         ...
 
-    def log_prob(self, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.float64]:
+    def log_prob(self, reports: Reports, cells: UInt64Array) -> FloatArray:
         """Return the natural logarithm of the probability of each response, given the true cell of each."""
         ...
 
-    def supports(self, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.bool_]:
+    def supports(self, reports: Reports, cells: UInt64Array) -> BoolArray:
         """Return bool[n]: whether each report supports the cell of the same row."""
         ...
 
@@ -71,70 +71,37 @@ class Responder(Protocol):
         """Return what `count_cells` takes for so many reports."""
         ...
 
+    def runs(self, reports: Reports) -> Runs | None:
+        """Return the cells that the reports support as cyclic runs, or None where their numbers or lengths vary."""
+        ...
 
-@runtime_checkable
-class RunResponder(Responder, Protocol):
-    """A responder whose reports support cyclic runs of cells, always as many and as long: what affine decoding needs.
+    def base_law(self, scattered: bool) -> BaseLaw | None:
+        """Return the law of what hides a report, or None where the responder is not extremal.
 
-    Attributes:
-        run_length: cells in one run.
-    """
-
-    @property
-    def run_length(self) -> int: ...
-
-    def run_starts(self, reports: Reports) -> UInt64Array:
-        """Return uint64[n, run_count]: the first cell of every run that each report supports."""
+        Args:
+            scattered: whether the encoder puts two items that share no cell on any two cells alike.
+        """
         ...
 
 
-def runs_support(responder: RunResponder, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.bool_]:
-    """`supports` of a responder of runs."""
-    width = np.uint64(responder.width)
-    offsets = (cells[:, None] + width - responder.run_starts(reports)) % width
-    result: npt.NDArray[np.bool_] = (offsets < np.uint64(responder.run_length)).any(axis=1)
-    return result
+@dataclass(frozen=True)
+class BaseLaw:
+    """What a report supports that is drawn from the base law of an extremal responder: `privacy.blanket.BlanketLaw`.
+
+    Attributes:
+        single: the probability that it supports a given cell.
+        apart: that it supports two given different cells, no more than for any two.
+        excess: what is added to delta where the responder is extremal only up to rounding.
+    """
+
+    single: Fraction
+    apart: Fraction
+    excess: float = 0.0
 
 
-def count_runs(responder: RunResponder, tally: Counts, reports: Reports, rows: npt.NDArray[Any] | None) -> None:
-    """`count_cells` of a responder of runs: a difference array, so that a run costs two steps whatever its length."""
-    width = responder.width
-    starts = responder.run_starts(reports).astype(np.int64)
-    if responder.run_length == 1:
-        add_ones(tally, starts, rows)
-        return
-    ends = starts + responder.run_length
-    steps = np.zeros((len(tally), width + 1), dtype=np.int64)
-    add_ones(steps, starts, rows)
-    wrapped = ends > width
-    steps -= _ones(steps.shape, np.minimum(ends, width), rows)
-    # A run that passes the last cell goes on at cell 0 and ends where it wraps to.
-    turned = _ones(steps.shape, np.where(wrapped, ends - width, 0), rows)
-    steps -= turned
-    steps[:, 0] += turned.sum(axis=1)
-    tally += np.cumsum(steps[:, :width], axis=1)
-
-
-def add_ones(tally: Counts, cells: npt.NDArray[Any], rows: npt.NDArray[Any] | None) -> None:
-    """Add 1 to `tally[row, cell]` for every cell of every report; `cells` is [n, cells of a report]."""
-    step = max(1, _CHUNK_CELLS // max(1, cells.shape[1]))
-    for start in range(0, len(cells), step):
-        part = cells[start : start + step]
-        chosen = None if rows is None else rows[start : start + step]
-        if part.size * 8 < tally.size:
-            places = part.astype(np.intp) + _offsets(tally.shape, chosen)
-            np.add.at(tally.reshape(-1), places.reshape(-1), 1)
-        else:
-            tally += _ones(tally.shape, part, chosen)
-
-
-def _ones(shape: tuple[int, ...], cells: npt.NDArray[Any], rows: npt.NDArray[Any] | None) -> Counts:
-    places = cells.astype(np.intp) + _offsets(shape, rows)
-    return np.bincount(places.reshape(-1), minlength=shape[0] * shape[1]).reshape(shape)
-
-
-def _offsets(shape: tuple[int, ...], rows: npt.NDArray[Any] | None) -> npt.NDArray[np.intp] | int:
-    return 0 if rows is None else rows.astype(np.intp)[:, None] * shape[1]
+def choice_law(width: int, size: int) -> BaseLaw:
+    """Return the base law of reports that support `size` of `width` cells, any as likely."""
+    return BaseLaw(Fraction(size, width), Fraction(size * (size - 1), width * (width - 1)))
 
 
 def check_choice(width: int, size: int, keep: int) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.arrays import FloatArray, Reports, UInt64Array
 from hushcount.maths.probability import epsilon_spent, spending_threshold
-from hushcount.oracles.responders.base import count_runs, runs_support
+from hushcount.oracles.responders.base import BaseLaw, choice_law
+from hushcount.oracles.responders.runs import Runs
 from hushcount.oracles.responders.sized import Sized
 from hushcount.randomness import WORD_VALUES, Words, below, uniform
 from hushcount.wire.fields import Field, Number
@@ -41,10 +41,6 @@ class Interval(Sized):
         return (Number("start", self.width),)
 
     @property
-    def run_length(self) -> int:
-        return self.size
-
-    @property
     def epsilon(self) -> float:
         return epsilon_spent(self.keep, self.width, self.size)
 
@@ -55,16 +51,15 @@ class Interval(Sized):
         missing = cells + np.uint64(1) + uniform(self.width - self.size, len(cells), words)
         reports["start"] = np.where(kept, holding, missing) % width
 
-    def log_prob(self, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.float64]:
+    def log_prob(self, reports: Reports, cells: UInt64Array) -> FloatArray:
         held = math.log(self.keep / WORD_VALUES / self.size)
         absent = math.log((WORD_VALUES - self.keep) / WORD_VALUES / (self.width - self.size))
         return np.where(self.supports(reports, cells), held, absent)
 
-    def supports(self, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.bool_]:
-        return runs_support(self, reports, cells)
+    def runs(self, reports: Reports) -> Runs:
+        return Runs(reports["start"].astype(np.uint64)[:, None], self.size, self.width)
 
-    def count_cells(self, tally: Counts, reports: Reports, rows: npt.NDArray[Any] | None) -> None:
-        count_runs(self, tally, reports, rows)
-
-    def run_starts(self, reports: Reports) -> UInt64Array:
-        return reports["start"].astype(np.uint64)[:, None]
+    def base_law(self, scattered: bool) -> BaseLaw:
+        if scattered:
+            return choice_law(self.width, self.size)
+        return BaseLaw(Fraction(self.size, self.width), Fraction(max(0, 2 * self.size - self.width), self.width))

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.arrays import BoolArray, Counts, FloatArray, Reports, UInt64Array
 from hushcount.maths.probability import epsilon_spent, spending_threshold
 from hushcount.oracles.costs import CountCost
-from hushcount.oracles.responders.base import check_choice, count_runs
+from hushcount.oracles.responders.base import BaseLaw, check_choice, choice_law
+from hushcount.oracles.responders.runs import Runs
 from hushcount.randomness import WORD_VALUES, Words, below, uniform
 from hushcount.wire.fields import Field, Number
 
@@ -31,7 +32,6 @@ class RandomisedResponse:
 
     width: int
     keep: int
-    run_length: ClassVar[int] = 1
     size_variance: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
@@ -63,20 +63,23 @@ class RandomisedResponse:
         step = uniform(self.width - 1, len(cells), words) + np.uint64(1)
         reports["cell"] = np.where(kept, cells, (cells + step) % np.uint64(self.width))
 
-    def log_prob(self, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.float64]:
+    def log_prob(self, reports: Reports, cells: UInt64Array) -> FloatArray:
         kept = math.log(self.keep / WORD_VALUES)
         changed = math.log((WORD_VALUES - self.keep) / WORD_VALUES / (self.width - 1))
         return np.where(self.supports(reports, cells), kept, changed)
 
-    def supports(self, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.bool_]:
-        result: npt.NDArray[np.bool_] = reports["cell"] == cells
+    def supports(self, reports: Reports, cells: UInt64Array) -> BoolArray:
+        result: BoolArray = reports["cell"] == cells
         return result
 
     def count_cells(self, tally: Counts, reports: Reports, rows: npt.NDArray[Any] | None) -> None:
-        count_runs(self, tally, reports, rows)
+        self.runs(reports).count(tally, rows)
 
     def count_cost(self, reports: int) -> CountCost:
         return CountCost.of_cells(reports * (self.p + (self.width - 1) * self.q))
 
-    def run_starts(self, reports: Reports) -> UInt64Array:
-        return reports["cell"].astype(np.uint64)[:, None]
+    def runs(self, reports: Reports) -> Runs:
+        return Runs(reports["cell"].astype(np.uint64)[:, None], 1, self.width)
+
+    def base_law(self, scattered: bool) -> BaseLaw:
+        return choice_law(self.width, 1)

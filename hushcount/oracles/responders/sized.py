@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy.typing as npt
+
+from hushcount.arrays import BoolArray, Counts, Reports, UInt64Array
 from hushcount.oracles.costs import CountCost
-from hushcount.oracles.responders.base import check_choice
+from hushcount.oracles.responders.base import BaseLaw, check_choice, choice_law
+from hushcount.oracles.responders.runs import Runs
 from hushcount.randomness import WORD_VALUES
 
 
@@ -37,5 +42,17 @@ class Sized:
         """`(s-p)/(m-1)`, [J] eq. (3): the mean over the other cells, and what each has where all are treated alike."""
         return (self.size - self.p) / (self.width - 1)
 
+    def supports(self, reports: Reports, cells: UInt64Array) -> BoolArray:
+        return self.runs(reports).support(cells)
+
+    def count_cells(self, tally: Counts, reports: Reports, rows: npt.NDArray[Any] | None) -> None:
+        self.runs(reports).count(tally, rows)
+
     def count_cost(self, reports: int) -> CountCost:
         return CountCost.of_cells(reports * (self.p + (self.width - 1) * self.q))
+
+    @abstractmethod
+    def runs(self, reports: Reports) -> Runs: ...
+
+    def base_law(self, scattered: bool) -> BaseLaw | None:
+        return choice_law(self.width, self.size)

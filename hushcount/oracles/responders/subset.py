@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.arrays import FloatArray, Reports, UInt64Array
 from hushcount.maths.probability import epsilon_spent, spending_threshold
-from hushcount.oracles.responders.base import count_runs, runs_support
+from hushcount.oracles.responders.runs import Runs
 from hushcount.oracles.responders.sized import Sized
 from hushcount.oracles.subsets import draw_subsets
 from hushcount.randomness import WORD_VALUES, Words, below, uniform
@@ -33,8 +31,6 @@ class Subset(Sized):
     Privacy: `ln(p (m-s) / ((1-p) s))` for one report, replace-one.
     Reference: [J] Algorithm 1 and eq. (3), (5); docs/mathematics.md section 3.
     """
-
-    run_length: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,19 +61,13 @@ class Subset(Sized):
         dropped = np.where(kept, uniform(self.size, len(cells), words), np.uint64(self.size))
         draw_subsets(reports["cells"], self.width, cells, dropped, words)
 
-    def log_prob(self, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.float64]:
+    def log_prob(self, reports: Reports, cells: UInt64Array) -> FloatArray:
         held = math.log(self.keep / WORD_VALUES) - _log_choose(self.width - 1, self.size - 1)
         absent = math.log((WORD_VALUES - self.keep) / WORD_VALUES) - _log_choose(self.width - 1, self.size)
         return np.where(self.supports(reports, cells), held, absent)
 
-    def supports(self, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.bool_]:
-        return runs_support(self, reports, cells)
-
-    def count_cells(self, tally: Counts, reports: Reports, rows: npt.NDArray[Any] | None) -> None:
-        count_runs(self, tally, reports, rows)
-
-    def run_starts(self, reports: Reports) -> UInt64Array:
-        return reports["cells"].astype(np.uint64)
+    def runs(self, reports: Reports) -> Runs:
+        return Runs(reports["cells"].astype(np.uint64), 1, self.width)
 
 
 def _log_choose(population: int, size: int) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.arrays import BoolArray, Counts, FloatArray, Reports, UInt64Array
 from hushcount.maths.probability import odds_ratio, probability_threshold, spending_flip, symmetric_threshold
 from hushcount.oracles.costs import CountCost
 from hushcount.randomness import WORD_VALUES, Words, below, event_bits
@@ -91,16 +91,16 @@ class Unary:
             bits[place] = np.where(kept, bits[place] | mask, bits[place] & ~mask)
             reports["bits"][start : start + rows] = bits
 
-    def log_prob(self, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.float64]:
+    def log_prob(self, reports: Reports, cells: UInt64Array) -> FloatArray:
         own = self.supports(reports, cells)
         others = np.unpackbits(reports["bits"], axis=1).sum(axis=1).astype(np.int64) - own
         p, q = self.p, self.q
         mine = np.where(own, math.log(p), math.log1p(-p))
         return mine + others * math.log(q) + (self.width - 1 - others) * math.log1p(-q)
 
-    def supports(self, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.bool_]:
+    def supports(self, reports: Reports, cells: UInt64Array) -> BoolArray:
         octets = reports["bits"][np.arange(len(cells)), (cells >> np.uint64(3)).astype(np.intp)]
-        result: npt.NDArray[np.bool_] = (octets >> (cells & np.uint64(7)).astype(np.uint8) & 1).astype(np.bool_)
+        result: BoolArray = (octets >> (cells & np.uint64(7)).astype(np.uint8) & 1).astype(np.bool_)
         return result
 
     def count_cells(self, tally: Counts, reports: Reports, rows: npt.NDArray[Any] | None) -> None:
@@ -118,3 +118,9 @@ class Unary:
 
     def count_cost(self, reports: int) -> CountCost:
         return CountCost.of_bits(float(reports * self.width))
+
+    def runs(self, reports: Reports) -> None:
+        return None
+
+    def base_law(self, scattered: bool) -> None:
+        """Bits that are randomised one by one have no base law of two probabilities."""

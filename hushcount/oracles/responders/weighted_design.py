@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.arrays import BoolArray, Counts, FloatArray, IntArray, Reports, UInt64Array
 from hushcount.designs.balanced import Design
 from hushcount.designs.sources import load_design
 from hushcount.maths.probability import epsilon_spent, spending_threshold
+from hushcount.oracles.responders.base import BaseLaw, choice_law
+from hushcount.oracles.responders.runs import Runs
 from hushcount.oracles.responders.sized import Sized
 from hushcount.randomness import WORD_VALUES, Words, below, uniform
 from hushcount.wire.fields import Field, Number
@@ -47,7 +49,6 @@ class WeightedDesign(Sized):
     """
 
     digest: str
-    run_length: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,7 +86,7 @@ class WeightedDesign(Sized):
         block, turn = np.divmod(rows, turns)
         reports["block"] = block * turns + (turn + np.where(own < turns, own, 0)) % turns
 
-    def log_prob(self, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.float64]:
+    def log_prob(self, reports: Reports, cells: UInt64Array) -> FloatArray:
         design = self._tables.design
         holding = np.array(design.cell_weights, dtype=np.float64)[cells.astype(np.intp)]
         weight = np.array(design.weights, dtype=np.float64)[reports["block"] // design.turns]
@@ -93,7 +94,7 @@ class WeightedDesign(Sized):
         absent = math.log((WORD_VALUES - self.keep) / WORD_VALUES) - np.log(design.total - holding)
         return np.asarray(np.log(weight) + np.where(self.supports(reports, cells), held, absent), dtype=np.float64)
 
-    def supports(self, reports: Reports, cells: UInt64Array) -> npt.NDArray[np.bool_]:
+    def supports(self, reports: Reports, cells: UInt64Array) -> BoolArray:
         design = self._tables.design
         block, turn = np.divmod(reports["block"].astype(np.int64), design.turns)
         place = cells.astype(np.int64)
@@ -110,10 +111,19 @@ class WeightedDesign(Sized):
             line, row = np.divmod(places[start : start + step], number)
             np.add.at(tally, (line[:, None], self._cells(row)), counts[start : start + step, None])
 
-    def run_starts(self, reports: Reports) -> UInt64Array:
-        return self._cells(reports["block"].astype(np.int64)).astype(np.uint64)
+    def runs(self, reports: Reports) -> Runs:
+        return Runs(self._cells(reports["block"].astype(np.int64)).astype(np.uint64), 1, self.width)
 
-    def _cells(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def base_law(self, scattered: bool) -> BaseLaw:
+        """An imbalance i of the design may add to delta: at most `32 i (1 + e) m / (m - s)`.
+
+        `E[(sum W)_+] / n` moves by no more than the mean of |W - W'| does, W' that of a perfectly balanced design: at
+        most 16 i E by the probabilities of W and 8 i (1 + E) by its values, both over 1 - s/m.
+        """
+        excess = 32.0 * self._tables.design.imbalance * (1.0 + math.exp(self.epsilon)) * self.width
+        return replace(choice_law(self.width, self.size), excess=excess / (self.width - self.size))
+
+    def _cells(self, rows: IntArray) -> IntArray:
         """Return int64[n, s]: the cells of each row."""
         tables = self._tables
         turns = tables.design.turns
@@ -135,10 +145,10 @@ class _Draw:
         steps: uint64[k], running sums of their weights.
     """
 
-    rows: npt.NDArray[np.int64]
+    rows: IntArray
     steps: UInt64Array
 
-    def rows_for(self, count: int, words: Words) -> npt.NDArray[np.int64]:
+    def rows_for(self, count: int, words: Words) -> IntArray:
         """Draw int64[count]; a row of weight w has exactly w of the values that a uniform draw can take."""
         drawn = uniform(int(self.steps[-1]), count, words)
         return self.rows[np.searchsorted(self.steps, drawn, side="right")]
@@ -156,7 +166,7 @@ class _Tables:
     """
 
     design: Design
-    cells: npt.NDArray[np.int64]
+    cells: IntArray
     draws: tuple[tuple[_Draw, _Draw], ...]
 
 
@@ -173,7 +183,7 @@ def _tables(name: str) -> _Tables:
     return _Tables(design, np.array(design.blocks, dtype=np.int64), draws)
 
 
-def _draw(chosen: npt.NDArray[np.bool_], weights: UInt64Array) -> _Draw:
+def _draw(chosen: BoolArray, weights: UInt64Array) -> _Draw:
     rows = np.flatnonzero(chosen)
     return _Draw(rows, np.cumsum(weights[rows], dtype=np.uint64))
 

@@ -11,7 +11,7 @@ from hushcount.arrays import UInt64Array
 from hushcount.designs.sources import find_design
 from hushcount.maths.fingerprints import fingerprints
 from hushcount.oracles.catalogue import build
-from hushcount.oracles.encoders.base import PoolEncoder
+from hushcount.oracles.encoders.pooled import Pooled
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.parameters import Parameters, Value
 
@@ -52,7 +52,11 @@ class Case:
 
     @property
     def pooled(self) -> bool:
-        return isinstance(self.mechanism.encoder, PoolEncoder)
+        return isinstance(self.mechanism.encoder, Pooled)
+
+    @property
+    def in_blocks(self) -> bool:
+        return self.mechanism.encoder.near_users(self.items, np.ones(len(self.items))) is not None
 
     def at(self, factor: float) -> Mechanism:
         """Return the same mechanism, but spending `factor` times as much."""

@@ -99,7 +99,7 @@ def test_other_items_score_as_the_law_says(case: Case) -> None:
     assert case.mechanism.q_star == float(law.other)
     for one, other in permutations(range(len(case.items)), 2):
         mean, spread = float(law.other), float(law.near_spread)
-        if mechanism.encoder.blocks > 1 and different_blocks(mechanism, case.items[[one, other]]):
+        if case.in_blocks and different_blocks(mechanism, case.items[[one, other]]):
             spread = float(law.far_spread)
         if case.pooled:
             # Fixed functions: exact for the collisions that this pair has; over pools they are k draws of 1/m.
@@ -111,8 +111,9 @@ def test_other_items_score_as_the_law_says(case: Case) -> None:
 
 
 def different_blocks(mechanism: Mechanism, pair: UInt64Array) -> bool:
-    one, other = mechanism.encoder.block_of(pair)
-    return bool(one != other)
+    near = mechanism.encoder.near_users(pair, np.ones(2))
+    assert near is not None
+    return not near.any()
 
 
 def collisions(mechanism: Mechanism, one: int, other: int) -> float:
@@ -153,8 +154,8 @@ def test_over_pools_the_law_of_other_items_is_exact(case: Case) -> None:
 
 @every_small_case
 def test_the_law_of_one_block_does_not_tell_near_from_far(case: Case) -> None:
-    law, blocks = case.mechanism.law, case.mechanism.encoder.blocks
-    assert (law.near_spread == law.far_spread) == (blocks == 1)
+    law = case.mechanism.law
+    assert (law.near_spread == law.far_spread) == (not case.in_blocks)
     assert (law.clash > 0.0) == case.pooled
     assert law.gain == law.own - law.other
 
@@ -279,7 +280,7 @@ def test_an_estimate_states_the_errors_of_its_own_counts(case: Case) -> None:
     estimate = mechanism.estimate(Tally(counts, n, items), wanted)
     share = np.clip(estimate.count / n, 0.0, 1.0)
     near = None
-    if mechanism.encoder.blocks > 1:
+    if case.in_blocks:
         # A report names a cell of an item's block with probability p + q if its client's item is in it, else 2 q.
         p, q = mechanism.responder.p, mechanism.responder.q
         cells = [mechanism.encoder.cell(reports, repeated(item, n)) for item in wanted]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from hushcount.maths.fingerprints import fingerprints
-from hushcount.oracles.encoders.base import PoolEncoder
 from hushcount.oracles.encoders.hadamard import Hadamard, walsh_hadamard
 from hushcount.oracles.encoders.nested import Nested
 from hushcount.oracles.encoders.pool import Pool
+from hushcount.oracles.encoders.pooled import Pooled
 from hushcount.oracles.responders.randomised_response import RandomisedResponse
 from hushcount.wire.fields import report_dtype
 from tests.hushcount.oracles.cases import pool_seed
@@ -44,8 +44,8 @@ def test_two_items_share_a_sign_always_in_one_cell_and_else_half_of_the_time(cel
 def test_the_collision_is_that_of_pool_and_sign_together() -> None:
     assert nested(3, 5).collision == Fraction(1, 5) + Fraction(4, 5) / 2
     assert nested(3, 5).pool_cells == 5
-    assert nested(3, 5).pool == 3
-    assert isinstance(nested(3, 5), PoolEncoder)
+    assert nested(3, 5).rows == 3
+    assert isinstance(nested(3, 5), Pooled)
 
 
 @pytest.mark.parametrize(("rows", "cells"), [(1, 2), (3, 5), (7, 8), (200, 11)])

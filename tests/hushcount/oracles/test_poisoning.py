@@ -12,9 +12,9 @@ from aux_server.keep import draw_kept
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.discovery.pairs import HASH_BYTES
 from hushcount.maths.fingerprints import fingerprints
-from hushcount.oracles import mechanism as mechanism_module
 from hushcount.oracles.catalogue import ANY_SEED, CATALOGUE, build
-from hushcount.oracles.encoders.base import PoolEncoder
+from hushcount.oracles.encoders import pooled as pooled_module
+from hushcount.oracles.encoders.pooled import Pooled
 from hushcount.oracles.influence import influence
 from hushcount.oracles.random_cells import CellSum, cell_sum
 from hushcount.oracles.tally import Tally
@@ -89,7 +89,7 @@ def test_reports_that_support_every_item_make_few_laws(monkeypatch: pytest.Monke
         made.append(cell_sum(*arguments))
         return made[-1]
 
-    monkeypatch.setattr(mechanism_module, "cell_sum", counted_law)
+    monkeypatch.setattr(pooled_module, "cell_sum", counted_law)
     tally = mechanism.new_tally(items)
     mechanism.accumulate(tally, np.concatenate([honest, full]), items)
     estimate = mechanism.estimate(Tally(tally, 2400, items), items)
@@ -108,7 +108,7 @@ def test_a_string_chosen_for_its_cells_in_a_pool_is_detected_though_nobody_holds
     """
     mechanism = build("rappor", 3.0, None, {"k": 64, "m": 128, "seed": ANY_SEED})
     encoder = mechanism.encoder
-    assert isinstance(encoder, PoolEncoder)
+    assert isinstance(encoder, Pooled)
     popular = int(fingerprints(["popular"])[0])
     strings = fingerprints(f"string {number}" for number in range(3000))
     shared = [int((encoder.cells_of(int(string)) == encoder.cells_of(popular)).sum()) for string in strings]
@@ -130,7 +130,7 @@ def test_forged_reports_in_one_cell_of_a_pool_widen_the_interval_of_every_item()
     """
     mechanism = build("rappor", 3.0, None, {"k": 8, "m": 64, "seed": ANY_SEED})
     encoder = mechanism.encoder
-    assert isinstance(encoder, PoolEncoder)
+    assert isinstance(encoder, Pooled)
     items = fingerprints(f"item {number}" for number in range(200))
     held = np.concatenate([np.resize(items, 9000), np.full(500, items[0], dtype=np.uint64)])
     honest = mechanism.encode(held, SeededWords(14))

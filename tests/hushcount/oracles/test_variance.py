@@ -9,8 +9,8 @@ import pytest
 
 from hushcount.arrays import UInt64Array
 from hushcount.oracles.catalogue import build
-from hushcount.oracles.encoders.base import PoolEncoder
 from hushcount.oracles.encoders.nested import Nested
+from hushcount.oracles.encoders.pooled import Pooled, sum_of_squares
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
 from tests.hushcount.oracles.cases import SMALL, Case, pool_seed
@@ -189,7 +189,7 @@ def sums_of_squares(name: str, held: np.ndarray, runs: int) -> np.ndarray:
     found = []
     for run in range(runs):
         mechanism = of_name(name, run)
-        found.append(mechanism.sum_of_squares(tallied(mechanism, clients, run)))
+        found.append(sum_of_squares(mechanism.encoder, tallied(mechanism, clients, run), mechanism.responder))
     return np.array(found)
 
 
@@ -226,7 +226,7 @@ def test_the_squares_of_cells_are_exact_on_average(case: Case) -> None:
     # Two clients, every pair of reports. Their squares are 1 each, and 4 for both in one row and cell: 2 more.
     mechanism, items = case.mechanism, case.items[:2]
     encoder = mechanism.encoder
-    assert isinstance(encoder, PoolEncoder)
+    assert isinstance(encoder, Pooled)
     reports = all_reports(mechanism)
     law = laws(mechanism, reports, items)
     alone = []
@@ -234,14 +234,8 @@ def test_the_squares_of_cells_are_exact_on_average(case: Case) -> None:
         alone.append(mechanism.new_tally(items))
         mechanism.accumulate(alone[number], reports[number : number + 1], items)
     squares = [[encoder.cell_squares(one + other, 2, mechanism.responder) for other in alone] for one in alone]
-    functions = np.zeros(encoder.pool, dtype=mechanism.report)
+    functions = np.zeros(encoder.rows, dtype=mechanism.report)
     functions["row"] = np.arange(len(functions))
     pool = encoder.outer if isinstance(encoder, Nested) else encoder
     cells = [pool.cell(functions, repeated(item, len(functions))) for item in items]
-    assert law[0] @ np.array(squares) @ law[1] == pytest.approx(2 + 2 * (cells[0] == cells[1]).mean() / encoder.pool)
-
-
-def test_the_sum_of_squares_needs_a_pool() -> None:
-    mechanism = build("ais", 1.0, 100, {"s": 27})
-    with pytest.raises(ValueError, match="needs a pool"):
-        mechanism.sum_of_squares(Tally(mechanism.new_tally(ITEMS), 10, ITEMS))
+    assert law[0] @ np.array(squares) @ law[1] == pytest.approx(2 + 2 * (cells[0] == cells[1]).mean() / encoder.rows)

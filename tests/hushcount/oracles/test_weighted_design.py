@@ -154,7 +154,7 @@ def test_supports_runs_and_counts_agree(design: Design) -> None:
     reports, held = all_rows(responder), support(design)
     for cell in range(design.width):
         assert np.array_equal(responder.supports(reports, np.full(len(reports), cell, np.uint64)), held[:, cell])
-    starts = responder.run_starts(reports)
+    starts = responder.runs(reports).starts
     assert starts.shape == (len(reports), design.size)
     assert np.array_equal(np.take_along_axis(held, starts.astype(np.intp), axis=1).sum(axis=1), held.sum(axis=1))
 

@@ -11,7 +11,7 @@ import pytest
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.domain import known_items
-from hushcount.oracles.encoders.base import BlockEncoder, PoolEncoder
+from hushcount.oracles.encoders.pooled import Pooled
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import load
 from keys.roles import OPENING_ROLES
@@ -50,7 +50,7 @@ def tolerance(campaign: Campaign, row: Mapping[str, float], truth: float, items:
     """
     mechanism = campaign.require_frequency()
     variance = max(float(mechanism.variance(TOTAL, truth / TOTAL)), row["standard_error"] ** 2)
-    step = (1.0 if mechanism.encoder.blocks == 1 else 2.0) / float(mechanism.law.gain)
+    step = (1.0 - mechanism.law.least) / float(mechanism.law.gain)
     log = math.log(2.0 * items / (ALPHA / 2.0))
     noise = log * step / 3.0 + math.sqrt((log * step / 3.0) ** 2 + 2.0 * log * variance)
     return noise + 12.0 * row["collision_error"]
@@ -66,11 +66,8 @@ def agrees(campaign: Campaign, rows: Mapping[str, Mapping[str, float]], truth: M
 def noise(mechanism: Mechanism) -> np.ndarray:
     """Return float64[items]: the exact standard errors of the listed items, given who holds what."""
     held = np.array([*LISTED.values(), OUTSIDE])
-    near = None
-    if isinstance(mechanism.encoder, BlockEncoder):
-        block = mechanism.encoder.block_of(np.arange(len(held), dtype=np.uint64)).astype(int)
-        near = (np.bincount(block, weights=held)[block] - held) / TOTAL
-    return np.sqrt(mechanism.variance(TOTAL, held / TOTAL, near))[:-1]
+    near = mechanism.encoder.near_users(np.arange(len(held), dtype=np.uint64), held)
+    return np.sqrt(mechanism.variance(TOTAL, held / TOTAL, None if near is None else near / TOTAL))[:-1]
 
 
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if name != "open"])
@@ -85,7 +82,7 @@ def test_estimates_hold_the_truth(collected: Collected, name: str) -> None:
     mechanism = chain.campaign.require_frequency()
     stated = np.array([row["standard_error"] for row in rows.values()])
     assert np.all(np.abs(stated / noise(mechanism) - 1.0) < 0.25)
-    pooled = isinstance(mechanism.encoder, PoolEncoder)
+    pooled = isinstance(mechanism.encoder, Pooled)
     assert all((row["collision_error"] > 0.0) == pooled for row in rows.values())
 
 
