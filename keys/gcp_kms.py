@@ -1,16 +1,13 @@
-"""Google Cloud KMS by its REST interface, version 1: encrypt and decrypt with a symmetric key."""
+"""Google Cloud KMS by google-cloud-kms: encrypt and decrypt with a symmetric key."""
 
 from __future__ import annotations
 
-import base64
 import json
-import os
 import re
-from urllib.parse import quote
+from typing import Any
 
-from hushcount.errors import UsageError
-from keys.gcp_credentials import access_token
-from keys.rest import bytes_in, call, endpoint
+from hushcount.errors import HushcountError, UsageError
+from keys import cloud, gcp
 
 SCHEME = "gcp-kms://"
 _WORD = r"[A-Za-z0-9_.:-]{1,128}"
@@ -20,35 +17,44 @@ _SERVICE = "Google Cloud KMS"
 
 
 def encrypt(name: str, plain: bytes, context: dict[str, str]) -> bytes:
-    """Return what `projects.locations.keyRings.cryptoKeys.encrypt` makes of a few bytes.
+    """Return up to 64 KiB, encrypted.
 
     Args:
         name: projects/P/locations/L/keyRings/R/cryptoKeys/K.
-        plain: up to 64 KiB.
+        plain: the bytes.
         context: authenticated with them.
 
     Raises:
-        UsageError: the name is no key's, or there are no credentials.
-        HushcountError: the service refuses or does not answer.
+        UsageError: the name is not a key's, or the library is missing.
+        HushcountError: there are no credentials, the service refuses or gives no valid answer, or something was
+            damaged on the way or encrypted by another key.
     """
-    return _ask(name, "encrypt", "plaintext", plain, context, "ciphertext")
+    answer = _ask(name, "encrypt", "plaintext", plain, context)
+    if not (answer.verified_plaintext_crc32c and answer.verified_additional_authenticated_data_crc32c):
+        raise HushcountError(f"{_SERVICE} did not confirm the CRC32C of what it encrypted: try again")
+    if not answer.name.startswith(f"{name}/cryptoKeyVersions/"):
+        raise HushcountError(f"{_SERVICE} encrypted with another key than {name}")
+    return gcp.intact(_SERVICE, answer, "ciphertext")
 
 
 def decrypt(name: str, wrapped: bytes, context: dict[str, str]) -> bytes:
     """Return what was encrypted in that context; see `encrypt`."""
-    return _ask(name, "decrypt", "ciphertext", wrapped, context, "plaintext")
+    return gcp.intact(_SERVICE, _ask(name, "decrypt", "ciphertext", wrapped, context), "plaintext")
 
 
-def _ask(name: str, verb: str, given: str, value: bytes, context: dict[str, str], wanted: str) -> bytes:
+def _ask(name: str, method: str, field: str, value: bytes, context: dict[str, str]) -> Any:
     if not _NAME.fullmatch(name):
         raise UsageError(f"key of Google Cloud KMS is {name!r}, must be projects/P/locations/L/keyRings/R/cryptoKeys/K")
-    address = endpoint(os.environ.get(_ENDPOINT) or "https://cloudkms.googleapis.com", _ENDPOINT)
+    try:
+        from google.cloud.kms_v1 import KeyManagementServiceClient
+    except ImportError:
+        raise cloud.missing_library(_SERVICE, "gcp") from None
     authenticated = json.dumps(context, sort_keys=True, separators=(",", ":")).encode()
-    body = {given: _text(value), "additionalAuthenticatedData": _text(authenticated)}
-    headers = {"Authorization": f"Bearer {access_token(_SERVICE)}", "Content-Type": "application/json"}
-    data = call(_SERVICE, address, f"/v1/{quote(name)}:{verb}", headers, json.dumps(body).encode())
-    return bytes_in(_SERVICE, data, wanted)
-
-
-def _text(value: bytes) -> str:
-    return base64.b64encode(value).decode()
+    request = {
+        "name": name,
+        field: value,
+        f"{field}_crc32c": gcp.checksum(value),
+        "additional_authenticated_data": authenticated,
+        "additional_authenticated_data_crc32c": gcp.checksum(authenticated),
+    }
+    return gcp.ask(_SERVICE, _ENDPOINT, KeyManagementServiceClient, method, request)

@@ -1,15 +1,12 @@
-"""Google Secret Manager by its REST interface, version 1: read one version of a secret."""
+"""Google Secret Manager by google-cloud-secret-manager: read one version of a secret."""
 
 from __future__ import annotations
 
-import base64
-import os
 import re
-from urllib.parse import quote
+from contextlib import suppress
 
 from hushcount.errors import HushcountError, UsageError
-from keys.gcp_credentials import access_token
-from keys.rest import call, endpoint
+from keys import cloud, gcp
 
 SCHEME = "gcp-secret:"
 _WORD = r"[A-Za-z0-9_.:-]{1,255}"
@@ -22,7 +19,7 @@ def secret_name(source: str) -> str:
     """Return the name in gcp-secret://NAME, from which a path may have lost a slash.
 
     Raises:
-        UsageError: it is no name of a secret's version.
+        UsageError: it is not the name of a secret's version.
     """
     name = source.removeprefix(SCHEME).lstrip("/")
     if not _NAME.fullmatch(name):
@@ -31,20 +28,23 @@ def secret_name(source: str) -> str:
 
 
 def read_secret(name: str) -> str:
-    """Return what `projects.secrets.versions.access` gives, as text.
+    """Return a secret's version as text.
 
     Args:
         name: projects/P/secrets/S/versions/V.
 
     Raises:
-        UsageError: there are no credentials.
-        HushcountError: the service refuses or does not answer, or the secret is no text; it is never repeated.
+        UsageError: the library is missing.
+        HushcountError: there are no credentials, the service refuses or gives no valid answer, or the secret is damaged
+            or not text; it is never repeated.
     """
-    address = endpoint(os.environ.get(_ENDPOINT) or "https://secretmanager.googleapis.com", _ENDPOINT)
-    headers = {"Authorization": f"Bearer {access_token(_SERVICE)}"}
-    data = call(_SERVICE, address, f"/v1/{quote(name)}:access", headers, None)
-    payload = data.get("payload")
     try:
-        return base64.b64decode(payload["data"], validate=True).decode()  # type: ignore[index]  # checked by failing
-    except (KeyError, TypeError, ValueError):
-        raise HushcountError(f"{_SERVICE} answered without text in the secret's payload") from None
+        from google.cloud.secretmanager_v1 import SecretManagerServiceClient
+    except ImportError:
+        raise cloud.missing_library(_SERVICE, "gcp") from None
+    answer = gcp.ask(_SERVICE, _ENDPOINT, SecretManagerServiceClient, "access_secret_version", {"name": name})
+    data = gcp.intact(_SERVICE, answer.payload, "data")
+    # The decoder's error holds the secret, so that it must not go with ours.
+    with suppress(UnicodeDecodeError):
+        return data.decode()
+    raise HushcountError(f"{_SERVICE} answered without text in the secret's payload")

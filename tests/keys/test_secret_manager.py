@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import pickle
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hushcount.errors import HushcountError, UsageError
-from keys import rest
 from keys.store import KeyReference, active_key, campaign_key, create
 from tests.support.fake_kms import TOKEN, FakeServices, fake_services
 from tests.support.jobs import done, new_campaign, summary, write_lines
@@ -21,11 +21,8 @@ SOURCE = f"gcp-secret://{NAME}"
 
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServices]:
-    with fake_services() as services:
-        monkeypatch.setenv("CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER", services.url)
-        monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", TOKEN)
-        monkeypatch.setattr(rest, "_PAUSES", (0.0, 0.0))
+def fake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeServices]:
+    with fake_services(tmp_path_factory.mktemp("credentials")) as services:
         yield services
 
 
@@ -90,3 +87,25 @@ def test_what_is_missing_or_is_another_is_one_sentence_that_tells_nothing(fake: 
         campaign_key(SOURCE, "analyzer", public.analyzer)
     secret = KeyReference(str(tmp_path / "other"), "analyzer", other.analyzer[0].id).read().secret_for_storage()
     assert secret.hex() not in str(caught.value) + repr(caught.value.__dict__)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"dataCrc32c": "5"}, "does not match its CRC32C"),
+        ({"data": ""}, "without data"),
+        ({"data": 5}, "no valid answer"),
+    ],
+)
+def test_a_damaged_answer_is_refused(fake: FakeServices, tmp_path: Path, change: dict[str, object], says: str) -> None:
+    public = create(tmp_path / "keys", days=1)
+    fake.secrets[NAME] = key_file(tmp_path / "keys", "analyzer").read_bytes()
+    fake.changes = change
+    with pytest.raises(HushcountError, match=says):
+        campaign_key(SOURCE, "analyzer", public.analyzer)
+
+
+def test_a_library_that_is_missing_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "google.cloud.secretmanager_v1", None)
+    with pytest.raises(UsageError, match=r"Google Secret Manager is not installed: pip install 'hushcount\[gcp\]'"):
+        campaign_key(SOURCE, "analyzer", create(tmp_path / "keys", days=1).analyzer)
