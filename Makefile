@@ -117,8 +117,9 @@ lock:  ## renew the lock files (needs uv)
 	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --extra server pyproject.toml -o requirements.lock
 	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 
-lock-images:  ## renew deploy/images/gcp.lock: wheels for the images' Python (needs uv)
-	echo 'apache-beam[gcp]>=2.77,<2.78' | uv pip compile --universal --python-version 3.13 --only-binary :all: --generate-hashes --quiet -c requirements.lock - -o deploy/images/gcp.lock
+lock-images:  ## renew deploy/images/gcp.lock and aws.lock: wheels for the images' Python (needs uv)
+	echo 'apache-beam[gcp]>=2.77,<2.78' | uv pip compile --universal --python-version 3.13 --only-binary :all: --generate-hashes --quiet --extra gcp -c requirements.lock pyproject.toml - -o deploy/images/gcp.lock
+	uv pip compile --universal --python-version 3.13 --only-binary :all: --generate-hashes --quiet --extra aws -c requirements.lock pyproject.toml -o deploy/images/aws.lock
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) .venv-* build dist demo-output .coverage .mypy_cache .pytest_cache .ruff_cache .import_linter_cache *.egg-info

@@ -69,6 +69,13 @@ def test_letters_that_a_terminal_lacks_are_said_in_its_own() -> None:
     assert lone.buffer.getvalue() == rb"a file named \udcff"  # type: ignore[attr-defined]
 
 
+def test_what_is_missing_of_beams_clouds_is_not_told() -> None:
+    """The extra gcp is installed here, that of Beam is not: Beam warns of half a Google Cloud."""
+    source = "from pipelines.entry import main; main()"
+    run = program(source, "shuffle", "--campaign", "nowhere.json", "--input", "nowhere", "--out", "nowhere")
+    assert run.stderr == "error: cannot read campaign file nowhere.json: No such file or directory\n"
+
+
 def test_json_is_json_in_every_encoding(tmp_path: Any) -> None:
     words = tmp_path / "w.txt"
     words.write_text("größe\n")

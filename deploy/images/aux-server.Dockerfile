@@ -6,7 +6,7 @@
 ARG BASE=python:3.13.14-slim-bookworm@sha256:9d7f287598e1a5a978c015ee176d8216435aaf335ed69ac3c38dd1bbb10e8d64
 
 FROM ${BASE} AS dependencies
-# CLOUD=gcp adds what gs:// and Dataflow need: deploy/images/gcp.lock.
+# CLOUD=gcp adds what gs://, Dataflow and Google's key services need: gcp.lock. CLOUD=aws, s3:// and AWS KMS: aws.lock.
 ARG CLOUD=
 COPY requirements.lock deploy/images/*.lock /locks/
 RUN python -m venv /opt/venv \

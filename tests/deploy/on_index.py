@@ -17,7 +17,7 @@ from packaging.markers import Marker
 
 from tests.deploy.conftest import DEPLOY, ROOT, images_python
 
-LOCKS = (ROOT / "requirements.lock", DEPLOY / "images" / "gcp.lock")
+LOCKS = (ROOT / "requirements.lock", DEPLOY / "images" / "gcp.lock", DEPLOY / "images" / "aws.lock")
 # Of Debian 12, on which the images stand: glibc 2.36.
 PLATFORMS = (*(f"manylinux_2_{minor}_x86_64" for minor in range(36, 4, -1)), "manylinux2014_x86_64", "linux_x86_64")
 
@@ -65,7 +65,9 @@ def wheels(python: str, wanted: list[str], directory: Path) -> dict[str, Any]:
 
 def test_every_pin_of_the_images_has_a_wheel_that_the_lock_knows(tmp_path: Path) -> None:
     wanted = pins(images_python())
-    assert {"apache-beam", "numba", "google-apitools"} <= {pin.partition("==")[0].partition("[")[0] for pin in wanted}
+    assert {"apache-beam", "numba", "google-apitools", "boto3"} <= {
+        pin.partition("==")[0].partition("[")[0] for pin in wanted
+    }
     made = wheels(images_python(), wanted, tmp_path)
     assert len(made["found"]) == len(wanted), made["said"]
     hashes = "\n".join(path.read_text() for path in LOCKS)

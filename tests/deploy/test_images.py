@@ -70,14 +70,26 @@ def test_an_image_is_unprivileged_and_pinned(path: Path) -> None:
     assert not re.search(r"^(ADD|VOLUME) |apt-get|curl |wget |\.key\b|secret", text, re.MULTILINE)
 
 
-def test_the_clouds_packages_are_locked_as_wheels_for_the_images_python() -> None:
+@pytest.mark.parametrize(
+    ("cloud", "libraries"),
+    [("gcp", ("google-cloud-kms", "google-cloud-secret-manager", "google-crc32c")), ("aws", ("boto3",))],
+)
+def test_the_clouds_packages_are_locked_as_wheels_for_the_images_python(cloud: str, libraries: tuple[str, ...]) -> None:
     """The resolver refused what is a source only; tests/deploy/on_index.py asks the index of all that is locked."""
     version = images_python()
-    (made,) = re.findall(r"^# +uv pip compile (.*)$", (FOLDER / "gcp.lock").read_text(), re.MULTILINE)
+    lock = (FOLDER / f"{cloud}.lock").read_text()
+    (made,) = re.findall(r"^# +uv pip compile (.*)$", lock, re.MULTILINE)
     assert f"--python-version {version} " in made
     assert "--only-binary :all: " in made
-    (again,) = re.findall(r"uv pip compile (.*deploy/images/gcp\.lock)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    (again,) = re.findall(
+        rf"uv pip compile (.*deploy/images/{cloud}\.lock)$", (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
     assert again.replace("--quiet ", "") == made
+    assert set(libraries) <= set(re.findall(r"^([\w-]+)==", lock, re.MULTILINE))
+
+
+def test_the_images_python_is_that_of_dataflow() -> None:
+    version = images_python()
     recipe = (DEPLOY / "dataflow" / "Dockerfile").read_text()
     assert f"ARG SDK=apache/beam_python{version}_sdk:" in recipe
     assert f"image of Python {version} for flex templates" in recipe
