@@ -37,8 +37,9 @@ def _quieten() -> None:
 
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     # Beam warns at import about optional clouds that are not installed; their absence is no news to a user.
-    for name, says in ((None, "apitools not found"), ("apache_beam.io.filesystems", "Failed to import GCSFileSystem")):
-        logging.getLogger(name).addFilter(lambda record, says=says: says not in record.getMessage())
+    logging.getLogger().addFilter(lambda record: "apitools not found" not in record.getMessage())
+    systems = logging.getLogger("apache_beam.io.filesystems")
+    systems.addFilter(lambda record: "Failed to import GCSFileSystem" not in record.getMessage())
     warnings.filterwarnings("ignore", module="apache_beam")
 
 
