@@ -40,7 +40,8 @@ def _quieten() -> None:
     logging.getLogger().addFilter(lambda record: "apitools not found" not in record.getMessage())
     systems = logging.getLogger("apache_beam.io.filesystems")
     systems.addFilter(lambda record: "Failed to import GCSFileSystem" not in record.getMessage())
-    warnings.filterwarnings("ignore", module="apache_beam")
+    # Google's libraries warn of a Python that they support no longer; we say ourselves which Python we need.
+    warnings.filterwarnings("ignore", module="apache_beam|google")
 
 
 def _hushcount() -> Callable[[], None]:
