@@ -92,7 +92,7 @@ def rounded(value: Any) -> Any:
 
 
 def described_tree(root: Path, mask: Mask, before: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return every file below a directory, hidden ones too, by its path.
+    """Return every file below a directory, hidden ones too and databases not, by its path.
 
     Args:
         root: the directory.
@@ -102,7 +102,7 @@ def described_tree(root: Path, mask: Mask, before: Mapping[str, bytes]) -> dict[
     there = {str(path.relative_to(root)): path for path in root.rglob("*") if path.is_file() and path.suffix != ".db"}
     changed = [name for name, path in there.items() if before.get(name) != path.read_bytes()]
     described = {mask.text(name): described_file(there[name], root, mask) for name in changed}
-    described |= {mask.text(name): "gone" for name in before.keys() - there.keys()}
+    described |= {mask.text(name): "gone" for name in before.keys() - there.keys() if not name.endswith(".db")}
     return dict(sorted(described.items()))
 
 

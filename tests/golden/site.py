@@ -20,11 +20,12 @@ KEYS = KEPT / "keys.json"
 DATABASES = ("state.db", "ledger.db")
 RETENTION = """
 [retention]
-segments = "10d"
 shuffled = "10d"
 released = "10d"
 dead_letters = "10d"
 """
+SEGMENTS = 'segments = "10d"\n'
+"""With them go the tombstones of what was made from them."""
 
 _CHARGE = ("key", "manifest", "outline", "run", "host", "pid", "draw", "digest")
 _DRAWN = (
@@ -108,11 +109,19 @@ class Site:
         run = cli(*arguments, "--json")
         return {"status": run.status, "printed": self.mask.data(run.json) if run.out else None}
 
+    def _doctor(self) -> dict[str, Any]:
+        """Return the verdicts of doctor, but of disks: how full they are is this machine's."""
+        told = self.command("doctor", "--config", self.config)
+        for check in told["printed"]:
+            if check["name"].startswith("disk of "):
+                del check["verdict"]
+        return told
+
     def look(self, name: str, before: dict[str, bytes]) -> None:
         """Gather what the operator's commands show, both databases and all files."""
         self.seen[f"{name}-looks"] = {
             "status": self.command("status", "--config", self.config),
-            "doctor": self.command("doctor", "--config", self.config),
+            "doctor": self._doctor(),
             "ledger show": self.command("ledger", "show", "--ledger", self.ledger),
         }
         self.seen[f"{name}-databases"] = {one: described_database(self.root / one, self.mask) for one in DATABASES}
@@ -134,6 +143,8 @@ def first_run(root: Path) -> Site:
 def second_run(first: Site, root: Path) -> Site:
     """Approve what was found and set a retention; then let a run publish the next epoch and delete what is old.
 
+    A third run deletes the segments too.
+
     Args:
         first: the site after its first run, which stays as it is.
         root: where a copy of it is to be.
@@ -149,6 +160,11 @@ def second_run(first: Site, root: Path) -> Site:
     site.look("second", before)
     for part in ("looks", "databases"):
         site.seen[f"second-{part}"] = differing(first.seen[f"first-{part}"], site.seen[f"second-{part}"])
+    before = files_under(site.root)
+    with site.config.open("a") as file:
+        file.write(SEGMENTS)
+    site.seen["third-commands"] = {"run": site.command("run", "--config", site.config, "--clock-is-right")}
+    site.seen["third-files"] = described_tree(site.root, site.mask, before)
     return site
 
 

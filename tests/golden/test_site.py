@@ -79,6 +79,11 @@ def test_the_next_run_publishes_and_deletes_as_it_did(second: Site, part: str) -
     assert as_text(second.seen[f"second-{part}"]) == as_text(expected(f"second-{part}"))
 
 
+@pytest.mark.parametrize("part", ["commands", "files"])
+def test_a_run_that_deletes_segments_deletes_what_it_did(second: Site, part: str) -> None:
+    assert as_text(second.seen[f"third-{part}"]) == as_text(expected(f"third-{part}"))
+
+
 def test_readers_are_told_the_same_sentences(site: Site, second: Site) -> None:
     assert sorted(site.mask.said | second.mask.said) == expected("sentences")
 
