@@ -10,6 +10,7 @@ from apache_beam.pvalue import TaggedOutput
 
 from hushcount.discovery.pairs import HASH_BYTES, DiscoveryFormat
 from hushcount.items import may_be_item
+from hushcount.reasons import Counted
 from hushcount.wire.sealing import Sealer
 from keys.private import PrivateKey
 from keys.store import KeyReference
@@ -43,7 +44,7 @@ class Reveal(beam.DoFn):
             yield value
 
 
-def reveal(key: PrivateKey, form: DiscoveryFormat, record: bytes) -> tuple[str, str | None]:
+def reveal(key: PrivateKey, form: DiscoveryFormat, record: bytes) -> tuple[Counted, str | None]:
     """Return ("accepted", value), or the reason why there is none and None, for one released record."""
     bin_hash, sealed = record[:HASH_BYTES], record[HASH_BYTES:]
     plain = key.open(sealed)

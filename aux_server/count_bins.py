@@ -16,6 +16,7 @@ from apache_beam.pvalue import PCollection, TaggedOutput
 from aux_server.bins import Bins, bins_of, counted_dtype, united
 from hushcount.arrays import UInt64Array
 from hushcount.randomness import SystemWords
+from hushcount.reasons import rejected
 from hushcount.wire.places import split
 from hushcount.wire.tags import tag_keys, tags
 
@@ -73,7 +74,7 @@ class CountOnce(beam.DoFn):
         yield from split(parts, tags(pairs, self._keys), self._places)
         if bins.copies:
             yield TaggedOutput("counts", ("accepted", -bins.copies))
-            yield TaggedOutput("counts", ("duplicate", bins.copies))
+            yield TaggedOutput("counts", rejected("duplicate", bins.copies))
 
 
 def add_up(element: tuple[int, Iterable[bytes]], pair_bytes: int) -> Bins:

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
 
+from hushcount.reasons import Counted
 from hushcount.wire.sealing import Octets
 from keys.private import PrivateKey, open_many
 
 
 class Outcome(IntEnum):
-    """What became of a box; their names in lower case are those of the counts."""
+    """What became of a box."""
 
     ACCEPTED = 0
     NOT_OPENED = 1
     WRONG_CAMPAIGN = 2
     MALFORMED = 3
+
+
+_COUNTED: dict[Outcome, Counted] = {
+    Outcome.ACCEPTED: "accepted",
+    Outcome.NOT_OPENED: "not_opened",
+    Outcome.WRONG_CAMPAIGN: "wrong_campaign",
+    Outcome.MALFORMED: "malformed",
+}
 
 
 def open_bound(keys: tuple[PrivateKey, ...], sealed: Octets, binding: bytes) -> tuple[Octets, Octets]:
@@ -36,13 +44,13 @@ def open_bound(keys: tuple[PrivateKey, ...], sealed: Octets, binding: bytes) -> 
     return result.plain[:, len(binding) :], outcomes
 
 
-def outputs(outcomes: Octets, sealed: Octets) -> Iterator[tuple[str, Any]]:
+def outputs(outcomes: Octets, sealed: Octets) -> Iterator[tuple[str, tuple[Counted, int | bytes]]]:
     """Yield ("counts", (reason, number)) of every outcome that came, and ("dead", (reason, boxes)) of those refused.
 
     The accepted are counted even where there are none.
     """
     for outcome, number in zip(Outcome, np.bincount(outcomes, minlength=len(Outcome)).tolist(), strict=True):
-        reason = outcome.name.lower()
+        reason = _COUNTED[outcome]
         if number or outcome == Outcome.ACCEPTED:
             yield "counts", (reason, number)
         if number and outcome != Outcome.ACCEPTED:

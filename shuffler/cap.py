@@ -14,6 +14,7 @@ from apache_beam.transforms.window import BoundedWindow
 
 from hushcount.arrays import UInt64Array
 from hushcount.randomness import Words
+from hushcount.reasons import rejected
 from hushcount.wire.equality import recurring, run_starts
 from hushcount.wire.places import split
 from hushcount.wire.tags import TAG_BYTES, Tags
@@ -54,9 +55,9 @@ class RefuseOverCap(beam.DoFn):
             return
         refused = claims["tag"][rows]
         yield from split(refused, as_tags(refused), self._places)
-        for reason, number in (("over_cap", reports), ("duplicate", len(rows) - reports)):
-            if number:
-                yield TaggedOutput("counts", (reason, number))
+        for count in (rejected("over_cap", reports), rejected("duplicate", len(rows) - reports)):
+            if count[1]:
+                yield TaggedOutput("counts", count)
 
 
 def as_tags(packed: npt.NDArray[np.bytes_]) -> Tags:

@@ -18,6 +18,7 @@ from apache_beam.transforms.window import BoundedWindow
 
 from hushcount.arrays import UInt64Array
 from hushcount.randomness import SystemWords, Words, permutation
+from hushcount.reasons import rejected
 from hushcount.wire.equality import among, first_of_equal, first_words
 from hushcount.wire.tags import TAG_BYTES, tags
 from shuffler.window_keys import tag_keys_of
@@ -57,7 +58,7 @@ class MixShard(beam.DoFn):
         yield shard, sealed[permuted(fresh, SystemWords())].tobytes()
         yield TaggedOutput("counts", ("accepted", len(fresh)))
         if len(fresh) < len(sealed):
-            yield TaggedOutput("counts", ("duplicate", len(sealed) - len(fresh)))
+            yield TaggedOutput("counts", rejected("duplicate", len(sealed) - len(fresh)))
 
 
 def first_unreleased(sealed: npt.NDArray[np.bytes_], released: Iterable[bytes]) -> npt.NDArray[np.intp]:

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from hushcount.formats.reading import parse_object
+from hushcount.reasons import DAMAGE
 from pipelines.audit.store_check import Checked, manifest_differences, output_differences, segment_differences
 from pipelines.batches.hops import OUTPUTS, READERS
 from pipelines.batches.rows import made_batches
@@ -17,7 +18,6 @@ from pipelines.batches.state import HOPS, MANIFESTS, SEGMENTS
 from pipelines.batches.waiting import Waiting, waiting_of
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import Deployment
-from pipelines.outputs.counting import DAMAGE
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from apache_beam.transforms.window import BoundedWindow
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import FormatError, UsageError
+from hushcount.reasons import Reason, rejected
 from hushcount.wire.blocks import Header, Kind, encode_blocks, read_block, read_header
 from pipelines.files import storage
 from pipelines.files.progress import tick
@@ -120,7 +121,7 @@ class _Spans(beam.DoFn):
             yield file, start, min(start + _SPAN_BLOCKS, file.whole_blocks)
         if file.missing:
             yield TaggedOutput("counts", ("received", file.missing))
-            yield TaggedOutput("counts", ("truncated", file.missing))
+            yield TaggedOutput("counts", rejected("truncated", file.missing))
 
 
 class _ReadSpan(beam.DoFn):
@@ -142,11 +143,11 @@ class _ReadSpan(beam.DoFn):
                 yield TaggedOutput("counts", ("received", records))
                 block = read_block(stream, header, index)
                 if block is None:
-                    yield TaggedOutput("counts", ("corrupt_block", records))
+                    yield TaggedOutput("counts", rejected("corrupt_block", records))
                 elif reason is None:
                     whole.append(block)
                 else:
-                    yield TaggedOutput("counts", (reason, records))
+                    yield TaggedOutput("counts", rejected(reason, records))
                     rows = np.frombuffer(block, np.uint8).reshape(records, header.record_bytes)[:, self._strip :]
                     # Of a record no longer than the metadata nothing can be kept.
                     if rows.shape[1]:
@@ -155,7 +156,7 @@ class _ReadSpan(beam.DoFn):
         if whole:
             yield b"".join(whole)
 
-    def _refusal(self, header: Header) -> str | None:
+    def _refusal(self, header: Header) -> Reason | None:
         if header.campaign != self._campaign:
             return "wrong_campaign"
         return None if header.record_bytes == self._record_bytes else "wrong_length"

@@ -9,6 +9,7 @@ from typing import NoReturn
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.errors import RetiredKey, UsageError
+from hushcount.reasons import Reason
 from hushcount.wire.blocks import Kind
 from keys.store import KeyReference
 from pipelines.files import storage
@@ -20,7 +21,7 @@ from pipelines.outputs.labels import SEALED
 from pipelines.outputs.staging import BY_HAND, SUMMARY, Writer, require_free, staged
 from pipelines.outputs.summary import StreamCounts, Summary, make_summary
 
-REASON = "retired_key"
+REASON: Reason = "retired_key"
 
 
 def account_retired(

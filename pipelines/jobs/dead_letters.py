@@ -14,6 +14,7 @@ from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.models import Part
 from hushcount.formats.reading import validated
+from hushcount.reasons import Reason, reason_of
 from hushcount.senders import recapped, told_in
 from hushcount.wire.blocks import Kind, read_block, read_header
 from pipelines.files import storage
@@ -25,7 +26,7 @@ from pipelines.outputs.staging import SUMMARY, require_free, staged, write_summa
 from pipelines.outputs.summary import StreamCounts, Summary, make_summary
 
 FOLDER = "dead_letter"
-CURES: Mapping[str, str] = {
+CURES: Mapping[Reason, str] = {
     "wrong_campaign": "made under other parameters: replay those that were kept, with their own campaign file",
     "wrong_length": "no reports of this campaign: see which clients send them",
     "not_opened": "sealed to another key, or altered: replay those that were kept, with their own key",
@@ -33,7 +34,7 @@ CURES: Mapping[str, str] = {
 }
 """What became of the reports of each reason, and what can be done; a file holds only what was kept of them."""
 _NAME = re.compile(r"(?P<reason>[a-z_]+)-(?P<length>[0-9]+)\.blocks")
-_REPLAYED = ("wrong_campaign", "not_opened")
+_REPLAYED: tuple[Reason, ...] = ("wrong_campaign", "not_opened")
 _STREAMS: tuple[Stream, ...] = ("reports", "discovery")
 
 
@@ -77,7 +78,7 @@ class DeadLetter:
 
     hop: str
     stream: Stream
-    reason: str
+    reason: Reason
     records: int
     record_bytes: int
     path: str
@@ -109,9 +110,10 @@ def list_dead_letters(directory: str) -> list[DeadLetter]:
     for stream in _STREAMS:
         for file in find_files(storage.join(folder_of(directory), FOLDER, stream), Kind.DEAD_LETTER):
             match = _NAME.fullmatch(file.path.rpartition("/")[2])
-            if match is None:
+            reason = None if match is None else reason_of(match["reason"])
+            if reason is None:
                 raise UsageError(f"{file.path} is no dead letter that a job wrote: remove it")
-            header, reason = file.header, match["reason"]
+            header = file.header
             counts = told.dead_letters.get(stream, {}).get(reason)
             found.append(
                 DeadLetter(

@@ -23,6 +23,7 @@ from hushcount.collection.envelopes import ENVELOPES, TOKEN_BYTES, client_token,
 from hushcount.errors import UsageError
 from hushcount.memory import ProcessMemory
 from hushcount.randomness import SystemWords
+from hushcount.reasons import Reason, rejected
 from hushcount.senders import Senders
 from hushcount.threads import available_threads
 from hushcount.wire.sealing import Octets
@@ -31,7 +32,7 @@ from pipelines.files import storage
 from pipelines.files.blocks import WriteShards
 from pipelines.files.progress import bar, tick
 from pipelines.outputs.counting import WriteCounts, take_counts
-from pipelines.outputs.labels import counts_of
+from pipelines.outputs.labels import counts_of, label
 from pipelines.outputs.staging import require_free, staged, write_summary
 from pipelines.outputs.summary import Summary, make_summary
 
@@ -191,7 +192,7 @@ class Encode(beam.DoFn):
                 parts.append(_envelopes(senders, sealed, chunk))
             yield TaggedOutput("counts", (f"{stream}:accepted", len(values) - too_long))
             if too_long:
-                yield TaggedOutput("counts", (f"{stream}:value_too_long", too_long))
+                yield TaggedOutput("counts", label(rejected("value_too_long", too_long), stream))
 
     def _seal(self, stream: str, values: list[str]) -> tuple[Octets, int]:
         """Return the sealed reports of a stream, and how many values were too long to be in them."""
@@ -217,10 +218,10 @@ def _another(client: Client) -> Client:
     return replace(client, memory=ProcessMemory())
 
 
-def _parse(lines: list[bytes], clients: bool, campaign: bytes) -> tuple[Octets, list[str], dict[str, int]]:
+def _parse(lines: list[bytes], clients: bool, campaign: bytes) -> tuple[Octets, list[str], dict[Reason, int]]:
     """Return the token of each sender, the values, and how many lines were refused for which reason."""
     tokens, values = [], []
-    refused: dict[str, int] = {}
+    refused: dict[Reason, int] = {}
     for line in lines:
         name, tab, value = line.partition(b"\t") if clients else (b"", b"", line)
         if clients and not tab:

@@ -9,10 +9,9 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from hushcount.errors import HushcountError
+from hushcount.reasons import DAMAGE
 from pipelines.files import storage
 
-DAMAGE = ("corrupt_block", "truncated")
-"""Reasons of records that were written and cannot be read."""
 _FILE = ".counts.json"
 
 

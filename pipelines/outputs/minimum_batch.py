@@ -13,9 +13,10 @@ from apache_beam.pvalue import AsSingleton, PCollection
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.errors import TooFewOpened
+from hushcount.reasons import Reason
 from pipelines.outputs.summary import StreamCounts, Summary, make_summary
 
-REASON = "below_minimum"
+REASON: Reason = "below_minimum"
 Hop = str
 
 

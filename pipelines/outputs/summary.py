@@ -13,6 +13,7 @@ from hushcount.errors import HushcountError
 from hushcount.oracles.influence import influence, influence_sentence
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.privacy.statement import statement
+from hushcount.reasons import REASONS
 from hushcount.senders import Senders, told_in
 
 Summary = dict[str, Any]
@@ -32,7 +33,7 @@ class StreamCounts:
 
     received: int
     accepted: int
-    rejected: dict[str, int]
+    rejected: Mapping[str, int]
 
     def __post_init__(self) -> None:
         if self.received != self.accepted + sum(self.rejected.values()):
@@ -45,11 +46,13 @@ class StreamCounts:
     def of(cls, sums: dict[str, int]) -> StreamCounts:
         """Make counts from the sums that a pipeline wrote."""
         rejected = {name: number for name, number in sorted(sums.items()) if name not in ("received", "accepted")}
+        if unknown := rejected.keys() - set(REASONS):
+            raise HushcountError(f"a job counted by {min(unknown)!r}, which is no reason: please report this as a bug")
         return cls(sums.get("received", 0), sums.get("accepted", 0), rejected)
 
     def data(self) -> dict[str, Any]:
         """Return them as they stand in summaries."""
-        return {"received": self.received, "accepted": self.accepted, "rejected": self.rejected}
+        return {"received": self.received, "accepted": self.accepted, "rejected": {**self.rejected}}
 
 
 def make_summary(

@@ -1,0 +1,44 @@
+"""The closed list of reasons for a rejection: the README explains each, and no job counts by another."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hushcount.errors import HushcountError
+from hushcount.reasons import DAMAGE, REASONS, reason_of
+from keys import opening
+from pipelines.batches.state import SEGMENT_STATES
+from pipelines.jobs.dead_letters import CURES
+from pipelines.outputs.summary import StreamCounts
+
+README = Path(__file__).parents[2] / "README.md"
+_TABLE = re.compile(r"^\| reason \| what happened \|\n\|[-|]+\|\n((?:\|.*\n)+)", re.MULTILINE)
+
+
+def test_the_readme_explains_every_reason_once_and_no_other() -> None:
+    (table,) = _TABLE.findall(README.read_text(encoding="utf-8"))
+    cells = [line.split("|")[1] for line in table.splitlines()]
+    named = [name for cell in cells if "`status`" not in cell for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(named) == sorted(REASONS)
+    # What stands there beside reasons is a state that `hushcount status` shows.
+    beside = {name for cell in cells if "`status`" in cell for name in re.findall(r"`(\w+)`", cell)} - {"status"}
+    assert beside == {"too_late"} < set(SEGMENT_STATES)
+
+
+def test_a_job_counts_by_no_other_reason() -> None:
+    assert StreamCounts.of({"received": 3, "accepted": 1, "over_cap": 2}).rejected == {"over_cap": 2}
+    with pytest.raises(HushcountError, match="'over_caps', which is no reason"):
+        StreamCounts.of({"received": 3, "accepted": 1, "over_caps": 2})
+
+
+def test_every_outcome_of_opening_is_counted_under_its_own_name() -> None:
+    assert {outcome.name.lower() for outcome in opening.Outcome} - {"accepted"} < set(REASONS)
+    assert [opening._COUNTED[outcome] for outcome in opening.Outcome] == [one.name.lower() for one in opening.Outcome]
+
+
+def test_a_name_is_a_reason_or_none() -> None:
+    assert [reason_of(one) for one in ("malformed", "too_late", "")] == ["malformed", None, None]
+    assert {*DAMAGE, *CURES} < set(REASONS)
