@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import secrets
 import sys
 import time
 from typing import cast
@@ -57,7 +58,9 @@ async def load(
     head = (
         f"POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/octet-stream\r\nContent-Length: {body_bytes}"
     )
-    pool = [f"{head}\r\n\r\n".encode() + os.urandom(body_bytes) for _ in range(_POOL)]
+    pool = [
+        f"{head}\r\nClient-Token: {secrets.token_hex()}\r\n\r\n".encode() + os.urandom(body_bytes) for _ in range(_POOL)
+    ]
     times: list[float] = []
     statuses: dict[str, int] = {}
     loop = asyncio.get_running_loop()

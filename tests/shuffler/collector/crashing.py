@@ -35,7 +35,7 @@ class Load:
                     try:
                         answer = client.post(collector.path(stream), content=b"".join(reports), headers=STREAM)
                     except httpx.TransportError:
-                        if collector.process.poll() is not None or self._stopping.is_set():
+                        if collector.ended() or self._stopping.is_set():
                             return
                         continue
                     if answer.status_code == 202:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import signal
-import subprocess
-import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from hushcount.collection.envelopes import envelope_dtype
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import Manifest, read_manifest
 from hushcount.wire.blocks import read_block, read_header
+from tests.shuffler.collector.collector_process import start_collector
 from tests.support.jobs import done, write_lines
 
 LONG = "365d"
@@ -149,9 +151,10 @@ def write_collection(site: Site, campaign: str, epochs: list[dict[str, Any]]) ->
 class Running:
     """A collector process."""
 
-    process: subprocess.Popen[bytes]
+    process: BaseProcess
     port: int
     log: Path
+    _asking: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def url(self) -> str:
@@ -171,31 +174,41 @@ class Running:
         """Return the lines of its log; every one must be JSON."""
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
+    @property
+    def pid(self) -> int:
+        assert self.process.pid is not None
+        return self.process.pid
+
+    def ended(self, seconds: float = 0.0) -> bool:
+        """Return whether it ended, within so many seconds; may be called in any thread."""
+        with self._asking:
+            self.process.join(seconds)
+            return self.process.exitcode is not None
+
     def stop(self) -> int:
         """End it as an operator does, and return its exit status."""
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(60)
+        os.kill(self.pid, signal.SIGTERM)
+        assert self.ended(60.0)
+        assert self.process.exitcode is not None
+        return self.process.exitcode
 
     def kill(self) -> None:
-        self.process.kill()
-        self.process.wait(60)
+        os.kill(self.pid, signal.SIGKILL)
+        assert self.ended(60.0)
 
 
 def start(site: Site) -> Running:
     """Start the command and wait until it listens."""
     log = site.base / f"log-{time.monotonic_ns()}.txt"
-    with log.open("wb") as stream:
-        process = subprocess.Popen(  # noqa: S603  # our own command
-            [sys.executable, "-m", "pipelines", "collect", "--config", str(site.config)], stderr=stream
-        )
+    process = start_collector(site.config, log)
+    collector = Running(process, 0, log)
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         for line in log.read_text().splitlines():
             if '"event": "started"' in line:
-                return Running(process, json.loads(line)["port"], log)
-        assert process.poll() is None, f"the collector ended: {log.read_text()}"
-        time.sleep(0.02)
-    process.kill()
+                return replace(collector, port=json.loads(line)["port"])
+        assert not collector.ended(0.02), f"the collector ended: {log.read_text()}"
+    collector.kill()
     raise AssertionError(f"the collector did not start: {log.read_text()}")
 
 
@@ -206,13 +219,13 @@ def running(site: Site) -> Iterator[Running]:
     try:
         yield collector
     finally:
-        if collector.process.poll() is None:
+        if not collector.ended():
             collector.stop()
 
 
 def limit_files(collector: Running, most_bytes: int) -> None:
     """Let the kernel refuse the process's files beyond a length: a real failure, in the middle of a write."""
-    resource.prlimit(collector.process.pid, resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
+    resource.prlimit(collector.pid, resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 20.0, what: str = "it") -> None:

@@ -47,7 +47,7 @@ def head(collector: Running, length: int | str) -> bytes:
 
 def memory(collector: Running) -> int:
     """Return the resident bytes of the collector."""
-    status = Path(f"/proc/{collector.process.pid}/statm").read_text()
+    status = Path(f"/proc/{collector.pid}/statm").read_text()
     return int(status.split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -369,7 +369,7 @@ def test_random_bytes_never_end_it(collector: Running) -> None:
             connection.sendall(os.urandom(200) + b"\r\n\r\n")
             connection.shutdown(socket.SHUT_WR)
             read_all(connection)
-    assert collector.process.poll() is None
+    assert not collector.ended()
 
 
 def test_a_hundred_continues_are_asked_for_only_if_the_body_is_wanted(collector: Running, site: Site) -> None:
