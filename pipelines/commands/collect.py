@@ -15,7 +15,7 @@ from pipelines.console.common import reported
 def collect(config: Annotated[Path, typer.Option(help="Deployment file with a [collector] table.")]) -> None:
     """Take sealed reports over HTTP, keep them durably, and hand them on to the store window by window.
 
-    Runs until SIGTERM or Ctrl-C; then all that was acknowledged is sealed. Its log goes to standard error.
+    Runs until SIGTERM or Ctrl-C; then all that was acknowledged is uploaded. Its log goes to standard error.
 
     Example: hushcount collect --config deployment.toml
     """

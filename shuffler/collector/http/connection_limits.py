@@ -107,7 +107,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._since = self.loop.time()
-        self._arrived = 0
+        # The first byte of a head at least: who sends no more is told so.
+        self._arrived = 1
         self._head_done = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -229,12 +230,16 @@ async def enforce_limits(state: ServerState) -> None:
     loop = asyncio.get_running_loop()
     while True:
         await asyncio.sleep(_SWEEP_SECONDS)
-        now = loop.time()
-        for connection in list(state.connections):
-            if isinstance(connection, LimitedProtocol):
-                try:
-                    connection.enforce(now)
-                except Exception:
-                    # It would be held without a limit; the others are looked at all the same.
-                    _LOG.exception("connection cannot be limited")
-                    connection.transport.abort()
+        enforce_on_all(state, loop.time())
+
+
+def enforce_on_all(state: ServerState, now: float) -> None:
+    """Look at all connections; `now` is a moment of the event loop's clock."""
+    for connection in list(state.connections):
+        if isinstance(connection, LimitedProtocol):
+            try:
+                connection.enforce(now)
+            except Exception:
+                # It would be held without a limit; the others are looked at all the same.
+                _LOG.exception("connection cannot be limited")
+                connection.transport.abort()

@@ -228,7 +228,7 @@ def limit_files(collector: Running, most_bytes: int) -> None:
     resource.prlimit(collector.pid, resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 20.0, what: str = "it") -> None:
+def wait_for(condition: Callable[[], object], seconds: float = 60.0, what: str = "it") -> None:
     """Wait until a condition holds."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -6,7 +6,6 @@ import json
 import os
 import select
 import socket
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,7 @@ from pydantic import ValidationError
 
 from shuffler.collector.settings import CollectorPart
 from tests.shuffler.collector.running import Running, Site, make_site, running, wait_for
-from tests.shuffler.collector.test_damage import metric
 
-BODY_SECONDS = 1.5
-"""As the site of these tests sets it."""
 GIB = 1 << 30
 
 
@@ -69,54 +65,6 @@ def problem_of(answer: bytes) -> dict[str, Any]:
     fields, _, body = answer.partition(b"\r\n\r\n")
     assert b"content-type: application/problem+json" in fields
     return dict(json.loads(body))
-
-
-def test_a_head_that_drips_is_answered_and_cut_off(collector: Running) -> None:
-    before = refused(collector, "too_slow")
-    with connect(collector) as connection:
-        began = time.monotonic()
-        try:
-            for letter in head(collector, 10)[:60]:
-                connection.send(bytes([letter]))
-                time.sleep(0.05)
-                if time.monotonic() - began > BODY_SECONDS + 1:
-                    break
-        except (BrokenPipeError, ConnectionResetError):
-            pass
-        answer = read_all(connection)
-    assert answer.startswith(b"HTTP/1.1 408 ")
-    assert problem_of(answer)["type"].endswith("too_slow")
-    assert refused(collector, "too_slow") == before + 1
-
-
-def test_a_body_that_stays_away_is_answered_and_cut_off(collector: Running, site: Site) -> None:
-    length = site.campaign().sealed_bytes("reports")
-    slow, incomplete = refused(collector, "too_slow"), metric(collector, "requests_incomplete_total")
-    with connect(collector) as connection:
-        connection.sendall(head(collector, length) + b"only this")
-        began = time.monotonic()
-        answer = read_all(connection)
-    assert answer.startswith(b"HTTP/1.1 408 ")
-    assert BODY_SECONDS - 0.5 < time.monotonic() - began < BODY_SECONDS + 5
-    # It is counted once.
-    assert refused(collector, "too_slow") == slow + 1
-    assert metric(collector, "requests_incomplete_total") == incomplete
-
-
-def test_a_connection_that_says_nothing_is_closed(collector: Running) -> None:
-    with connect(collector) as connection:
-        assert read_all(connection) == b""
-
-
-def test_slow_connections_do_not_keep_others_waiting(collector: Running, site: Site) -> None:
-    slow = [connect(collector) for _ in range(200)]
-    for connection in slow:
-        connection.sendall(head(collector, 65)[:40])
-    began = time.monotonic()
-    assert collector.post(os.urandom(site.campaign().sealed_bytes("reports"))).status_code == 202
-    assert time.monotonic() - began < BODY_SECONDS
-    for connection in slow:
-        connection.close()
 
 
 def test_a_gibibyte_is_refused_by_its_stated_length_before_it_is_sent(collector: Running) -> None:
@@ -386,7 +334,7 @@ def test_a_hundred_continues_are_asked_for_only_if_the_body_is_wanted(collector:
 
 
 def test_connections_beyond_the_most_are_told_to_come_back(tmp_path: Path) -> None:
-    site = make_site(tmp_path / "site", collector={"most_connections": 3, "body_seconds": BODY_SECONDS})
+    site = make_site(tmp_path / "site", collector={"most_connections": 3, "body_seconds": 1.5})
     with running(site) as collector:
         held = [connect(collector) for _ in range(3)]
         with connect(collector) as connection:
@@ -399,7 +347,6 @@ def test_connections_beyond_the_most_are_told_to_come_back(tmp_path: Path) -> No
         assert collector.get("/healthz").status_code == 200
         with connect(collector) as waiting:
             waiting.sendall(head(collector, 65))
-            began = time.monotonic()
-            # A body that stays away does not hold up a shutdown.
+            # A body that stays away does not hold up a shutdown: its request ends in its time.
             assert collector.stop() == 0
-            assert time.monotonic() - began < 15
+            assert read_all(waiting).startswith(b"HTTP/1.1 408 ")

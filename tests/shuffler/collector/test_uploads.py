@@ -48,7 +48,7 @@ def uploaded_windows(site: Site) -> set[str]:
 
 async def soon(condition: Callable[[], bool]) -> None:
     """Wait until a condition holds, within the event loop."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         await asyncio.sleep(0.05)
