@@ -11,7 +11,15 @@ from pathlib import Path
 from pipelines.entry import main
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload([__name__, "pipelines.cli", "pipelines.deployment.collector"])
+_FORKS.set_forkserver_preload(
+    [
+        __name__,
+        "pipelines.cli",
+        "pipelines.commands.collect",
+        "pipelines.deployment.collector",
+        "pipelines.deployment.settings",
+    ]
+)
 
 
 def start_collector(config: Path, log: Path) -> BaseProcess:
