@@ -15,7 +15,7 @@ from shuffler.collector.campaigns import Target
 from shuffler.collector.journals.journal import HEADER_BYTES, MARK_BYTES, Journal, JournalHeader
 from shuffler.collector.windows import window_files
 from shuffler.collector.windows.window_files import JournalFile, journal_file
-from shuffler.collector.windows.window_senders import segments_mark
+from shuffler.collector.windows.window_notes import segments_mark
 
 _LOG = logging.getLogger("hushcount.collector")
 

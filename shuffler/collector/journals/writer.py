@@ -26,7 +26,7 @@ from shuffler.collector.journals.open_journals import OpenJournals, Uploadable, 
 from shuffler.collector.journals.watched_clock import ClockAhead, WatchedClock
 from shuffler.collector.logs import error_name
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.windows import damage, ended_windows, window_files, window_senders
+from shuffler.collector.windows import damage, ended_windows, refusal_counts, window_files, window_notes
 
 _LOG = logging.getLogger("hushcount.collector")
 _PAUSE_SECONDS = 0.002
@@ -193,15 +193,15 @@ class Writer:
             del refused[target]
             sync(folder)
         for target in targets:
-            window_files.note_target(self._root, window.name, target)
+            refusal_counts.note_target(self._root, window.name, target)
 
     def _add_refused(self, window: Window, target: Target, counts: Counter[str]) -> Path:
-        folder = window_files.note_target(self._root, window.name, target)
+        folder = refusal_counts.note_target(self._root, window.name, target)
         try:
-            window_files.add_refused(folder, counts)
+            refusal_counts.add_refused(folder, counts)
         except FormatError:
             damage.renew_refused(self._root, folder, target.fingerprint.hex(), self._metrics)
-            window_files.add_refused(folder, counts)
+            refusal_counts.add_refused(folder, counts)
         return folder
 
     def _enter_window(self, now: float) -> Window:
@@ -221,9 +221,9 @@ class Writer:
             window = ended_windows.first_open_window(self._root, present, self._length)
             if window != present:
                 _LOG.warning("clock went back", extra={"window": window.name})
-            window_files.set_seconds(self._root, window)
-            window_senders.note_authentication(self._root, window.name, self._authentication)
-            self._key = window_files.window_key(self._root, window.name)
+            window_notes.set_seconds(self._root, window)
+            window_notes.note_authentication(self._root, window.name, self._authentication)
+            self._key = window_notes.window_key(self._root, window.name)
             self._window, self._left = window, False
             self._clock.believe(now)
         elif now >= self._window.start.timestamp():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import secrets
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,18 +14,16 @@ from functools import partial
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Stream
-from hushcount.collection.manifests import ID, Manifest, SegmentPart, divided, manifest_name
+from hushcount.collection.manifests import Manifest, SegmentPart, divided, manifest_name
 from hushcount.errors import FormatError
-from hushcount.formats.whole_files import sync, write_over
 from hushcount.wire.blocks import Header, encode_blocks
 from shuffler.collector.journals.journal import JournalHeader
 from shuffler.collector.journals.recovery import recover
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.windows import damage, window_files, window_senders
-from shuffler.collector.windows.window_files import JournalFile, Noted, Receipt
+from shuffler.collector.windows import damage, refusal_counts, window_files, window_notes
+from shuffler.collector.windows.window_files import JournalFile, Receipt
 
 _LOG = logging.getLogger("hushcount.collector")
-_ID = "id"
 WriteWhole = Callable[[str, Iterable[bytes]], None]
 """Writes a file of the store; it is whole and durable when this returns."""
 
@@ -130,7 +127,7 @@ class Uploader:
             # None is left by what was handed over; removing one would lose reports.
             self.upload_segment(journal)
         blocked: Exception | None = None
-        id = manifest_id(self.root, window)
+        id = window_notes.manifest_id(self.root, window)
         for folder in window_files.folders(self.root, window):
             home = f"{self.segments}/{folder.parent.name}/{folder.name}/{window}"
             try:
@@ -174,7 +171,7 @@ class Uploader:
                 fingerprint=noted.fingerprint,
                 window=window,
                 seconds=seconds,
-                authentication=window_senders.authentication_of(self.root, window),
+                authentication=window_notes.authentication_of(self.root, window),
                 segments=listed,
                 # Readers add up what manifests count.
                 refused=noted.refused if of_part == id else {},
@@ -185,34 +182,20 @@ class Uploader:
 
     def _seconds(self, window: str) -> int:
         try:
-            return window_files.seconds_of(self.root, window)
+            return window_notes.seconds_of(self.root, window)
         except (FileNotFoundError, ValueError):
             seconds = int(self.length.total_seconds())
             _LOG.warning("length of window not noted", extra={"window": window, "seconds": seconds})
             return seconds
 
-    def _noted(self, folder: Path) -> Noted:
+    def _noted(self, folder: Path) -> refusal_counts.RefusalCounts:
         try:
-            return window_files.read_noted(folder)
+            return refusal_counts.read_counts(folder)
         except FormatError:
             fingerprint = self.fingerprint_of(f"{folder.parent.name}/{folder.name}")
             if fingerprint is None:
                 raise
             return damage.renew_refused(self.root, folder, fingerprint, self.metrics)
-
-
-def manifest_id(root: Path, window: str) -> str:
-    """Return the id of a window's manifests: the one on the disk, or a new one, which is there when this returns.
-
-    Whatever another journal is called, it has another: nobody writes over a manifest but who wrote it.
-    """
-    path = root / window / _ID
-    found = path.read_text(encoding="ascii", errors="replace") if path.exists() else ""
-    if ID.fullmatch(found) is None:
-        found = secrets.token_hex(8)
-        write_over(path, found, 0o600)
-        sync(path.parent)
-    return found
 
 
 def segment_name(collector: str, segment: str) -> str:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from hushcount.formats.whole_files import sync
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.windows.window_files import DAMAGED, REFUSED, JournalFile, Noted, make_folder, write_noted
+from shuffler.collector.windows.refusal_counts import REFUSED, RefusalCounts, write_counts
+from shuffler.collector.windows.window_files import DAMAGED, JournalFile
+from shuffler.collector.windows.window_notes import make_folder
 
 _LOG = logging.getLogger("hushcount.collector")
 _ASIDE = "damaged"
@@ -40,7 +42,7 @@ def put_aside(root: Path, journal: JournalFile) -> None:
     sync(folder)
 
 
-def renew_refused(root: Path, folder: Path, fingerprint: str, metrics: Metrics) -> Noted:
+def renew_refused(root: Path, folder: Path, fingerprint: str, metrics: Metrics) -> RefusalCounts:
     """Keep the damaged counts of a campaign file in a window in `damaged/`, begin anew, and return what is noted then.
 
     Args:
@@ -56,8 +58,8 @@ def renew_refused(root: Path, folder: Path, fingerprint: str, metrics: Metrics) 
     # A second name, not a move: without the file the window would have no manifest if it ended here.
     os.link(folder / REFUSED, kept)
     sync(aside)
-    noted = Noted(fingerprint=fingerprint)
-    write_noted(folder, noted)
+    noted = RefusalCounts(fingerprint=fingerprint)
+    write_counts(folder, noted)
     sync(folder)
     metrics.damaged_counts.inc()
     window, campaign, _ = folder.relative_to(root).parts

@@ -26,34 +26,25 @@ import os
 import re
 import secrets
 import shutil
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-from pydantic import Field
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.segment_names import MARK
-from hushcount.collection.windows import Window, is_window
+from hushcount.collection.windows import is_window
 from hushcount.errors import HushcountError, UsageError
-from hushcount.formats.models import Hex32, Part
-from hushcount.formats.reading import parse_model
-from hushcount.formats.whole_files import sync, write_over
+from hushcount.formats.whole_files import sync
 from shuffler.collector.campaigns import Target
+from shuffler.collector.windows.refusal_counts import REFUSED, note_target
 
-KEY_BYTES = 32
 _FILE = re.compile(
     rf"(?P<stream>reports|discovery)-(?P<segment>(?P<serial>[0-9]{{6}})-[0-9a-f]{{8}}-{MARK})"
     r"\.(journal|(?P<records>[0-9]+)\.(?P<bytes>[0-9]+)\.(?P<digest>[0-9a-f]{64})\.receipt)"
 )
-REFUSED = "refused.json"
 _RECEIPT = ".receipt"
 DAMAGED = ".damaged"
-_SECONDS = "seconds"
-_MOST_SECONDS = 366 * 86_400
 _GONE = ".gone"
 
 
@@ -116,93 +107,6 @@ def locked(root: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def make_folder(path: Path, root: Path) -> None:
-    """Make a directory under the root with its parents, all their names on the disk when this returns."""
-    missing = [folder for folder in (path, *path.parents) if folder.is_relative_to(root) and not folder.exists()]
-    for folder in reversed(missing):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        sync(folder.parent)
-
-
-def window_key(root: Path, window: str) -> bytes:
-    """Return the key of a window's token hash: the one on the disk, or a new one."""
-    path = root / window / "key"
-    try:
-        key = path.read_bytes()
-    except FileNotFoundError:
-        key = secrets.token_bytes(KEY_BYTES)
-        make_folder(path.parent, root)
-        write_over(path, key, 0o600)
-        sync(path.parent)
-    if len(key) != KEY_BYTES:
-        raise HushcountError(f"key {path} has {len(key)} bytes, must have {KEY_BYTES}: restore or remove it")
-    return key
-
-
-def set_seconds(root: Path, window: Window) -> None:
-    """Note how long a window is, for its manifests: the length may be another when they are written."""
-    path = root / window.name / _SECONDS
-    seconds = str(int(window.length.total_seconds()))
-    if not path.exists() or path.read_text(encoding="ascii", errors="replace") != seconds:
-        make_folder(path.parent, root)
-        write_over(path, seconds, 0o600)
-        sync(path.parent)
-
-
-def seconds_of(root: Path, window: str) -> int:
-    """Return how long a window is.
-
-    Raises:
-        FileNotFoundError: it is not noted.
-        ValueError: what is noted is damaged.
-    """
-    seconds = int((root / window / _SECONDS).read_text(encoding="ascii"))
-    if not 1 <= seconds <= _MOST_SECONDS:
-        raise ValueError(f"{_SECONDS} of window {window} is {seconds}, must be from 1 to {_MOST_SECONDS}")
-    return seconds
-
-
-class Noted(Part):
-    """What is noted of a campaign file in a window beside its journals."""
-
-    fingerprint: Hex32
-    refused: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
-
-
-def note_target(root: Path, window: str, target: Target) -> Path:
-    """Make the folder of a campaign file in a window, so that it gets a manifest though nothing comes; return it."""
-    folder = root / window / target.folder
-    if not (folder / REFUSED).exists():
-        make_folder(folder, root)
-        write_noted(folder, Noted(fingerprint=target.fingerprint.hex()))
-        sync(folder)
-    return folder
-
-
-def add_refused(folder: Path, counts: Mapping[str, int]) -> None:
-    """Add to the numbers of refused requests of a campaign file in a window; they are on the disk once it is synced.
-
-    Raises:
-        FormatError: the numbers on the disk are damaged.
-    """
-    noted = read_noted(folder)
-    write_noted(folder, Noted(fingerprint=noted.fingerprint, refused=Counter(noted.refused) + Counter(counts)))
-
-
-def read_noted(folder: Path) -> Noted:
-    """Return what is noted in a folder.
-
-    Raises:
-        FormatError: it is damaged.
-    """
-    return parse_model(Noted, (folder / REFUSED).read_bytes(), str(folder / REFUSED), "is damaged")
-
-
-def write_noted(folder: Path, noted: Noted) -> None:
-    """Write what is noted in a folder, in the place of what was; it is on the disk once the folder is synced."""
-    write_over(folder / REFUSED, noted.model_dump_json(), 0o600)
 
 
 def new_journal(root: Path, window: str, target: Target, mark: str) -> Path:

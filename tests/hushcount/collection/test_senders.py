@@ -22,8 +22,8 @@ from pipelines.jobs.new_campaign import create_campaign
 from pipelines.ledger.charging import charging
 from pipelines.ledger.report import describe
 from shuffler.collector.settings import CollectorPart
-from shuffler.collector.windows.window_senders import authentication_of as noted_of
-from shuffler.collector.windows.window_senders import note_authentication
+from shuffler.collector.windows.window_notes import authentication_of as noted_of
+from shuffler.collector.windows.window_notes import note_authentication
 from tests.shuffler.collector.test_manifests import MANIFEST, SEGMENT
 
 

@@ -19,7 +19,7 @@ from shuffler.collector.journals.open_journals import OpenJournals, Uploadable, 
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.service import Collector
 from shuffler.collector.uploads.upload_queue import UploadQueue
-from shuffler.collector.windows import damage, window_files
+from shuffler.collector.windows import damage, refusal_counts, window_files
 from shuffler.collector.windows.window_files import Receipt, journal_file
 from tests.shuffler.collector.in_process import collector_of
 from tests.shuffler.collector.running import Site, make_started_site
@@ -58,7 +58,7 @@ def test_a_window_that_cannot_be_read_waits_behind_the_others_and_is_told_apart_
     site: Site,
 ) -> None:
     broken = unreadable_journal(site, WINDOWS[0])
-    window_files.note_target(site.journal, WINDOWS[1], target_of(site))
+    refusal_counts.note_target(site.journal, WINDOWS[1], target_of(site))
 
     async def run(collector: Collector) -> None:
         await collector.start()
@@ -93,13 +93,13 @@ def test_a_stop_uploads_the_other_windows(site: Site) -> None:
 def test_damaged_counts_of_a_campaign_that_is_not_collected_any_more_hold_up_no_other(site: Site) -> None:
     report = os.urandom(target_of(site).sealed_bytes)
     asyncio.run(collect_at(site, [NOON], report))
-    noted = window_files.note_target(site.journal, "20261121T120000Z", GONE) / "refused.json"
+    noted = refusal_counts.note_target(site.journal, "20261121T120000Z", GONE) / "refused.json"
     noted.write_text("{")
     asyncio.run(collect_at(site, [NOON + 7200, NOON + 10800], report))
     assert uploaded_windows(site) == {"20261121T120000Z", "20261121T140000Z"}
     assert noted.read_text() == "{"
     noted.unlink()
-    window_files.note_target(site.journal, "20261121T120000Z", GONE)
+    refusal_counts.note_target(site.journal, "20261121T120000Z", GONE)
     asyncio.run(collect_at(site, [NOON + 10800], report))
     assert not noted.exists()
     assert len(list(site.segments.glob("gone/*/20261121T120000Z/one-*.manifest.json"))) == 1

@@ -24,7 +24,7 @@ from shuffler.collector.journals.writer import Writer
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.uploads.upload_queue import UploadQueue
 from shuffler.collector.uploads.uploader import Uploader
-from shuffler.collector.windows import window_files
+from shuffler.collector.windows import window_files, window_notes
 from tests.shuffler.collector.running import Site, make_site, running, wait_for
 
 HOUR = timedelta(hours=1)
@@ -190,13 +190,13 @@ def test_a_folder_that_is_named_almost_as_a_window_is_none(site: Site) -> None:
 
 
 def test_a_damaged_key_is_refused_not_replaced(tmp_path: Path) -> None:
-    key = window_files.window_key(tmp_path, "20261121T120000Z")
-    assert window_files.window_key(tmp_path, "20261121T120000Z") == key
+    key = window_notes.window_key(tmp_path, "20261121T120000Z")
+    assert window_notes.window_key(tmp_path, "20261121T120000Z") == key
     path = tmp_path / "20261121T120000Z" / "key"
     assert path.stat().st_mode & 0o777 == 0o600
     write_over(path, b"short", 0o600)
     with pytest.raises(HushcountError, match="32"):
-        window_files.window_key(tmp_path, "20261121T120000Z")
+        window_notes.window_key(tmp_path, "20261121T120000Z")
 
 
 def test_a_window_that_cannot_be_entered_refuses_its_reports_and_the_next_one_takes_them(tmp_path: Path) -> None:
