@@ -7,11 +7,9 @@ import numpy as np
 from hushcount.arrays import Counts, UInt64Array
 from hushcount.kernels.compiled import compiled
 from hushcount.kernels.residues61 import HALF, LOW31, residue61
-from hushcount.maths import field61
 from hushcount.threads import at_once, spans
 
 _TILE = 1024
-_CHUNK_HASHES = 1 << 20
 _WORTH_A_THREAD = 1 << 21
 """Hashes."""
 
@@ -74,17 +72,3 @@ def _hash(
         item_high, item_low = items[index] >> HALF, items[index] & LOW31
         value = residue61(high, low, linear, item_high, item_low)
         hashes[index] = residue61(value >> HALF, value & LOW31, constant, item_high, item_low)
-
-
-def sum_of_cells_numpy(matrix: Counts, table: UInt64Array, cells: int, items: UInt64Array) -> Counts:
-    """The plain twin of `sum_of_cells`, its oracle in the tests."""
-    flat, width = matrix.reshape(-1), np.uint64(matrix.shape[1])
-    offsets = (np.arange(len(matrix), dtype=np.uint64) * width)[:, None]
-    counts = np.empty(len(items), dtype=np.int64)
-    step = max(1, _CHUNK_HASHES // len(matrix))
-    for start in range(0, len(items), step):
-        some = items[None, start : start + step]
-        value = field61.add(field61.multiply(table[2][:, None], some), table[1][:, None])
-        value = field61.add(field61.multiply(value, some), table[0][:, None])
-        counts[start : start + step] = flat[value % np.uint64(cells) + offsets].sum(axis=0)
-    return counts

@@ -117,22 +117,3 @@ def _gather(counts: Counts, heights: npt.NDArray[Any], slope: np.uint64, prime: 
     turn, middle = turn_of(slope, prime), middle_of(prime)
     for column in range(items.shape[0]):
         counts[column] += heights[residue_at(turn * items[column] + middle, prime)]
-
-
-def group_numpy(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
-    """The plain twin of `group`, its oracle in the tests."""
-    prime, stride = progressions.prime, progressions.stride
-    rows = -(-(prime + stride) // stride)
-    for slope in np.unique(progressions.slopes):
-        chosen = progressions.slopes == slope
-        begins, lengths = progressions.begins[chosen].astype(np.int64), progressions.lengths[chosen].astype(np.int64)
-        before = np.minimum(lengths, (prime - 1 - begins) // stride + 1)
-        ends = begins + before * stride
-        turned = before < lengths
-        steps = np.zeros(rows * stride, dtype=np.int64)
-        np.add.at(steps, begins, 1)
-        np.add.at(steps, ends, -1)
-        np.add.at(steps, ends[turned] - prime, 1)
-        np.add.at(steps, (ends + (lengths - before) * stride)[turned] - prime, -1)
-        heights = steps.reshape(rows, stride).cumsum(axis=0).reshape(-1)
-        counts += heights[items * slope % np.uint64(prime)]

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from hushcount.arrays import Counts, UInt64Array
-from hushcount.maths import field61
+from hushcount.arrays import UInt64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,16 +27,3 @@ class Progressions:
     slopes: UInt64Array
     begins: UInt64Array
     lengths: UInt64Array
-
-
-def count_by_definition(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
-    """Add to int64[c] how many progressions hold each item, item by item: the oracle of the compiled ways."""
-    prime = np.uint64(progressions.prime)
-    stride = np.uint64(progressions.stride)
-    for column, item in enumerate(items):
-        if progressions.prime == field61.PRIME:
-            residues = field61.multiply(progressions.slopes, item)
-        else:
-            residues = progressions.slopes * item % prime
-        steps, rest = np.divmod((residues + prime - progressions.begins) % prime, stride)
-        counts[column] += np.count_nonzero((rest == 0) & (steps < progressions.lengths))

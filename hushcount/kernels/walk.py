@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -76,15 +74,3 @@ def _inverse(value: np.uint64, prime: np.uint64) -> np.uint64:
         greater, less = less, greater - quotient * less
         before, factor = factor, before - quotient * factor
     return np.uint64(factor if factor > 0 else factor + np.int64(prime))
-
-
-def walk_numpy(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
-    """The plain twin of `walk`, its oracle in the tests."""
-    prime = progressions.prime
-    everywhere = np.zeros(prime, dtype=np.int64)
-    rows: Any = zip(progressions.slopes, progressions.begins, progressions.lengths, strict=True)
-    for slope, begin, length in rows:
-        inverse = np.uint64(pow(int(slope), -1, prime))
-        residues = (begin + np.uint64(progressions.stride) * np.arange(length, dtype=np.uint64)) % np.uint64(prime)
-        np.add.at(everywhere, inverse * residues % np.uint64(prime), 1)
-    counts += everywhere[items]

@@ -9,7 +9,7 @@ import numpy as np
 
 from hushcount.arrays import BoolArray, FloatArray
 from hushcount.errors import UsageError
-from hushcount.oracles.evidence import SharedCells, Signs, Supports
+from hushcount.oracles.evidence import Evidence
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Estimate:
     count: FloatArray
     standard_error: FloatArray
     collision_error: FloatArray
-    evidence: Supports | Signs | SharedCells
+    evidence: Evidence
 
     @property
     def error(self) -> FloatArray:
@@ -58,10 +58,7 @@ class Estimate:
         The variance of a sum of l equal answers is `l^2`, not l times, that of one: that of all at most l times.
         """
         error = math.sqrt(times) * self.standard_error
-        evidence = replace(self.evidence, repeats=times)
-        if not isinstance(evidence, SharedCells):
-            evidence = replace(evidence, error=error)
-        return replace(self, standard_error=error, evidence=evidence)
+        return replace(self, standard_error=error, evidence=self.evidence.repeated(times))
 
     def interval(self, confidence: float, looks: int = 1) -> tuple[FloatArray, FloatArray]:
         """Return (low, high) for each item, float64[c] each; they may lie outside 0..n, as the count may.

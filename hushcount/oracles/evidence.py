@@ -6,7 +6,8 @@ whose cells other items share. All are exact, or err on the careful side; docs/m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Protocol
 
@@ -29,6 +30,10 @@ class Evidence(Protocol):
 
     @property
     def repeats(self) -> int: ...
+
+    def repeated(self, times: int) -> Evidence:
+        """Return the law of scores of which a client may have sent the same answer so many times."""
+        ...
 
     def p_values(self) -> FloatArray:
         """Return float64[c]: the probability of a score as large or larger if nobody held the item, or a bound."""
@@ -62,6 +67,9 @@ class Supports:
     count: FloatArray
     error: FloatArray
     repeats: int = 1
+
+    def repeated(self, times: int) -> Supports:
+        return replace(self, repeats=times, error=math.sqrt(times) * self.error)
 
     def p_values(self) -> FloatArray:
         answers = -(-self.reports // self.repeats)
@@ -98,6 +106,9 @@ class Signs:
     count: FloatArray
     error: FloatArray
     repeats: int = 1
+
+    def repeated(self, times: int) -> Signs:
+        return replace(self, repeats=times, error=math.sqrt(times) * self.error)
 
     def p_values(self) -> FloatArray:
         named = -(-self.named // self.repeats)
@@ -136,6 +147,9 @@ class SharedCells:
     own: float
     widening: float
     repeats: int = 1
+
+    def repeated(self, times: int) -> SharedCells:
+        return replace(self, repeats=times)
 
     def p_values(self) -> FloatArray:
         return self.law.at_least(self.scores)

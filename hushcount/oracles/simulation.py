@@ -18,7 +18,6 @@ from hushcount.randomness import SystemWords, Words, hex_seed
 
 _CHUNK_BYTES = 1 << 28
 _MOST_CELLS = 1 << 27
-WordsOfRun = Callable[[int], Words]
 
 
 class SeededWords:

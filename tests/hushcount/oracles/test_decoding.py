@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from hushcount.kernels.candidates import candidates
 from hushcount.kernels.division import exact_division
-from hushcount.kernels.group import group, group_numpy
-from hushcount.kernels.progressions import Progressions, count_by_definition
+from hushcount.kernels.group import group
+from hushcount.kernels.progressions import Progressions
 from hushcount.kernels.turns import middle_of, residue_at, turn_of, turns
-from hushcount.kernels.walk import walk, walk_numpy
+from hushcount.kernels.walk import walk
 from hushcount.maths import field61
 from hushcount.oracles.decoding import (
     AT_ONCE,
@@ -32,6 +32,7 @@ from hushcount.oracles.responders.interval import Interval
 from hushcount.oracles.responders.randomised_response import RandomisedResponse
 from hushcount.oracles.responders.subset import Subset
 from hushcount.oracles.responders.unary import Unary
+from tests.support.plain_kernels import count_by_definition, group_numpy, walk_numpy
 
 Way = Callable[[np.ndarray, Progressions, np.ndarray], None]
 Threaded = Callable[[np.ndarray, Progressions, np.ndarray, int], None]
