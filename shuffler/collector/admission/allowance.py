@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections import OrderedDict
 from datetime import datetime, timezone
 
 from hushcount.collection.windows import Window
@@ -17,24 +18,23 @@ _MOST_CLIENTS = 1 << 20
 class Allowance:
     """Counts by a hash of what clients show, under a key of the process, in memory only; forgotten with the window.
 
-    About a hundred bytes for each client, of at most a million: whoever invents tokens makes a client of each. Where
-    more come, those that have sent nothing for the longest are forgotten, and may send as much again; so do all after a
+    About 130 bytes for each client, of at most a million: whoever invents tokens makes a client of each. Where more
+    come, the one that has sent nothing for the longest is forgotten, and may send as much again; so do all after a
     restart. Nobody is ever refused because of others. It is a protection of the collector, not the contribution cap,
     which the shuffler keeps.
 
     Args:
         most: reports of one client in one window; None: any number, and nothing is counted.
-        most_clients: how many are remembered, at least 2.
+        most_clients: how many are remembered, at least 1.
     """
 
     def __init__(self, most: int | None, most_clients: int = _MOST_CLIENTS) -> None:
         self._most = most
-        self._half = most_clients // 2
+        self._most_clients = most_clients
         self._window: Window | None = None
         self._key = b""
-        # Two generations: who sends is moved to the younger one, and when that is full the older one is forgotten.
-        self._sent: dict[int, int] = {}
-        self._before: dict[int, int] = {}
+        self._sent: OrderedDict[int, int] = OrderedDict()
+        """Reports by hash; who sent last comes last."""
 
     def reserve(self, client: bytes | None, reports: int, window: Window | None) -> None:
         """Count so many more reports of a client, before they are kept: others of its requests may be on the way.
@@ -52,7 +52,10 @@ class Allowance:
             )
         self._turn(window)
         name = self._name(client)
-        sent = self._recall(name) + reports
+        sent = self._sent.setdefault(name, 0) + reports
+        self._sent.move_to_end(name)
+        if len(self._sent) > self._most_clients:
+            self._sent.popitem(last=False)
         if sent > self._most:
             left = max(1, int((window.end - datetime.now(timezone.utc)).total_seconds()) + 1)
             raise Refused(
@@ -68,29 +71,19 @@ class Allowance:
         if self._most is None or client is None or window is None or window != self._window:
             return
         name = self._name(client)
-        for held in (self._sent, self._before):
-            if name in held:
-                # Of a client that was forgotten meanwhile less may be known than is given back.
-                held[name] = max(0, held[name] - reports)
+        if name in self._sent:
+            # Of a client that was forgotten meanwhile less may be known than is given back.
+            self._sent[name] = max(0, self._sent[name] - reports)
 
     @property
     def clients(self) -> int:
         """How many clients are remembered."""
-        return len(self._sent) + len(self._before)
-
-    def _recall(self, name: int) -> int:
-        """Return how many reports a client sent, and remember it as one of the last that sent any."""
-        sent = self._sent.get(name)
-        if sent is None:
-            if len(self._sent) >= self._half:
-                self._before, self._sent = self._sent, {}
-            sent = self._sent[name] = self._before.pop(name, 0)
-        return sent
+        return len(self._sent)
 
     def _turn(self, window: Window) -> None:
         if window != self._window:
             self._window, self._key = window, secrets.token_bytes(_KEY_BYTES)
-            self._sent, self._before = {}, {}
+            self._sent.clear()
 
     def _name(self, client: bytes) -> int:
         return int.from_bytes(hashlib.blake2b(client, digest_size=_HASH_BYTES, key=self._key).digest(), "big")

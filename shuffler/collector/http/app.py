@@ -1,4 +1,4 @@
-"""What the collector answers: a plain ASGI application, because a routing framework would cost as much as the rest.
+"""What the collector answers: a plain ASGI application, because a framework costs as much as the rest (docs/adr/0027).
 
 A request's sender, user agent and every header but those named here are never looked at.
 """
@@ -26,12 +26,6 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 _PREFIX = "/v1/campaigns/"
 _REPORTS = b"application/octet-stream"
 _JSON = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
-_ACCEPTED: MutableMapping[str, Any] = {
-    "type": "http.response.start",
-    "status": 202,
-    "headers": [(b"content-length", b"0")],
-}
-_NO_BODY: MutableMapping[str, Any] = {"type": "http.response.body", "body": b""}
 _EPOCH = re.compile(rb"(?:^|&)epoch=([1-9][0-9]{0,17})(?:&|$)")
 _LENGTH = re.compile(rb"[0-9]{1,18}")
 _LONGEST_CACHED = 300
@@ -49,12 +43,11 @@ def application(collector: Collector) -> App:
                 campaign, _, rest = path[len(_PREFIX) :].partition("/")
                 if rest in ("reports", "discovery"):
                     await _take(collector, scope, receive, campaign, rest, place)
-                    await send(_ACCEPTED)
-                    await send(_NO_BODY)
-                    return
-                await _serve(collector, scope, send, campaign, rest)
-                return
-            await _tell(collector, scope, send, path)
+                    await _answer(send, 202, (), b"")
+                else:
+                    await _serve(collector, scope, send, campaign, rest)
+            else:
+                await _tell(collector, scope, send, path)
         except Refused as refused:
             collector.metrics.refused.labels(refused.reason.name).inc()
             if place[0]:
@@ -222,8 +215,8 @@ async def _tell(collector: Collector, scope: Scope, send: Send, path: str) -> No
         body: Mapping[str, Any] = {"ready": not faults, "faults": faults}
         await _answer(send, 503 if faults else 200, _JSON, json.dumps(body).encode())
     elif path == "/metrics":
-        media_type = ((b"content-type", CONTENT_TYPE_PLAIN_0_0_4.encode()), (b"cache-control", b"no-store"))
-        await _answer(send, 200, media_type, generate_latest(collector.metrics.registry))
+        headers = ((b"content-type", CONTENT_TYPE_PLAIN_0_0_4.encode()), (b"cache-control", b"no-store"))
+        await _answer(send, 200, headers, generate_latest(collector.metrics.registry))
     else:
         await _answer(send, 200, _JSON, json.dumps(openapi(collector.setup.authenticator.way)).encode())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hushcount.campaigns.campaign import GREATEST_EPOCH
@@ -14,36 +14,10 @@ from shuffler.collector.admission.refusals import MEDIA_TYPE, REASONS
 
 Json = dict[str, Any]
 _CAMPAIGN = "/v1/campaigns/{id}"
-_ID: Json = {
-    "name": "id",
-    "in": "path",
-    "required": True,
-    "description": "The campaign's id.",
-    "schema": {"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]{0,63}$"},
-}
-_EPOCH: Json = {
-    "name": "epoch",
-    "in": "query",
-    "required": True,
-    "description": "Epoch of the campaign file that the reports were made with.",
-    "schema": {"type": "integer", "minimum": 1, "maximum": GREATEST_EPOCH},
-}
-_CONDITION: Json = {
-    "name": "If-None-Match",
-    "in": "header",
-    "description": "The ETag of the copy that the client has.",
-    "schema": {"type": "string"},
-}
+_TEXT: Json = {"type": "string"}
+_FILE: Json = {"type": "string", "format": "binary"}
+_PROBLEM: Json = {"schema": {"$ref": "#/components/schemas/Problem"}}
 _SECURITY: Mapping[Authentication, Json] = {"none": {}, "bearer": {"bearer": []}, "client-token": {"client": []}}
-_TEXT: Json = {"schema": {"type": "string"}}
-_FILE_HEADERS: Json = {
-    "ETag": _TEXT,
-    "Cache-Control": _TEXT,
-    "Campaign-Signature": {
-        **_TEXT,
-        "description": "Detached signature of the file, a byte sequence of RFC 8941, if the operator made one.",
-    },
-}
 _EVERYWHERE = ("malformed_request", "wrong_method", "too_slow", "head_too_long", "too_many_connections")
 _OF_CAMPAIGN = (*_EVERYWHERE, "unknown_campaign", "not_found", "epoch_not_begun", "campaign_unreadable")
 
@@ -51,6 +25,17 @@ _OF_CAMPAIGN = (*_EVERYWHERE, "unknown_campaign", "not_found", "epoch_not_begun"
 def openapi(*ways: Authentication) -> Json:
     """Return the document, for /openapi.json with the way to authorise a request, for docs/openapi.json with each."""
     security = [_SECURITY[way] for way in ways or _SECURITY]
+    id_pattern = "^[a-z0-9][a-z0-9._-]{0,63}$"
+    id = _parameter("path", "id", "The campaign's id.", {**_TEXT, "pattern": id_pattern})
+    epoch = _parameter(
+        "query",
+        "epoch",
+        "Epoch of the campaign file that the reports were made with.",
+        {"type": "integer", "minimum": 1, "maximum": GREATEST_EPOCH},
+    )
+    campaign_file = {"application/json": {"type": "object"}, "application/toml": _TEXT}
+    dictionary = {"text/plain": _TEXT, "application/gzip": _FILE}
+    alive = {"application/json": _object(alive={"type": "boolean"})}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -61,22 +46,17 @@ def openapi(*ways: Authentication) -> Json:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": {
-            f"{_CAMPAIGN}/reports": {"parameters": [_ID, _EPOCH], "post": _post("reports", security)},
-            f"{_CAMPAIGN}/discovery": {"parameters": [_ID, _EPOCH], "post": _post("discovery", security)},
-            _CAMPAIGN: {
-                "parameters": [_ID],
-                "get": _file("campaign", "The campaign file.", "application/json"),
-            },
+            f"{_CAMPAIGN}/reports": {"parameters": [id, epoch], "post": _post("reports", security)},
+            f"{_CAMPAIGN}/discovery": {"parameters": [id, epoch], "post": _post("discovery", security)},
+            _CAMPAIGN: {"parameters": [id], "get": _file("campaign", "The campaign file.", campaign_file)},
             f"{_CAMPAIGN}/dictionary": {
-                "parameters": [_ID],
-                "get": _file("dictionary", "The dictionary of the current campaign file.", "text/plain"),
+                "parameters": [id],
+                "get": _file("dictionary", "The dictionary of the current campaign file.", dictionary),
             },
-            "/healthz": {"get": _told("healthz", "The process runs.", "application/json", _facts(alive="boolean"))},
+            "/healthz": {"get": _get("healthz", "The process runs.", alive)},
             "/readyz": {"get": _readiness()},
-            "/metrics": {"get": _told("metrics", "Metrics for Prometheus.", "text/plain", {"type": "string"})},
-            "/openapi.json": {
-                "get": _told("openapi", "This document.", "application/json", {"type": "object"}),
-            },
+            "/metrics": {"get": _get("metrics", "Metrics for Prometheus.", {"text/plain": _TEXT})},
+            "/openapi.json": {"get": _get("openapi", "This document.", {"application/json": {"type": "object"}})},
         },
         "components": {
             "schemas": {"Problem": _problem()},
@@ -102,7 +82,7 @@ def _post(stream: str, security: list[Json]) -> Json:
         "requestBody": {
             "required": True,
             "description": "One sealed report, or several one after another; all of the campaign's length.",
-            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary", "minLength": 1}}},
+            "content": {"application/octet-stream": {"schema": {**_FILE, "minLength": 1}}},
         },
         "responses": {
             "202": {"description": "All of the reports are on the collector's disk. Sent again, they count once."},
@@ -111,57 +91,46 @@ def _post(stream: str, security: list[Json]) -> Json:
     }
 
 
-def _file(name: str, description: str, media_type: str) -> Json:
-    content = {media_type: {"schema": {"type": "string" if media_type == "text/plain" else "object"}}}
-    if name == "campaign":
-        content["application/toml"] = {"schema": {"type": "string"}}
-    else:
-        content["application/gzip"] = {"schema": {"type": "string", "format": "binary"}}
-    return {
-        "operationId": f"get_{name}",
-        "summary": description,
-        "parameters": [_CONDITION],
-        "responses": {
-            "200": {"description": description, "headers": _FILE_HEADERS, "content": content},
-            "304": {"description": "The client's copy is current.", "headers": _FILE_HEADERS},
-            **_refusals(*_OF_CAMPAIGN),
-        },
+def _file(name: str, description: str, content: Json) -> Json:
+    signature = "Detached signature of the file, a byte sequence of RFC 8941, if the operator made one."
+    headers = {
+        "ETag": {"schema": _TEXT},
+        "Cache-Control": {"schema": _TEXT},
+        "Campaign-Signature": {"schema": _TEXT, "description": signature},
     }
-
-
-def _told(name: str, description: str, media_type: str, schema: Json) -> Json:
-    return {
-        "operationId": f"get_{name}",
-        "summary": description,
-        "responses": {
-            "200": {"description": description, "content": {media_type: {"schema": schema}}},
-            **_refusals(*_EVERYWHERE),
-        },
-    }
+    described = _get(name, description, content, _OF_CAMPAIGN)
+    described["responses"]["200"]["headers"] = headers
+    described["responses"]["304"] = {"description": "The client's copy is current.", "headers": headers}
+    condition = _parameter("header", "If-None-Match", "The ETag of the copy that the client has.", _TEXT)
+    return {**described, "parameters": [condition]}
 
 
 def _readiness() -> Json:
-    told = _told("readyz", "Reports are taken and reach the store.", "application/json", _readiness_schema())
-    answers = told["responses"]
-    answers["503"]["description"] = f"Not ready, or: {answers['503']['description']}"
-    answers["503"]["content"]["application/json"] = {"schema": _readiness_schema()}
-    return told
+    content = {"application/json": _object(ready={"type": "boolean"}, faults={"type": "array", "items": _TEXT})}
+    described = _get("readyz", "Reports are taken and reach the store.", content)
+    refused = described["responses"]["503"]
+    refused["description"] = f"Not ready, or: {refused['description']}"
+    refused["content"] |= described["responses"]["200"]["content"]
+    return described
 
 
-def _readiness_schema() -> Json:
+def _get(name: str, description: str, content: Json, reasons: Iterable[str] = _EVERYWHERE) -> Json:
+    """Describe a route; `content` has the schema of each media type."""
+    schemas = {media_type: {"schema": schema} for media_type, schema in content.items()}
     return {
-        "type": "object",
-        "required": ["ready", "faults"],
-        "properties": {"ready": {"type": "boolean"}, "faults": {"type": "array", "items": {"type": "string"}}},
+        "operationId": f"get_{name}",
+        "summary": description,
+        "responses": {"200": {"description": description, "content": schemas}, **_refusals(*reasons)},
     }
 
 
-def _facts(**types: str) -> Json:
-    return {
-        "type": "object",
-        "required": list(types),
-        "properties": {name: {"type": kind} for name, kind in types.items()},
-    }
+def _parameter(place: str, name: str, description: str, schema: Json) -> Json:
+    required = {"required": True} if place != "header" else {}
+    return {"name": name, "in": place, **required, "description": description, "schema": schema}
+
+
+def _object(**properties: Json) -> Json:
+    return {"type": "object", "required": list(properties), "properties": properties}
 
 
 def _refusals(*names: str) -> Json:
@@ -172,7 +141,7 @@ def _refusals(*names: str) -> Json:
     for status, reasons in sorted(by_status.items()):
         answers[str(status)] = {
             "description": "; ".join(f"{reason.title} ({reason.name})" for reason in reasons),
-            "content": {MEDIA_TYPE.decode(): {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            "content": {MEDIA_TYPE.decode(): _PROBLEM},
         }
         if status in (429, 503):
             answers[str(status)]["headers"] = {"Retry-After": {"schema": {"type": "integer"}}}
@@ -185,10 +154,10 @@ def _problem() -> Json:
         "description": "Problem details of RFC 9457. detail says what to change.",
         "required": ["type", "title", "status", "detail"],
         "properties": {
-            "type": {"type": "string"},
-            "title": {"type": "string"},
+            "type": _TEXT,
+            "title": _TEXT,
             "status": {"type": "integer"},
-            "detail": {"type": "string"},
+            "detail": _TEXT,
             "current_epoch": {"type": ["integer", "null"], "description": "with 409"},
             "report_bytes": {"type": "integer", "description": "with 400: length of a sealed report"},
             "most_bytes": {"type": "integer", "description": "with 413"},

@@ -31,6 +31,8 @@ LONG = "365d"
 """A window that does not end while a test runs, but once a year."""
 STREAM = {"content-type": "application/octet-stream"}
 _START_SECONDS = 60.0
+_HTTP = httpx.Client(limits=httpx.Limits(max_keepalive_connections=0))
+"""One for all requests: the certificates that each client reads cost more than a request. No connection stays open."""
 
 
 @dataclass(frozen=True)
@@ -165,10 +167,10 @@ class Running:
 
     def post(self, body: bytes, stream: str = "reports", **options: Any) -> httpx.Response:
         headers = {**STREAM, **options.pop("headers", {})}
-        return httpx.post(self.url + self.path(stream, **options), content=body, headers=headers)
+        return _HTTP.post(self.url + self.path(stream, **options), content=body, headers=headers)
 
     def get(self, path: str, **options: Any) -> httpx.Response:
-        return httpx.get(self.url + path, **options)
+        return _HTTP.get(self.url + path, **options)
 
     def events(self) -> list[dict[str, Any]]:
         """Return the lines of its log; every one must be JSON."""
