@@ -29,25 +29,25 @@ class CountBins(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no 
     Args:
         pair_bytes: length of a pair, hash and sealed value.
         places: over how many the bins are spread.
-        meet: how the blocks of a place come together, (place, block) to (place, iterable of blocks): the engine's own
-            grouping where it is not given.
+        grouping: groups the blocks of a place: (place, block) to (place, iterable of blocks). The engine's own
+            grouping if it is not given.
     """
 
-    def __init__(self, pair_bytes: int, places: int, meet: beam.PTransform | None = None) -> None:
+    def __init__(self, pair_bytes: int, places: int, grouping: beam.PTransform | None = None) -> None:
         super().__init__()
         self._pair_bytes = pair_bytes
         self._places = places
-        self._meet = meet or beam.GroupByKey()
+        self._grouping = grouping or beam.GroupByKey()
 
     def expand(self, pairs: PCollection) -> dict[str, PCollection]:
         keys = tag_keys(self._pair_bytes, SystemWords())
         single = (
             pairs
-            | "equal reports meet" >> self._meet
+            | "equal reports meet" >> self._grouping
             | "count once"
             >> beam.ParDo(CountOnce(self._pair_bytes, self._places, keys)).with_outputs("counts", main="bins")
         )
-        bins = single.bins | "equal pairs meet" >> self._meet | "add up" >> beam.Map(add_up, self._pair_bytes)
+        bins = single.bins | "equal pairs meet" >> self._grouping | "add up" >> beam.Map(add_up, self._pair_bytes)
         return {"bins": bins, "counts": single.counts}
 
 

@@ -1,8 +1,8 @@
 """The one door to randomness: unsigned 64-bit words, and the exact draws made from them.
 
 Everything random that touches a report, a batch or a release takes its words from a `Words` source given as an
-argument. `SystemWords`, the operating system's cryptographic generator, is the only source in the product; seeded
-sources exist in the tests, where a golden vector needs one.
+argument. On every privacy path that is `SystemWords`, the operating system's cryptographic generator. Seeded sources
+exist in `hushcount/oracles/simulation.py`, which no party imports, and in the tests.
 """
 
 from __future__ import annotations

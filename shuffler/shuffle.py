@@ -28,8 +28,8 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
         sealed_bytes: length of every sealed report of the stream.
         cap: l, reports of one client that are forwarded.
         places: over how many places the work is spread, and how many shards are written.
-        meet: how the blocks of a place come together, (place, block) to (place, iterable of blocks), and a dict of such
-            collections to (place, dict of iterables): the engine's own grouping where it is not given.
+        grouping: groups the blocks of a place: (place, block) to (place, iterable of blocks), and a dict of such
+            collections to (place, dict of iterables). The engine's own grouping if it is not given.
 
     It works window by window, with keys of the window's own; a batch is one window.
 
@@ -38,12 +38,12 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
         that runs a step again sends every report to the same place and makes the same choice under the cap.
     """
 
-    def __init__(self, sealed_bytes: int, cap: int, places: int, meet: beam.PTransform | None = None) -> None:
+    def __init__(self, sealed_bytes: int, cap: int, places: int, grouping: beam.PTransform | None = None) -> None:
         super().__init__()
         self._sealed_bytes = sealed_bytes
         self._cap = cap
         self._places = places
-        self._meet = meet
+        self._grouping = grouping
 
     def expand(self, given: PCollection | dict[str, PCollection]) -> dict[str, PCollection]:
         envelopes = given["envelopes"] if isinstance(given, dict) else given
@@ -54,7 +54,7 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
         )
         refused = (
             separated.claims
-            | "a client's claims meet" >> (self._meet or beam.GroupByKey())
+            | "a client's claims meet" >> (self._grouping or beam.GroupByKey())
             | "refuse over cap"
             >> beam.ParDo(RefuseOverCap(self._cap, cap_key(words), self._places)).with_outputs("counts", main="tags")
         )
@@ -65,7 +65,7 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
             meeting["released"] = given["released"] | "place released" >> beam.ParDo(place)
         mixed = (
             meeting
-            | "equal ciphertexts meet" >> (self._meet or beam.CoGroupByKey())
+            | "equal ciphertexts meet" >> (self._grouping or beam.CoGroupByKey())
             | "mix" >> beam.ParDo(MixShard(self._sealed_bytes, keys[0])).with_outputs("counts", main="shards")
         )
         counts = (refused.counts, mixed.counts) | "all counts" >> beam.Flatten()

@@ -31,7 +31,7 @@ Extent = tuple[str, int, int]
 """A block in a file: path, first byte, length."""
 
 
-class Meet(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
+class GroupThroughFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
     """(place, block) in, (place, iterable of its blocks) out, to be read once and by the step that follows.
 
     Given a dict of such collections it gives (place, dict of iterables), as `beam.CoGroupByKey` does.

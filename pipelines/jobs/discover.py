@@ -26,7 +26,7 @@ from hushcount.wire.blocks import Kind
 from hushcount.wire.places import MOST_PLACES
 from hushcount.wire.tags import tag_keys
 from keys.store import KeyReference, campaign_key
-from pipelines.engine.group_through_files import THROUGH_ENGINE_RECORDS, Meet
+from pipelines.engine.group_through_files import THROUGH_ENGINE_RECORDS, GroupThroughFiles
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.files.blocks import SUFFIX, BlockFile, ReadBlocks, WriteShards, find_files, total_records
@@ -208,7 +208,7 @@ def _release_graph(
     opened = read["blocks"] | "open" >> beam.ParDo(
         OpenPairs(key, form, places, tag_keys(form.sealed_bytes, SystemWords()))
     ).with_outputs("counts", "dead", main="pairs")
-    counted = opened.pairs | "count bins" >> CountBins(form.pair_bytes, places, Meet(spill))
+    counted = opened.pairs | "count bins" >> CountBins(form.pair_bytes, places, GroupThroughFiles(spill))
     counts = (
         (read["counts"], opened.counts, counted["counts"])
         | "all counts" >> beam.Flatten()

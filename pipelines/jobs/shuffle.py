@@ -15,7 +15,7 @@ from hushcount.collection.envelopes import ENVELOPES, envelope_dtype, sealed_off
 from hushcount.errors import HushcountError, NotYet, UsageError
 from hushcount.senders import Senders, told_in
 from hushcount.wire.places import MOST_PLACES
-from pipelines.engine.group_through_files import THROUGH_ENGINE_RECORDS, Meet
+from pipelines.engine.group_through_files import THROUGH_ENGINE_RECORDS, GroupThroughFiles
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.files.blocks import BlockFile, ReadBlocks, WriteShards, find_files, total_records
@@ -233,7 +233,7 @@ def _graph(
             blocks = {"envelopes": blocks, "released": before["blocks"]}
             counts.append(before["counts"] | f"label released {stream}" >> beam.Map(label, f"{_RELEASED} {stream}"))
         mixed = blocks | f"shuffle {stream}" >> Shuffle(
-            campaign.sealed_bytes(stream), campaign.shuffle.cap, numbers[stream], Meet(spill)
+            campaign.sealed_bytes(stream), campaign.shuffle.cap, numbers[stream], GroupThroughFiles(spill)
         )
         shards[stream] = mixed["shards"]
         both = (read["counts"], mixed["counts"]) | f"counts of {stream}" >> beam.Flatten()

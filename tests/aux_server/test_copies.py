@@ -23,7 +23,7 @@ from hushcount.randomness import SystemWords
 from hushcount.wire.sealing import Octets
 from hushcount.wire.tags import TAG_BYTES, tag_keys, tags
 from keys.store import KeyReference
-from pipelines.engine.group_through_files import Meet
+from pipelines.engine.group_through_files import GroupThroughFiles
 from pipelines.engine.runner import Engine
 from pipelines.jobs.discover import _release_graph
 from tests.hushcount.campaigns.test_campaign_file import WORDS, data
@@ -76,7 +76,7 @@ def release(
                 "counts", "dead", main="pairs"
             )
         )
-        counted = opened.pairs | CountBins(form.pair_bytes, places, Meet(spill))
+        counted = opened.pairs | CountBins(form.pair_bytes, places, GroupThroughFiles(spill))
         (
             (opened.counts, counted["counts"])
             | beam.Flatten()

@@ -17,7 +17,7 @@ from hushcount.collection.envelopes import TOKEN_BYTES, envelope_dtype
 from hushcount.randomness import SystemWords
 from hushcount.wire.places import split
 from hushcount.wire.tags import TAG_BYTES, tag_keys, tags
-from pipelines.engine.group_through_files import Meet
+from pipelines.engine.group_through_files import GroupThroughFiles
 from pipelines.engine.runner import Engine
 from shuffler.separate import CLAIM
 from shuffler.shuffle import Shuffle
@@ -30,14 +30,14 @@ CAP = 3
 
 
 class Measured(beam.PTransform):
-    """`Meet` through files, which notes how many bytes each place received of each input."""
+    """`GroupThroughFiles` through files, which notes how many bytes each place received of each input."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self._directory = str(directory)
 
     def expand(self, blocks: PCollection | dict[str, PCollection]) -> PCollection:
-        met = blocks | "meet" >> Meet(self._directory)
+        met = blocks | "meet" >> GroupThroughFiles(self._directory)
         return met | "measure" >> beam.ParDo(
             _Measure(self._directory, "several" if isinstance(blocks, dict) else "one")
         )

@@ -23,7 +23,7 @@ from hushcount.collection.envelopes import TOKEN_BYTES, envelope_dtype
 from hushcount.randomness import SystemWords, Words
 from hushcount.wire.places import MOST_PLACES
 from hushcount.wire.tags import TAG_BYTES, tag_keys
-from pipelines.engine.group_through_files import Meet
+from pipelines.engine.group_through_files import GroupThroughFiles
 from shuffler.cap import RefuseOverCap, cap_key
 from shuffler.mix import MixShard
 from shuffler.separate import Separate
@@ -287,7 +287,7 @@ def test_the_whole_transform_on_beams_embedded_runner(tmp_path: Path, places: in
     Collect.seen.clear()
     with beam.Pipeline(runner=RUNNER, options=PipelineOptions([])) as pipeline:
         blocks = pipeline | beam.Create([part.tobytes() for part in np.array_split(both, 16)])
-        shuffle = Shuffle(SEALED, cap=2, places=places, meet=Meet(str(tmp_path)) if in_files else None)
+        shuffle = Shuffle(SEALED, cap=2, places=places, grouping=GroupThroughFiles(str(tmp_path)) if in_files else None)
         for name, collection in (blocks | shuffle).items():
             _ = collection | name >> beam.ParDo(Collect(name))
     shards = dict(Collect.seen["shards"])

@@ -13,10 +13,9 @@
                                               STREAM-SERIAL-NUMBER-WAY-KEY.FRAMES.damaged
 
 SERIAL counts a stream's journals in one window. NUMBER is random: a collector that lost its disk does not write over
-segments that it wrote before. WAY and KEY are what a segment's name says of its senders
-(`hushcount/collection/segment_names.py`). A receipt is what a journal becomes when its segment is in the store:
-renamed, which is one step and needs no room on a full disk, and emptied. One with damaged frames is put aside, beside
-a new receipt; an empty file's name says how many.
+segments that it wrote before. WAY and KEY come from the segment's name (`hushcount/collection/segment_names.py`). Once
+a segment is in the store, its journal becomes a receipt: renamed, which is one step and needs no room on a full disk,
+and emptied. A journal with damaged frames is put aside beside a new receipt; an empty file's name says how many.
 """
 
 from __future__ import annotations

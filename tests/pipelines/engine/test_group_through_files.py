@@ -17,7 +17,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.engine.group_through_files import Extent, Meet, Spill, Spilled
+from pipelines.engine.group_through_files import Extent, GroupThroughFiles, Spill, Spilled
 from pipelines.engine.runner import Engine
 from tests.shuffler.test_shuffle import RUNNER, unpacked
 
@@ -147,7 +147,7 @@ def ran(blocks: Blocks, spill: Path | None, *options: str) -> dict[int, list[byt
             pipeline
             | beam.Create(blocks)
             | beam.Reshuffle()
-            | Meet(None if spill is None else str(spill))
+            | GroupThroughFiles(None if spill is None else str(spill))
             | beam.ParDo(Collect())
         )
     return {place: sorted(found) for place, found in Collect.seen.items()}
