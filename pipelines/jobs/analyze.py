@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import io
-import struct
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import apache_beam as beam
-import numpy as np
 from rich.console import Console
 
 from analyzer.open_reports import OpenReports
+from analyzer.tally_parts import part_bytes, read_part
 from analyzer.tally_reports import Sums, TallyReports, rows_per_block
 from hushcount.arrays import UInt64Array
 from hushcount.campaigns.campaign import Campaign
@@ -24,7 +21,7 @@ from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.errors import HushcountError, RetiredKey
 from hushcount.oracles.estimates import Levels
 from hushcount.oracles.mechanism import Mechanism
-from hushcount.oracles.tally import Tally, narrowed, read_array
+from hushcount.oracles.tally import Tally
 from hushcount.senders import told_in
 from keys.store import KeyReference, campaign_key
 from pipelines.engine.runner import Engine
@@ -44,8 +41,6 @@ from pipelines.outputs.labels import SEALED, counts_of, label
 from pipelines.outputs.minimum_batch import enough, require_minimum
 from pipelines.outputs.staging import BY_HAND, Writer, require_free, staged
 from pipelines.outputs.summary import Summary, make_summary
-
-_REPORTS = struct.Struct("<q")
 
 
 def analyze(
@@ -182,15 +177,7 @@ class WriteTallyPart(beam.DoFn):
         if not allowed:
             return
         block, sums = element
-        path = storage.join(self._directory, f"{block:06d}.part")
-        storage.write_whole(path, [_REPORTS.pack(sums.reports), npy_bytes(narrowed(sums.counts))])
-
-
-def npy_bytes(array: np.ndarray[Any, Any]) -> bytes:
-    """Return an array as the bytes of a .npy file."""
-    buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, array, allow_pickle=False)
-    return buffer.getvalue()
+        storage.write_whole(storage.join(self._directory, f"{block:06d}.part"), [part_bytes(sums)])
 
 
 def gather_tally(mechanism: Mechanism, items: UInt64Array, directory: str) -> Tally:
@@ -199,8 +186,8 @@ def gather_tally(mechanism: Mechanism, items: UInt64Array, directory: str) -> Ta
     rows, reports = rows_per_block(mechanism, items), 0
     for path, _ in storage.list_files(directory, ".part"):
         with storage.open_read(path) as stream:
-            reports += _REPORTS.unpack(stream.read(_REPORTS.size))[0]
-            part = read_array(stream, "i", rows * counts.shape[1])
+            added, part = read_part(stream, rows * counts.shape[1])
+        reports += added
         first = int(path.rpartition("/")[2].partition(".")[0]) * rows
         last = min(first + rows, len(counts))
         counts[first:last] += part[: last - first]

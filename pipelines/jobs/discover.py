@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -13,14 +13,14 @@ from rich.console import Console
 
 from analyzer.reveal import Reveal
 from aux_server.count_bins import CountBins
-from aux_server.keep import Keep
 from aux_server.open_pairs import OpenPairs
+from aux_server.release import Release
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.errors import RetiredKey, UsageError
 from hushcount.privacy.unit import rule_of
-from hushcount.randomness import SystemWords, permutation
+from hushcount.randomness import SystemWords
 from hushcount.senders import require_told_apart, told_in
 from hushcount.wire.blocks import Kind
 from hushcount.wire.places import MOST_PLACES
@@ -218,12 +218,7 @@ def _release_graph(
     allowed = enough(counts, "discovery", campaign) if storage.is_remote(directory) else None
     (
         counted["bins"]
-        | "keep" >> beam.ParDo(Keep(rule))
-        # The draw is made once: what comes after may be retried, the draw before this checkpoint may not.
-        | "drawn once" >> beam.Reshuffle()
-        | "one place" >> beam.Map(_one_place)
-        | "released records meet" >> beam.GroupByKey()
-        | "in random order" >> beam.Map(_in_random_order)
+        | "release" >> Release(rule)
         | "write released" >> WriteShards(drawn, Kind.RELEASED, campaign, form.pair_bytes, 1, allowed)
     )
     dead = (
@@ -242,15 +237,6 @@ def _copy(drawn: str, bins: str) -> None:
     """Copy the one file of a draw that is fixed to where the analyzer finds it; of a draw of nothing there is none."""
     for path, size in storage.list_files(drawn, SUFFIX):
         storage.write_whole(storage.join(bins, f"released{SUFFIX}"), [storage.read_bytes(path, size)])
-
-
-def _one_place(record: bytes) -> tuple[int, bytes]:
-    return 0, record
-
-
-def _in_random_order(element: tuple[int, Iterable[bytes]]) -> tuple[int, bytes]:
-    records = list(element[1])
-    return element[0], b"".join(records[index] for index in permutation(len(records), SystemWords()))
 
 
 def _reveal(

@@ -38,6 +38,7 @@ from pipelines.outputs.folders import folder_of
 from pipelines.outputs.labels import SEALED, counts_of, label
 from pipelines.outputs.staging import BY_HAND, SUMMARY, Writer, require_free, staged
 from pipelines.outputs.summary import Summary, make_summary
+from shuffler.minimum_batch import may_leave
 from shuffler.shuffle import Shuffle
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def shuffle(
             require_read_once(stream, counted.received, total_records(files[stream]))
         _require_released(sums, released)
         floor = campaign.shuffle.minimum_batch
-        left_out = {stream: counted for stream, counted in counts.items() if counted.accepted < floor}
+        left_out = {stream: counted for stream, counted in counts.items() if not may_leave(counted.accepted, floor)}
         if len(left_out) == len(counts):
             have = ", ".join(f"{stream} {counted.accepted:,}" for stream, counted in counts.items())
             raise NotYet(
@@ -263,4 +264,4 @@ def _graph(
 
 def reaches_floor(sums: dict[str, int], stream: str, floor: int) -> bool:
     """Return whether a stream has at least the minimum batch."""
-    return sums.get(f"{stream}:accepted", 0) >= floor
+    return may_leave(sums.get(f"{stream}:accepted", 0), floor)
