@@ -255,10 +255,10 @@ def test_the_draw_has_one_consumer_and_that_is_a_checkpoint(campaign: Campaign, 
         if not step.subtransforms:
             for source in step.inputs.values():
                 consumers.setdefault(source, []).append(step.unique_name)
-    (keep,) = [step for step in steps.values() if step.unique_name == "keep"]
+    (keep,) = [step for step in steps.values() if step.unique_name == "release/keep"]
     (drawn,) = keep.outputs.values()
-    (checkpoint,) = [step for step in steps.values() if step.unique_name == "drawn once"]
+    (checkpoint,) = [step for step in steps.values() if step.unique_name == "release/drawn once"]
     assert checkpoint.spec.urn == Reshuffle().to_runner_api_parameter(None)[0]
     assert list(checkpoint.inputs.values()) == [drawn]
-    assert all(name.startswith("drawn once/") for name in consumers[drawn])
+    assert all(name.startswith("release/drawn once/") for name in consumers[drawn])
     assert consumers[drawn]

@@ -51,11 +51,12 @@ JOBS: dict[str, Callable[[Chain], tuple[object, ...]]] = {
     "release": lambda chain: asked(chain, "discover", "--party", "aux-server"),
     "reveal": lambda chain: asked(chain, "discover", "--party", "analyzer", "--input", chain.path("released")),
 }
-# pipelines/jobs/discover.py composes both parties' steps, so each of them loads the other's code; no key goes with it.
+# What the analyzer reveals it writes by functions of pipelines/jobs/discover.py, which composes both parties' steps: it
+# loads the auxiliary server's code too. No key goes with it.
 LOADED = {
     "shuffle": ["hushcount", "pipelines", "shuffler"],
     "analyze": ["analyzer", "hushcount", "keys", "pipelines"],
-    "release": ["analyzer", "aux_server", "hushcount", "keys", "pipelines"],
+    "release": ["aux_server", "hushcount", "keys", "pipelines"],
     "reveal": ["analyzer", "aux_server", "hushcount", "keys", "pipelines"],
 }
 CARRIED = {
