@@ -10,7 +10,8 @@ import numpy as np
 from hushcount.arrays import UInt64Array
 from hushcount.designs.sources import find_design
 from hushcount.maths.fingerprints import fingerprints
-from hushcount.oracles.catalogue import build
+from hushcount.maths.objectives import Objective
+from hushcount.oracles.catalogue import CATALOGUE, build, plan
 from hushcount.oracles.encoders.pooled import Pooled
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.parameters import Parameters, Value
@@ -155,4 +156,11 @@ MEDIUM = [
     Case("ais-open", "ais", 1.0, None, {"s": 620_136_698_185_898_879}, small=False),
     Case("ocms-open", "ocms", 2.0, None, {"B": 8}, small=False),
 ]
+CHOSEN = {case.oracle for case in SMALL}
+for name, one in CATALOGUE.items():
+    # An oracle that nobody has chosen cases for is held to the contract as it is planned.
+    for cases, domain in ((SMALL, 5), (MEDIUM, 100)):
+        if name not in CHOSEN:
+            planned = plan(name, 1.0, domain, pool(3, 4) if one.seeded else {}, Objective(), SEED)
+            cases.append(Case(f"{name}-{domain}", name, 1.0, domain, planned, small=domain == 5))
 CASES = SMALL + MEDIUM

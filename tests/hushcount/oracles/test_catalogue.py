@@ -21,19 +21,14 @@ from tests.support.words import SeededWords
 
 SEED = "5eed" * 16
 POOL = {"k": 4, "m": 8, "seed": SEED}
-COMPLETE = {
-    "grr": {},
+CHOSEN = {
     "ss": {"s": 27},
     "wss": {"design": find_design(100, 27).name},
-    "sue": {},
-    "oue": {},
     "rappor": POOL,
     "apple-cms": POOL,
     "hcms": POOL,
     "gcms": {**POOL, "s": 2},
     "gcms-target": {**POOL, "s": 2, "f": 0.1},
-    "he": {},
-    "hr": {},
     "rhr": {"b": 3},
     "blh": {"B": 2},
     "olh": {"B": 4},
@@ -43,6 +38,7 @@ COMPLETE = {
     "ocms-round": {"B": 4},
     "ais": {"s": 27},
 }
+COMPLETE = {name: CHOSEN.get(name) or plan(name, 1.0, 100, {}, Objective(), SEED) for name in CATALOGUE}
 WITH_POOL = ("rappor", "apple-cms", "hcms", "gcms", "gcms-target")
 FOLDED = ("blh", "olh", "ocms", "ocms-mse", "ocms-l2", "ocms-round")
 OPEN = (*WITH_POOL, *FOLDED, "ais")
@@ -67,7 +63,7 @@ def test_planned_parameters_are_complete_and_spend_the_budget(name: str) -> None
 
 
 @every_oracle
-def test_a_system_says_what_it_is_and_where_it_is_from(name: str) -> None:
+def test_an_oracle_says_what_it_is_and_where_it_is_from(name: str) -> None:
     assert CATALOGUE[name].title
     assert CATALOGUE[name].source
     assert CATALOGUE[name].open_domain == (name in OPEN)
