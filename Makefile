@@ -11,7 +11,8 @@ SECONDS ?= 3600
 PORTABLE := -k 'not test_contract or golden or pack or pickled or sharding' \
 	 tests/parties tests/hushcount/oracles/test_contract.py tests/pipelines/jobs/test_end_to_end.py tests/pipelines/schedule/test_run.py \
 	tests/shuffler/collector/test_journal.py tests/test_docs.py \
-	$(addprefix tests/core/test_,fields.py ranks.py affine.py decoding.py subsets.py systems.py randomness.py)
+	$(addprefix tests/hushcount/wire/test_,fields.py ranks.py) tests/hushcount/test_randomness.py \
+	$(addprefix tests/hushcount/oracles/test_,affine.py decoding.py subsets.py catalogue.py)
 
 .PHONY: help demo test lint unit coverage package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults deploy-tools check-deploy test-images image-bases lock-images week
 help:  ## show the targets

@@ -1,5 +1,6 @@
-"""Encoders: in which cell an item falls. One file each; the Hadamard encoder has its place here.
+"""Encoders: in which cell an item falls, one file each.
 
-A new encoder is one module with a frozen dataclass that meets `base.Encoder`, and its case in
-`tests/hushcount/oracles/cases.py`.
+A new encoder is one module with a frozen dataclass that meets `base.Encoder`, its test, and a line of the
+catalogue. `universal.Universal` and `pooled.Pooled` hold what families of them share.
+The contract tests in `tests/hushcount/oracles` run over every line; `make_golden` there writes its golden vectors.
 """

@@ -1,5 +1,6 @@
-"""Responders: how a cell becomes a report. One file each; unary and weighted design have their place here.
+"""Responders: how a cell becomes a report, one file each.
 
-A new responder is one module with a frozen dataclass that meets `base.Responder`, and its case in
-`tests/hushcount/oracles/cases.py`.
+A new responder is one module with a frozen dataclass that meets `base.Responder`, its test, and a line of the
+catalogue. `sized.Sized` holds what those share that support s cells.
+The contract tests in `tests/hushcount/oracles` run over every line; `make_golden` there writes its golden vectors.
 """
