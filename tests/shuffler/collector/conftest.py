@@ -11,7 +11,7 @@ from tests.shuffler.collector.running import Running, Site, make_site, running
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    return make_site(tmp_path_factory.mktemp("site"), collector={"body_seconds": 1.5})
+    return make_site(tmp_path_factory.mktemp("site"))
 
 
 @pytest.fixture(scope="module")
