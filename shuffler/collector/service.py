@@ -188,12 +188,11 @@ class Collector:
 
     async def _turn(self) -> None:
         targets = accepted_targets(self.campaigns, time.time())
-        refused = self.refusals.take()
         counted: dict[Target, Counter[str]] = {}
-        for (campaign, epoch, reason), number in refused.items():
+        for (campaign, epoch), counts in self.refusals.take().items():
             target = _of_manifest(targets, campaign, epoch)
             if target is not None:
-                counted.setdefault(target, Counter())[reason] += number
+                counted.setdefault(target, Counter()).update(counts)
         turn = asyncio.ensure_future(self.writer.turn(targets, counted))
         try:
             await asyncio.shield(turn)
@@ -203,13 +202,8 @@ class Collector:
                 await turn
             raise
         finally:
-            self.refusals.put_back(
-                {
-                    (target.campaign, target.epoch, reason): number
-                    for target, counts in counted.items()
-                    for reason, number in counts.items()
-                }
-            )
+            for target, counts in counted.items():
+                self.refusals.put_back(target.campaign, target.epoch, counts)
 
     def _fingerprint_of(self, folder: str) -> str | None:
         targets = (target for epoch in collected_epochs(self.campaigns) for target in epoch.targets.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -88,19 +88,19 @@ def try_again(reason: str) -> Refused:
 
 @dataclass
 class Refusals:
-    """How many requests were refused since the counts were taken last, by campaign, epoch and reason."""
+    """How many requests were refused since the counts were taken last, by reason, for each campaign and epoch."""
 
-    _counts: Counter[tuple[str, int, str]] = field(default_factory=Counter)
+    _counts: defaultdict[tuple[str, int], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     def add(self, campaign: str, epoch: int, reason: str) -> None:
         """Count one."""
-        self._counts[campaign, epoch, reason] += 1
+        self._counts[campaign, epoch][reason] += 1
 
-    def take(self) -> Mapping[tuple[str, int, str], int]:
+    def take(self) -> Mapping[tuple[str, int], Counter[str]]:
         """Return the counts, and begin anew."""
-        taken, self._counts = self._counts, Counter()
+        taken, self._counts = self._counts, defaultdict(Counter)
         return taken
 
-    def put_back(self, taken: Mapping[tuple[str, int, str], int]) -> None:
+    def put_back(self, campaign: str, epoch: int, counts: Counter[str]) -> None:
         """Take back counts that could not be written."""
-        self._counts.update(taken)
+        self._counts[campaign, epoch] += counts

@@ -39,37 +39,28 @@ async def read_body(receive: Receive, most: int, incoming: IncomingBytes) -> byt
         Refused: it is too long, or too much of other bodies waits for its end.
         ClientGone: the client went away.
     """
-    message = await receive()
-    if message["type"] != "http.request":
-        raise ClientGone
-    body: bytes = message["body"]
-    if not message.get("more_body"):
-        _require_length(len(body), most)
-        return body
-    parts, length = [body], len(body)
-    incoming.held += length
+    parts: list[bytes] = []
+    length, held, more = 0, 0, True
     try:
-        while message.get("more_body"):
-            _require_length(length, most)
-            if incoming.held > incoming.most:
+        while more:
+            if parts and incoming.held > incoming.most:
                 raise try_again("queue_full")
             message = await receive()
             if message["type"] != "http.request":
                 raise ClientGone
             parts.append(message["body"])
             length += len(message["body"])
-            incoming.held += len(message["body"])
-        _require_length(length, most)
+            if length > most:
+                raise too_long(most)
+            more = message.get("more_body", False)
+            if more or held:
+                incoming.held += length - held
+                held = length
         return b"".join(parts)
     finally:
-        incoming.held -= length
+        incoming.held -= held
 
 
 def too_long(most: int) -> Refused:
     """Return the refusal of a body that is longer than it may be."""
     return Refused("too_long", f"Send at most {most} bytes in one request.", most_bytes=most)
-
-
-def _require_length(length: int, most: int) -> None:
-    if length > most:
-        raise too_long(most)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import threading
 import time
@@ -12,8 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from functools import cache
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
@@ -98,13 +101,21 @@ def read_segment(path: Path) -> np.ndarray[Any, Any]:
 
 def make_site(base: Path, *, window: str = "1h", collector: dict[str, Any] | None = None, **epochs: Any) -> Site:
     """Make a deployment with one campaign, `words`, of both streams, whose epoch 1 has begun."""
-    base.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(_first_site().name, base, dirs_exist_ok=True)
     site = Site(base)
-    done("keys", "new", "--out", base / "keys")
-    add_campaign(site, "words", 1)
-    write_collection(site, "words", [{"epoch": 1, "begins": "2020-01-01T00:00:00Z"}])
     write_config(site, window, collector or {})
     return site
+
+
+@cache
+def _first_site() -> TemporaryDirectory[str]:
+    """Make what all sites have alike, once: their keys, and their campaign of one epoch."""
+    directory = TemporaryDirectory(prefix="site-")
+    site = Site(Path(directory.name))
+    done("keys", "new", "--out", site.base / "keys")
+    add_campaign(site, "words", 1)
+    write_collection(site, "words", [{"epoch": 1, "begins": "2020-01-01T00:00:00Z"}])
+    return directory
 
 
 def make_started_site(base: Path) -> Site:
