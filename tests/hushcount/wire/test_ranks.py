@@ -208,7 +208,7 @@ WITHOUT_NUMBA = """
 import sys
 sys.modules["numba"] = None
 import numpy as np
-from hushcount import ranks
+from hushcount.wire import ranks
 subsets = np.array([[0, 3, 50], [1, 2, 3], [97, 98, 99]] * 30, dtype=np.uint16)
 numbers = ranks.rank(100, subsets)
 assert (ranks.unrank(100, 3, numbers) == subsets).all()
