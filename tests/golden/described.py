@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 _HEADER = struct.Struct("<8sIIIQ32s68sI")
-_TIME = re.compile(r"(20[0-9]{2})-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(\+00:00|Z)")
+_TIME = re.compile(r"(20[0-9]{2})(-?)[0-9]{2}\2[0-9]{2}T[0-9]{2}(:?)[0-9]{2}\3[0-9]{2}(\.[0-9]+)?(\+00:00|Z)")
 _NOW = 2022
 """What is stored is of earlier years, so that a later moment is the clock's."""
 _DIGITS = 9
