@@ -44,7 +44,7 @@ class Unit:
 
     def person(self, purpose: str = "") -> str:
         """The unit, for people; the purpose, if any, names the stream."""
-        held = "" if self.per == "client" else ", to which nobody held people,"
+        held = "" if self.per == "client" else " (nothing enforces this limit)"
         return f"any one person who sends at most {_many(self.cap)}{purpose}{self._windows}{held}"
 
     @property
