@@ -14,7 +14,7 @@ PORTABLE := -k 'not test_contract or golden or pack or pickled or sharding' \
 	$(addprefix tests/hushcount/wire/test_,fields.py ranks.py) tests/hushcount/test_randomness.py \
 	$(addprefix tests/hushcount/oracles/test_,affine.py decoding.py subsets.py catalogue.py)
 
-.PHONY: help demo test lint unit coverage package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults deploy-tools check-deploy test-images image-bases lock-images week
+.PHONY: help demo test lint unit coverage package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults deploy-tools check-deploy test-images image-bases lock-images docs week
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -93,6 +93,16 @@ test-images: $(VENV)/dev  ## build the images and run their jobs (needs a Docker
 image-bases:  ## the digests that the base images' tags have today (needs docker buildx)
 	sh deploy/images/bases.sh
 
+build/mkdocs/installed: requirements-docs.lock
+	$(PYTHON) -m venv build/mkdocs
+	build/mkdocs/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	touch $@
+
+docs: build/mkdocs/installed  ## build the pages as a site into build/site; reading it needs no network
+	$(PYTHON) docs/site.py prepare
+	NO_MKDOCS_2_WARNING=1 build/mkdocs/bin/mkdocs build --strict --quiet --config-file build/mkdocs.json
+	$(PYTHON) docs/site.py check
+
 week: $(VENV)/server  ## a week of collection in twenty minutes: kills, a rotation, late and broken reports, into build/week
 	rm -rf build/week
 	$(BIN)/python examples/simulated_week.py --out build/week
@@ -117,6 +127,7 @@ reproduce: $(VENV)/server  ## the papers' experiments, into experiments/ (DATA=d
 lock:  ## renew the lock files (needs uv)
 	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --extra server pyproject.toml -o requirements.lock
 	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	echo 'mkdocs-material>=9.7,<10' | uv pip compile --universal --python-version 3.10 --generate-hashes --quiet - -o requirements-docs.lock
 
 lock-images:  ## renew deploy/images/gcp.lock and aws.lock: wheels for the images' Python (needs uv)
 	echo 'apache-beam[gcp]>=2.77,<2.78' | uv pip compile --universal --python-version 3.13 --only-binary :all: --generate-hashes --quiet --extra gcp -c requirements.lock pyproject.toml - -o deploy/images/gcp.lock

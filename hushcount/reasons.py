@@ -1,6 +1,6 @@
-"""Why a record goes no further: the closed list of reasons by which every hop counts, each explained in the README.
+"""Why a record goes no further: the closed list of reasons by which every hop counts.
 
-To add one: name it here, count it where it happens, and say in the README's table what it means.
+To add one: name it here, count it where it happens, and explain it in the table of docs/operators.md.
 """
 
 from __future__ import annotations

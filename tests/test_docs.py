@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from typer.testing import CliRunner
 
 from hushcount.campaigns.campaign import Campaign
 from pipelines.cli import app
+from pipelines.deployment.settings import DeploymentFile, EnginePart, NextEpochPart, RetentionPart, WindowsPart
+from shuffler.collector.settings import CollectorPart
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "deploy" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -33,7 +36,7 @@ def test_every_command_has_help_with_an_example(command: tuple[str, ...]) -> Non
     shown = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "200"})
     assert shown.exit_code == 0
     assert f"Example: hushcount {' '.join(command)}" in shown.output
-    # README.md: the one logs JSON, the other prints it.
+    # docs/get-started.md: the one logs JSON, the other prints it.
     assert ("--json" in shown.output) == (command not in (("collect",), ("campaign", "schema")))
 
 
@@ -60,6 +63,64 @@ def test_every_file_that_the_documents_name_exists() -> None:
             assert (ROOT / path).exists(), f"{page} names {path}"
             found += 1
     assert found > 10
+
+
+def test_every_link_leads_to_a_file_and_to_a_heading_in_it() -> None:
+    followed = 0
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)\s]+)\)", _prose(page)):
+            if re.match(r"[a-z]+:", target):
+                continue
+            path, _, anchor = target.partition("#")
+            file = page if path == "" else (page.parent / path).resolve()
+            assert file.exists(), f"{page} links to {target}"
+            assert anchor == "" or anchor in _anchors(file), f"{page} links to {target}: no such heading"
+            followed += 1
+    assert followed > 100
+
+
+def _prose(page: Path) -> str:
+    """Return a page without its blocks."""
+    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def _anchors(page: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.*)$", _prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\s-]", "", title).strip().lower().replace(" ", "-") for title in titles}
+
+
+def test_the_reference_of_the_deployment_file_is_current() -> None:
+    stored = (ROOT / "docs" / "deployment-file.md").read_text(encoding="utf-8")
+    written = runpy.run_path(str(ROOT / "docs" / "reference.py"))["page"]()
+    assert stored == written, "run: python docs/reference.py > docs/deployment-file.md"
+
+
+def test_the_reference_names_every_key() -> None:
+    stored = (ROOT / "docs" / "deployment-file.md").read_text(encoding="utf-8")
+    for part in (DeploymentFile, WindowsPart, RetentionPart, EnginePart, NextEpochPart, CollectorPart):
+        for key in part.model_fields:
+            assert f"| `{key}` |" in stored or f"`[{key}" in stored
+
+
+def test_the_site_shows_every_page() -> None:
+    site = runpy.run_path(str(ROOT / "docs" / "site.py"))
+    shown = {ROOT / page for _, page in site["NAV"]} | {*(ROOT / site["DECISIONS"]).glob("*.md")}
+    assert set(PAGES) <= shown
+    assert all(page.exists() for page in shown)
+
+
+def test_a_page_of_the_site_that_loads_from_another_host_is_found() -> None:
+    loaded = runpy.run_path(str(ROOT / "docs" / "site.py"))["_LOADED"]
+    assert loaded.findall('<link rel="stylesheet" href="https://fonts.example.com/a.css">')
+    assert loaded.findall('<script defer src="//cdn.example.com/a.js"></script>')
+    assert not loaded.findall('<a href="https://example.com">a link</a><script src="assets/a.js"></script>')
+
+
+def test_the_readme_stays_short_and_its_picture_small() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(readme.splitlines()) <= 150
+    (picture,) = re.findall(r"!\[[^]]+\]\(([^)]+)\)", readme)
+    assert (ROOT / picture).stat().st_size <= 150 << 10
 
 
 def test_every_section_of_the_mathematics_that_code_cites_exists() -> None:

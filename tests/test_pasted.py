@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import tomli_w
 
+from hushcount.formats.reading import read_mapping
 from tests.support.collecting import collect
 from tests.support.jobs import cli, done, each_a_client, files_under, write_lines
 
@@ -31,7 +33,8 @@ PAGES = [
 ELSEWHERE: Mapping[str, str] = {
     "make demo": "tests/test_demo.py runs it on a cut of its data",
     "make test": "runs this test",
-    "pip install '.[server]'": "tests/package/check.py installs what was built",
+    "make docs": "fetches the site's packages: tests/test_docs.py checks pages and links",
+    "pip install ./hushcount": "tests/package/check.py installs what was built",
     "hushcount stream --campaign c.json": "needs Flink: tests/engines; tests/pipelines/streaming/test_job.py without",
     "hushcount shuffle --campaign redacted.json --input encoded --out shuffled --runner": "needs Flink: tests/engines",
     "python deploy/flink/": "needs mvn, go and Java: tests/deploy/test_flink_containers.py",
@@ -58,8 +61,11 @@ ELSEWHERE: Mapping[str, str] = {
 """What is not run here, by how it begins, and why, or where it is."""
 KINDS = {"sh", "python", "toml", "dockerfile", ""}
 """Kinds of blocks: commands, an app, a file, a recipe that tests/deploy/test_documented.py runs, and a picture."""
+README = ROOT / "README.md"
+STORY = [ROOT / "docs" / f"{name}.md" for name in ("get-started", "app-developers", "operators", "analysts")]
+"""Pages that are read one after the other, in one directory: each goes on where the one before ended."""
 COLLECTOR = "https://collector.example.com"
-"""In the README's app."""
+"""In the apps of the pages."""
 VALUES = [f"item-{number % 40}" for number in range(1100)] + ["dark-mode"] * 300
 
 
@@ -101,9 +107,9 @@ def test_every_block_is_of_a_kind_that_is_run_and_what_is_not_run_is_listed_with
     assert {block.kind for block in every} <= KINDS
     shell = [(block.page, command) for block in every if block.kind == "sh" for command in commands(block)]
     left = {page for page, command in shell if not is_elsewhere(command)}
-    assert left == {ROOT / "README.md", ROOT / "deploy" / "README.md"}
-    # The dockerfile and the app are of one page each.
-    assert [block.page for block in every if block.kind in ("python", "toml")] == [ROOT / "README.md"] * 2
+    assert left == {README, ROOT / "deploy" / "README.md", *STORY}
+    # Apps and files are of the pages that are run; the dockerfile is of one page.
+    assert {block.page for block in every if block.kind in ("python", "toml")} <= {README, *STORY}
     for begin in ELSEWHERE:
         assert any(command.startswith(begin) for _, command in shell), f"{begin!r} stands in no document any more"
 
@@ -141,49 +147,67 @@ def run(command: str) -> None:
     assert "not yet" not in shown.err
 
 
-def test_the_readme_as_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An operator types all of it, and the app sends to the collector; days ago another collector was there."""
-    monkeypatch.chdir(tmp_path)
-    write_lines(tmp_path / "settings.txt", [f"item-{number}" for number in range(40)])
-    each_a_client(write_lines(tmp_path / "values.txt", VALUES), tmp_path / "sent.tsv")
-    write_lines(tmp_path / "some.txt", ["item-1", "item-2"])
-    page = blocks(ROOT / "README.md")
+def live_through(directory: Path, pages: list[Path]) -> None:
+    """Type all of some pages; their apps run while the collector does; days ago another collector was there."""
+    write_lines(directory / "settings.txt", [f"item-{number}" for number in range(40)])
+    page = [block for one in pages for block in blocks(one)]
     (file,) = (block.text for block in page if block.kind == "toml")
-    (app,) = (block.text for block in page if block.kind == "python")
+    apps = [block.text for block in page if block.kind == "python"]
     assert file.startswith("# deployment.toml\n")
-    assert COLLECTOR in app
-    # Any port: 8080 may be somebody's.
-    (tmp_path / "deployment.toml").write_text(
-        file.replace("[collector]", "[collector]\nport = 0\nleast_free_bytes = 0")
-    )
+    assert any(COLLECTOR in app for app in apps)
+    write_deployment(directory / "deployment.toml", file)
     for command in (line for block in page if block.kind == "sh" for line in commands(block)):
         words = shlex.split(command)[1:]
         if is_elsewhere(command):
             continue
         if words[0] == "collect":
-            with process(words, lambda said: '"event": "started"' in said, tmp_path / "collect.log") as said:
+            with process(words, lambda said: '"event": "started"' in said, directory / "collect.log") as said:
                 (port,) = set(re.findall(r'"port": ([0-9]+)', said))
-                exec(app.replace(COLLECTOR, f"http://127.0.0.1:{port}"), {})  # noqa: S102  # the README's own lines
+                for app in apps:
+                    exec(app.replace(COLLECTOR, f"http://127.0.0.1:{port}"), {})  # noqa: S102  # the pages' own lines
         elif words[0] == "run":
-            collect(tmp_path / "store", tmp_path / "campaign.json", VALUES, day=-2, collector="earlier")
-            with process(words, has_results, tmp_path / "run.log"):
+            collect(directory / "store", directory / "campaign.json", VALUES, day=-2, collector="earlier")
+            with process(words, has_results, directory / "run.log"):
                 pass
-            assert "error" not in (tmp_path / "run.log").read_text()
+            assert "error" not in (directory / "run.log").read_text()
         elif words[0] == "doctor":
             checks = cli(*words, "--json").json
             assert [check for check in checks if check["verdict"] == "bad"] == []
-            (budget,) = (check for check in checks if check["name"] == "budget of settings")
-            assert "no limit is set" in budget["says"]
+            assert "no limit is set" in budget()["says"]
         else:
             run(command)
         if words[:2] == ["ledger", "set"]:
-            (budget,) = (
-                check for check in cli("doctor", "--config", "deployment.toml", "--json").json
-                if check["name"] == "budget of settings"
-            )  # fmt: skip
-            assert budget["verdict"] == "good", budget
+            assert budget()["verdict"] == "good", budget()
+
+
+def write_deployment(path: Path, text: str) -> None:
+    """Write a page's deployment file with any port: 8080 may be somebody's."""
+    path.write_text(text)
+    written = read_mapping(path, "deployment file")
+    written["collector"] |= {"port": 0, "least_free_bytes": 0}
+    path.write_text(tomli_w.dumps(written))
+
+
+def budget() -> Mapping[str, str]:
+    """Return what doctor says of the budget."""
+    checks = cli("doctor", "--config", "deployment.toml", "--json").json
+    (check,) = (check for check in checks if check["name"] == "budget of settings")
+    return check
+
+
+def test_the_readme_as_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    live_through(tmp_path, [README])
+
+
+def test_the_pages_for_each_reader_as_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    each_a_client(write_lines(tmp_path / "values.txt", VALUES), tmp_path / "sent.tsv")
+    write_lines(tmp_path / "some.txt", ["item-1", "item-2"])
+    live_through(tmp_path, STORY)
     assert "dark-mode" in (tmp_path / "found" / "found.csv").read_text()
     assert (tmp_path / "adjusted.csv").exists()
+    assert (tmp_path / "trend.csv").exists()
 
 
 def has_results(_said: str) -> bool:

@@ -1,4 +1,4 @@
-"""The closed list of reasons for a rejection: the README explains each, and no job counts by another."""
+"""The closed list of reasons for a rejection: docs/operators.md explains each, and no job counts by another."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pipelines.batches.state import SEGMENT_STATES
 from pipelines.jobs.dead_letters import CURES
 from pipelines.outputs.summary import StreamCounts
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
 _TABLE = re.compile(r"^\| reason \| what happened \|\n\|[-|]+\|\n((?:\|.*\n)+)", re.MULTILINE)
 
 
-def test_the_readme_explains_every_reason_once_and_no_other() -> None:
-    (table,) = _TABLE.findall(README.read_text(encoding="utf-8"))
+def test_the_page_for_operators_explains_every_reason_once_and_no_other() -> None:
+    (table,) = _TABLE.findall(PAGE.read_text(encoding="utf-8"))
     cells = [line.split("|")[1] for line in table.splitlines()]
     named = [name for cell in cells if "`status`" not in cell for name in re.findall(r"`(\w+)`", cell)]
     assert sorted(named) == sorted(REASONS)
