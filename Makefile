@@ -18,12 +18,12 @@ PORTABLE := -k 'not test_contract or golden or pack or pickled or sharding' \
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
-$(VENV)/server: requirements.lock pyproject.toml setup.py
+$(VENV)/server: requirements.lock pyproject.toml setup.py hushcount/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' || \
 		{ echo "$(PYTHON) must be Python 3.10 to 3.13: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable ./hushcount --editable .
 	touch $@
 
 $(VENV)/dev: requirements-dev.lock $(VENV)/server
@@ -47,7 +47,7 @@ unit: $(VENV)/dev  ## the tests
 coverage: $(VENV)/dev  ## the tests, and which lines no test reaches: half as long again
 	$(BIN)/python -m pytest $(WORKERS) --cov --cov-report=term:skip-covered
 
-package: $(VENV)/dev  ## build sdist and wheel, and use the wheel in a fresh environment
+package: $(VENV)/dev  ## build the client's and the parties' distributions, and use them in fresh environments
 	$(BIN)/python tests/package/check.py
 
 test-pythons:  ## the tests on the oldest and the newest Python, those of them that are installed
@@ -125,13 +125,16 @@ reproduce: $(VENV)/server  ## the papers' experiments, into experiments/ (DATA=d
 	$(BIN)/hushcount reproduce --out experiments $(if $(DATA),--data $(DATA))
 
 lock:  ## renew the lock files (needs uv)
-	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --extra server pyproject.toml -o requirements.lock
-	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --no-emit-package hushcount pyproject.toml -o requirements.lock
+	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --no-emit-package hushcount --no-emit-package hushcount-server --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 	echo 'mkdocs-material>=9.7,<10' | uv pip compile --universal --python-version 3.10 --generate-hashes --quiet - -o requirements-docs.lock
 
+# What an extra adds, one requirement a line.
+EXTRA := $(PYTHON) -c 'import sys, tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"][sys.argv[1]], sep="\n")'
+
 lock-images:  ## renew deploy/images/gcp.lock and aws.lock: wheels for the images' Python (needs uv)
-	echo 'apache-beam[gcp]>=2.77,<2.78' | uv pip compile --universal --python-version 3.13 --only-binary :all: --generate-hashes --quiet --extra gcp -c requirements.lock pyproject.toml - -o deploy/images/gcp.lock
-	uv pip compile --universal --python-version 3.13 --only-binary :all: --generate-hashes --quiet --extra aws -c requirements.lock pyproject.toml -o deploy/images/aws.lock
+	{ echo 'apache-beam[gcp]>=2.77,<2.78'; $(EXTRA) gcp; } | uv pip compile --universal --python-version 3.13 --only-binary :all: --generate-hashes --quiet -c requirements.lock - -o deploy/images/gcp.lock
+	$(EXTRA) aws | uv pip compile --universal --python-version 3.13 --only-binary :all: --generate-hashes --quiet -c requirements.lock - -o deploy/images/aws.lock
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) .venv-* build dist demo-output .coverage .mypy_cache .pytest_cache .ruff_cache .import_linter_cache *.egg-info

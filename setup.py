@@ -1,24 +1,9 @@
-"""Packages by name: --setup_file sends this to workers, and a wildcard could send more (docs/adr/0001)."""
+"""The parties' packages by name: --setup_file sends them to workers, and a wildcard could send more (docs/adr/0001)."""
 
 from setuptools import setup
 
 setup(
     packages=[
-        "hushcount",
-        "hushcount.campaigns",
-        "hushcount.collection",
-        "hushcount.designs",
-        "hushcount.designs.files",
-        "hushcount.discovery",
-        "hushcount.formats",
-        "hushcount.kernels",
-        "hushcount.maths",
-        "hushcount.oracles",
-        "hushcount.oracles.encoders",
-        "hushcount.oracles.responders",
-        "hushcount.planning",
-        "hushcount.privacy",
-        "hushcount.wire",
         "keys",
         "shuffler",
         "shuffler.collector",
@@ -48,26 +33,4 @@ setup(
         "experiments",
         "benchmarks",
     ],
-    package_data={
-        "hushcount": ["py.typed"],
-        "hushcount.formats": ["unassigned-13.0.txt"],
-        "hushcount.designs.files": [
-            "10.json",
-            "16.json",
-            "20.json",
-            "21.json",
-            "32.json",
-            "33.json",
-            "50.json",
-            "51.json",
-            "64.json",
-            "65.json",
-            "100.json",
-            "128.json",
-            "129.json",
-            "200.json",
-            "201.json",
-            "256.json",
-        ],
-    },
 )

@@ -18,7 +18,7 @@ ATTEMPTS = 3
 
 def missing_library(service: str, extra: str) -> UsageError:
     """Return the error for a service whose library is not installed."""
-    return UsageError(f"the library of {service} is not installed: pip install 'hushcount[{extra}]'")
+    return UsageError(f"the library of {service} is not installed: pip install 'hushcount-server[{extra}]'")
 
 
 def address_in(variable: str) -> str | None:

@@ -48,7 +48,7 @@ def _hushcount() -> Callable[[], None]:
     try:
         from pipelines.cli import app
     except ModuleNotFoundError as error:
-        sys.exit(f"error: the hushcount command needs {error.name}: in a checkout, pip install '.[server]'")
+        sys.exit(f"error: the hushcount command needs {error.name}: in a checkout, pip install ./hushcount .")
     return app
 
 

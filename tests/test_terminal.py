@@ -50,6 +50,13 @@ def test_ctrl_c_while_a_command_runs_is_one_word() -> None:
     assert (run.returncode, run.stdout, run.stderr) == (130, "", "stopped\n")
 
 
+def test_a_command_without_its_libraries_says_how_they_are_installed() -> None:
+    source = "import sys; sys.modules['typer'] = None; from pipelines.entry import main; main()"
+    run = program(source, "plan")
+    assert (run.returncode, run.stdout) == (1, "")
+    assert run.stderr == "error: the hushcount command needs typer: in a checkout, pip install ./hushcount .\n"
+
+
 def test_what_is_started_in_the_background_goes_on_ignoring_ctrl_c() -> None:
     source = INTERRUPTED.format(name="pipelines.deployment.settings").replace(
         "signal.default_int_handler", "signal.SIG_IGN"

@@ -17,7 +17,7 @@ RUN python -m venv /opt/venv \
 
 FROM ${BASE} AS party
 COPY --from=dependencies /opt/venv /opt/venv
-# The party's packages by name, as in setup.py: what is not named here is in no layer.
+# The party's packages by name, and the client's: what is not named here is in no layer.
 COPY hushcount /opt/hushcount/hushcount
 COPY shuffler /opt/hushcount/shuffler
 COPY pipelines /opt/hushcount/pipelines

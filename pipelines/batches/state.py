@@ -193,7 +193,7 @@ def _engine(address: str) -> Engine:
         engine = create_engine("sqlite://", creator=partial(_connect, path), poolclass=NullPool)
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
         raise UsageError(
-            f"state {shown(address)} cannot be opened: {error}; for PostgreSQL pip install 'hushcount[postgres]'"
+            f"state {shown(address)} cannot be opened: {error}; for PostgreSQL pip install 'hushcount-server[postgres]'"
         ) from None
     except OSError as error:
         raise UsageError(f"cannot make state {address}: {error.strerror}") from None

@@ -40,7 +40,8 @@ def graph(
     ] = None,
     party: Annotated[PartyName, typer.Option(help="Whose graph of discover.")] = PartyName.both,
     wheel: Annotated[
-        Path | None, typer.Option(help="The package for the workers; if not given, the one that is running.")
+        list[Path] | None,
+        typer.Option(help="A package for the workers, once for each; if not given, those that are running."),
     ] = None,
     out: Annotated[
         str | None,
@@ -54,7 +55,7 @@ def graph(
 ) -> None:
     """Build a job's graph as it would be sent, run nothing, and refuse it if it holds a key or what no worker can load.
 
-    Example: hushcount graph analyze --campaign words.json --input shuffled --keys keys --wheel dist/hushcount.whl
+    Example: hushcount graph analyze --campaign words.json --input shuffled --keys keys --wheel a.whl --wheel b.whl
     """
     if (keys is None) != (job is JobName.shuffle):
         raise UsageError(
@@ -72,8 +73,9 @@ def graph(
     secrets = job_keys(keys, _roles(job, party), Campaign.read(campaign)) if keys else ()
     built = build(_job(job, party, campaign, input, keys, out or NOWHERE), only)
     forbidden = ("keys", "analyzer", "aux_server") if job is JobName.shuffle else ()
-    checked = check(built, secrets, wheel, forbidden)
-    facts = _facts(job, only, checked, secrets, wheel)
+    wheels = tuple(wheel or ())
+    checked = check(built, secrets, wheels, forbidden)
+    facts = _facts(job, only, checked, secrets, wheels)
     if as_json:
         show_json(facts)
     else:
@@ -106,14 +108,14 @@ def _job(job: JobName, party: PartyName, campaign: Path, source: str, keys: str 
 
 
 def _facts(
-    job: JobName, only: GraphOnly, checked: Checked, secrets: tuple[Any, ...], wheel: Path | None
+    job: JobName, only: GraphOnly, checked: Checked, secrets: tuple[Any, ...], wheels: tuple[Path, ...]
 ) -> dict[str, Any]:
     return {
         "job": job.value,
         "translated_by": only.runner if only.translates else "Beam's portable form",
         "graph_bytes": checked.graph_bytes,
         "pickles_opened": checked.pickles,
-        "opened_with": str(wheel) if wheel else "the running package",
+        "opened_with": ", ".join(map(str, wheels)) or "the running packages",
         "packages_loaded": list(checked.packages),
         "keys_searched_for": [key.id for key in secrets],
         "steps": [

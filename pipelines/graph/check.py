@@ -21,6 +21,7 @@ from typing import Any
 
 from apache_beam.portability.api import beam_runner_api_pb2
 
+import hushcount
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.reading import parse_object
@@ -105,7 +106,7 @@ def job_keys(source: str, roles: tuple[OpeningRole, ...], campaign: Campaign) ->
 def check(
     graph: beam_runner_api_pb2.Pipeline,
     keys: tuple[AnyKey, ...] = (),
-    wheel: Path | None = None,
+    wheels: tuple[Path, ...] = (),
     forbidden: tuple[str, ...] = (),
 ) -> Checked:
     """Look through a graph.
@@ -113,11 +114,11 @@ def check(
     Args:
         graph: as it would be sent.
         keys: private keys that it must not hold: raw, in hexadecimal, in base64, as Python writes bytes.
-        wheel: the package that workers would install; None: the one that is running.
+        wheels: the packages that workers would install; none: those that are running.
         forbidden: packages of the project that no step may load.
 
     Raises:
-        UsageError: the wheel cannot be read.
+        UsageError: a wheel cannot be read.
     """
     whole = graph.SerializeToString()
     parts = graph.components
@@ -127,7 +128,7 @@ def check(
     owners.update({key: one.SerializeToString() for key, one in parts.windowing_strategies.items()})
     unpacked = {name: list(_unpacked(content, _DEPTH)) for name, content in sorted(owners.items())}
     pickles = [(name, content) for name, found in unpacked.items() for content in found if content[:1] == b"\x80"]
-    with _package(wheel) as home:
+    with _packages(wheels) as home:
         answer = _load(home, [content for _, content in pickles])
     told: dict[str, list[dict[str, Any]]] = {}
     for (name, _), one in zip(pickles, answer["looked"], strict=True):
@@ -143,7 +144,7 @@ def check(
             steps.append(Step(name, _carried(told.get(name, [])), tuple(dict.fromkeys(problems))))
     packages = sorted({module.partition(".")[0] for module in answer["ours"]})
     wrong = [f"a step loads {name}, which this party must not have" for name in packages if name in forbidden]
-    wrong += [f"module {name} is not the wheel's own" for name in answer["strangers"]]
+    wrong += [f"module {name} is not the wheels' own" for name in answer["strangers"]]
     if any(_tells(whole, key) for key in keys) and not any(step.problems for step in steps):
         wrong.append(f"{_HOLDS} outside its steps")
     return Checked(tuple(steps), len(whole), len(pickles), tuple(packages), tuple(wrong))
@@ -202,21 +203,22 @@ def _tells(content: bytes, key: AnyKey) -> bool:
 
 
 @contextmanager
-def _package(wheel: Path | None) -> Iterator[Path]:
-    """Yield a directory with the project's packages and nothing else beside them: the wheel's, or those running."""
+def _packages(wheels: tuple[Path, ...]) -> Iterator[Path]:
+    """Yield a directory with the project's packages and nothing else beside them: the wheels', or those running."""
     with tempfile.TemporaryDirectory(prefix="hushcount-graph-") as made:
         home = Path(made)
-        if wheel is None:
-            source = Path(__file__).parents[2]
-            for name in PROJECT:
-                if (source / name).is_dir():
-                    (home / name).symlink_to(source / name)
-        else:
+        for wheel in wheels:
             try:
                 with zipfile.ZipFile(wheel) as archive:
                     archive.extractall(home)
             except (OSError, zipfile.BadZipFile) as error:
                 raise UsageError(f"wheel {wheel} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        if not wheels:
+            # The client is a distribution of its own, which may be installed elsewhere.
+            running = [Path(__file__).parents[2] / name for name in PROJECT if name != hushcount.__name__]
+            for source in (Path(hushcount.__file__).parent, *running):
+                if source.is_dir():
+                    (home / source.name).symlink_to(source)
         yield home
 
 

@@ -84,7 +84,7 @@ def telemetry(reader: MetricReader | None = None) -> Iterator[Telemetry]:
         from opentelemetry.sdk.resources import Resource
     except ImportError:
         raise UsageError(
-            f"{_VARIABLES[0]} is set, but OpenTelemetry is missing: pip install 'hushcount[telemetry]'"
+            f"{_VARIABLES[0]} is set, but OpenTelemetry is missing: pip install 'hushcount-server[telemetry]'"
         ) from None
     sink = reader or PeriodicExportingMetricReader(OTLPMetricExporter())
     provider = MeterProvider([sink], resource=Resource.create({"service.name": "hushcount"}), shutdown_on_exit=False)

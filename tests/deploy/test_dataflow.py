@@ -11,8 +11,9 @@ from typing import Any
 
 import apache_beam as beam
 import pytest
-from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, WorkerOptions
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, SetupOptions, WorkerOptions
 
+from hushcount import __version__
 from hushcount.campaigns.signatures import SignatureError
 from hushcount.errors import HushcountError, NotYet, UsageError
 from pipelines.deployment.settings import Deployment
@@ -142,6 +143,15 @@ def test_a_partys_options_are_known_private_and_encrypted(party: str) -> None:
     assert cloud.service_account_email.endswith(f"@example-{party}.iam.gserviceaccount.com")
     assert f"/example-{party}/" in workers.sdk_container_image
     assert not workers.sdk_container_image.endswith(":latest")
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_a_party_without_an_image_sends_both_distributions_by_options_that_beam_knows(party: str) -> None:
+    named = re.findall(r'"(--(?:extra_package|setup_file)=[^"]+)"', (FOLDER / f"{party}.toml").read_text())
+    assert unknown_options(named) == []
+    sent = PipelineOptions(named).view_as(SetupOptions)
+    assert Path(sent.setup_file).name == "setup.py"
+    assert [Path(one).name for one in sent.extra_packages] == [f"hushcount-{__version__}-py3-none-any.whl"]
 
 
 def test_streaming_options_are_known() -> None:

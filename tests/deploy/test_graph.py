@@ -25,18 +25,23 @@ from tests.support.jobs import Chain, done, files_under, new_keys, refused
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel that setup.py makes, built outside the checkout so that nothing is left in it."""
-    root = tmp_path_factory.mktemp("wheel")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
+    """The client's wheel and the parties', built outside the checkout so that nothing is left in it."""
+    root = tmp_path_factory.mktemp("wheels")
     (root / "tree").mkdir()
     for name in (*PROJECT, "setup.py", "pyproject.toml", "README.md", "LICENSE"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, root / "tree" / name)
-    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(root), str(root / "tree")]
-    built = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # our own package
-    assert built.returncode == 0, built.stdout + built.stderr
-    (made,) = root.glob("*.whl")
-    return made
+    for folder in (root / "tree" / "hushcount", root / "tree"):
+        command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(root), str(folder)]
+        built = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # our own packages
+        assert built.returncode == 0, built.stdout + built.stderr
+    client, parties = sorted(root.glob("*.whl"))
+    return client, parties
+
+
+def given(wheels: tuple[Path, ...]) -> list[object]:
+    return [word for wheel in wheels for word in ("--wheel", wheel)]
 
 
 def asked(chain: Chain, job: str, *more: object) -> tuple[object, ...]:
@@ -68,14 +73,14 @@ CARRIED = {
 
 
 @pytest.mark.parametrize("job", JOBS)
-def test_every_step_opens_with_the_wheel_alone_holds_no_key_and_loads_what_its_party_has(
-    chain: Chain, wheel: Path, job: str
+def test_every_step_opens_with_the_wheels_alone_holds_no_key_and_loads_what_its_party_has(
+    chain: Chain, wheels: tuple[Path, ...], job: str
 ) -> None:
-    told = done(*JOBS[job](chain), "--wheel", wheel, "--json").json
+    told = done(*JOBS[job](chain), *given(wheels), "--json").json
     assert told["problems"] == []
     assert [step for step in told["steps"] if step["problems"]] == []
     assert CARRIED[job] in [name for step in told["steps"] for name in step["carries"]]
-    assert told["opened_with"] == str(wheel)
+    assert told["opened_with"] == ", ".join(map(str, wheels))
     assert told["pickles_opened"] > 20
     assert told["packages_loaded"] == LOADED[job]
 
@@ -90,15 +95,24 @@ def test_building_a_graph_writes_nothing_and_names_steps_and_keys(chain: Chain) 
 
 
 def test_a_wheel_without_a_module_that_a_step_needs_is_refused_by_the_steps_name(
-    chain: Chain, wheel: Path, tmp_path: Path
+    chain: Chain, wheels: tuple[Path, ...], tmp_path: Path
 ) -> None:
-    poorer = tmp_path / wheel.name
-    with zipfile.ZipFile(wheel) as full, zipfile.ZipFile(poorer, "w") as less:
+    client, parties = wheels
+    poorer = tmp_path / parties.name
+    with zipfile.ZipFile(parties) as full, zipfile.ZipFile(poorer, "w") as less:
         for name in full.namelist():
             if name != "analyzer/open_reports.py":
                 less.writestr(name, full.read(name))
-    run = refused(*JOBS["analyze"](chain), "--wheel", poorer, status=1, says=["'open/ParDo(OpenReports)'"])
+    run = refused(*JOBS["analyze"](chain), *given((client, poorer)), status=1, says=["'open/ParDo(OpenReports)'"])
     assert "no module analyzer.open_reports" in run.err
+
+
+@pytest.mark.parametrize(("index", "lacking"), [(0, "pipelines"), (1, "hushcount")])
+def test_one_of_the_two_wheels_is_not_enough_for_a_worker(
+    chain: Chain, wheels: tuple[Path, ...], index: int, lacking: str
+) -> None:
+    says = ["must not be sent", f"no module {lacking}"]
+    refused(*JOBS["analyze"](chain), "--wheel", wheels[index], status=1, says=says)
 
 
 def secret_of(keys: Path, role: str) -> bytes:

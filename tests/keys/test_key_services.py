@@ -231,7 +231,7 @@ def test_a_library_that_is_missing_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, service: str, module: str, extra: str
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(UsageError, match=rf"not installed: pip install 'hushcount\[{extra}\]'"):
+    with pytest.raises(UsageError, match=rf"not installed: pip install 'hushcount-server\[{extra}\]'"):
         wrap(service, SECRET, "analyzer", ID)
 
 

@@ -107,5 +107,7 @@ def test_a_damaged_answer_is_refused(fake: FakeServices, tmp_path: Path, change:
 
 def test_a_library_that_is_missing_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "google.cloud.secretmanager_v1", None)
-    with pytest.raises(UsageError, match=r"Google Secret Manager is not installed: pip install 'hushcount\[gcp\]'"):
+    with pytest.raises(
+        UsageError, match=r"Google Secret Manager is not installed: pip install 'hushcount-server\[gcp\]'"
+    ):
         campaign_key(SOURCE, "analyzer", create(tmp_path / "keys", days=1).analyzer)

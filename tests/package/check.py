@@ -1,29 +1,42 @@
-"""Build the sdist and the wheel, look into them, and use the wheel as a user would: `make package`.
+"""Build the client's and the parties' distributions, look into them, use them as users do: `make package`.
 
-Checks that no key, test or datum is in either, that the client works in an environment with its four dependencies only,
-and that every package that setup.py names is in the wheel.
+Keys and the rests of a build are planted in the folders; sdists and wheels must hold exactly what they name. The client
+must work with its three dependencies alone and leave every other name to the app. The command must work in a directory
+with an app's modules. All is built in a copy, so nothing is left in the checkout.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tempfile
 import venv
 import zipfile
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# What is named after secrets may hold one, unless it is a module, as the one that reads them from where they are kept.
-FORBIDDEN = re.compile(
-    r"\.key$|\.npz$|\.blocks$|(^|/)(tests|examples|\.venv|demo-output)/|\.env$|secret(?![^/]*\.py$)", re.IGNORECASE
-)
-PACKAGES = re.findall(r'^        "([a-z_.]+)",$', (ROOT / "setup.py").read_text(), re.MULTILINE)
+PARTIES = ("keys", "shuffler", "analyzer", "aux_server", "pipelines", "experiments", "benchmarks")
+ABOUT = ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md", "requirements.lock")
+# Of the client's folder: what is shipped beside modules.
+DATA = ("py.typed", "formats/unassigned-13.0.txt", "designs/files/*.json")
+PLANTED = (
+    "hushcount/client.key", "hushcount/campaigns/operator.key", "hushcount/build/lib/hushcount/stale.py",
+    "hushcount/designs/files/secret.txt", "keys/private.key", "pipelines/.env", "shuffler/reports.blocks",
+)  # fmt: skip
+APPS = (*PARTIES, "tests")
 CLIENT = """
-import json, sys
+import sys
+from pathlib import Path
 from hushcount import Campaign, Client
+for name in sys.argv[2:]:
+    assert Path(__import__(name).__file__).parent == Path(__file__).parent, name
 client = Client(Campaign.read(sys.argv[1]), uncapped=True)
 lengths = {len(client.report(value)) for value in ("a", "b", "not listed", "")}
 assert len(lengths) == 1, lengths
@@ -34,53 +47,169 @@ assert not heavy, heavy
 """
 
 
+@dataclass(frozen=True)
+class Built:
+    """A distribution's two files."""
+
+    sdist: Path
+    wheel: Path
+
+
 def main() -> None:
-    with tempfile.TemporaryDirectory() as scratch:
-        built = Path(scratch) / "dist"
-        run(sys.executable, "-m", "build", "--outdir", str(built), str(ROOT))
-        (sdist,), (wheel,) = built.glob("*.tar.gz"), built.glob("*.whl")
-        with tarfile.open(sdist) as archive:
-            names = archive.getnames()
-        with zipfile.ZipFile(wheel) as archive:
-            wheel_names = archive.namelist()
-        for name in [*names, *wheel_names]:
-            assert not FORBIDDEN.search(name), f"{name} must not be in a distribution"
-        for package in PACKAGES:
-            assert f"{package.replace('.', '/')}/__init__.py" in wheel_names, f"{package} is missing in the wheel"
-        found = {str(path.parent.relative_to(ROOT)).replace("/", ".") for path in source_packages()}
-        assert found == set(PACKAGES), f"setup.py lists {sorted(PACKAGES)}, the tree has {sorted(found)}"
-        use_client(Path(scratch), wheel)
-    print(f"packages: {len(names)} files in the sdist, {len(wheel_names)} in the wheel, client works from it alone")
+    with tempfile.TemporaryDirectory() as made:
+        scratch = Path(made).resolve()
+        tree = copy(scratch / "tree")
+        before = files(tree / "hushcount")
+        client = build(tree / "hushcount", scratch / "client-dist")
+        assert files(tree / "hushcount") == before, "a build left something in the client's folder"
+        parties = build(tree, scratch / "parties-dist")
+        check_client(client)
+        check_parties(parties)
+        app = scratch / "app"
+        app.mkdir()
+        for name in APPS:
+            (app / f"{name}.py").touch()
+        campaign = use_parties(scratch, app, (client.wheel, parties.wheel))
+        use_client(scratch, app, client.wheel, campaign)
+        use_editable(scratch, tree)
+    print("distributions: hushcount and hushcount-server hold what they must; both work beside an app's own modules")
 
 
-def source_packages() -> list[Path]:
-    tops = ("hushcount", "keys", "shuffler", "analyzer", "aux_server", "pipelines", "experiments", "benchmarks")
-    return [path for top in tops for path in (ROOT / top).rglob("__init__.py")]
+def copy(tree: Path) -> Path:
+    """Copy what distributions are built from, and plant what must not get into one."""
+    tree.mkdir()
+    for name in ("hushcount", *PARTIES):
+        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
+    for name in ABOUT:
+        shutil.copy(ROOT / name, tree)
+    for name in PLANTED:
+        path = tree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    return tree
 
 
-def use_client(scratch: Path, wheel: Path) -> None:
-    """Install the wheel without extras and make reports with it, away from the checkout."""
-    home = scratch / "client"
+def build(folder: Path, into: Path) -> Built:
+    """Build an sdist, and the wheel from this sdist."""
+    run(sys.executable, "-m", "build", "--outdir", str(into), str(folder))
+    (sdist,), (wheel,) = into.glob("*.tar.gz"), into.glob("*.whl")
+    return Built(sdist, wheel)
+
+
+def check_client(built: Built) -> None:
+    folder = ROOT / "hushcount"
+    data = {path.relative_to(folder).as_posix() for pattern in DATA for path in folder.glob(pattern)}
+    shipped = {name.removeprefix("hushcount/") for name in modules(("hushcount",))} | data
+    # Hatchling adds the file by which it would leave out what is not under version control.
+    about = {"pyproject.toml", "README.md", "LICENSE", "PKG-INFO"}
+    same("the client's sdist", in_sdist(built) - {".gitignore"}, shipped | about)
+    same("the client's wheel", in_wheel(built), {f"hushcount/{name}" for name in shipped})
+
+
+def check_parties(built: Built) -> None:
+    named = re.findall(r'^        "([a-z_.]+)",$', (ROOT / "setup.py").read_text(), re.MULTILINE)
+    shipped = modules(PARTIES)
+    found = {name.removesuffix("/__init__.py").replace("/", ".") for name in shipped if name.endswith("/__init__.py")}
+    same("setup.py", set(named), found)
+    made = {name for name in in_sdist(built) if not name.startswith("hushcount_server.egg-info/")}
+    same("the parties' sdist", made, shipped | {*ABOUT, "PKG-INFO", "setup.cfg"})
+    same("the parties' wheel", in_wheel(built), shipped)
+
+
+def modules(tops: Iterable[str]) -> set[str]:
+    """Return the modules of the checkout's packages, as paths."""
+    inits = [path for top in tops for path in (ROOT / top).rglob("__init__.py")]
+    return {path.relative_to(ROOT).as_posix() for init in inits for path in init.parent.glob("*.py")}
+
+
+def in_sdist(built: Built) -> set[str]:
+    with tarfile.open(built.sdist) as archive:
+        return {one.name.partition("/")[2] for one in archive.getmembers() if one.isfile()}
+
+
+def in_wheel(built: Built) -> set[str]:
+    """Return a wheel's files without its own description, which has the licence."""
+    with zipfile.ZipFile(built.wheel) as archive:
+        names = [name for name in archive.namelist() if not name.endswith("/")]
+    inside = {name for name in names if ".dist-info/" not in name}
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names), names
+    return inside
+
+
+def same(what: str, held: set[str], wanted: set[str]) -> None:
+    if held != wanted:
+        sys.exit(f"{what}: must not have {sorted(held - wanted)}, lacks {sorted(wanted - held)}")
+
+
+def files(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if "__pycache__" not in path.parts}
+
+
+def environment(home: Path) -> Path:
+    """Make a fresh environment; return its commands' folder."""
     venv.create(home, with_pip=True)
-    python = str(home / "bin" / "python")
-    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel))
-    dictionary = scratch / "items.txt"
+    return home / "bin"
+
+
+def lend(home: Path) -> None:
+    """Let an environment import what is installed here: the parties' dependencies, without what is editable."""
+    (packages,) = home.glob("lib/python*/site-packages")
+    (packages / "lent.pth").write_text(sysconfig.get_path("purelib"))
+
+
+def install(commands: Path, *what: str) -> None:
+    run(str(commands / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *what)
+
+
+def use_client(scratch: Path, app: Path, wheel: Path, campaign: Path) -> None:
+    """Make reports in an app that has modules of the parties' names, with nothing but the client installed."""
+    commands = environment(scratch / "client")
+    (packages,) = (scratch / "client").glob("lib/python*/site-packages")
+    install(commands, str(wheel))
+    ours = {path.name for path in packages.iterdir() if path.name.partition("-")[0] in ("hushcount", *APPS)}
+    version = wheel.name.split("-")[1]
+    same("site-packages", ours, {"hushcount", f"hushcount-{version}.dist-info"})
+    (record,) = packages.glob("hushcount-*.dist-info/RECORD")
+    same("the client", {line.partition("/")[0] for line in record.read_text().splitlines()}, ours)
+    (app / "app.py").write_text(CLIENT)
+    run(str(commands / "python"), "-W", "error", "app.py", str(campaign), *APPS, cwd=app)
+
+
+def use_parties(scratch: Path, app: Path, wheels: tuple[Path, ...]) -> Path:
+    """Make keys and a campaign by the installed command, in the app's directory; return the campaign file."""
+    commands = environment(scratch / "parties")
+    install(commands, "--no-deps", *map(str, wheels))
+    lend(scratch / "parties")
+    dictionary, campaign = scratch / "items.txt", scratch / "campaign.json"
     dictionary.write_text("a\nb\nc\n")
-    hushcount = (sys.executable, "-m", "pipelines")
-    run(*hushcount, "keys", "new", "--out", str(scratch / "keys"), cwd=ROOT)
+    hushcount = str(commands / "hushcount")
+    run(hushcount, "keys", "new", "--out", str(scratch / "keys"), cwd=app)
     run(
-        *(*hushcount, "campaign", "new", "--id", "package", "--mechanism", "ais", "--epsilon", "1"),
-        *("--dictionary", str(dictionary), "--keys", str(scratch / "keys"), "--out", str(scratch / "campaign.json")),
+        *(hushcount, "campaign", "new", "--id", "package", "--mechanism", "ais", "--epsilon", "1"),
+        *("--dictionary", str(dictionary), "--keys", str(scratch / "keys"), "--out", str(campaign)),
         *("--discovery-epsilon", "1"),
-        cwd=ROOT,
+        cwd=app,
     )
-    run(python, "-I", "-W", "error", "-c", CLIENT, str(scratch / "campaign.json"), cwd=scratch)
+    return campaign
 
 
-def run(*command: str, cwd: Path | None = None) -> None:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)  # noqa: S603  # our own commands
+def use_editable(scratch: Path, tree: Path) -> None:
+    """Import both from the checkout that they are installed from."""
+    commands = environment(scratch / "editable")
+    install(commands, "--no-deps", "--editable", str(tree / "hushcount"), "--editable", str(tree))
+    lend(scratch / "editable")
+    origins = "import hushcount, pipelines; print(hushcount.__file__, pipelines.__file__)"
+    found = run(str(commands / "python"), "-c", origins, cwd=scratch).split()
+    assert found == [str(tree / name / "__init__.py") for name in ("hushcount", "pipelines")], found
+    run(str(commands / "hushcount"), "--version", cwd=scratch)
+
+
+def run(*command: str, cwd: Path | None = None) -> str:
+    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(command, cwd=cwd, env=alone, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         sys.exit(f"{' '.join(command)} failed:\n{done.stdout}\n{done.stderr}")
+    return done.stdout
 
 
 if __name__ == "__main__":
