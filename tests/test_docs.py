@@ -13,6 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.discovery.keep_rules import KeepRule
 from pipelines.cli import app
 from pipelines.deployment.settings import DeploymentFile, EnginePart, NextEpochPart, RetentionPart, WindowsPart
 from shuffler.collector.settings import CollectorPart
@@ -121,6 +122,17 @@ def test_the_readme_stays_short_and_its_picture_small() -> None:
     assert len(readme.splitlines()) <= 150
     (picture,) = re.findall(r"!\[[^]]+\]\(([^)]+)\)", readme)
     assert (ROOT / picture).stat().st_size <= 150 << 10
+
+
+def test_the_chances_that_analysts_are_told_are_those_of_the_keep_rule() -> None:
+    page = (ROOT / "docs" / "analysts.md").read_text(encoding="utf-8")
+    told = re.findall(r"(\d+)(?: reports)?(?: is revealed)? with (?:a probability of )?([\d.]+) %", page)
+    rule = KeepRule("optimal", 1.0, 1e-8)
+    assert [(int(count), float(chance)) for count, chance in told] == [
+        (30, round(100 * rule.keep_probability(30), 1)),
+        (36, round(100 * rule.keep_probability(36))),
+        (41, round(100 * rule.keep_probability(41))),
+    ]
 
 
 def test_every_section_of_the_mathematics_that_code_cites_exists() -> None:

@@ -41,9 +41,9 @@ Duration = Annotated[timedelta, BeforeValidator(_duration)]
 class WindowsPart(Part):
     """When reports are counted together."""
 
-    length: Duration = Field(description="of a window: 1h, 1d")
+    length: Duration = Field(description="length of a window, as in 1h or 1d")
     grace: Duration = Field(
-        description="how long after its window a late segment, or a report of an earlier epoch, counts"
+        description="how long after its window a late segment, or a report of an earlier epoch, still counts"
     )
     patience: Duration = Field(
         default=timedelta(minutes=10), description="how long after a window's end its manifests are waited for"
@@ -78,7 +78,7 @@ class RetentionPart(Part):
 class EnginePart(Part):
     """Where the jobs run."""
 
-    runner: str = "FnApiRunner"
+    runner: str = Field(default="FnApiRunner", description="Beam runner, as in FlinkRunner")
     options: tuple[str, ...] = Field(default=(), description="Beam options, as after a bare -- of a job")
 
 
@@ -87,14 +87,16 @@ class NextEpochPart(Part):
 
     add_found: bool = Field(default=True, description="whether discovered items join the dictionary")
     review: bool = Field(
-        default=True, description="whether they wait until hushcount epoch review approves them; else anybody adds some"
+        default=True,
+        description="whether they wait until hushcount epoch review approves them; if not, anybody can add some",
     )
     most_additions: int = Field(default=100, ge=1, le=100_000, description="discovered items that join in one epoch")
     least_length: Duration = Field(
-        default=timedelta(days=30), description="of an epoch, which clients with a memory answer afresh"
+        default=timedelta(days=30),
+        description="shortest length of an epoch: clients with a memory answer each one afresh",
     )
     unseen_windows: int = Field(
-        default=30, ge=1, le=1_000_000, description="windows unseen until a discovered item leaves it"
+        default=30, ge=1, le=1_000_000, description="after so many windows without it, a discovered item leaves"
     )
     target_rank: int | None = Field(
         default=None,
@@ -102,7 +104,9 @@ class NextEpochPart(Part):
         le=MOST_ITEMS,
         description="plan for the share of the item of this rank in the last estimate",
     )
-    settings: dict[str, int | float | str] = Field(default_factory=dict, description="parameters that stay, as --set")
+    settings: dict[str, int | float | str] = Field(
+        default_factory=dict, description="parameters that are not planned anew, as --set"
+    )
     sign_with: str | None = Field(
         default=None,
         description="the operator's key directory, relative to this file, env:NAME or gcp-secret://NAME: new epochs "
@@ -118,14 +122,14 @@ def most_epochs_a_year(least_length: timedelta) -> int:
 class DeploymentFile(Part):
     """The file, as it is written."""
 
-    format: Literal[1] = 1
+    format: Literal[1] = Field(default=1, description="version of this format")
     store: str = Field(description="directory, gs:// or s3://; relative to this file")
     state: str = Field(default="state.db", description="SQLite file, relative to this file, or postgresql://")
     campaigns: str = Field(default="campaigns", description="directory of campaigns, one folder each")
     keys: str = Field(
         default="keys", description="key directory of the parties that run here, env:NAME, or gcp-secret://NAME"
     )
-    ledger: str | None = Field(default=None, description="where releases are charged; nowhere if not given")
+    ledger: str | None = Field(default=None, description="file where releases are charged; without it none is")
     sign_with: str | None = Field(
         default=None,
         description="key directory of the shuffler, or of the auxiliary server's signing key (aux-signer), or of both: "
@@ -144,14 +148,14 @@ class DeploymentFile(Part):
     )
     uncapped_discovery: bool = Field(
         default=False,
-        description="whether values are discovered though no client is told from another: any one can reveal one",
+        description="discover values although clients are not told apart: any client can then reveal one",
     )
     windows: WindowsPart
     retention: RetentionPart = Field(default_factory=RetentionPart)
     engine: EnginePart = Field(default_factory=EnginePart)
     paths: dict[str, str] = Field(default_factory=dict, description="folders of the store that lie elsewhere, by name")
     next_epoch: dict[Identifier, NextEpochPart] = Field(
-        default_factory=dict, description="campaigns that are planned anew after each window, by id"
+        default_factory=dict, description="by campaign; without a table of its own a campaign stays as it is"
     )
     collector: CollectorPart | None = Field(default=None, description="the collector that runs here")
 

@@ -12,12 +12,12 @@ from hushcount.senders import Authentication, tells_clients_apart
 class CollectorPart(Part):
     """One collector. Paths are relative to the deployment file."""
 
-    name: CollectorName = Field(description="of this collector; no two that write to one store may share it")
+    name: CollectorName = Field(description="name of this collector; no two that write to one store may share it")
     host: str = Field(default="127.0.0.1", min_length=1, description="address to listen on")
-    port: int = Field(default=8080, ge=0, le=65535, description="to listen on; 0: one that is free")
+    port: int = Field(default=8080, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     journal: str = Field(default="journal", min_length=1, description="directory on a local, durable disk")
     authentication: Authentication = Field(
-        default="client-token", description="what a request must show; by client-token alone the cap binds a client"
+        default="client-token", description="what a request must show; only client-token lets the cap bind a client"
     )
     tokens: str | None = Field(default=None, description="file of the apps' token digests, for bearer")
     most_body_bytes: int = Field(default=1 << 20, ge=1 << 10, le=1 << 28, description="longest body of a request")
@@ -25,10 +25,14 @@ class CollectorPart(Part):
         default=64 << 20,
         ge=1 << 10,
         le=1 << 40,
-        description="how many bytes of bodies that are not complete may be in memory",
+        description="bytes of incomplete bodies in memory, at most",
     )
-    queue_reports: int = Field(default=100_000, ge=1, le=10**9, description="how many reports may wait for the journal")
-    segment_bytes: int = Field(default=64 << 20, ge=1 << 16, le=1 << 30, description="length at which a journal ends")
+    queue_reports: int = Field(
+        default=100_000, ge=1, le=10**9, description="reports that wait for the journal, at most"
+    )
+    segment_bytes: int = Field(
+        default=64 << 20, ge=1 << 16, le=1 << 30, description="length at which a journal becomes a segment"
+    )
     least_free_bytes: int = Field(
         default=256 << 20, ge=0, le=1 << 50, description="free space below which reports are refused"
     )
@@ -37,9 +41,9 @@ class CollectorPart(Part):
         default=None,
         ge=1,
         le=10**9,
-        description="reports of one client token in a window; 429 beyond; any number if not given",
+        description="reports of one client token in a window, at most; more get 429; without it there is no limit",
     )
-    most_connections: int = Field(default=8192, ge=1, le=1 << 20, description="how many connections may be open")
+    most_connections: int = Field(default=8192, ge=1, le=1 << 20, description="open connections, at most")
 
     @model_validator(mode="after")
     def _check(self) -> CollectorPart:
