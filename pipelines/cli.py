@@ -6,69 +6,138 @@ from typing import Annotated
 
 import typer
 
-from hushcount import __version__
-from pipelines.commands import jobs
-from pipelines.commands.bench import bench
-from pipelines.commands.collect import collect
-from pipelines.commands.dead_letters import dead_letters_app
-from pipelines.commands.deployment import doctor, epoch_app, run, status
-from pipelines.commands.designs import design_app
-from pipelines.commands.graph import graph
-from pipelines.commands.keys import keys_app
-from pipelines.commands.ledger import ledger_app
-from pipelines.commands.plan import plan
-from pipelines.commands.privacy import privacy
-from pipelines.commands.reproduce import reproduce
-from pipelines.commands.review import review
-from pipelines.commands.segments import segments_app
-from pipelines.commands.setup import campaign_app
-from pipelines.commands.simulate import simulate
-from pipelines.commands.stream import stream
-from pipelines.commands.trend import trend
-from pipelines.console.common import BEAM_SETTINGS
-from pipelines.console.usage import Commands
+from pipelines.console.command_table import Commands, Row, new_app
 
-app = typer.Typer(
-    name="hushcount",
-    cls=Commands,
-    help="Learn what people use and how often, without learning who.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    # Help is text: as markup it would lose what stands in brackets.
-    rich_markup_mode=None,
-)
-app.add_typer(keys_app, name="keys")
-app.add_typer(campaign_app, name="campaign")
-app.add_typer(design_app, name="design")
-app.add_typer(ledger_app, name="ledger")
-epoch_app.command("review")(review)
-app.add_typer(epoch_app, name="epoch")
-app.add_typer(dead_letters_app, name="dead-letters")
-app.add_typer(segments_app, name="segments")
-app.command("encode", context_settings=BEAM_SETTINGS)(jobs.encode)
-app.command("shuffle", context_settings=BEAM_SETTINGS)(jobs.shuffle)
-app.command("analyze", context_settings=BEAM_SETTINGS)(jobs.analyze)
-app.command("estimate")(jobs.estimate)
-app.command("adjust")(jobs.adjust)
-app.command("discover", context_settings=BEAM_SETTINGS)(jobs.discover)
-app.command("demo")(jobs.demo)
-app.command("plan")(plan)
-app.command("simulate")(simulate)
-app.command("stream", context_settings=BEAM_SETTINGS)(stream)
-app.command("privacy")(privacy)
-app.command("reproduce")(reproduce)
-app.command("bench")(bench)
-app.command("collect")(collect)
-app.command("run")(run)
-app.command("status")(status)
-app.command("doctor")(doctor)
-app.command("trend")(trend)
-app.command("graph", context_settings=BEAM_SETTINGS)(graph)
+
+class Epoch(Commands):
+    """The commands of `hushcount epoch`."""
+
+    rows = (
+        Row(
+            "publish",
+            "Let collectors and clients use a campaign file from a moment on; the epoch before ends then.",
+            "pipelines.commands.epoch_publish",
+        ),
+        Row(
+            "review",
+            "List the found values that wait for a decision, with the windows that show them; approve or reject some.",
+            "pipelines.commands.epoch_review",
+        ),
+    )
+
+
+class Hushcount(Commands):
+    """The commands of `hushcount`."""
+
+    rows = (
+        Row("encode", "Privatise and seal a file of values, as the values' owners would.", "pipelines.commands.encode"),
+        Row(
+            "shuffle",
+            "Cap each client, strip all metadata, drop duplicates, permute; exit status 3 below the minimum batch.",
+            "pipelines.commands.shuffle",
+        ),
+        Row(
+            "analyze",
+            "Open, check and tally permuted reports, and estimate the dictionary or the given items.",
+            "pipelines.commands.analyze",
+        ),
+        Row("estimate", "Ask a stored tally again, for other items.", "pipelines.commands.estimate"),
+        Row(
+            "adjust",
+            "Add a column of counts that are not negative or add up, and biased for it; the counts stay as they are.",
+            "pipelines.commands.adjust",
+        ),
+        Row(
+            "discover",
+            "Find unknown values that enough clients sent: the auxiliary server's job, then the analyzer's.",
+            "pipelines.commands.discover",
+        ),
+        Row(
+            "demo",
+            "Run the whole system on real input and show what each party did, saw and could not see.",
+            "pipelines.commands.demo",
+        ),
+        Row(
+            "plan",
+            "Compare all mechanisms by exact error, size and cost, and name the best.",
+            "pipelines.commands.plan",
+        ),
+        Row(
+            "simulate",
+            "Encode, tally and estimate values again and again, in memory, and compare with prediction and "
+            "lower bound.",
+            "pipelines.commands.simulate",
+        ),
+        Row(
+            "stream",
+            "Watch a collector's segments; shuffle and analyze each window once, when it closes. Ctrl-C ends it.",
+            "pipelines.commands.stream",
+        ),
+        Row(
+            "privacy",
+            "Say what epsilon shuffled reports have, or how many clients it takes to discover an item.",
+            "pipelines.commands.privacy",
+        ),
+        Row(
+            "reproduce",
+            "Run the papers' experiments and judge each. Finished figures are kept; a killed run goes on where it was.",
+            "pipelines.commands.reproduce",
+        ),
+        Row(
+            "bench",
+            "Measure stages, each in a process of its own, beside the cryptography alone.",
+            "pipelines.commands.bench",
+        ),
+        Row(
+            "collect",
+            "Take sealed reports over HTTP, keep them durably, and hand them on to the store window by window.",
+            "pipelines.commands.collect",
+        ),
+        Row(
+            "run",
+            "Close the windows that are due, and shuffle, discover and analyze their batches; what is done "
+            "is not done again.",
+            "pipelines.commands.run",
+        ),
+        Row(
+            "status",
+            "Show what became of every report, by number; exit status 1 where two numbers do not agree.",
+            "pipelines.commands.status",
+        ),
+        Row(
+            "doctor",
+            "Check keys, clocks, storage, disks, campaigns, numbers, and say what to do; exit status 1 "
+            "where something is bad.",
+            "pipelines.commands.doctor",
+        ),
+        Row(
+            "trend",
+            "Show how often items were used, window by window, each count with its error.",
+            "pipelines.commands.trend",
+        ),
+        Row(
+            "graph",
+            "Build a job's graph as it would be sent, run nothing, and refuse it if it holds a key or what "
+            "no worker can load.",
+            "pipelines.commands.graph",
+        ),
+        Row("keys", "Make, rotate, retire, list and rehearse key pairs.", "pipelines.commands.keys"),
+        Row("campaign", "Make, show, sign and describe campaign files.", "pipelines.commands.campaign"),
+        Row("design", "List and search the designs of the mechanism wss.", "pipelines.commands.design"),
+        Row("ledger", "Set, show, check and export what releases cost.", "pipelines.commands.ledger"),
+        Row("epoch", "Publish what is collected from when on.", Epoch),
+        Row("dead-letters", "List and replay what a hop did not pass on.", "pipelines.commands.dead_letters"),
+        Row("segments", "What collectors stored: list again what no manifest lists.", "pipelines.commands.segments"),
+    )
+
+
+app = new_app("Learn what people use and how often, without learning who.", Hushcount)
 
 
 def _version(wanted: bool) -> None:
     if wanted:
+        from hushcount import __version__
+
         typer.echo(__version__)
         raise typer.Exit
 

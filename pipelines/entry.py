@@ -8,27 +8,29 @@ import sys
 from collections.abc import Callable
 from io import TextIOWrapper
 
+from pipelines.console.loading import loading
+
 _PLAIN = {"±": "+-", "ε": "epsilon", "δ": "delta", "…": "...", "≥": ">=", "≤": "<="}
 _PLAINLY = "hushcount-plainly"
 
 
 def main(load: Callable[[], Callable[[], None]] | None = None) -> None:
     """Run a command line: the one that `load` returns, or that of `hushcount`."""
-    # Until a command runs, nothing is half done: Ctrl-C ends the process at once, with no traceback of an import.
-    # A process that a shell started in its background ignores it, and goes on ignoring it.
-    heard = signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
-    if heard:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors=_PLAINLY)
-    _quieten()
-    app = (load or _hushcount)()
-    if heard:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    with loading():
+        _speak_plainly()
+        _quieten()
+        app = (load or _hushcount)()
     # As Ctrl-C does: nothing half done is left, and an engine's job is cancelled.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     app()
+
+
+def _speak_plainly() -> None:
+    """Let standard output and error replace letters that their encodings lack."""
+    codecs.register_error(_PLAINLY, _plainly)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors=_PLAINLY)
 
 
 def _quieten() -> None:
@@ -45,10 +47,8 @@ def _quieten() -> None:
 
 
 def _hushcount() -> Callable[[], None]:
-    try:
-        from pipelines.cli import app
-    except ModuleNotFoundError as error:
-        sys.exit(f"error: the hushcount command needs {error.name}: in a checkout, pip install ./hushcount .")
+    from pipelines.cli import app
+
     return app
 
 
@@ -59,6 +59,3 @@ def _plainly(error: UnicodeError) -> tuple[str, int]:
     lacking = error.object[error.start : error.end]
     shown = (_PLAIN.get(letter) or letter.encode("ascii", "backslashreplace").decode("ascii") for letter in lacking)
     return "".join(shown), error.end
-
-
-codecs.register_error(_PLAINLY, _plainly)

@@ -6,10 +6,8 @@ import json
 import re
 import runpy
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from hushcount.campaigns.campaign import Campaign
@@ -17,18 +15,12 @@ from hushcount.discovery.keep_rules import KeepRule
 from pipelines.cli import app
 from pipelines.deployment.settings import DeploymentFile, EnginePart, NextEpochPart, RetentionPart, WindowsPart
 from shuffler.collector.settings import CollectorPart
+from tests.support.commands import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "deploy" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def commands_of(command: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """Return the words of every command below one."""
-    below = getattr(command, "commands", None)
-    return [path] if below is None else [one for name in below for one in commands_of(below[name], (*path, name))]
-
-
-COMMANDS = commands_of(typer.main.get_command(app))
 GROUPS = f"(?:{'|'.join(sorted({command[0] for command in COMMANDS if len(command) > 1}))})"
 
 

@@ -7,14 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
 import pipelines.entry
-from pipelines.cli import app
+from tests.support.commands import COMMANDS
 from tests.support.jobs import done, refused
 
 INTERRUPTED = """
@@ -70,6 +68,7 @@ def test_letters_that_a_terminal_lacks_are_said_in_its_own() -> None:
     run = program(source, *plan, "größe-±.txt", PYTHONIOENCODING="ascii")
     assert (run.returncode, run.stdout) == (2, "")
     assert r"gr\xf6\xdfe-+-.txt" in run.stderr
+    pipelines.entry._speak_plainly()
     lone = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors=pipelines.entry._PLAINLY)
     lone.write("a file named \udcff")
     lone.flush()
@@ -94,21 +93,10 @@ def test_json_is_json_in_every_encoding(tmp_path: Any) -> None:
         assert (r"\u00f6" in run.stdout) == (encoding != "utf-8")
 
 
-def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from commands(command, (*path, name))
-        else:
-            yield (*path, name), command
-
-
-ALL = dict(commands(get_command(app)))
-
-
-@pytest.mark.parametrize("path", ALL, ids=" ".join)
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_help_says_all_that_was_written_also_in_brackets(path: tuple[str, ...]) -> None:
     shown = "".join(done(*path, "--help").out.split())
-    texts = [ALL[path].help, *(getattr(option, "help", None) for option in ALL[path].params)]
+    texts = [COMMANDS[path].help, *(getattr(option, "help", None) for option in COMMANDS[path].params)]
     for text in texts:
         assert "".join((text or "").split()) in shown
 

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import typer
-
-from pipelines.commands import jobs
-from pipelines.commands.collect import collect
-from pipelines.commands.deployment import epoch_app, run, status
-from pipelines.console.common import BEAM_SETTINGS
-from pipelines.console.usage import Commands
+from pipelines.cli import Epoch, Hushcount
+from pipelines.console.command_table import Commands, Row, new_app
 from pipelines.entry import main
 
-app = typer.Typer(
-    name="hushcount",
-    cls=Commands,
-    help="The shuffler's part of Hushcount.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    rich_markup_mode=None,
-)
-app.command("shuffle", context_settings=BEAM_SETTINGS)(jobs.shuffle)
-app.command("collect")(collect)
-app.command("run")(run)
-app.command("status")(status)
-app.add_typer(epoch_app, name="epoch")
+
+class _Epoch(Commands):
+    """The commands of `hushcount epoch` that need no result."""
+
+    rows = tuple(row for row in Epoch.rows if row.name == "publish")
+
+
+class _Shuffler(Commands):
+    """The commands of the shuffler."""
+
+    rows = (
+        *(row for row in Hushcount.rows if row.name in ("shuffle", "collect", "run", "status")),
+        Row("epoch", "Publish what is collected from when on.", _Epoch),
+    )
+
+
+app = new_app("The shuffler's part of Hushcount.", _Shuffler)
+
+
+@app.callback()
+def options() -> None:
+    """The shuffler's part of Hushcount."""
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hushcount.errors import HushcountError, UsageError
+from pipelines.console.command_table import new_app
 from pipelines.console.common import (
     JsonOption,
     out_console,
@@ -25,10 +26,13 @@ if TYPE_CHECKING:
     from benchmarks.peers import PeerRow
     from benchmarks.record import Record
 
+app = new_app()
+
 _FILE_MODE = 0o644
 _PEER_REPORTS, _PEER_ITEMS, _PEER_EPSILON, _PEER_REPEATS = 100_000, 1000, 1.0, 3
 
 
+@app.command("bench")
 @reported
 def bench(
     stages: Annotated[

@@ -8,9 +8,13 @@ from typing import Annotated
 import typer
 
 from hushcount.errors import UsageError
+from pipelines.console.command_table import new_app
 from pipelines.console.common import reported
 
+app = new_app()
 
+
+@app.command("collect")
 @reported
 def collect(config: Annotated[Path, typer.Option(help="Deployment file with a [collector] table.")]) -> None:
     """Take sealed reports over HTTP, keep them durably, and hand them on to the store window by window.

@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
+from pipelines.console.command_table import new_app
 from pipelines.console.common import JsonOption, OverwriteOption, out_console, reported, show_json, show_summary
 from pipelines.console.tables import show_table
 
-dead_letters_app = typer.Typer(help="List and replay what a hop did not pass on.", no_args_is_help=True)
+app = new_app("List and replay what a hop did not pass on.")
 InputOption = Annotated[str, typer.Option("--input", help="Output directory of shuffle, discover or analyze.")]
 
 
@@ -23,7 +24,7 @@ class StreamName(str, Enum):
     discovery = "discovery"
 
 
-@dead_letters_app.command("list")
+@app.command("list")
 @reported
 def list_(
     input_: InputOption,
@@ -53,7 +54,7 @@ def list_(
         console.print(f"{lost:,} reports were not kept: summary.json counts them, and they cannot be replayed")
 
 
-@dead_letters_app.command("replay")
+@app.command("replay")
 @reported
 def replay(
     input_: InputOption,

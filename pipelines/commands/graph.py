@@ -10,14 +10,17 @@ import typer
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import UsageError
-from pipelines.commands.jobs import CampaignOption, PartyName
-from pipelines.console.common import JsonOption, engine, out_console, reported, show_json
+from pipelines.console.command_table import new_app
+from pipelines.console.common import BEAM_SETTINGS, JsonOption, engine, out_console, reported, show_json
+from pipelines.console.options import CampaignOption, PartyName
 from pipelines.console.tables import show_table
 
 if TYPE_CHECKING:
     from keys.roles import OpeningRole
     from pipelines.graph.build import GraphOnly
     from pipelines.graph.check import Checked
+
+app = new_app()
 
 
 class JobName(str, Enum):
@@ -28,6 +31,7 @@ class JobName(str, Enum):
     discover = "discover"
 
 
+@app.command("graph", context_settings=BEAM_SETTINGS)
 @reported
 def graph(
     context: typer.Context,

@@ -13,11 +13,12 @@ from keys import rotation, store
 from keys.listing import KeyListing, read_listing
 from keys.records import key_path
 from keys.roles import OPENING_ROLES, Role
-from pipelines.commands.jobs import PartyName
+from pipelines.console.command_table import new_app
 from pipelines.console.common import JsonOption, moment, out_console, progress_console, reported, show_json, span
 from pipelines.console.numbers import MOST_DAYS
+from pipelines.console.options import PartyName
 
-keys_app = typer.Typer(help="Make, rotate, retire, list and rehearse key pairs.", no_args_is_help=True)
+app = new_app("Make, rotate, retire, list and rehearse key pairs.")
 KeysOption = Annotated[Path, typer.Option("--keys", help="Key directory of hushcount keys new.")]
 DaysOption = Annotated[int, typer.Option(help="How long clients may seal to these keys.", max=MOST_DAYS)]
 WrapOption = Annotated[
@@ -40,7 +41,7 @@ class RoleName(str, Enum):
     handing_on = "handing-on"
 
 
-@keys_app.command("new")
+@app.command("new")
 @reported
 def new_keys(
     out: Annotated[Path, typer.Option(help="Directory for the key files.")],
@@ -63,7 +64,7 @@ def new_keys(
     _show(out, as_json)
 
 
-@keys_app.command("list")
+@app.command("list")
 @reported
 def list_keys(keys: KeysOption, as_json: JsonOption = False) -> None:
     """Show states, dates, ids and public keys; never a private key.
@@ -73,7 +74,7 @@ def list_keys(keys: KeysOption, as_json: JsonOption = False) -> None:
     _show(keys, as_json)
 
 
-@keys_app.command("rotate")
+@app.command("rotate")
 @reported
 def rotate_keys(
     keys: KeysOption,
@@ -99,7 +100,7 @@ def rotate_keys(
     _show(keys, as_json)
 
 
-@keys_app.command("retire")
+@app.command("retire")
 @reported
 def retire_key(
     keys: KeysOption,
@@ -123,7 +124,7 @@ def retire_key(
     _show(keys, as_json)
 
 
-@keys_app.command("rehearse")
+@app.command("rehearse")
 @reported
 def rehearse_keys(
     campaign: Annotated[Path, typer.Option(help="Campaign file of the next epoch.")],

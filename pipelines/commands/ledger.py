@@ -8,15 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
+from pipelines.console.command_table import new_app
 from pipelines.console.common import JsonOption, out_console, reported, show_json
 from pipelines.console.numbers import MOST_LIMIT
+from pipelines.console.results import pair, remaining
 from pipelines.console.tables import show_table, stamp
 
-ledger_app = typer.Typer(help="Set, show, check and export what releases cost.", no_args_is_help=True)
+app = new_app("Set, show, check and export what releases cost.")
 FileOption = Annotated[Path, typer.Option("--ledger", help="The ledger, a file.")]
 
 
-@ledger_app.command("set")
+@app.command("set")
 @reported
 def set_limit(
     ledger: FileOption,
@@ -50,7 +52,7 @@ def set_limit(
     _show_accounts([account])
 
 
-@ledger_app.command("show")
+@app.command("show")
 @reported
 def show(
     ledger: FileOption,
@@ -85,7 +87,7 @@ def show(
     show_table(out_console(), heads, rows, title="charges", words=("campaign", "state", "when"))
 
 
-@ledger_app.command("check")
+@app.command("check")
 @reported
 def check(ledger: FileOption, as_json: JsonOption = False) -> None:
     """Check that a ledger is whole and adds up; exit status 2 if it does not.
@@ -108,7 +110,7 @@ def check(ledger: FileOption, as_json: JsonOption = False) -> None:
         out_console().print(f"warning: {warning}", soft_wrap=True, markup=False)
 
 
-@ledger_app.command("confirm")
+@app.command("confirm")
 @reported
 def confirm(
     ledger: FileOption,
@@ -132,7 +134,7 @@ def confirm(
     out_console().print(f"the ledger's time is {now}", soft_wrap=True, markup=False)
 
 
-@ledger_app.command("export")
+@app.command("export")
 @reported
 def export(
     ledger: FileOption,
@@ -157,8 +159,8 @@ def _show_accounts(accounts: list[dict[str, Any]]) -> None:
     rows = [
         (
             f"{account['campaign']}{_unit(account['spent'])}",
-            _pair(account["limit"]),
-            _pair(account["spent"]),
+            pair(account["limit"]),
+            pair(account["spent"]),
             account["spent"]["composition"],
             f"{account['spent']['releases']:,}",
             remaining(account),
@@ -172,16 +174,3 @@ def _show_accounts(accounts: list[dict[str, Any]]) -> None:
 def _unit(cost: dict[str, Any]) -> str:
     """Return what to add to a name where a cost is not a client's, as it should be, but one report's."""
     return ", of one report" if cost["per"] == "report" else ""
-
-
-def remaining(account: dict[str, Any]) -> str:
-    """Return what more releases are certain to fit; where charges compose numerically, dearer ones may."""
-    least = "at least " if account["limit"] is not None and account["limit"]["composition"] == "numerical" else ""
-    return least + _pair(account["remaining"])
-
-
-def _pair(guarantee: dict[str, Any] | None) -> str:
-    if guarantee is None:
-        return "none set"
-    epsilon = "no bound" if guarantee["epsilon"] is None else f"{guarantee['epsilon']:.4g}"
-    return f"({epsilon}, {guarantee['delta']:.4g})"

@@ -15,13 +15,15 @@ from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import CATALOGUE, frequency_oracle
 from hushcount.planning.detection import Detection, to_detect
 from hushcount.planning.planner import Candidate, Plan, Task, least_epsilon, make_plan, most_reports
-from keys import store
+from pipelines.console.command_table import new_app
 from pipelines.console.common import JsonOption, out_console, progress_console, reported, show_json
 from pipelines.console.numbers import LEAST_USERS, MOST_BYTES, MOST_MIB, MOST_REPORTS, MOST_USERS
 from pipelines.console.tables import show_table
-from pipelines.jobs.new_campaign import create_campaign
+
+app = new_app()
 
 
+@app.command("plan")
 @reported
 def plan(
     epsilon: Annotated[float | None, typer.Option(help="Local budget of one report.")] = None,
@@ -132,6 +134,9 @@ def _write(
         raise UsageError("give --id and --keys with --out: a campaign file holds its name and the public keys")
     if dictionary is None and not open_domain:
         raise UsageError("give --dictionary FILE or --open-domain with --out: a campaign file fixes the items")
+    from keys import store
+    from pipelines.jobs.new_campaign import create_campaign
+
     campaign = create_campaign(
         id,
         store.read_public(keys),

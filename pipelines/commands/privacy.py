@@ -29,10 +29,13 @@ from hushcount.privacy.queries import (
 from hushcount.privacy.rounding import rounded_up
 from hushcount.privacy.unit import repeats_of
 from hushcount.senders import UNBOUND
+from pipelines.console.command_table import new_app
 from pipelines.console.common import JsonOption, out_console, progress_console, reported, show_json
 from pipelines.console.mechanism_options import parse_settings
 from pipelines.console.numbers import MOST_EPSILON, MOST_REPORTS
 from pipelines.console.tables import show_facts, show_table
+
+app = new_app()
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ class _Subject:
         return amplify(self.mechanism(epsilon), reports, delta)
 
 
+@app.command("privacy")
 @reported
 def privacy(
     epsilon: Annotated[

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from pipelines.console.command_table import new_app
 from pipelines.console.common import JsonOption, OverwriteOption, out_console, progress_console, reported, show_json
 from pipelines.console.numbers import MOST_SEED
 from pipelines.console.tables import show_table
@@ -17,7 +18,10 @@ from pipelines.console.tables import show_table
 if TYPE_CHECKING:
     from experiments.run import Outcome, Track
 
+app = new_app()
 
+
+@app.command("reproduce")
 @reported
 def reproduce(
     figures: Annotated[

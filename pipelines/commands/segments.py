@@ -9,17 +9,18 @@ from typing import Annotated
 import typer
 
 from hushcount.errors import HushcountError
+from pipelines.console.command_table import new_app
 from pipelines.console.common import JsonOption, out_console, progress_console, reported, show_json
 
-segments_app = typer.Typer(help="What collectors stored: list again what no manifest lists.", no_args_is_help=True)
+app = new_app("What collectors stored: list again what no manifest lists.")
 
 
-@segments_app.callback()
+@app.callback()
 def _group() -> None:
     """What collectors stored."""
 
 
-@segments_app.command("relist")
+@app.command("relist")
 @reported
 def relist(
     config: Annotated[Path, typer.Option("--config", help="Deployment file, .toml or .json.")],

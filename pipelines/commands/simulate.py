@@ -10,11 +10,15 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from hushcount.oracles.simulation import Losses
+from pipelines.console.command_table import new_app
 from pipelines.console.common import JsonOption, progress_console, reported, show_facts, show_json
 from pipelines.console.mechanism_options import parse_settings
 from pipelines.console.numbers import MOST_RUNS, MOST_SEED
 
+app = new_app()
 
+
+@app.command("simulate")
 @reported
 def simulate(
     mechanism: Annotated[str, typer.Option(help="Name of the mechanism; a wrong one lists all.")],

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hushcount.wire.places import MOST_PLACES
+from pipelines.console.command_table import new_app
 from pipelines.console.common import (
+    BEAM_SETTINGS,
     JsonOption,
     RunnerOption,
     engine,
@@ -28,7 +30,10 @@ from pipelines.console.tables import show_table, window_names
 if TYPE_CHECKING:
     from pipelines.streaming.output import Streamed
 
+app = new_app()
 
+
+@app.command("stream", context_settings=BEAM_SETTINGS)
 @reported
 def stream(
     context: typer.Context,

@@ -11,15 +11,19 @@ import typer
 from hushcount.campaigns.dictionary import MOST_ITEMS
 from hushcount.errors import UsageError
 from hushcount.items import canonical
-from pipelines.commands.deployment import ConfigOption
+from pipelines.console.command_table import new_app
 from pipelines.console.common import JsonOption, out_console, reported, show_json
 from pipelines.console.numbers import MOST_WINDOWS
+from pipelines.console.options import ConfigOption
 from pipelines.console.tables import show_table, window_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+app = new_app()
 
+
+@app.command("trend")
 @reported
 def trend(
     config: ConfigOption,

@@ -19,10 +19,10 @@ from rich.text import Text
 from hushcount.collection.windows import duration
 from hushcount.errors import HushcountError, UsageError
 from pipelines.console import tables
-from pipelines.outputs.summary import Summary
 
 if TYPE_CHECKING:
     from pipelines.engine.runner import Engine
+    from pipelines.outputs.summary import Summary
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _PIPE_COLUMNS = 160

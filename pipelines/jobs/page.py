@@ -14,6 +14,7 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from hushcount.campaigns.campaign import Campaign
+from pipelines.console.results import detection
 from pipelines.outputs.summary import Summary
 
 _CHART_ITEMS = 40
@@ -92,14 +93,6 @@ def _legend(table: pa.Table, summary: Summary) -> str:
         f"{summary['detected_all']:,} items that are {detection(summary)} In the table &ldquo;detected&rdquo; marks "
         f"the {summary['detected']:,} items detected, each looked at alone: each item that nobody holds is marked with "
         f"a probability of {100 * rate:g} % at most, {_expected(rate * table.num_rows)} if nobody held any.</p>"
-    )
-
-
-def detection(summary: Summary) -> str:
-    """Return what the items are that are shown as detected; the console says the same."""
-    return (
-        f"detected among {summary['items']:,}: any of them wrongly with a probability of "
-        f"{100 * (1 - summary['confidence']):.3g} % at most, for all items looked at together (Bonferroni)."
     )
 
 

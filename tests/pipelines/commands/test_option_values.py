@@ -10,15 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import typer
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import UsageError
 from hushcount.formats.models import Part
-from pipelines.cli import app
 from pipelines.deployment.settings import DeploymentFile
 from shuffler.collector.settings import CollectorPart
 from tests.pipelines.conftest import World
+from tests.support.commands import COMMANDS
 from tests.support.jobs import cli, done, new_campaign, refused, write_lines
 from tests.support.site import Site
 
@@ -106,20 +105,15 @@ NAMED = {
 """What the sentence calls an option, where it is not its own name."""
 
 
-def numbers(group: typer.Typer = app, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+def numbers() -> Iterator[tuple[str, str]]:
     """Yield command and option of every number that the command line takes."""
-    for command in group.registered_commands:
-        assert command.callback is not None
+    for path, command in COMMANDS.items():
         hints = typing.get_type_hints(inspect.unwrap(command.callback), include_extras=True)
-        name = command.name or command.callback.__name__.replace("_", "-")
         for option, hint in hints.items():
             kind, *more = typing.get_args(hint) if typing.get_origin(hint) is typing.Annotated else (hint,)
             if {int, float} & {kind, *typing.get_args(kind)}:
                 named = [word for one in more for word in getattr(one, "param_decls", None) or () if word[:2] == "--"]
-                yield " ".join((*path, name)), (named or [option.replace("_", "-")])[0].lstrip("-")
-    for below in group.registered_groups:
-        assert below.typer_instance is not None
-        yield from numbers(below.typer_instance, (*path, str(below.name)))
+                yield " ".join(path), (named or [option.replace("_", "-")])[0].lstrip("-")
 
 
 def test_every_number_is_in_the_table() -> None:

@@ -15,16 +15,17 @@ from hushcount.formats.whole_files import write_new
 from hushcount.oracles.catalogue import CATALOGUE
 from keys import store
 from keys.signing import sign
+from pipelines.console.command_table import new_app
 from pipelines.console.common import JsonOption, moment, progress_console, reported, show_facts, show_json
 from pipelines.console.mechanism_options import parse_settings
 from pipelines.console.numbers import MOST_REPORTS
 from pipelines.jobs.new_campaign import create_campaign
 
 _HIGH_EPSILON = 8.0
-campaign_app = typer.Typer(help="Make, show, sign and describe campaign files.", no_args_is_help=True)
+app = new_app("Make, show, sign and describe campaign files.")
 
 
-@campaign_app.command("new")
+@app.command("new")
 @reported
 def new_campaign(
     id: Annotated[str, typer.Option(help="Name of the campaign: lower case letters, digits, dot, dash.")],
@@ -110,7 +111,7 @@ def new_campaign(
     _show_campaign(campaign, out, as_json)
 
 
-@campaign_app.command("show")
+@app.command("show")
 @reported
 def show_campaign(
     campaign: Annotated[Path, typer.Option(help="Campaign file.")],
@@ -123,7 +124,7 @@ def show_campaign(
     _show_campaign(Campaign.read(campaign), campaign, as_json)
 
 
-@campaign_app.command("redact")
+@app.command("redact")
 @reported
 def redact_campaign(
     campaign: Annotated[Path, typer.Option(help="Campaign file.")],
@@ -139,7 +140,7 @@ def redact_campaign(
     _show_campaign(redacted, out, as_json)
 
 
-@campaign_app.command("sign")
+@app.command("sign")
 @reported
 def sign_campaign(
     campaign: Annotated[Path, typer.Option(help="Campaign file.")],
@@ -160,7 +161,7 @@ def sign_campaign(
     _show_signature(f"signature {path}", signature.key_id, fingerprint, as_json)
 
 
-@campaign_app.command("verify")
+@app.command("verify")
 @reported
 def verify_campaign_file(
     campaign: Annotated[Path, typer.Option(help="Campaign file.")],
@@ -180,7 +181,7 @@ def verify_campaign_file(
     _show_signature(f"campaign file {campaign} is signed by the operator", key.id, signed.fingerprint, as_json)
 
 
-@campaign_app.command("schema")
+@app.command("schema")
 @reported
 def schema() -> None:
     """Print the JSON Schema of campaign files.

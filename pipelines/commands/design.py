@@ -14,11 +14,12 @@ from hushcount.designs.balanced import Design
 from hushcount.designs.search import search_design
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_new
+from pipelines.console.command_table import new_app
 from pipelines.console.common import JsonOption, out_console, progress_console, reported, show_json
 from pipelines.console.numbers import MOST_SEED
 from pipelines.console.tables import show_table
 
-design_app = typer.Typer(help="List and search the designs of the mechanism wss.", no_args_is_help=True)
+app = new_app("List and search the designs of the mechanism wss.")
 
 
 class MethodName(str, Enum):
@@ -28,7 +29,7 @@ class MethodName(str, Enum):
     paper = "paper"
 
 
-@design_app.command("list")
+@app.command("list")
 @reported
 def list_designs(as_json: JsonOption = False) -> None:
     """Show the designs of this machine; those of prime widths and of 1, 2 or m-1 cells a row need no file.
@@ -60,7 +61,7 @@ def list_designs(as_json: JsonOption = False) -> None:
     )
 
 
-@design_app.command("search")
+@app.command("search")
 @reported
 def search(
     width: Annotated[int, typer.Option(help="Number of cells: the dictionary's items and 'other', or more.")],

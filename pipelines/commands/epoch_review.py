@@ -7,13 +7,17 @@ from typing import Annotated
 import typer
 
 from hushcount.errors import UsageError
-from pipelines.commands.deployment import ConfigOption
+from pipelines.console.command_table import new_app
 from pipelines.console.common import JsonOption, out_console, reported, show_json
+from pipelines.console.options import ConfigOption
 from pipelines.console.tables import show_table
+
+app = new_app()
 
 _IDS = "Id of a found value, or all that wait; may be given again."
 
 
+@app.command("review")
 @reported
 def review(
     config: ConfigOption,

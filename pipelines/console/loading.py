@@ -1,0 +1,33 @@
+"""What holds until a command runs: it can be ended at once, and a library that is missing is one sentence."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end the process without a word while a block imports and parses: nothing is half done yet.
+
+    A process that a shell started in its background ignores Ctrl-C, and goes on ignoring it.
+
+    Raises:
+        SystemExit: a library is not installed; one sentence names it.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    heard = [number for number in _SIGNALS if main and signal.getsignal(number) is signal.default_int_handler]
+    for number in heard:
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        sys.exit(f"error: the hushcount command needs {error.name}: in a checkout, pip install ./hushcount .")
+    finally:
+        for number in heard:
+            signal.signal(number, signal.default_int_handler)

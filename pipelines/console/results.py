@@ -1,0 +1,57 @@
+"""Lines about a job's result: the largest counts, and what the ledger charged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.cells import cell_len
+
+from pipelines.outputs.summary import Summary
+
+
+def largest(summary: Summary) -> list[str]:
+    """Return lines with the largest counts of detected items, and of how many they are; or how to get any."""
+    if "items" not in summary:
+        return ["the domain is open: ask tally.npz for items with hushcount estimate, or give --items or --found"]
+    rows = summary["largest"]
+    width = max((cell_len(row["item"]) for row in rows), default=0)
+    lines = [
+        f"{row['item']}{' ' * (width - cell_len(row['item']))}  {row['share']:7.2%}  "
+        f"{row['count']:,.0f} \u00b1 {row['error']:,.0f}"
+        for row in rows
+    ]
+    shown = f"the {len(rows)} largest of " if len(rows) < summary["detected_all"] else ""
+    return [*lines, f"{shown}{summary['detected_all']:,} items {detection(summary)}"]
+
+
+def detection(summary: Summary) -> str:
+    """Return what the items are that are shown as detected."""
+    return (
+        f"detected among {summary['items']:,}: any of them wrongly with a probability of "
+        f"{100 * (1 - summary['confidence']):.3g} % at most, for all items looked at together (Bonferroni)."
+    )
+
+
+def charged(summary: Summary) -> list[str]:
+    """Return a line about what the ledger charged, or none without a ledger."""
+    ledger = summary.get("ledger")
+    if ledger is None:
+        return []
+    charge, left = ledger["charged"], ledger["remaining"]
+    line = f"charged ({charge['epsilon']:.4g}, {charge['delta']:.4g}) for one {charge['per']}"
+    line += "" if charge["new"] else " before, not again"
+    return [line if left is None else f"{line}; {remaining(ledger)} remain in the ledger"]
+
+
+def remaining(account: dict[str, Any]) -> str:
+    """Return what more releases are certain to fit; where charges compose numerically, dearer ones may."""
+    least = "at least " if account["limit"] is not None and account["limit"]["composition"] == "numerical" else ""
+    return least + pair(account["remaining"])
+
+
+def pair(guarantee: dict[str, Any] | None) -> str:
+    """Return epsilon and delta in parentheses."""
+    if guarantee is None:
+        return "none set"
+    epsilon = "no bound" if guarantee["epsilon"] is None else f"{guarantee['epsilon']:.4g}"
+    return f"({epsilon}, {guarantee['delta']:.4g})"
