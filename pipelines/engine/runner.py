@@ -18,7 +18,7 @@ from hushcount.errors import HushcountError, UsageError
 from pipelines.engine.errors import root
 from pipelines.engine.job_server import ready, remedy
 from pipelines.engine.options import reach_with, unknown_options
-from pipelines.engine.worker_processes import silent_workers
+from pipelines.engine.worker_processes import silent_workers, watch_workers
 from pipelines.files import storage
 from pipelines.files.storage_errors import StorageError, silent_clients
 
@@ -111,6 +111,7 @@ def made(named: str, runner: str, options: Sequence[str]) -> beam.Pipeline:
 
 
 def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str, steps: Collection[str] = ()) -> None:
+    watch_workers()
     logger = logging.getLogger("apache_beam")
     level = logger.level
     # Beam logs a failing bundle's whole stack; the one sentence raised below says it all.

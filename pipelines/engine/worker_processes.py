@@ -1,7 +1,6 @@
 """Worker processes of the embedded runner: if one is lost the job fails, where Beam by itself would wait for ever.
 
-Of what a step raises workers print nothing here. Importing this module puts the watched kind in the place of Beam's
-own, for `--direct_running_mode=multi_processing`.
+Of what a step raises workers print nothing here. An engine calls `watch_workers` before it starts a job.
 """
 
 from __future__ import annotations
@@ -36,8 +35,12 @@ def _silent(*_: object, **__: object) -> None:
     """Print nothing."""
 
 
-@WorkerHandler.register_environment(python_urns.SUBPROCESS_SDK, bytes)  # type: ignore[misc]  # Beam is not typed
-class WatchedWorker(SubprocessSdkWorkerHandler):  # type: ignore[misc]
+def watch_workers() -> None:
+    """Put the watched kind in the place of Beam's own, for `--direct_running_mode=multi_processing`; it stays there."""
+    WorkerHandler.register_environment(python_urns.SUBPROCESS_SDK, bytes)(WatchedWorker)
+
+
+class WatchedWorker(SubprocessSdkWorkerHandler):  # type: ignore[misc]  # Beam is not typed
     """A worker process, watched: whatever it was asked for when it ended is answered with an error."""
 
     def start_worker(self) -> None:

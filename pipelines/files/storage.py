@@ -23,10 +23,6 @@ from hushcount.formats import reading
 from pipelines.files import permissions
 from pipelines.files.storage_errors import StorageError, WriteError, cause, client, line, silent_clients
 
-# Beam's file systems of stores refuse to work before they are told options. A job's come with its engine, and stay.
-if FileSystems._pipeline_options is None:
-    FileSystems.set_options(PipelineOptions([]))
-
 _PIECE_BYTES = 1 << 20
 _EXTRAS = {"gs": "gcp", "s3": "aws"}
 """What of Beam each store needs to be installed with."""
@@ -46,6 +42,9 @@ def require_reachable(path: str) -> None:
     scheme = FileSystems.get_scheme(path)
     if scheme is None:
         return
+    # Beam's file systems of stores refuse to work before they are told options. A job's come with its engine, and stay.
+    if FileSystems._pipeline_options is None:
+        FileSystems.set_options(PipelineOptions([]))
     known = scheme in {system.scheme() for system in FileSystem.get_all_subclasses()}
     # Beam knows s3:// also where its client is missing.
     if known and (scheme != "s3" or find_spec(_S3_CLIENT)):

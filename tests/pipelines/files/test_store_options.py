@@ -45,7 +45,7 @@ def test_commands_without_an_engine_have_options_and_a_workers_own_are_left_alon
     )
     tell = "FileSystems.set_options(PipelineOptions(['--s3_endpoint_url=http://store.example:9000'])); "
     for before, told in (("", "None"), (tell, "http://store.example:9000")):
-        program = f"{imports}{before}import pipelines.files.storage; {look}"
+        program = f"{imports}{before}from pipelines.files import storage; storage.join('s3://store', 'file'); {look}"
         ended = subprocess.run(  # noqa: S603  # our own program
             [sys.executable, "-c", program], capture_output=True, text=True, check=True
         )
