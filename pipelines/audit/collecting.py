@@ -31,19 +31,20 @@ class Collecting:
 def collecting(deployment: Deployment, campaign: str, now: datetime) -> Collecting:
     """Return what is being collected of a campaign, as far as it is known here: journals are local to a collector."""
     window = window_at(now, deployment.windows.length)
-    closed_by = window.end + deployment.windows.patience
-    collector = deployment.collector
-    if collector is None:
-        why = "this deployment file has no [collector] table: run status where a collector runs"
-        return Collecting(window, closed_by, None, why)
+    held, why = _held(deployment, campaign)
+    return Collecting(window, window.end + deployment.windows.patience, held, why)
+
+
+def _held(deployment: Deployment, campaign: str) -> tuple[list[PendingReports] | None, str]:
+    if (collector := deployment.collector) is None:
+        return None, "this deployment file has no [collector] table: run status where a collector runs"
     root = deployment.base / collector.journal
     try:
-        found = [one for one in pending_reports(root) if one.campaign == campaign]
+        held = [one for one in pending_reports(root) if one.campaign == campaign]
     except FileNotFoundError:
-        return Collecting(window, closed_by, None, f"journal directory {root} is not here: no collector has run here")
+        return None, f"journal directory {root} is not here: no collector has run here"
     except OSError as error:
-        why = f"journal directory {root} cannot be read, {error.strerror}: run status as the collector's user"
-        return Collecting(window, closed_by, None, why)
+        return None, f"journal directory {root} cannot be read, {error.strerror}: run status as the collector's user"
     except (HushcountError, ValueError) as error:
-        return Collecting(window, closed_by, None, f"journal directory {root}: {error}")
-    return Collecting(window, closed_by, found, f"of collector {collector.name} alone, on this machine")
+        return None, f"journal directory {root}: {error}"
+    return held, f"of collector {collector.name} alone, on this machine"

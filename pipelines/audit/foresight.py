@@ -11,7 +11,7 @@ from hushcount.privacy.composition import Loss
 from hushcount.privacy.statement import statement
 from hushcount.privacy.unit import rule_of
 from hushcount.senders import Senders, counted
-from pipelines.audit.checks import Check, Verdict
+from pipelines.audit.view import Finding, Verdict, View
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment, most_epochs_a_year
 from pipelines.ledger.balance import OverLimit, require_room
@@ -24,7 +24,7 @@ _ENOUGH = 30
 """Windows ahead that a budget without renewal should allow."""
 
 
-def next_epoch(deployment: Deployment, epochs: Epochs, now: datetime) -> Iterator[Check]:
+def next_epoch(deployment: Deployment, epochs: Epochs, now: datetime) -> Iterator[Finding]:
     """Whether the next epoch can be planned and signed, with the key that is named."""
     part = deployment.file.next_epoch.get(epochs.campaign)
     if part is None:
@@ -34,46 +34,48 @@ def next_epoch(deployment: Deployment, epochs: Epochs, now: datetime) -> Iterato
         # It plans mechanisms and reads keys, which a party that only runs jobs may not have.
         from pipelines.epochs.next_epoch import rehearse
     except ModuleNotFoundError as error:
-        yield Check(name, "bad", f"package {error.name} is not here: set next_epoch where the analyzer runs")
+        yield Finding(name, "bad", f"package {error.name} is not here: set next_epoch where the analyzer runs")
         return
-    yield Check(name, "good", rehearse(deployment, epochs, part, now))
+    yield Finding(name, "good", rehearse(deployment, epochs, part, now))
 
 
-def budget(deployment: Deployment, epochs: Epochs, reports: int, now: datetime) -> Iterator[Check]:
-    """Whether the ledger has room for the windows to come.
-
-    Args:
-        deployment: whose.
-        epochs: of the campaign.
-        reports: frequency reports that a window brings.
-        now: the present, by what else than the clock tells the time too.
-    """
+def budget(view: View) -> Iterator[Finding]:
+    """Whether the ledger has room for the windows to come."""
+    deployment, epochs = view.deployment, view.epochs
     if deployment.ledger is None:
         return
     name, campaign = f"budget of {epochs.campaign}", epochs.newest[1]
-    senders = _senders(deployment)
-    costs = _costs(deployment, campaign, reports, senders)
+    # Each collector that is named counts a client's cap by itself.
+    collectors = max(1, len(deployment.file.collectors))
+    senders = counted("client-token", collectors, collectors)
+    costs = _costs(deployment, campaign, _usual_reports(view), senders)
     if not costs:
         return
-    limit, left, now = _room(deployment.ledger, campaign, costs, now, senders)
+    limit, left, now = _room(deployment.ledger, campaign, costs, view.now, senders)
     if limit is None:
-        yield Check(name, "good", "no limit is set, and nothing is refused: hushcount ledger set")
+        yield Finding(name, "good", "no limit is set, and nothing is refused: hushcount ledger set")
         return
     if limit.composition == "numerical" and epochs.campaign in deployment.file.next_epoch:
-        yield Check(
+        yield Finding(
             f"fixed parameters of {epochs.campaign}",
             "bad",
-            "the limit was set with --fixed-parameters, and [next_epoch] makes parameters of results: releases of the "
-            "next epoch will be refused; hushcount ledger set the limit without it",
+            "the limit was set with --fixed-parameters, and [next_epoch] makes parameters of results",
+            "releases of the next epoch will be refused; hushcount ledger set the limit without it",
         )
     renews = limit.period(now)[1]
     until = None if renews is None else -(-(renews - now) // deployment.windows.length)
     needed = _ENOUGH if until is None else min(_ENOUGH, until)
     verdict: Verdict = "bad" if left == 0 else "warning" if left < needed else "good"
     then = "and it does not renew" if until is None else f"{until:,} begin until it renews"
-    cure = "" if verdict == "good" else ": hushcount ledger set a larger limit, or windows.length a longer window"
     more = f"{left:,} or more" if left == _ENOUGH else f"{left:,}"
-    yield Check(name, verdict, f"the ledger allows {more} windows, {then}{cure}")
+    cure = "hushcount ledger set a larger limit, or windows.length a longer window"
+    yield Finding(name, verdict, f"the ledger allows {more} windows, {then}", cure)
+
+
+def _usual_reports(view: View) -> int:
+    """Return how many frequency reports the analyzer accepted of the last batch; 0: none yet."""
+    analyzed = (hops.get("analyze", {}).get("reports") for _, hops in sorted(view.counts.items(), reverse=True))
+    return next((int(counts["accepted"]) for counts in analyzed if counts), 0)
 
 
 def _costs(deployment: Deployment, campaign: Campaign, reports: int, senders: Senders) -> list[tuple[Hop, Loss]]:
@@ -89,12 +91,6 @@ def _costs(deployment: Deployment, campaign: Campaign, reports: int, senders: Se
         # A sentence, where no rule holds for so many collectors.
         rule_of(campaign, senders)
     return [(hop, cost_of(stated, hop)) for hop in hops]
-
-
-def _senders(deployment: Deployment) -> Senders:
-    """Return whose reports a window brings: each collector that is named counts a client's cap by itself."""
-    collectors = max(1, len(deployment.file.collectors))
-    return counted("client-token", collectors, collectors)
 
 
 def _room(
@@ -131,7 +127,7 @@ def _charge(campaign: Campaign, hop: Hop, loss: Loss, now: datetime, senders: Se
     )  # fmt: skip
 
 
-def year(deployment: Deployment, epochs: Epochs) -> Iterator[Check]:
+def year(deployment: Deployment, epochs: Epochs, _now: datetime) -> Iterator[Finding]:
     """What clients spend over the epochs of a year, and what waits for the operator."""
     part = deployment.file.next_epoch.get(epochs.campaign)
     if part is None:
@@ -141,11 +137,12 @@ def year(deployment: Deployment, epochs: Epochs) -> Iterator[Check]:
 
     most = most_epochs_a_year(part.least_length)
     said = f"{most} epochs at most, and one for each rotation of keys: {spent_in(most, epochs.newest[1])}"
-    yield Check(f"epochs of {epochs.campaign} a year", "good", said)
+    yield Finding(f"epochs of {epochs.campaign} a year", "good", said)
     if part.review and part.add_found:
         wait = len(waiting(epochs))
-        cure = f"{wait:,} found values wait: hushcount epoch review --campaign {epochs.campaign}"
-        yield Check(f"review of {epochs.campaign}", "warning" if wait else "good", cure if wait else "nothing waits")
+        says = f"{wait:,} found values wait" if wait else "nothing waits"
+        cure = f"hushcount epoch review --campaign {epochs.campaign}"
+        yield Finding(f"review of {epochs.campaign}", "warning" if wait else "good", says, cure)
 
 
 def spent_in(epochs: int, campaign: Campaign) -> str:

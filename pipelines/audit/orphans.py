@@ -9,29 +9,27 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from collections.abc import Container
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import cast
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, select
 from sqlalchemy import Engine as Database
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.manifests import Manifest, SegmentPart, divided, manifest_name
 from hushcount.collection.segment_names import SegmentName, segment_named
-from hushcount.collection.windows import window_start
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.models import explain
 from hushcount.formats.reading import LISTING_BYTES
 from hushcount.senders import WEAKEST
 from hushcount.wire.blocks import read_header
+from pipelines.audit.view import View
 from pipelines.batches.intake import register_new
-from pipelines.batches.rows import closed_windows, known_windows
-from pipelines.batches.state import SEGMENTS
-from pipelines.deployment.settings import Deployment, WindowsPart
+from pipelines.deployment.campaigns import Epochs
+from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.storage_errors import told
 from pipelines.schedule.witnesses import told_time
@@ -55,58 +53,39 @@ class Relisted:
     problems: list[str] = field(default_factory=list)
 
 
-def is_over(name: str, closed: Container[str], windows: WindowsPart, now: datetime) -> bool:
-    """Return whether the manifests of a window of that name should be there.
-
-    Raises:
-        ValueError: it is no name of a window.
-    """
-    return name in closed or window_start(name) + windows.length + windows.patience < now
-
-
-def orphans(connection: Connection, deployment: Deployment, campaign: str, now: datetime) -> dict[str, int]:
-    """Return the segments that no manifest that was registered lists and whose window is over: bytes by path.
-
-    Paths are relative to the folder of segments.
-    """
-    root = deployment.folder("segments")
-    listed = set(connection.execute(select(SEGMENTS.c.path).where(SEGMENTS.c.campaign == campaign)).scalars())
-    closed = closed_windows(connection, campaign)
+def orphans(view: View) -> dict[str, int]:
+    """Return the bytes of each segment that no registered manifest lists and whose window is over, by its path."""
     found = {}
-    for path, size in storage.list_tree(storage.join(root, campaign), "*/*/*/*.blocks"):
-        relative = storage.relative(path, root)
-        _, _, window, stream, _ = relative.split("/")
-        try:
-            over = stream in ENVELOPES and is_over(window, closed, deployment.windows, now)
-        except ValueError:
-            # status says so: it lies in no window.
-            continue
-        if over and relative not in listed:
-            found[relative] = size
+    for path, size in view.unlisted.items():
+        _, _, window, stream, _ = path.split("/")
+        # status says so of a segment that lies in no window.
+        with suppress(ValueError):
+            if stream in ENVELOPES and view.is_over(window):
+                found[path] = size
     return found
 
 
-def relist(state: Database, deployment: Deployment, campaign: str, now: datetime | None = None) -> Relisted:
+def relist(state: Database, deployment: Deployment, epochs: Epochs, now: datetime | None = None) -> Relisted:
     """Write manifests that list a campaign's orphans, and register them; the next run counts them.
 
     Args:
         state: the database; no run may be at work on it.
         deployment: whose.
-        campaign: id.
+        epochs: of the campaign.
         now: the present; the clock's by default.
     """
+    campaign = epochs.campaign
     made = Relisted(problems=register_new(state, deployment, campaign))
     time = told_time(state, deployment, now or datetime.now(timezone.utc))
     made.problems += time.problems
     if time.clock.is_far:
         made.problems.append(time.says)
-    moment = time.present
     with state.begin() as connection:
-        found = orphans(connection, deployment, campaign, moment)
-        windows = known_windows(connection, campaign)
+        view = View(deployment, epochs, connection, time.present)
+        found, windows = orphans(view), view.windows
     groups: dict[tuple[str, SegmentName], dict[Stream, list[SegmentPart]]] = defaultdict(lambda: defaultdict(list))
     fingerprints: dict[str, str] = {}
-    for relative, size in sorted(found.items()):
+    for relative, size in found.items():
         folder, stream, name = relative.rsplit("/", 2)
         try:
             part, fingerprint = _looked_through(deployment, relative, size)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
-from typing import Any
-
-from sqlalchemy import Connection, func, select
+from itertools import chain
 
 from hushcount.formats.reading import parse_object
 from hushcount.reasons import DAMAGE
-from pipelines.audit.store_check import Checked, manifest_differences, output_differences, segment_differences
+from pipelines.audit.store_check import manifest_differences, output_differences, segment_differences
+from pipelines.audit.view import View
 from pipelines.batches.hops import OUTPUTS, READERS
 from pipelines.batches.rows import made_batches
-from pipelines.batches.state import HOPS, MANIFESTS, SEGMENTS
 from pipelines.batches.waiting import Waiting, waiting_of
-from pipelines.deployment.campaigns import read_campaign
-from pipelines.deployment.settings import Deployment
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,7 @@ class HopCounts:
     rejected: dict[str, int]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Account:
     """The reports of one campaign, by number.
 
@@ -70,107 +66,73 @@ class Account:
     differences: list[str] = field(default_factory=list)
 
 
-def account_of(
-    connection: Connection,
-    deployment: Deployment,
-    campaign: str,
-    now: datetime | None = None,
-    *,
-    digests: bool = False,
-) -> Account:
-    """Return the account of a campaign: the numbers of the state, checked against each other and the store.
+def account_of(view: View, *, digests: bool = False) -> Account:
+    """Return the account of a campaign: what was counted, and every place where the numbers and files do not agree.
 
     Args:
-        connection: to the state.
-        deployment: whose.
-        campaign: id.
-        now: the present; the clock's by default.
+        view: of the campaign.
         digests: whether all that was handed on is read and compared with what was signed, not only what is new.
     """
-    account = Account(campaign)
-    moment = now or datetime.now(timezone.utc)
-    work = Checked(connection, deployment, campaign, moment, digests)
-    _add_windows(connection, account)
-    _add_refused(connection, account)
-    rows = connection.execute(select(HOPS.c.batch, HOPS.c.hop, HOPS.c.counts).where(HOPS.c.campaign == campaign))
-    counted: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
-    for row in rows:
-        counted[row.batch][row.hop] = parse_object(row.counts.encode(), "state")["streams"]
-    made = {batch.name for batch in made_batches(connection, campaign)}
-    collected = _collected(connection, campaign)
+    checks = (
+        hop_differences(view), manifest_differences(view), segment_differences(view),
+        output_differences(view, digests=digests),
+    )  # fmt: skip
+    return Account(view.campaign, _windows(view), _hops(view), _refused(view), waiting_in(view), list(chain(*checks)))
+
+
+def waiting_in(view: View) -> list[Waiting]:
+    """Return what waits; where the shuffler does not run, that is nothing."""
+    files = view.epochs.campaigns
+    return waiting_of(view.state, view.campaign, files, view.deployment.windows, view.now) if view.shuffles else []
+
+
+def _windows(view: View) -> list[WindowCounts]:
+    places: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for row in sorted(view.sums, key=lambda row: row.state):
+        places[row.window, row.stream][row.state] += int(row.records)
+    return [WindowCounts(*place, states.total(), dict(states)) for place, states in sorted(places.items())]
+
+
+def _hops(view: View) -> list[HopCounts]:
+    return [
+        HopCounts(batch, hop, stream, counts["received"], counts["accepted"], counts["rejected"])
+        for batch, hops in view.counts.items()
+        for hop in OUTPUTS
+        for stream, counts in hops.get(hop, {}).items()
+    ]
+
+
+def _refused(view: View) -> dict[str, dict[str, int]]:
+    refused: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in view.manifests:
+        if told := parse_object(row.refused.encode(), "state"):
+            refused[row.window].update(told)
+    return {window: dict(reasons) for window, reasons in refused.items()}
+
+
+def hop_differences(view: View) -> Iterator[str]:
+    """Yield a sentence for every loss of a hop, and for every two numbers of a batch that do not agree."""
+    for one in _hops(view):
+        rejected, at = sum(one.rejected.values()), f"{one.batch} {one.hop}: "
+        if lost := sum(one.rejected.get(reason, 0) for reason in DAMAGE):
+            yield f"{at}{lost:,} {one.stream} were lost in damaged blocks or cut files"
+        if one.received != one.accepted + rejected:
+            sums = f"accepted {one.accepted:,} and rejected {rejected:,}"
+            yield f"{at}{one.stream} received {one.received:,} is not {sums}"
+    collected: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in view.sums:
+        if row.state == "batched":
+            collected[row.batch][row.stream] += int(row.records)
     # A party that has no state of segments knows the hops alone.
-    for name, hops in sorted(counted.items()):
-        _add_hops(account, name, hops)
-        if name in made and "shuffle" in hops:
-            _check_batch(account, name, hops, collected[name])
-    if "shuffler" in deployment.file.parties:
-        files = read_campaign(deployment.campaigns / campaign).campaigns
-        account.waiting += waiting_of(connection, campaign, files, deployment.windows, moment)
-        account.differences += manifest_differences(work)
-        account.differences += segment_differences(work)
-    account.differences += output_differences(work, counted)
-    return account
-
-
-def _add_windows(connection: Connection, account: Account) -> None:
-    sums = select(SEGMENTS.c.window, SEGMENTS.c.stream, SEGMENTS.c.state, func.sum(SEGMENTS.c.records)).where(
-        SEGMENTS.c.campaign == account.campaign
-    )
-    by_place: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
-    for window, stream, state, records in connection.execute(
-        sums.group_by(SEGMENTS.c.window, SEGMENTS.c.stream, SEGMENTS.c.state)
-    ):
-        by_place[window, stream][state] = int(records)
-    for (window, stream), states in sorted(by_place.items()):
-        account.windows.append(WindowCounts(window, stream, sum(states.values()), states))
-
-
-def _add_refused(connection: Connection, account: Account) -> None:
-    rows = connection.execute(
-        select(MANIFESTS.c.window, MANIFESTS.c.refused).where(MANIFESTS.c.campaign == account.campaign)
-    )
-    for window, refused in rows:
-        for reason, number in parse_object(refused.encode(), "state").items():
-            sums = account.refused.setdefault(window, {})
-            sums[reason] = sums.get(reason, 0) + number
-
-
-def _add_hops(account: Account, batch: str, hops: dict[str, dict[str, Any]]) -> None:
-    for hop in (name for name in OUTPUTS if name in hops):
-        for stream, counts in hops[hop].items():
-            made = HopCounts(batch, hop, stream, counts["received"], counts["accepted"], counts["rejected"])
-            account.hops.append(made)
-            if lost := sum(made.rejected.get(reason, 0) for reason in DAMAGE):
-                account.differences.append(f"{batch} {hop}: {lost:,} {stream} were lost in damaged blocks or cut files")
-            if made.received != made.accepted + sum(made.rejected.values()):
-                account.differences.append(
-                    f"{batch} {hop}: {stream} received {made.received:,} is not accepted {made.accepted:,} and "
-                    f"rejected {sum(made.rejected.values()):,}"
-                )
-
-
-def _collected(connection: Connection, campaign: str) -> dict[str, dict[str, int]]:
-    """Return how many reports are in each batch, by stream."""
-    sums = select(SEGMENTS.c.batch, SEGMENTS.c.stream, func.sum(SEGMENTS.c.records)).where(
-        SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "batched"
-    )
-    found: dict[str, dict[str, int]] = defaultdict(dict)
-    for batch, stream, records in connection.execute(sums.group_by(SEGMENTS.c.batch, SEGMENTS.c.stream)):
-        found[batch][stream] = int(records)
-    return found
-
-
-def _check_batch(account: Account, batch: str, hops: dict[str, dict[str, Any]], collected: dict[str, int]) -> None:
-    """Check that each hop received what the one before forwarded."""
-    for stream in sorted(hops["shuffle"].keys() | collected.keys()):
-        received = hops["shuffle"].get(stream, {"received": 0})["received"]
-        _expect(account, batch, f"{stream} shuffled", received, "collected", collected.get(stream, 0))
-    for stream, hop in READERS.items():
-        if stream in hops.get(hop, {}) and stream in hops["shuffle"]:
-            forwarded = hops["shuffle"][stream]["accepted"]
-            _expect(account, batch, f"{stream} of {hop}", hops[hop][stream]["received"], "forwarded", forwarded)
-
-
-def _expect(account: Account, batch: str, what: str, number: int, other: str, expected: int) -> None:
-    if number != expected:
-        account.differences.append(f"{batch}: {what}: {number:,} received, {expected:,} {other}")
+    for batch in (batch.name for batch in made_batches(view.state, view.campaign)):
+        hops = view.counts.get(batch, {})
+        if (shuffled := hops.get("shuffle")) is not None:
+            for stream in sorted(shuffled.keys() | collected[batch].keys()):
+                received, stored = shuffled.get(stream, {"received": 0})["received"], collected[batch][stream]
+                if received != stored:
+                    yield f"{batch}: {stream} shuffled: {received:,} received, {stored:,} collected"
+            for stream, hop in READERS.items():
+                if stream in hops.get(hop, {}) and stream in shuffled:
+                    received, forwarded = hops[hop][stream]["received"], shuffled[stream]["accepted"]
+                    if received != forwarded:
+                        yield f"{batch}: {stream} of {hop}: {received:,} received, {forwarded:,} forwarded"

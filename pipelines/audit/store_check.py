@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.collection.manifests import Manifest
 from hushcount.errors import HushcountError
-from pipelines.audit.orphans import is_over
+from pipelines.audit.view import View
 from pipelines.batches.hops import OUTPUTS, READERS, SIGNERS
 from pipelines.batches.intake import new_manifests
-from pipelines.batches.rows import closed_windows, deleted_folders, known_manifests, known_windows, shuffled_batches
-from pipelines.batches.state import HOPS, MANIFESTS, SEGMENTS
+from pipelines.batches.rows import deleted_folders
+from pipelines.batches.state import HOPS, SEGMENTS
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.blocks import find_files, total_records
@@ -33,53 +31,30 @@ if TYPE_CHECKING:
     from keys.roles import SigningRole
 
 
-@dataclass(frozen=True)
-class Checked:
-    """What the checks of one campaign share.
-
-    Attributes:
-        connection: to the state.
-        deployment: whose store it is.
-        campaign: id.
-        now: the present.
-        digests: whether all that was handed on is read; otherwise only what a party here has still to read.
-    """
-
-    connection: Connection
-    deployment: Deployment
-    campaign: str
-    now: datetime
-    digests: bool
-
-
-def segment_differences(work: Checked) -> Iterator[str]:
+def segment_differences(view: View) -> Iterator[str]:
     """Yield a sentence for every segment that is not as its manifest says, is in none, or was put aside.
 
-    What was put aside is a difference as long as it could be restored and counted; after the grace period it is lost,
-    and stays in its column.
+    A segment that was put aside can be restored until its grace period ends. After that its reports are lost, and only
+    its column says so.
     """
-    connection, windows = work.connection, work.deployment.windows
-    root = work.deployment.folder("segments")
-    there = dict(storage.list_tree(storage.join(root, work.campaign), "*/*/*/*.blocks"))
-    known = known_windows(connection, work.campaign)
-    closed = closed_windows(connection, work.campaign)
-    done = shuffled_batches(connection, work.campaign)
-    for row in connection.execute(
-        select(SEGMENTS).where(SEGMENTS.c.campaign == work.campaign).order_by(SEGMENTS.c.path)
-    ):
-        path = storage.join(root, *row.path.split("/"))
-        size = there.pop(path, None)
+    if not view.shuffles:
+        return
+    root, grace = view.deployment.folder("segments"), view.deployment.windows.grace
+    mine = SEGMENTS.c.campaign == view.campaign
+    for row in view.state.execute(select(SEGMENTS).where(mine).order_by(SEGMENTS.c.path)):
+        path, size = storage.join(root, *row.path.split("/")), view.stored.get(row.path)
         if row.state == "quarantined":
-            if known[row.window].end + windows.grace >= work.now:
+            if view.windows[row.window].end + grace >= view.now:
                 yield f"{path} {row.reason}: it was put aside, the rest went on; restore it"
-        elif row.state == "waiting" or (row.state == "batched" and row.batch not in done):
+        elif row.state == "waiting" or (row.state == "batched" and "shuffle" not in view.counts.get(row.batch, ())):
             if size is None:
                 yield f"{path} is missing: restore it"
             elif size != row.bytes:
                 yield f"{path} has {size} bytes, was written with {row.bytes}: restore it"
-    for path in sorted(there):
+    for relative in view.unlisted:
+        path = storage.join(root, *relative.split("/"))
         try:
-            over = is_over(path.split("/")[-3], closed, windows, work.now)
+            over = view.is_over(relative.split("/")[2])
         except ValueError:
             yield f"{path} lies in no window: remove it"
             continue
@@ -88,44 +63,45 @@ def segment_differences(work: Checked) -> Iterator[str]:
             yield f"{path} is in no manifest, though its window is over: {cure}"
 
 
-def manifest_differences(work: Checked) -> Iterator[str]:
+def manifest_differences(view: View) -> Iterator[str]:
     """Yield a sentence for every manifest that cannot be read, and for every one whose collector lost something."""
-    known = known_manifests(work.connection, work.campaign)
-    for relative, manifest in new_manifests(work.deployment, work.campaign, known):
+    if not view.shuffles:
+        return
+    for relative, manifest in new_manifests(view.deployment, view.campaign, {row.path for row in view.manifests}):
         if not isinstance(manifest, Manifest):
-            yield f"{work.deployment.folder('segments', *relative.split('/'))}: {cause(manifest)}"
-    for row in work.connection.execute(
-        select(MANIFESTS).where(MANIFESTS.c.campaign == work.campaign, MANIFESTS.c.damaged > 0)
-    ):
-        yield (
-            f"{work.deployment.folder('segments', *row.path.split('/'))}: {row.damaged:,} stretches of the collector's "
-            "journal were damaged, and acknowledged reports may have been: look into damaged/ beside its journal"
-        )
+            yield f"{view.deployment.folder('segments', *relative.split('/'))}: {cause(manifest)}"
+    for row in view.manifests:
+        if row.damaged > 0:
+            yield (
+                f"{view.deployment.folder('segments', *row.path.split('/'))}: {row.damaged:,} stretches of the "
+                "collector's journal were damaged, and acknowledged reports may have been: look into damaged/ beside "
+                "its journal"
+            )
 
 
-def output_differences(work: Checked, done: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def output_differences(view: View, *, digests: bool = False) -> Iterator[str]:
     """Yield a sentence for every output that is missing or is not what was counted.
 
     Args:
-        work: what is checked.
-        done: counts of each stream, by batch and hop.
+        view: of the campaign.
+        digests: whether all that was handed on is read; otherwise only what a party here has still to read.
     """
-    deleted = deleted_folders(work.connection, work.campaign)
+    deleted = deleted_folders(view.state, view.campaign)
     there: dict[str, set[str]] = defaultdict(set)
     for _, folder in OUTPUTS.values():
-        found = storage.list_tree(work.deployment.folder(folder, work.campaign), f"*/{SUMMARY}")
+        found = storage.list_tree(view.deployment.folder(folder, view.campaign), f"*/{SUMMARY}")
         there[folder] = {path.split("/")[-2] for path, _ in found}
-    here = {hop for hop, (party, _) in OUTPUTS.items() if party in work.deployment.file.parties}
-    noted = select(HOPS.c.batch, HOPS.c.hop, HOPS.c.folder).where(HOPS.c.campaign == work.campaign)
-    wrote = {(batch, hop): run for batch, hop, run in work.connection.execute(noted)}
+    here = {hop for hop, (party, _) in OUTPUTS.items() if party in view.deployment.file.parties}
+    noted = select(HOPS.c.batch, HOPS.c.hop, HOPS.c.folder).where(HOPS.c.campaign == view.campaign)
+    wrote = {(batch, hop): run for batch, hop, run in view.state.execute(noted)}
     keys: dict[str, Sequence[VerifyKeyPart]] = {}
-    for name, hops in sorted(done.items()):
+    for name, hops in view.counts.items():
         for hop in sorted(here & hops.keys()):
             folder = OUTPUTS[hop][1]
             # Nothing is written by a hop that has none of the batch's streams to read.
             if (folder, name) in deleted or not hops[hop]:
                 continue
-            directory = work.deployment.folder(folder, work.campaign, name)
+            directory = view.deployment.folder(folder, view.campaign, name)
             if name not in there[folder]:
                 yield f"{directory} is missing, though hushcount {hop} wrote it: restore it"
             elif (run := wrote[name, hop]) is not None and named_folder(directory) != run:
@@ -135,10 +111,10 @@ def output_differences(work: Checked, done: Mapping[str, Mapping[str, Any]]) -> 
                 )
             elif hop in SIGNERS:
                 if hop not in keys:
-                    keys[hop] = _keys(work.deployment, SIGNERS[hop])
+                    keys[hop] = _keys(view.deployment, SIGNERS[hop])
                 readers: Mapping[Any, str] = {"bins": "discover"} if hop == "release" else READERS
                 unread = {folder for folder, reader in readers.items() if reader in here - hops.keys()}
-                yield from _handed_on(directory, hop, hops[hop], keys[hop], None if work.digests else unread)
+                yield from _handed_on(directory, hop, hops[hop], keys[hop], None if digests else unread)
 
 
 def _keys(deployment: Deployment, role: SigningRole) -> tuple[VerifyKeyPart, ...]:

@@ -20,6 +20,7 @@ from pipelines.batches.state import SEGMENTS
 from pipelines.deployment.settings import WindowsPart
 
 _TIME = "%Y-%m-%d %H:%M UTC"
+Verdict = Literal["warning", "bad"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Waiting:
     window: str
     oldest: int
     dropped: str
-    verdict: Literal["warning", "bad"]
+    verdict: Verdict
     says: str
 
 
@@ -64,13 +65,11 @@ def waiting_of(
         now: the present.
     """
     known, closed = known_windows(connection, campaign), closed_windows(connection, campaign)
-    sums = select(
-        SEGMENTS.c.epoch, SEGMENTS.c.fingerprint, SEGMENTS.c.stream, SEGMENTS.c.window, func.sum(SEGMENTS.c.records)
-    ).where(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "waiting")
+    by = (SEGMENTS.c.epoch, SEGMENTS.c.fingerprint, SEGMENTS.c.stream, SEGMENTS.c.window)
+    mine = and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "waiting")
     numbers: dict[tuple[int, str, str], dict[str, int]] = defaultdict(dict)
-    for epoch, fingerprint, stream, window, records in connection.execute(
-        sums.group_by(SEGMENTS.c.epoch, SEGMENTS.c.fingerprint, SEGMENTS.c.stream, SEGMENTS.c.window)
-    ):
+    sums = select(*by, func.sum(SEGMENTS.c.records)).where(mine).group_by(*by)
+    for epoch, fingerprint, stream, window, records in connection.execute(sums):
         numbers[epoch, fingerprint, stream][window] = int(records)
     found = []
     for (epoch, fingerprint, stream), by_window in sorted(numbers.items()):
@@ -80,39 +79,33 @@ def waiting_of(
             continue
         oldest = min(left, key=lambda name: known[name].end)
         ends = known[oldest].end + windows.grace
-        # Of the windows that end in time the last one.
-        last = window_at(ends, windows.length)
         file = files.get((epoch, fingerprint))
         taken = file is not None and stream in file.streams
-        verdict: Literal["warning", "bad"] = "warning" if taken and now < last.start - windows.length else "bad"
-        here = f"{campaign} epoch {epoch}: {sum(left.values()):,} {stream} wait"
-        fate = (
-            f"{left[oldest]:,} of window {oldest} are dropped as too_late after {ends.astimezone(timezone.utc):{_TIME}}"
-        )
         if file is None:
             why = f"their campaign file, {folder_name(epoch, fingerprint)}, is not published here: publish it"
-        elif stream not in file.streams:
+        elif not taken:
             why = "their campaign file has no such stream: see which collector stored them"
         else:
-            missing = file.shuffle.minimum_batch - sum(by_window.values())
-            if missing > 0:
-                unless = f"unless at least {missing:,} more come by then"
+            floor = file.shuffle.minimum_batch
+            if (missing := floor - sum(by_window.values())) > 0:
+                unless = f"at least {missing:,} more come by then"
             elif full(connection, campaign, epoch, fingerprint, stream):
                 unless = (
-                    "unless a window that closes by then takes them: the last batch took all the segments that it can, "
+                    "a window that closes by then takes them: the last batch took all the segments that it can, "
                     f"{MOST_SEGMENTS:,}, so that collectors need a greater segment_bytes"
                 )
             else:
-                unless = "unless a window that closes by then brings enough that can be forwarded"
-            why = (
-                f"{unless}; the minimum batch is {file.shuffle.minimum_batch:,}, a longer windows.grace gives them time"
-            )
-        found.append(
-            Waiting(
-                epoch, stream, sum(left.values()), oldest, left[oldest], ends.isoformat(), verdict,
-                f"{here}; {fate}: {why}" if not taken else f"{here}; {fate}, {why}",
-            )
-        )  # fmt: skip
+                unless = "a window that closes by then brings enough that can be forwarded"
+            why = f"unless {unless}; the minimum batch is {floor:,}, a longer windows.grace gives them time"
+        # Of the windows that end in time the last one.
+        last = window_at(ends, windows.length)
+        verdict: Verdict = "warning" if taken and now < last.start - windows.length else "bad"
+        total = sum(left.values())
+        says = (
+            f"{campaign} epoch {epoch}: {total:,} {stream} wait; {left[oldest]:,} of window {oldest} are dropped as "
+            f"too_late after {ends.astimezone(timezone.utc):{_TIME}}{',' if taken else ':'} {why}"
+        )
+        found.append(Waiting(epoch, stream, total, oldest, left[oldest], ends.isoformat(), verdict, says))
     return found
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from rich.text import Text
 
 from hushcount.errors import HushcountError
@@ -27,7 +25,7 @@ def doctor(config: ConfigOption, as_json: JsonOption = False) -> None:
 
     checks = examine(Deployment.read(config))
     if as_json:
-        show_json([asdict(check) for check in checks])
+        show_json([{"name": one.name, "verdict": one.verdict, "says": one.says} for one in checks])
     else:
         styles = {"good": "green", "warning": "yellow", "bad": "bold red"}
         rows = [(Text(check.verdict, styles[check.verdict]), check.name, check.says) for check in checks]

@@ -45,7 +45,7 @@ def relist(
     made = {}
     with opened(deployment.state) as database, alone(database, deployment.state, wait=False) as state:
         for epochs in campaigns:
-            found = again(state, deployment, epochs.campaign)
+            found = again(state, deployment, epochs)
             problems += found.problems
             made[epochs.campaign] = found
     if as_json:

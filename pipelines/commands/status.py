@@ -41,6 +41,7 @@ def status(
     """
     from pipelines.audit.collecting import collecting
     from pipelines.audit.reconcile import Account, account_of
+    from pipelines.audit.view import View
     from pipelines.batches.state import opened, snapshot
     from pipelines.batches.unclaimed import unclaimed
     from pipelines.deployment.campaigns import read_epochs
@@ -51,11 +52,10 @@ def status(
     names = [epochs.campaign for epochs in campaigns]
     if campaign is not None and campaign not in names:
         raise UsageError(f"campaign is {campaign!r}, must be one of {', '.join(names) or 'none'}")
-    with opened(deployment.state) as state, snapshot(state) as connection:
-        accounts = [
-            account_of(connection, deployment, name, digests=digests) for name in names if campaign in (None, name)
-        ]
     now = datetime.now(timezone.utc)
+    with opened(deployment.state) as database, snapshot(database) as state:
+        views = [View(deployment, epochs, state, now) for epochs in campaigns if campaign in (None, epochs.campaign)]
+        accounts = [account_of(view, digests=digests) for view in views]
     strange = unclaimed(deployment, {*names, *faults}) if campaign is None else {}
     open_now = {account.campaign: collecting(deployment, account.campaign, now) for account in accounts}
     if as_json:

@@ -20,6 +20,7 @@ from pipelines.ledger.records import Charge, read_charges
 from pipelines.outputs.staging import SUMMARY
 from pipelines.schedule.hops import OUTPUTS
 from tests.model.world import World, digest_of
+from tests.support.site import view_of
 
 
 @dataclass(frozen=True)
@@ -108,4 +109,4 @@ def account(world: World) -> tuple[Account, list[Any]]:
     """Return what `hushcount status` says, and the state's rows of segments."""
     with opened(world.deployment.state) as state, snapshot(state) as connection:
         rows = list(connection.execute(select(SEGMENTS)))
-        return account_of(connection, world.deployment, "words", world.now()), rows
+        return account_of(view_of(world.deployment, connection, world.now())), rows

@@ -8,9 +8,13 @@ from copy import copy
 from datetime import datetime
 from pathlib import Path
 
+from sqlalchemy import Connection
+
 from hushcount.campaigns.campaign import Campaign
 from pipelines.audit.reconcile import Account, account_of
+from pipelines.audit.view import View
 from pipelines.batches.state import opened, snapshot
+from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import Deployment
 from pipelines.schedule.report import Done
 from pipelines.schedule.run import run
@@ -82,7 +86,12 @@ class Site:
 def account_at(site: Site, day: float) -> Account:
     """Return the account of a site's campaign on a day."""
     with opened(site.deployment.state) as state, snapshot(state) as connection:
-        return account_of(connection, site.deployment, "words", at(day))
+        return account_of(view_of(site.deployment, connection, at(day)))
+
+
+def view_of(deployment: Deployment, state: Connection, now: datetime) -> View:
+    """Return what the audit sees of the campaign."""
+    return View(deployment, read_campaign(deployment.campaigns / "words"), state, now)
 
 
 def at(day: float) -> datetime:

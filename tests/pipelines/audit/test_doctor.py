@@ -11,8 +11,9 @@ import pytest
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions, S3Options
 
-from pipelines.audit.checks import Check
 from pipelines.audit.doctor import examine
+from pipelines.audit.view import Finding
+from pipelines.files import storage
 from tests.support.collecting import collect
 from tests.support.jobs import cli, done
 from tests.support.site import Site, at, values
@@ -26,7 +27,7 @@ def site(tmp_path: Path) -> Site:
     return site
 
 
-def bad(site: Site, day: float = 1.2) -> dict[str, Check]:
+def bad(site: Site, day: float = 1.2) -> dict[str, Finding]:
     return {check.name: check for check in examine(site.deployment, at(day)) if check.verdict != "good"}
 
 
@@ -153,7 +154,7 @@ def test_the_next_epoch_is_planned_and_signed_before_run_does_it(tmp_path: Path)
 def test_how_many_windows_the_budget_allows_is_said(tmp_path: Path) -> None:
     site = Site(tmp_path, discovery=True)
 
-    def limit(epsilon: float, *options: object) -> Check:
+    def limit(epsilon: float, *options: object) -> Finding:
         terms = ("--campaign", "words", "--epsilon", epsilon, "--delta", "1e-6", *options)
         done("ledger", "set", "--ledger", site.root / "ledger.db", *terms)
         (check,) = (check for check in examine(site.deployment, at(0.5)) if check.name == "budget of words")
@@ -214,6 +215,38 @@ def test_a_check_that_may_not_read_says_which_file(site: Site, monkeypatch: pyte
 
     monkeypatch.setattr("pipelines.audit.doctor.read_epochs", closed)
     assert bad(site)["campaigns"].says == f"{site.root / 'campaigns'}: Permission denied"
+
+
+def test_a_check_that_cannot_be_made_is_bad_and_silences_no_other(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {check.name for check in examine(site.deployment, at(1.2))}
+    asked: list[str] = []
+    monkeypatch.setattr("pipelines.files.storage.list_tree", refuse_manifests(asked, storage.list_tree))
+    found = {check.name: check.verdict for check in examine(site.deployment, at(1.2))}
+    assert found.keys() == names
+    assert {name for name, verdict in found.items() if verdict == "bad"} == {
+        "campaign files of words", "numbers of words",
+    }  # fmt: skip
+    # Every check of a campaign looks at one listing of its segments.
+    assert asked.count("*/*/*/*.blocks") == 1
+
+
+def test_where_no_campaign_is_published_all_else_is_checked(tmp_path: Path) -> None:
+    site = Site(tmp_path, settings='parties = ["aux-server"]')
+    shutil.rmtree(site.root / "campaigns")
+    found = {check.name: check for check in examine(site.deployment, at(0))}
+    assert "hushcount epoch publish makes one" in found["campaigns"].says
+    assert {name for name, check in found.items() if check.verdict == "bad"} == {"campaigns"}
+    assert "write to released" in found
+
+
+def refuse_manifests(asked: list[str], list_tree: Callable[[str, str], list[tuple[str, int]]]) -> Callable[..., object]:
+    def listed(directory: str, pattern: str) -> list[tuple[str, int]]:
+        asked.append(pattern)
+        if pattern.endswith(".manifest.json"):
+            raise PermissionError(13, "Permission denied", directory)
+        return list_tree(directory, pattern)
+
+    return listed
 
 
 def test_a_store_is_looked_for_where_the_engines_options_say(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from pipelines.schedule.run import run
 from tests.support.collecting import collect
 from tests.support.jobs import done, found, refused, summary
 from tests.support.records import private_key, read_file, write_rows
-from tests.support.site import Site, account_at, at, values
+from tests.support.site import Site, account_at, at, values, view_of
 
 BOTH = """sign_with = "signing"
 shuffler_keys = "signing/public.json"
@@ -259,7 +259,7 @@ def test_yesterdays_batch_in_the_place_of_todays_is_refused(tmp_path: Path, sett
     assert not (site.store / "results" / "words" / site.batch(1)).exists()
     if settings:
         with opened(shuffler.state) as state, snapshot(state) as connection:
-            differences = account_of(connection, shuffler, "words", at(2.2)).differences
+            differences = account_of(view_of(shuffler, connection, at(2.2))).differences
         assert f"{folder / site.batch(1)} holds what was signed for another batch" in differences[0]
 
 

@@ -28,7 +28,7 @@ from pipelines.schedule.report import Done
 from tests.support.collecting import add_copies, collect, window_name
 from tests.support.jobs import cli, done, refused, summary
 from tests.support.postgres import postgresql
-from tests.support.site import FLOOR, Site, account_at, at, values
+from tests.support.site import FLOOR, Site, account_at, at, values, view_of
 
 
 @pytest.fixture
@@ -325,7 +325,7 @@ def test_a_status_that_looks_for_long_does_not_hold_up_a_run(site: Site) -> None
     collect(site.store, site.campaign, values(100), day=0)
     with opened(site.deployment.state) as state, snapshot(state) as connection:
         site.run(1.1)
-        assert account_of(connection, site.deployment, "words", at(1.2)).windows == []
+        assert account_of(view_of(site.deployment, connection, at(1.2))).windows == []
     assert [counts.received for counts in account_at(site, 1.2).windows] == [100]
 
 

@@ -9,6 +9,7 @@ import pytest
 from pipelines.audit.doctor import examine
 from pipelines.audit.orphans import relist
 from pipelines.batches.state import opened
+from pipelines.deployment.campaigns import read_campaign
 from tests.pipelines.batches.test_retention import KEEP, there
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import refused
@@ -103,7 +104,7 @@ def test_a_window_that_is_open_is_not_listed_again_by_a_clock_that_is_ahead(site
     manifest = segment.parents[1] / "one.manifest.json"
     aside = manifest.rename(site.root / "aside")
     with opened(site.deployment.state) as state:
-        found = relist(state, site.deployment, "words", at(3.5 + JUMP))
+        found = relist(state, site.deployment, read_campaign(site.campaign.parent), at(3.5 + JUMP))
     assert found.segments == {}
     assert "--clock-is-right" in found.problems[0]
     assert [path.name for path in segment.parents[1].glob("*.manifest.json")] == []

@@ -1,0 +1,119 @@
+"""Whether reports will go on to become results: how many come, what waits, and what no job will take."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+
+from hushcount.collection.epochs import epoch_folder
+from hushcount.collection.windows import window_at
+from hushcount.senders import as_way
+from pipelines.audit.foresight import budget
+from pipelines.audit.orphans import orphans
+from pipelines.audit.reconcile import account_of, waiting_in
+from pipelines.audit.settings_checks import told_apart
+from pipelines.audit.view import Finding, Verdict, View
+from pipelines.files import storage
+
+_WINDOWS = 7
+_LONG = timedelta(days=90)
+_SKEW = timedelta(minutes=1)
+
+
+def volume(view: View) -> Iterator[Finding]:
+    """Check that a window usually brings a batch of each stream, or at least the windows of a grace period do."""
+    campaign, windows = view.epochs.newest[1], view.deployment.windows
+    numbers: Counter[tuple[str, str]] = Counter()
+    for row in view.sums:
+        numbers[row.window, row.stream] += int(row.records)
+    latest = sorted({window for window, _ in numbers})[-_WINDOWS:]
+    for stream in campaign.streams if latest else ():
+        median = sorted(numbers[window, stream] for window in latest)[len(latest) // 2]
+        floor, within = campaign.shuffle.minimum_batch, 1 + windows.grace // windows.length
+        verdict: Verdict = "good" if median >= 2 * floor else "warning" if median * within >= floor else "bad"
+        cure = "results may wait for several windows; lengthen the window"
+        if verdict == "bad":
+            cure = f"{within} windows bring no batch, and reports are dropped; lengthen the window, or its grace"
+        says = f"{median:,} a window, the minimum batch is {floor:,}"
+        yield Finding(f"volume of {view.campaign} {stream}", verdict, says, cure)
+
+
+def waiting(view: View) -> Iterator[Finding]:
+    """Say which acknowledged reports wait, and will be dropped."""
+    found = waiting_in(view)
+    for one in found:
+        yield Finding(f"waiting {one.stream} of epoch {one.epoch} of {view.campaign}", one.verdict, one.says)
+    if not found:
+        yield Finding(f"waiting of {view.campaign}", "good", "nothing waits for a later window")
+
+
+def collectors(view: View) -> Iterator[Finding]:
+    """Say whether a collector lives in the future, or closes windows no longer."""
+    length = view.deployment.windows.length
+    present = window_at(view.now, length)
+    # The newest window comes last.
+    for collector, name in sorted({row.collector: row.window for row in view.manifests}.items()):
+        window = view.windows[name]
+        if window.end > view.now + _SKEW:
+            says = f"it closed {name}, which has not ended here"
+            yield Finding(f"clock of {collector}", "bad", says, "set the clocks")
+        elif present.start - window.end > length:
+            says, cure = f"the last is of {name}", "see whether it still runs"
+            yield Finding(f"manifests of {collector}", "warning", says, cure)
+        else:
+            yield Finding(f"clock of {collector}", "good", f"last closed {name}")
+
+
+def segments(view: View) -> Iterator[Finding]:
+    """Check that every segment is in a manifest, and that every collector has a name of its own."""
+    if not view.shuffles:
+        return
+    found = orphans(view)
+    says = f"{len(found)} of {sum(found.values()):,} bytes are in no manifest" if found else "all are listed"
+    yield Finding(f"segments of {view.campaign}", "bad" if found else "good", says, "hushcount segments relist")
+    closed = Counter((row.collector, row.window, row.epoch, row.fingerprint) for row in view.manifests)
+    twice = {collector: window for (collector, window, *_), number in closed.items() if number > 1}
+    cure = "if two collectors have it, give each its own: a client's cap is counted by each"
+    for collector, window in sorted(twice.items()):
+        yield Finding(f"name of {collector}", "warning", f"two journals of that name closed {window}", cure)
+
+
+def senders(view: View) -> Iterator[Finding]:
+    """Check that collectors told clients apart, each in the last window that it closed."""
+    last = {row.collector: row.authentication for row in view.manifests}
+    for collector, way in sorted(last.items()):
+        yield told_apart(f"senders of {view.campaign} at {collector}", as_way(way))
+
+
+def campaign_files(view: View) -> Iterator[Finding]:
+    """Check that collectors store reports of those campaign files only that are known here."""
+    known = {epoch_folder(campaign) for campaign in view.epochs.campaigns.values()}
+    found = storage.list_tree(view.deployment.folder("segments", view.campaign), "*/*/*.manifest.json")
+    strange = sorted({path.split("/")[-3] for path, _ in found} - known)
+    says, cure = f"{strange[0]} is none of its epochs" if strange else "as published", "publish that campaign file here"
+    yield Finding(f"campaign files of {view.campaign}", "bad" if strange else "good", says, cure)
+
+
+def age_of_segments(view: View) -> Iterator[Finding]:
+    """Check that reports do not stay in the store long after they were counted."""
+    if not view.shuffles or view.deployment.file.retention.segments is not None:
+        return
+    over = {name for name, window in view.windows.items() if view.now - window.end > _LONG}
+    old = [size for path, size in view.stored.items() if path.split("/")[2] in over]
+    says = f"{sum(old) / 1e9:,.1f} GB are older than {_LONG.days} days" if old else "young"
+    cure = "set segments under [retention]"
+    yield Finding(f"age of segments of {view.campaign}", "warning" if old else "good", says, cure)
+
+
+def numbers(view: View) -> Iterator[Finding]:
+    """Say how many differences status shows."""
+    found = len(account_of(view).differences)
+    says = f"{found} do not agree" if found else "agree"
+    yield Finding(f"numbers of {view.campaign}", "bad" if found else "good", says, "hushcount status")
+
+
+OF_REPORTS = (
+    volume, waiting, budget, collectors, segments, senders, campaign_files, age_of_segments, numbers,
+)  # fmt: skip
+"""In the order in which they are shown."""
