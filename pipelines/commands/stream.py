@@ -63,6 +63,10 @@ def stream(
 ) -> None:
     """Watch a collector's segments; shuffle and analyze each window once, when it closes. Ctrl-C ends it.
 
+    Unlike hushcount run it charges no ledger, discovers nothing, counts a copy of a report in every window that holds
+    one, carries no report into a later window, takes one campaign file, deletes nothing, and status and doctor do not
+    cover it.
+
     Example: hushcount stream --campaign c.json --segments S --keys keys --out out --window 1h --lateness 10m
     """
     from pipelines.handover.signing_keys import signer_of

@@ -1,7 +1,18 @@
 """hushcount stream: watch a collector's segments, and shuffle and analyze each window once, when it closes.
 
-What hushcount run has and this has not: a ledger, which analyze charges afterwards; comparison with the windows before,
-so that a copy of a report counts in each; and a stream below its minimum is not carried into the next window.
+A stream lacks what hushcount run has:
+
+- It has no ledger: it charges nothing, and no limit refuses a release. To charge, stream without keys, and run
+  hushcount analyze --ledger on what is handed on.
+- It discovers nothing: it shuffles discovery reports and hands them on. hushcount release and discover read them.
+- It compares no window with another: a copy of a report counts in every window that holds one.
+- It carries nothing over: a window's reports below the minimum batch, and segments that come after a window has closed,
+  are in no result.
+- It puts no segment aside: a window with a missing or altered segment waits as a whole.
+- It checks no signature: it analyses what it shuffled itself, or what a stream before it wrote to the same output.
+- It counts no report whose key was destroyed as retired_key: it does not start without the key.
+- It takes one campaign file: a new epoch needs another stream.
+- It keeps no state and deletes nothing: status, doctor and [retention] do not cover its output.
 """
 
 from __future__ import annotations
