@@ -1,7 +1,65 @@
-"""Settings of all tests."""
+"""Settings of all tests: the engine of jobs, and which tests `make test` leaves to `make test-all`.
 
+`make test` tells a developer within minutes what broke. `make test-all` runs every test with every case, on Beam.
+
+- `@pytest.mark.long`: statistics of a million draws, mechanisms crossed with everything, subprocesses by the dozen.
+  `make test` leaves the test out. `@pytest.mark.long(but=(...))` names the cases that `make test` runs nevertheless, by
+  their ids: at least one where the test backs a claim of docs/threat-model.md.
+- `@pytest.mark.beam`: the test is about the engine, its workers or what is sent to them. Its jobs always run on Beam's
+  own engine. Jobs of other tests run on tests/support/plain_engine.py, which a test holds to Beam's; with
+  `--engine beam` they run on Beam too.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
 
 # Shared machines pause: how long an example takes says nothing.
 settings.register_profile("steady", deadline=None)
 settings.load_profile("steady")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--engine",
+        choices=("plain", "beam"),
+        default="plain",
+        help="of jobs in the tests' own process: their graphs evaluated at once, or Beam's embedded runner",
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Give a test's jobs their engine, before any of its fixtures runs a job."""
+    on_beam = item.config.getoption("engine") == "beam" or item.get_closest_marker("beam") is not None
+    # A test that has imported no Beam has no job, or is slow once.
+    if on_beam or "apache_beam" not in sys.modules:
+        return (yield)
+    from tests.support.plain_engine import instead_of_beam
+
+    with pytest.MonkeyPatch.context() as patch:
+        instead_of_beam(patch.setattr)
+        return (yield)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Refuse a `long` test whose `but` names a case that it does not have."""
+    for mark in metafunc.definition.iter_markers("long"):
+        ids = {call.id for call in metafunc._calls}
+        if missing := set(mark.kwargs.get("but", ())) - ids:
+            raise pytest.UsageError(f"{metafunc.definition.nodeid} is long but for {missing}, which it does not have")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Take the marker `long` from the cases that it excepts."""
+    for item in items:
+        case = getattr(getattr(item, "callspec", None), "id", None)
+        item.own_markers = [
+            mark for mark in item.own_markers if mark.name != "long" or case not in mark.kwargs.get("but", ())
+        ]

@@ -46,12 +46,32 @@ def missing(text: str) -> list[str]:
     return tests + [name for name in _CONTRACT.findall(text) if name not in contracts]
 
 
+def late(text: str) -> list[str]:
+    """Return the claims of which `make test` runs no test, not one case of one."""
+    return [
+        line
+        for line in claims(text)
+        if not _CONTRACT.search(line)
+        and all(_tests(path).get(name) in (None, "long") for path, name in _NAMED.findall(line))
+    ]
+
+
+def uncollected(text: str) -> list[str]:
+    """Return the files of named tests that pytest does not collect by itself, so that `make test-all` leaves them."""
+    return [path for path, _ in _NAMED.findall(text) if not Path(path).name.startswith("test_")]
+
+
 @cache
-def _tests(path: str) -> frozenset[str]:
+def _tests(path: str) -> dict[str, str]:
+    """Return the tests of a file, each with the marker `long` if no case of it is excepted."""
     if not (ROOT / path).exists():
-        return frozenset()
+        return {}
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+    return {
+        node.name: "long" if "pytest.mark.long" in map(ast.unparse, node.decorator_list) else "short"
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    }
 
 
 def test_every_claim_is_backed_and_every_line_is_a_claim() -> None:
@@ -66,6 +86,19 @@ def test_every_named_test_and_contract_exists() -> None:
     assert missing(text) == []
     # Nothing in backticks looks like a test without being read as one.
     assert text.count("::") == len(_NAMED.findall(text))
+
+
+def test_the_tests_of_every_claim_run_in_make_test_or_make_test_all_and_one_in_make_test() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert late(text) == []
+    assert uncollected(text) == []
+    targets = (ROOT / "Makefile").read_text(encoding="utf-8").split("\n\n")
+    (unit,) = (target for target in targets if target.startswith("unit:"))
+    (everything,) = (target for target in targets if target.startswith("test-all:"))
+    assert "-m 'not long'" in unit
+    assert "pytest $(WORKERS) --engine beam\n" in everything + "\n"
+    called = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert {"make lint", "make package unit", "make test-all"} <= set(called)
 
 
 @pytest.mark.parametrize("party", ["shuffler", "analyzer", "auxiliary server", "outsider"])
@@ -93,5 +126,11 @@ def test_the_checks_find_what_is_wrong() -> None:
     assert missing(good.replace("wrong`", "right`")) == [
         "tests/test_threat_model.py::test_the_checks_find_what_is_right"
     ]
+    assert not late(good)
+    assert not uncollected(good)
+    name = "test_intervals_of_all_items_hold_all_truths_together"
+    alone = f"## Part\n\n- A claim. `tests/hushcount/oracles/test_estimates.py::{name}`\n"
+    assert late(alone) == claims(alone)
+    assert uncollected("- `tests/deploy/on_docker.py::test_it`") == ["tests/deploy/on_docker.py"]
     assert missing("- `tests/test_absent.py::test_it`") == ["tests/test_absent.py::test_it"]
     assert missing("- `contract: none of this name`") == ["none of this name"]

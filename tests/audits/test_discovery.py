@@ -86,6 +86,12 @@ def worst_pair(
 @both_rules
 @both_relations
 @pytest.mark.parametrize("cap", [1, 2])
+@pytest.mark.long(
+    but=(
+        "1-replace-one-optimal",
+        "2-add-remove-laplace",
+    )
+)
 def test_no_neighbours_are_told_apart_by_more_than_the_rule_states(
     name: RuleName, relation: Relation, cap: int
 ) -> None:
@@ -96,6 +102,7 @@ def test_no_neighbours_are_told_apart_by_more_than_the_rule_states(
 
 
 @both_rules
+@pytest.mark.long(but=("optimal",))
 def test_a_rule_for_the_other_relation_is_caught(name: RuleName) -> None:
     """Replacing a client's report moves two bins; calibrated for one, [J] Theorem 4 read as it is printed."""
     stated = KeepRule(name, EPSILON, DELTA, "replace-one")
@@ -104,6 +111,7 @@ def test_a_rule_for_the_other_relation_is_caught(name: RuleName) -> None:
 
 @both_rules
 @both_relations
+@pytest.mark.long(but=("replace-one-optimal",))
 def test_a_rule_that_forgets_the_cap_is_caught(name: RuleName, relation: Relation) -> None:
     """A client that may send three reports moves a bin by three; calibrated for one."""
     stated = KeepRule(name, EPSILON, DELTA, relation, 3)
@@ -125,6 +133,7 @@ def canaries_kept(rule: KeepRule) -> int:
 
 @both_rules
 @both_relations
+@pytest.mark.long(but=("replace-one-optimal",))
 def test_canaries_are_released_with_delta_at_most(name: RuleName, relation: Relation) -> None:
     """Failure probability 1e-6 each; a rule of six times the delta is caught."""
     rule = KeepRule(name, EPSILON, DELTA, relation)

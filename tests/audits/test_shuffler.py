@@ -81,6 +81,7 @@ def with_copies(made: np.ndarray) -> tuple[list[int], list[int]]:
 
 
 @pytest.mark.parametrize("order", [permuted_alone, through_every_step, with_copies])
+@pytest.mark.long(but=("permuted_alone",))
 def test_no_classifier_tells_who_came_when_from_10000_batches(order: Order) -> None:
     """Failure probability 1e-6 each."""
     assert attacked(order) > FAILURE

@@ -119,6 +119,7 @@ def test_the_order_of_values_to_discover_is_random() -> None:
     assert sorted(zipf(1000, 1000)[:500]) != list(range(500))
 
 
+@pytest.mark.long
 def test_discovery_that_reveals_nothing_is_not_measured() -> None:
     """Of four reports at most three are alike: a value is kept with probability delta (e^3 - 1) / (e - 1) = 1.2e-7."""
     with pytest.raises(HushcountError, match=r"stage discover failed: .*nothing was revealed of 4 reports"):
@@ -201,6 +202,7 @@ def test_uploads_have_as_many_clients_as_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stage", ["shuffle", "analyze", "discover", "encode-discovery", "decode"])
+@pytest.mark.long(but=("shuffle",))
 def test_a_stage_is_measured_in_a_process_of_its_own(stage: str) -> None:
     run = in_child(stage, 3000, 100)
     assert run.reports == 3000
@@ -215,6 +217,7 @@ def test_a_stage_that_fails_says_why() -> None:
         in_child("analyze", 1000, 0)
 
 
+@pytest.mark.long
 def test_the_command_prints_json_for_machines_and_writes_the_page(tmp_path: Path) -> None:
     out = tmp_path / "page"
     run = done("bench", "shuffle", "--reports", 2000, "--repeats", 1, "--json", "--out", out)

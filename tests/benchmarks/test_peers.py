@@ -47,6 +47,7 @@ def squares_beside_variance(spends: Work) -> float:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.long(but=("grr",))
 def test_own_rows_miss_by_the_exact_variance(mechanism: str) -> None:
     """Fails with probability FAILURE; rejects a mechanism that spends three quarters of epsilon."""
     low, high = variance_ratio_bounds(ITEMS * REPEATS, kurtosis=HALF_OF_THEM)

@@ -257,6 +257,7 @@ MAIN = {"shuffle": "reports", "release": "bins", "reveal": "found.csv", "analyze
 
 
 @pytest.mark.parametrize("job", TEMPLATES)
+@pytest.mark.long(but=("shuffle",))
 def test_a_job_that_is_sent_and_finished_apart_gives_the_whole_result(
     launch: ModuleType, chain: Chain, tmp_path: Path, job: str
 ) -> None:

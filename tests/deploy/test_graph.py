@@ -73,6 +73,7 @@ CARRIED = {
 
 
 @pytest.mark.parametrize("job", JOBS)
+@pytest.mark.long(but=("shuffle",))
 def test_every_step_opens_with_the_wheels_alone_holds_no_key_and_loads_what_its_party_has(
     chain: Chain, wheels: tuple[Path, ...], job: str
 ) -> None:

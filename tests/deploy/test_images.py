@@ -183,6 +183,7 @@ def test_the_shuffler_signs_by_the_image_for_that_and_by_no_other(chain: Chain, 
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.long(but=("shuffler",))
 def test_the_shufflers_schedule_and_collector_start_without_what_opens(image: tuple[str, Path], tmp_path: Path) -> None:
     """They load all that they need before they miss their deployment file."""
     commands = {"shuffler": ("run", "status", "collect")}.get(image[0], ("run", "status"))
@@ -192,6 +193,7 @@ def test_the_shufflers_schedule_and_collector_start_without_what_opens(image: tu
         assert "missing.toml" in ended.stderr.replace("\n", "")
 
 
+@pytest.mark.long(but=("shuffler",))
 def test_who_hands_on_has_the_means_in_its_image(image: tuple[str, Path], tmp_path: Path) -> None:
     ended = run(
         image, "--config", tmp_path / "missing.toml", "--hand", "released/bins=x", at=tmp_path, module="hand_on"
@@ -204,6 +206,7 @@ def test_who_hands_on_has_the_means_in_its_image(image: tuple[str, Path], tmp_pa
         assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.long(but=("shuffler",))
 def test_every_party_publishes_epochs_by_its_image(image: tuple[str, Path], chain: Chain, tmp_path: Path) -> None:
     """So do they get campaign files into a volume: deploy/kubernetes/engine/publish.yaml."""
     (tmp_path / "deployment.toml").write_text('store = "store"\n[windows]\nlength = "1d"\ngrace = "2d"\n')

@@ -104,6 +104,7 @@ def test_what_a_paper_has_wrong_is_told_as_printed_no(results: Path) -> None:
 
 @pytest.mark.parametrize("name", ["j-fig2", "p25-table2", "p25-fig2", "p26-fig1", "p26-table"])
 @pytest.mark.parametrize("factor", [0.3, 3.0])
+@pytest.mark.long(but=("3.0-p26-table",))
 def test_a_spoilt_prediction_is_not_reproduced(name: str, factor: float) -> None:
     figure = FIGURES[name]
     rows = [row for point in figure.points(Settings(15, 1, True)) for row in point.measure()]

@@ -9,14 +9,15 @@ from tests.model.removed import MENDS, Mend
 from tests.model.search import played, search
 from tests.model.world import Kind
 
-SECONDS = 120
 STEPS = 600
 """Of a search without a mend: some ten times as many as it took."""
 SEED = 3
 
 
-def test_every_promise_holds_for_two_minutes() -> None:
-    found = search(SEED, steps=100_000, seconds=SECONDS)
+@pytest.mark.parametrize("seconds", [10, 120])
+@pytest.mark.long(but=("10",))
+def test_every_promise_holds_for_so_many_seconds(seconds: int) -> None:
+    found = search(SEED, steps=100_000, seconds=seconds)
     assert found.steps > 0
     assert found.trace is None, f"{found.trace.broken}: {found.trace}"
 

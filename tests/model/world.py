@@ -1,6 +1,6 @@
 """A world: one operator's store, state, ledger, keys and clock, collectors that put reports there, and real runs.
 
-Only two things are not real: Beam's engine (`plain.py`) and the clock.
+Only two things are not real: Beam's engine (`plain_engine.py`) and the clock.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from pipelines.files import storage
 from pipelines.jobs import results, shuffle
 from pipelines.ledger import balance, records
 from pipelines.schedule.run import Done, run
-from tests.model import plain
 from tests.model.made import DEPLOYMENT, SEGMENT, made
 from tests.model.points import Killed, Points, Process
+from tests.support import plain_engine
 from tests.support.collecting import DAY, START, window_name
 from tests.support.records import ENVELOPES, envelopes, file_bytes
 from tests.support.stub_store import StubStore
@@ -198,7 +198,7 @@ def world(kind: Kind) -> Iterator[World]:
     StubStore.clear()
     try:
         with pytest.MonkeyPatch.context() as patch, points.of_databases():
-            plain.instead_of_beam(patch.setattr)
+            plain_engine.instead_of_beam(patch.setattr)
             # A page's chart takes longer than all the rest.
             patch.setattr(results, "render", lambda _: "")
             patch.setattr(runner_module, "reach_with", lambda _: None)

@@ -11,7 +11,7 @@ import pytest
 
 from hushcount.oracles.catalogue import CATALOGUE
 from tests.support import streams
-from tests.support.jobs import Chain, new_campaign, new_keys, values_of, write_lines
+from tests.support.jobs import BEAM, Chain, new_campaign, new_keys, values_of, write_lines
 
 LISTED = {
     "alpha": 900,
@@ -87,7 +87,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 @pytest.fixture(scope="session")
 def collected(world: World) -> Callable[[str], Chain]:
-    """Return the chain of a name of MECHANISMS: encoded, shuffled and analysed once. "ais" carries discovery too."""
+    """Return the chain of a name of MECHANISMS: encoded, shuffled and analysed once.
+
+    "ais" carries discovery too, and its jobs run on Beam's own engine, whatever --engine says.
+    """
 
     @cache
     def run(name: str) -> Chain:
@@ -102,9 +105,10 @@ def collected(world: World) -> Callable[[str], Chain]:
             discovery=1.0 if name == "ais" else None,
         )
         chain = Chain(path, world.keys)
-        chain.encode(world.values)
-        chain.shuffle()
-        chain.analyze()
+        engine = BEAM if name == "ais" else ()
+        chain.encode(world.values, *engine)
+        chain.shuffle(*engine)
+        chain.analyze(*engine)
         return chain
 
     return run

@@ -7,17 +7,25 @@ import json
 import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from typer import testing
 from typer.testing import CliRunner
 
 from hushcount.campaigns.campaign import Campaign
 from pipelines.cli import app
 
+# typer makes all commands anew for each call, which takes longer than many a test.
+testing._get_command = cache(testing._get_command)
+
 ALPHA = 1e-6
 """The failure probability that every statistical test of these folders states."""
+
+BEAM = ("--runner", "apache_beam.runners.portability.fn_api_runner.FnApiRunner")
+"""Options of a job that Beam's own engine runs, whatever --engine says."""
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,13 @@ def deviation(design: Design, weights: np.ndarray[Any, Any] | None = None) -> Fr
 
 
 @pytest.mark.parametrize(("width", "size"), SHIPPED)
+@pytest.mark.long(
+    but=(
+        "10-3",
+        "64-8",
+        "256-112",
+    )
+)
 def test_a_shipped_design_covers_every_pair_alike(width: int, size: int) -> None:
     (design,) = (design for design in sources.shipped_designs(width) if design.size == size)
     rows = rows_of(design)

@@ -126,6 +126,12 @@ SETTINGS = [
 
 @both_rules
 @pytest.mark.parametrize(("epsilon", "delta", "cap", "relation"), SETTINGS)
+@pytest.mark.long(
+    but=(
+        "1.0-1e-06-1-replace-one-optimal",
+        "1.0-1e-06-2-add-remove-laplace",
+    )
+)
 def test_no_client_can_be_told_apart_better_than_claimed(
     epsilon: float, delta: float, cap: int, relation: str, name: str
 ) -> None:

@@ -75,6 +75,13 @@ def valleys(losses: Sequence[float]) -> int:
 
 
 @pytest.mark.parametrize(("name", "domain", "fixed"), SUBSETS + FOLDED)
+@pytest.mark.long(
+    but=(
+        "ais-2-fixed0",
+        "ss-7-fixed4",
+        "ocms-30-fixed12",
+    )
+)
 def test_the_search_finds_what_the_full_scan_finds(name: str, domain: int | None, fixed: dict) -> None:
     missed = []
     for epsilon in EPSILONS:
@@ -149,6 +156,12 @@ def test_an_open_domain_is_planned_like_a_huge_dictionary(epsilon: float, object
 
 
 @pytest.mark.parametrize(("name", "domain", "fixed"), SUBSETS)
+@pytest.mark.long(
+    but=(
+        "ais-17-fixed1",
+        "ss-7-fixed4",
+    )
+)
 def test_the_loss_has_one_valley_in_s(name: str, domain: int | None, fixed: dict) -> None:
     # Why a coarse grid is enough for very wide ranges. In B it does not hold: test_the_loss_in_b_may_have_two_valleys.
     for epsilon in EPSILONS:

@@ -39,6 +39,11 @@ from tests.support.words import SeededWords
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 every_small_case = pytest.mark.parametrize("case", SMALL, ids=lambda case: case.name)
 PICKLE_BYTES = 2048
+REPRESENTATIVES = (
+    "grr-60", "ss-100-ranked", "wss-98-in-100", "sue-100", "rappor-64-128", "apple-cms-300-64", "hcms-100-50",
+    "gcms-300-64", "he-100", "rhr-100", "blh-1000", "ocms-1000", "ais-1000", "ais-open",
+)  # fmt: skip
+"""One case for each way to encode and to respond: what `make test` runs of the costly tests."""
 
 
 def wire_of(octets: bytes) -> np.ndarray:
@@ -246,6 +251,7 @@ SHARES = (0.5, 0.3, 0.15, 0.05)
 
 
 @every_case
+@pytest.mark.long(but=REPRESENTATIVES)
 def test_estimates_are_unbiased_with_the_stated_variance(case: Case) -> None:
     # Normal bounds for the mean, chi-square bounds for the spread, together at FAILURE; pools are drawn anew each run.
     items = np.unique(np.concatenate([case.items[:4], case.items[-1:]]))
@@ -315,6 +321,7 @@ def test_items_outside_the_dictionary_raise(case: Case) -> None:
 
 
 @every_case
+@pytest.mark.long(but=REPRESENTATIVES)
 def test_any_sharding_gives_the_identical_tally(case: Case) -> None:
     mechanism, items = case.mechanism, case.items
     reports = mechanism.encode(np.resize(items, 240), SeededWords(3))
@@ -404,6 +411,7 @@ def test_of_all_byte_strings_as_many_are_valid_as_there_are_reports(case: Case) 
 
 
 @every_case
+@pytest.mark.long(but=REPRESENTATIVES)
 def test_arbitrary_bytes_are_refused_or_canonical(case: Case) -> None:
     mechanism = case.mechanism
     length = mechanism.report_bytes

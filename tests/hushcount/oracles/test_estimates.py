@@ -223,6 +223,7 @@ def all_hold(estimates: Callable[[], list[Estimate]], held: np.ndarray, factor: 
     return bool(together.mean() >= CONFIDENCE - deviations() * error)
 
 
+@pytest.mark.long
 def test_intervals_of_all_items_hold_all_truths_together() -> None:
     """Fails with probability below 1e-6; intervals of single items, or narrower ones, would not hold."""
     for estimates, held in (
@@ -320,6 +321,7 @@ def small_estimates(k: int, m: int) -> list[Estimate]:
 
 
 @pytest.mark.parametrize(("k", "m"), SMALL)
+@pytest.mark.long
 def test_a_small_pool_claims_no_more_than_its_cells_show(k: int, m: int) -> None:
     """Fails with probability below 1e-6. The extremes of 64 cells would not hold for all items together."""
     estimates = partial(small_estimates, k, m)
@@ -370,6 +372,7 @@ def test_signed_scores_of_blocks_keep_the_normal_interval_and_an_exact_detection
 
 
 @pytest.mark.parametrize("name", ["ais", "rhr", "rappor"])
+@pytest.mark.long(but=("ais",))
 def test_reports_that_repeat_one_answer_are_as_many_answers_as_clients(name: str) -> None:
     """Fails with probability below 1e-6: three equal answers of each client. Without `repeated` it is far too bold."""
     parameters = {"seed": pool_seed(1), "k": 16, "m": 32} if name == "rappor" else {}

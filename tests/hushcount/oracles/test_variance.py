@@ -84,6 +84,7 @@ every_pooled = pytest.mark.parametrize("name", POOLED)
 
 
 @every_pooled
+@pytest.mark.long(but=("gcms",))
 def test_noise_and_collisions_together_are_the_simulated_error(name: str) -> None:
     mechanism = of_name(name, 0)
     total = mechanism.variance(HELD.sum(), HELD / HELD.sum()) + mechanism.collision_variance(others_squared(HELD))
@@ -154,6 +155,7 @@ def biases(held: np.ndarray, rows: int, cells: int, size: int) -> np.ndarray:
     return found
 
 
+@pytest.mark.long
 def test_collisions_are_a_bias_of_the_stated_size() -> None:
     # Squared biases over pools: normal bounds from their own spread, at FAILURE for all items together. Consecutive
     # ids, which pools of affine functions fail.
@@ -203,6 +205,7 @@ def sums_of_squares(name: str, held: np.ndarray, runs: int) -> np.ndarray:
     ],
     ids=["skewed", "all different", "all the same"],
 )
+@pytest.mark.long(but=("skewed-gcms",))
 def test_the_sum_of_squares_is_estimated_without_bias(name: str, held: np.ndarray) -> None:
     # Normal bounds for a mean, from the sample's own spread, at FAILURE.
     runs = 800
@@ -211,6 +214,7 @@ def test_the_sum_of_squares_is_estimated_without_bias(name: str, held: np.ndarra
 
 
 @every_pooled
+@pytest.mark.long(but=("gcms",))
 def test_the_sum_of_squares_is_not_fooled_by_the_number_of_reports(name: str) -> None:
     # Four times the clients, no two alike: n^2 grows by 16, the sum of squares by 4. Bounds as above, one mean each.
     runs = 1500

@@ -195,6 +195,12 @@ def test_other_mistakes_raise_as_they_do_for_a_campaign(epsilon: float, domain: 
     ("domain", "reports", "error"),
     [(100, 10_000, 190.0), (26_000, 1_000_000, 500.0), (5, 1000, 12.0), (None, 10**5, 90.0)],
 )
+@pytest.mark.long(
+    but=(
+        "100-10000-190.0-l2",
+        "5-1000-12.0-mse",
+    )
+)
 def test_the_least_epsilon_is_enough_and_a_thousandth_less_is_not(
     domain: int | None, reports: int, error: float, objective: Objective
 ) -> None:

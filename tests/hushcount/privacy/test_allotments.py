@@ -170,6 +170,12 @@ CASES = [(4.0, 1e-3, 1, 2, "replace-one"), (9.0, 5e-2, 1, 3, "replace-one"), (1.
 
 @both_rules
 @pytest.mark.parametrize(("epsilon", "delta", "cap", "times", "relation"), CASES)
+@pytest.mark.long(
+    but=(
+        "4.0-0.001-1-2-replace-one-optimal",
+        "1.0-0.0001-1-3-add-remove-laplace",
+    )
+)
 def test_the_rule_of_a_batch_holds_for_all_reports_of_a_client_and_that_of_one_window_does_not(
     keys: PublicFile, name: str, epsilon: float, delta: float, cap: int, times: int, relation: str
 ) -> None:

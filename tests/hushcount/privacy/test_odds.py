@@ -192,6 +192,7 @@ def demo_losses(mechanism: Mechanism, reports: int) -> np.ndarray:
     return np.log(sums[:, 0] / sums[:, 1])
 
 
+@pytest.mark.long
 def test_of_a_million_draws_of_the_demo_odds_change_as_rarely_as_stated() -> None:
     """Fails with probability below 1e-6, at chances that a million draws show.
 

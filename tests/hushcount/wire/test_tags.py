@@ -69,6 +69,7 @@ def test_every_bit_of_a_span_changes_the_tag() -> None:
 
 
 @pytest.mark.parametrize("length", [4, 164])
+@pytest.mark.long(but=("4",))
 def test_all_128_bits_of_a_tag_are_drawn_for_themselves(length: int) -> None:
     """Over keys every bit is fair and no two go together, for two rows that differ in one bit: normal bounds at 1e-6.
 

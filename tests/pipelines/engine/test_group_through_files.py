@@ -21,6 +21,8 @@ from pipelines.engine.group_through_files import Extent, GroupThroughFiles, Spil
 from pipelines.engine.runner import Engine
 from tests.shuffler.test_shuffle import RUNNER, unpacked
 
+pytestmark = pytest.mark.beam
+
 Blocks = list[tuple[int, bytes]]
 Extents = list[tuple[int, Extent]]
 

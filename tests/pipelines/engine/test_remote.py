@@ -25,6 +25,8 @@ from tests.support.jobs import Chain, cli, done, each_a_client, new_campaign, re
 from tests.support.records import envelopes, file_bytes, read_file, write_envelopes
 from tests.support.stub_store import StubStore
 
+pytestmark = pytest.mark.beam
+
 LINES = ["alpha"] * 60 + ["unlisted"] * 60
 
 

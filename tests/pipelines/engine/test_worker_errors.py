@@ -16,6 +16,8 @@ from pipelines.engine.errors import _STACK, root
 from pipelines.engine.runner import Engine
 from tests.support.jobs import Chain, cli
 
+pytestmark = pytest.mark.beam
+
 CANARY = "canary-diagnosis"
 FORGED = f"hushcount.errors.FormatError: {CANARY} [while running '{CANARY}']"
 """What follows a line's end in a report may look as Python's own words do."""

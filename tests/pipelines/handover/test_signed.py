@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,13 @@ shuffler_keys = "signing/public.json"
 aux_server_keys = "signing/public.json"
 """
 """Settings of a deployment in which both parties sign that hand something on."""
+
+
+def replace_key(keys: Path, role: str, id: str) -> None:
+    """Make the next key of a role and destroy this one; no two keys of a role begin in the same second."""
+    time.sleep(1)
+    done("keys", "rotate", "--role", role, "--keys", keys, "--overlap", "1d")
+    done("keys", "retire", "--keys", keys, "--id", id, "--early", "--yes")
 
 
 @pytest.fixture(scope="module")
@@ -215,8 +223,7 @@ def test_a_key_that_was_retired_since_still_tells_what_it_signed(handed_on: tupl
     site, _ = handed_on
     keys = site.root / "shuffler"
     (old,) = verify_keys(keys, "shuffler")
-    done("keys", "rotate", "--role", "shuffler", "--keys", keys, "--overlap", "1d")
-    done("keys", "retire", "--keys", keys, "--id", old.id, "--early", "--yes")
+    replace_key(keys, "shuffler", old.id)
     assert old not in verify_keys(keys, "shuffler")
     assert account_at(site, 1.2).differences == []
 
@@ -373,8 +380,7 @@ def test_what_is_counted_and_not_released_is_signed_too(tmp_path: Path) -> None:
     done("keys", "new", "--role", "handing-on", "--out", site.root / "signing")
     collect(site.store, site.campaign, values(200), day=0)
     (key,) = [path.stem.rpartition("-")[2] for path in site.keys.glob("aux_server-*.key")]
-    done("keys", "rotate", "--role", "aux-server", "--keys", site.keys, "--overlap", "1d")
-    done("keys", "retire", "--keys", site.keys, "--id", key, "--early", "--yes")
+    replace_key(site.keys, "aux-server", key)
     first = site.run(1.1)
     assert len(first.problems) == 1
     assert "retired" in first.problems[0]

@@ -19,6 +19,7 @@ from pipelines.outputs.summary import digest_of_json
 from tests.pipelines.conftest import LISTED, MECHANISMS, OUTSIDE, POPULAR, RARE, REPRESENTATIVE, TOTAL, TRUTH, World
 from tests.support.jobs import (
     ALPHA,
+    BEAM,
     Chain,
     Run,
     done,
@@ -71,6 +72,7 @@ def noise(mechanism: Mechanism) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if name != "open"])
+@pytest.mark.long(but=WITH_DICTIONARY)
 def test_estimates_hold_the_truth(collected: Collected, name: str) -> None:
     """Fails with probability below 1e-6 for each mechanism; another truth is rejected."""
     chain = collected(name)
@@ -218,7 +220,7 @@ def test_both_streams_are_separate_and_lead_to_estimates_and_found_words(collect
             "discovery",
             "summary.json",
         }
-    directory = chain.discover()
+    directory = chain.discover(*BEAM)
     assert found(directory) == sorted(POPULAR)
     data = summary(directory)
     assert data["hop"] == "discover"
@@ -260,11 +262,11 @@ def test_discovery_by_two_parties_gives_what_one_machine_with_both_keys_gives(
     arguments = ("discover", "--campaign", chain.campaign_path)
     released, revealed = chain.path("released"), chain.path("revealed")
     source = ("--input", chain.path("shuffled"), "--keys", alone / "aux_server", "--out", released)
-    done(*arguments, "--party", "aux-server", *source)
+    done(*arguments, "--party", "aux-server", *source, *BEAM)
     assert not (released / "found.csv").exists()
     assert summary(released)["hop"] == "release"
     source = ("--input", released, "--keys", alone / "analyzer", "--out", revealed)
-    done(*arguments, "--party", "analyzer", *source)
+    done(*arguments, "--party", "analyzer", *source, *BEAM)
     assert (revealed / "found.csv").read_bytes() == (together / "found.csv").read_bytes()
     both, apart = summary(together), summary(revealed)
     # The operator names a batch by its folder.

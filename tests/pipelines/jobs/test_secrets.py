@@ -28,6 +28,8 @@ from tests.pipelines.conftest import World
 from tests.support.jobs import Chain, cli, done, files_under, found, new_campaign, new_keys, write_lines
 from tests.support.records import key_file, private_key
 
+pytestmark = pytest.mark.beam
+
 CANARIES = ["canary-common", "canary-zweiß", "canary-rare-1", "canary-rare-2"]
 LINES = ["alpha"] * 40 + [CANARIES[0]] * 60 + [CANARIES[1]] * 60 + CANARIES[2:]
 

@@ -65,6 +65,17 @@ def believes(result: SimulationResult, predicted: float) -> bool:
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.long(
+    but=(
+        "grr",
+        "oue",
+        "ais",
+        "olh",
+        "gcms",
+        "hcms",
+        "rhr",
+    )
+)
 def test_every_oracle_has_the_predicted_loss_and_no_bias(values: Path, name: str) -> None:
     # All oracles together fail with probability 2e-6: half of it losses, half of it biases.
     settings = {"k": 64, "m": 32} if CATALOGUE[name].seeded else {}

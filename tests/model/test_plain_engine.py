@@ -1,0 +1,150 @@
+"""The plain engine gives what Beam's gives: the same segments, the same outputs, all but what is drawn."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.transforms.window import FixedWindows, GlobalWindows
+
+from pipelines.deployment.settings import Deployment
+from pipelines.engine.runner import Engine
+from pipelines.files.storage_errors import StorageError
+from pipelines.schedule.run import run
+from tests.model.actions import Collect, Pass
+from tests.model.promises import Memory
+from tests.model.seen import Output, outputs
+from tests.model.world import Kind, world
+from tests.support.jobs import BEAM
+from tests.support.plain_engine import instead_of_beam
+
+_DRAWN = ("dead_letters", "released", "bins", "ledger", "folder", "made_from")
+
+
+@pytest.mark.beam
+def test_jobs_that_run_at_once_put_out_what_the_engine_does(tmp_path: Path) -> None:
+    with world(Kind()) as here:
+        for action in (Collect(), Collect(0, True), Pass()):
+            action.do(here, Memory())
+        shutil.copytree(here.root, tmp_path / "other")
+        assert here.run() is not None
+        plain = {one.folder: one for one in outputs(here)}
+        here.root, here.deployment = tmp_path / "other", Deployment.read(tmp_path / "other" / "deployment.toml")
+    # From here on Beam's own engine, which a world puts aside.
+    assert run(here.deployment, now=here.now()).problems == []
+    real = {one.folder: one for one in outputs(here)}
+    assert plain.keys() == real.keys() == {"shuffled", "released", "found", "results"}
+    for folder, one in plain.items():
+        assert stated(one) == stated(real[folder])
+        assert drawn_apart(one) == drawn_apart(real[folder])
+    for stream in ("reports", "discovery"):
+        assert sorted(plain["shuffled"].records(stream)) == sorted(real["shuffled"].records(stream))
+    assert plain["shuffled"].summary["rejected"] == {"duplicate": 20}
+    assert plain["results"].files["estimates.csv"] == real["results"].files["estimates.csv"]
+
+
+def plain(graph: Callable[[beam.Pipeline], Any]) -> list[Any]:
+    """Run a graph here and return the elements of its output."""
+    with pytest.MonkeyPatch.context() as patch:
+        instead_of_beam(patch.setattr)
+        with Engine().pipeline("test") as pipeline:
+            made = graph(pipeline)
+    return list(made.values)
+
+
+class Half(beam.CombineFn):  # type: ignore[misc]
+    """Counts how many accumulators a sum was made of."""
+
+    def create_accumulator(self) -> tuple[int, int]:
+        return 0, 1
+
+    def add_input(self, sums: tuple[int, int], value: int) -> tuple[int, int]:
+        return sums[0] + value, sums[1]
+
+    def merge_accumulators(self, parts: Iterable[tuple[int, int]]) -> tuple[int, int]:
+        return tuple(map(sum, zip(*parts, strict=True)))  # type: ignore[return-value]
+
+    def extract_output(self, sums: tuple[int, int]) -> tuple[int, int]:
+        return sums
+
+
+class Timed(beam.DoFn):  # type: ignore[misc]
+    def process(self, element: int, moment: Any = beam.DoFn.TimestampParam) -> list[Any]:
+        return [moment]
+
+
+class Kept(beam.DoFn):  # type: ignore[misc]
+    """Yields what it kept at the end of its bundle."""
+
+    def start_bundle(self) -> None:
+        self._kept: list[int] = []
+
+    def process(self, element: int) -> Iterator[Any]:
+        self._kept.append(element)
+        yield beam.pvalue.TaggedOutput("odd" if element % 2 else "even", element)
+
+    def finish_bundle(self) -> Iterator[Any]:
+        yield GlobalWindows.windowed_value(sum(self._kept))
+
+
+def test_transforms_mean_what_they_mean_to_beam() -> None:
+    def numbers(pipeline: beam.Pipeline) -> Any:
+        return pipeline | beam.Create([3, 1, 2])
+
+    assert plain(lambda p: (numbers(p) | beam.ParDo(Kept()).with_outputs("odd", main="sum")).sum) == [6]
+    assert plain(lambda p: (numbers(p) | beam.ParDo(Kept()).with_outputs("odd", "even")).odd) == [3, 1]
+    assert plain(lambda p: (numbers(p), numbers(p)) | beam.Flatten()) == [3, 1, 2, 3, 1, 2]
+    only = beam.pvalue.AsSingleton
+    assert plain(lambda p: numbers(p) | beam.Map(add, only(p | beam.Create([10])))) == [13, 11, 12]
+    assert plain(lambda p: numbers(p) | beam.CombineGlobally(Half())) == [(6, 2)]
+    assert plain(lambda p: p | beam.Create([]) | beam.CombineGlobally(Half()).without_defaults()) == []
+    pairs = [("a", 1), ("b", 2), ("a", 3)]
+    assert plain(lambda p: p | beam.Create(pairs) | beam.GroupByKey()) == [("a", [1, 3]), ("b", [2])]
+    assert plain(lambda p: p | beam.Create(pairs) | beam.CombinePerKey(Half())) == [("a", (4, 2)), ("b", (2, 2))]
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        lambda p: p | beam.Impulse(),
+        lambda p: p | beam.Create([1]) | beam.WindowInto(FixedWindows(1)),
+        lambda p: p | beam.Create([1]) | beam.ParDo(Timed()),
+        lambda p: p | beam.Create([1]) | beam.Map(add, beam.pvalue.AsList(p | beam.Create([1]))),
+        lambda p: p | beam.Create([1]) | beam.CombineGlobally(Half(), 1),
+    ],
+    ids=["impulse", "windows", "times", "lists", "arguments"],
+)
+def test_what_only_an_engine_has_raises(graph: Callable[[beam.Pipeline], Any]) -> None:
+    with pytest.raises((NotImplementedError, StorageError), match=r"NotImplementedError|only an engine|has no meaning"):
+        plain(graph)
+
+
+def test_a_step_that_fails_is_named_and_its_value_is_not() -> None:
+    with pytest.raises(StorageError) as caught:
+        plain(lambda p: p | beam.Create(["a secret"]) | "whole" >> beam.Map(int))
+    assert "ValueError" in str(caught.value)
+    assert "in step 'whole'" in str(caught.value)
+    assert "a secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("engine", [Engine(runner=BEAM[1]), Engine(options=("--direct_num_workers=1",))])
+def test_an_engine_that_is_named_or_has_options_is_beams_own(engine: Engine) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        instead_of_beam(patch.setattr)
+        with engine.pipeline("test") as pipeline:
+            assert isinstance(pipeline, beam.Pipeline)
+
+
+def drawn_apart(one: Output) -> set[str]:
+    """Return what an output holds; whether a bin is kept is drawn, and where none is there is no file of bins."""
+    return {name.split("/")[0] for name in one.files} - {"bins"}
+
+
+def stated(one: Output) -> dict[str, object]:
+    """Return what a summary says, without what is drawn or is of its time."""
+    return {name: value for name, value in one.summary.items() if name not in _DRAWN and name != "upstream"}
