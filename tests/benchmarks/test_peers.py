@@ -138,6 +138,7 @@ def test_a_peer_that_fails_is_told_by_its_last_line() -> None:
         peer_row(Path(sys.executable), "pure-ldp", WORK, 1)
 
 
+@pytest.mark.long
 def test_peers_that_no_index_gives_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     said: list[str] = []

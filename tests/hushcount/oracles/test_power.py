@@ -40,6 +40,7 @@ def test_an_item_of_the_wanted_share_is_detected_as_often_as_planned() -> None:
     assert seen[plan.reports // 2] < 0.9 - error
 
 
+@pytest.mark.long
 def test_no_fewer_reports_are_enough_and_epsilon_is_the_other_side() -> None:
     wanted = Detection(0.001, 0.95, 0.001)
     plan, power = to_detect(Task(None), wanted, 1.0, None)

@@ -85,6 +85,7 @@ def agrees(site: Site, day: float) -> None:
 
 
 @pytest.mark.parametrize("first", ["left out", "dissolved"])
+@pytest.mark.long(but=("left out",))
 def test_each_segment_is_released_once_wherever_a_run_dies_and_its_state_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:
@@ -120,6 +121,7 @@ def test_each_segment_is_released_once_wherever_a_run_dies_and_its_state_is_lost
     assert number >= 7
 
 
+@pytest.mark.long
 def test_nothing_runs_again_wherever_retention_dies_and_the_state_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

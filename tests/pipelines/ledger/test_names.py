@@ -140,6 +140,7 @@ def handed_out(*outs: Path) -> set[bytes]:
 
 
 @pytest.mark.parametrize("link", ["of the file", "of its folder", "two dots"])
+@pytest.mark.long(but=("of the file",))
 def test_two_processes_under_two_names_that_are_one_path_hand_out_one_draw(
     tmp_path: Path, campaign_path: Path, link: str
 ) -> None:
@@ -165,6 +166,7 @@ def test_two_processes_under_two_names_that_are_one_path_hand_out_one_draw(
     assert check(names[link])["charges"] == 1
 
 
+@pytest.mark.long
 def test_two_processes_under_two_names_that_nothing_tells_are_one_hand_out_one_draw(
     tmp_path: Path, campaign_path: Path
 ) -> None:
