@@ -367,7 +367,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError
 from hushcount.privacy.statement import statement
 from hushcount.senders import Senders
-from pipelines import staging
+from pipelines.outputs import staging
 from pipelines.ledger.charging import charging
 from pipelines.outputs.staging import staged
 

@@ -287,13 +287,13 @@ from datetime import datetime
 from pathlib import Path
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError
-from pipelines import ledger_clock
+from pipelines.ledger import own_time
 from pipelines.ledger.charging import charging
 
 ledger, path, folder, *times = sys.argv[1:]
 
 def at(moment):
-    ledger_clock.utc_now = lambda: datetime.fromisoformat(moment)
+    own_time.utc_now = lambda: datetime.fromisoformat(moment)
 
 def here(name):
     print(name, flush=True)
