@@ -25,9 +25,10 @@ from keys import store
 from pipelines.files import storage
 from pipelines.files.blocks import write_file
 from pipelines.jobs.new_campaign import create_campaign
+from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.labels import SEALED
 from pipelines.outputs.staging import SUMMARY
-from pipelines.outputs.summary import StreamCounts, make_summary
+from pipelines.outputs.summary import make_summary
 
 FILE_RECORDS = 1 << 17
 _ZIPF_UNIT = 1 << 40
@@ -193,7 +194,7 @@ def as_shuffled(place: Place, stream: Stream, parts: Iterable[Octets]) -> str:
     summary = make_summary(
         "shuffle", place.campaign, {stream: StreamCounts(written, written, {})}, None, senders=Senders("client-token")
     )
-    storage.write_json(storage.join(out, SUMMARY), summary)
+    storage.write_json(storage.join(out, SUMMARY), summary.data())
     return out
 
 

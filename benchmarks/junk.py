@@ -19,8 +19,9 @@ from hushcount.wire.blocks import Header, Kind, encode_blocks
 from keys.store import create
 from pipelines.files import storage
 from pipelines.jobs.new_campaign import create_campaign
+from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.staging import SUMMARY
-from pipelines.outputs.summary import StreamCounts, make_summary
+from pipelines.outputs.summary import make_summary
 
 HONEST = 60
 WORDS = ("alpha", "beta", "gamma")
@@ -66,7 +67,7 @@ def make_input(folder: Path, campaign: Campaign, junk: int, sealed: bool) -> Pat
         _write(folder / "reports" / "junk.blocks", campaign.fingerprint if sealed else bytes(32), noise, length)
         counts += junk if sealed else 0
     streams = {"reports": StreamCounts(counts, counts, {})}
-    storage.write_json(str(folder / SUMMARY), make_summary("shuffle", campaign, streams, None))  # type: ignore[arg-type]
+    storage.write_json(str(folder / SUMMARY), make_summary("shuffle", campaign, streams, None).data())  # type: ignore[arg-type]
     return folder
 
 

@@ -32,7 +32,7 @@ from pipelines.outputs.folders import folder_of
 from pipelines.outputs.labels import SEALED
 from pipelines.outputs.received_summary import read_summary
 from pipelines.outputs.staging import SUMMARY
-from pipelines.outputs.summary import Summary
+from pipelines.outputs.summary import HopSummary
 
 FOLDERS = {"shuffled": ("reports", "discovery"), "released": ("bins",)}
 """What of an output is for the next party; all else stays."""
@@ -68,7 +68,7 @@ class _Made:
 
     path: str
     files: str
-    summary: Summary
+    summary: HopSummary
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -242,8 +242,9 @@ def _wanted(made: _Made, folder: str) -> dict[str, tuple[int, str | None]]:
 
     As the summary lists them; where it lists none, as they are, without a digest.
     """
-    listed = files_of(made.summary, folder, made.path)
-    return {**listed} if listed is not None else {name: (size, None) for name, size in _held(made, folder).items()}
+    if folder in (made.summary.files or {}):
+        return {**files_of(made.summary, folder)}
+    return {name: (size, None) for name, size in _held(made, folder).items()}
 
 
 def _held(made: _Made, folder: str) -> dict[str, int]:
@@ -270,13 +271,13 @@ def _require_whole(made: _Made, folder: str, wanted: dict[str, tuple[int, str | 
         raise HushcountError(f"the files of {directory} are not those that {made.path} lists: restore them")
 
 
-def _records(summary: Summary, folder: str, path: str) -> int:
+def _records(summary: HopSummary, folder: str, path: str) -> int:
     """Return how many records of a folder a summary counts; 0 if the batch has no such stream."""
     if folder != "bins":
-        return int(summary["streams"].get(folder, {"accepted": 0})["accepted"])
-    if summary.get("released") is None:
+        return summary.accepted_of(folder)
+    if summary.released is None:
         raise UsageError(f"{path} does not say how many bins were released: restore it")
-    return int(summary["released"])
+    return summary.released
 
 
 def _delete(directory: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 
 class HushcountError(Exception):
     """A mistake or a state that one sentence explains; `exit_status` is what a command ends with."""
@@ -40,17 +38,9 @@ class LostLock(HushcountError):
 
 
 class TooFewOpened(HushcountError):
-    """Fewer reports could be opened and accepted than the minimum batch: there is no result, and more cannot come.
-
-    Attributes:
-        summary: in which they are counted, where a job counted them; it is not written. Empty elsewhere.
-    """
+    """Fewer reports could be opened and accepted than the minimum batch: there is no result, and more cannot come."""
 
     exit_status = 3
-
-    def __init__(self, message: str, summary: dict[str, Any] | None = None) -> None:
-        super().__init__(message)
-        self.summary = summary or {}
 
 
 class RetiredKey(HushcountError):
@@ -58,14 +48,8 @@ class RetiredKey(HushcountError):
 
     Attributes:
         id: of the key.
-        reports: how many cannot be opened, once they are counted.
-        summary: in which they are counted, once it is written.
     """
 
-    def __init__(
-        self, message: str, id: str, reports: int | None = None, summary: dict[str, Any] | None = None
-    ) -> None:
+    def __init__(self, message: str, id: str) -> None:
         super().__init__(message)
         self.id = id
-        self.reports = reports
-        self.summary = summary

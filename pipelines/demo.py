@@ -29,7 +29,7 @@ from pipelines.jobs.encode import encode
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.jobs.shuffle import shuffle
 from pipelines.outputs.staging import SUMMARY, staged
-from pipelines.outputs.summary import Summary
+from pipelines.outputs.summary import HopSummary
 
 _SHOWN = 12
 _SHOWN_FOUND = 40
@@ -145,7 +145,7 @@ def _play(
     return result
 
 
-def _encode_as_clients(path: Path, values: Path, out: str, progress: Console) -> Summary:
+def _encode_as_clients(path: Path, values: Path, out: str, progress: Console) -> HopSummary:
     """Let every line of a file be another client's."""
     with tempfile.TemporaryDirectory(prefix="hushcount-demo-") as scratch:
         named = Path(scratch) / "values.txt"
@@ -163,38 +163,38 @@ def _tell(console: Console, party: str, did: str, saw: str, blind: str) -> None:
     console.print(Padding(grid, (0, 0, 0, 2)))
 
 
-def _tell_clients(console: Console, campaign: Campaign, scene: Scene, sent: Summary) -> None:
+def _tell_clients(console: Console, campaign: Campaign, scene: Scene, sent: HopSummary) -> None:
     mechanism = campaign.require_frequency()
     size = campaign.sealed_bytes("reports")
     did = (
         f"randomised each value ({scene.mechanism}, epsilon {scene.epsilon:g}: {mechanism.report_bytes} bytes) and "
-        f"sealed it: {sent['streams']['reports']['accepted']:,} reports of {size} bytes each"
+        f"sealed it: {sent.accepted_of('reports'):,} reports of {size} bytes each"
     )
     if campaign.discovery is not None:
         did += f"; and as many discovery reports of {campaign.sealed_bytes('discovery')} bytes each"
     _tell(console, "Clients", did, "their own value and the public campaign file", "anything of anyone else")
 
 
-def _tell_shuffler(console: Console, campaign: Campaign, mixed: Summary) -> None:
-    rejected = ", ".join(f"{number:,} {reason}" for reason, number in mixed["rejected"].items()) or "nothing"
+def _tell_shuffler(console: Console, campaign: Campaign, mixed: HopSummary) -> None:
+    rejected = ", ".join(f"{number:,} {reason}" for reason, number in mixed.rejected.items()) or "nothing"
     _tell(
         console,
         "Shuffler",
         f"dropped {rejected}, kept at most {campaign.shuffle.cap} report of a client, stripped all metadata, permuted "
-        f"{mixed['accepted']:,} reports",
+        f"{mixed.accepted:,} reports",
         "who sent something and when: a client token, an address, a time",
         "what: it holds no key that opens a report",
     )
 
 
 def _tell_discovery(
-    console: Console, campaign: Campaign, found: Summary, directory: Path, truth: Counter[str]
+    console: Console, campaign: Campaign, found: HopSummary, directory: Path, truth: Counter[str]
 ) -> dict[str, Any]:
     rule = campaign.require_keep_rule()
     _tell(
         console,
         "Auxiliary server",
-        f"counted {found['accepted']:,} sealed values by their hash, kept {found['bins']['kept']:,} bins "
+        f"counted {found.accepted:,} sealed values by their hash, kept {found.bins.kept if found.bins else 0:,} bins "
         f"(an even chance at {rule.count_for(0.5)} clients), released the sealed value of each",
         "hashes and how often each came (it can test a word that it guesses)",
         "any value, any sender",
@@ -219,12 +219,12 @@ def _bernoulli_variance(probability: float) -> float:
 
 
 def _tell_analyzer(
-    console: Console, campaign: Campaign, analyzed: Summary, directory: Path, truth: Counter[str]
+    console: Console, campaign: Campaign, analyzed: HopSummary, directory: Path, truth: Counter[str]
 ) -> dict[str, Any]:
     _tell(
         console,
         "Analyzer",
-        f"opened {analyzed['received']:,} reports, tallied {analyzed['accepted']:,}, estimated every item",
+        f"opened {analyzed.received:,} reports, tallied {analyzed.accepted:,}, estimated every item",
         "randomised reports in random order" + ("; the words that were released" if campaign.discovery else ""),
         "who sent what, when, or in what order",
     )

@@ -145,7 +145,7 @@ def _handed_on(
                 from pipelines.handover.signed import read_signed, require_files
 
                 summary = read_signed(directory, keys)
-                if summary.get("batch") != batch_name(directory):
+                if summary.batch != batch_name(directory):
                     yield f"{directory} holds what was signed for another batch: it lies in the wrong place; restore it"
                     return
                 require_files(directory, folder, summary, digests=read is None or folder in read)

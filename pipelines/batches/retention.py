@@ -129,7 +129,7 @@ def _delete(state: Database, deployment: Deployment, batch: Batch, what: str, di
         counted = counts_of(connection, batch)
     for hop, (_, folder) in HANDED_ON.items():
         # A campaign without discovery has no release.
-        if folder == what and hop in counted and counted[hop]["streams"]:
+        if folder == what and hop in counted and counted[hop].streams:
             write_tombstone(deployment, folder, batch, counted[hop])
     # Its summary first: a party that looks for batches must not find half of one.
     for directory in directories:

@@ -22,10 +22,11 @@ from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.epochs import FINGERPRINT_DIGITS, folder_name
 from hushcount.collection.manifests import Manifest
 from hushcount.collection.windows import Window, is_window, window_start
-from hushcount.formats.reading import parse_object
 from pipelines.batches.state import BATCHES, DELETED, HOPS, MANIFESTS, SEGMENT_STATES, SEGMENTS, WINDOWS
 from pipelines.handover.batch_file import BATCH_NAME, BatchSegment
-from pipelines.outputs.summary import Summary, brief
+from pipelines.outputs.counts import HopCounts
+from pipelines.outputs.received_summary import parse_counts
+from pipelines.outputs.summary import HopSummary
 
 UNLISTED = "named by its batch, and by no manifest"
 """Why a segment is in the state whose manifest was not there when it was taken from its batch's file."""
@@ -135,11 +136,11 @@ def deleted_folders(connection: Connection, campaign: str) -> dict[tuple[str, st
     return {(row.folder, row.batch): row.complete for row in rows}
 
 
-def counts_of(connection: Connection, batch: Batch) -> dict[str, Summary]:
+def counts_of(connection: Connection, batch: Batch) -> dict[str, HopCounts]:
     """Return what each hop that has run counted of a batch, by the hop."""
     mine = and_(HOPS.c.campaign == batch.campaign, HOPS.c.batch == batch.name)
     rows = connection.execute(select(HOPS.c.hop, HOPS.c.counts).where(mine))
-    return {hop: parse_object(counts.encode(), "state") for hop, counts in rows}
+    return {hop: parse_counts(counts) for hop, counts in rows}
 
 
 def hops_done(connection: Connection, campaign: str) -> dict[str, set[str]]:
@@ -154,7 +155,7 @@ def streams_done(connection: Connection, campaign: str) -> dict[str, set[str]]:
     """Return of which streams the hops that have run counted reports, by the name of the batch."""
     done: dict[str, set[str]] = defaultdict(set)
     for batch, counts in connection.execute(select(HOPS.c.batch, HOPS.c.counts).where(HOPS.c.campaign == campaign)):
-        done[batch] |= parse_object(counts.encode(), "state")["streams"].keys()
+        done[batch] |= parse_counts(counts).streams.keys()
     return done
 
 
@@ -238,19 +239,19 @@ def take_out(connection: Connection, batch: Batch, streams: Collection[str]) -> 
         connection.execute(update(BATCHES).where(here).values(state="dissolved"))
 
 
-def record(connection: Connection, batch: Batch, hop: str, summary: Summary) -> None:
+def record(connection: Connection, batch: Batch, hop: str, counted: HopCounts) -> None:
     """Enter what a hop counted; streams that the shuffler left out, because too few can be forwarded, wait again."""
     if hop == "shuffle":
-        left_out = segments_of(connection, batch).keys() - summary["streams"].keys()
+        left_out = segments_of(connection, batch).keys() - counted.streams.keys()
         if left_out:
             take_out(connection, batch, left_out)
     row = {"campaign": batch.campaign, "batch": batch.name, "hop": hop}
-    counts, finished_at = json.dumps(brief(summary), sort_keys=True), datetime.now(timezone.utc)
+    counts, finished_at = json.dumps(counted.counts.data(), sort_keys=True), datetime.now(timezone.utc)
     connection.execute(
         HOPS.insert().values(
             **row,
             counts=counts,
-            folder=summary.get("folder"),
+            folder=counted.folder if isinstance(counted, HopSummary) else None,
             finished_at=finished_at.isoformat(timespec="seconds"),
         )
     )

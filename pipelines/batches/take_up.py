@@ -13,9 +13,10 @@ from pipelines.batches.writing import batch_path
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.handover.batch_file import collected, read_batch
+from pipelines.outputs.counts import HopCounts
 from pipelines.outputs.received_summary import read_counts, read_summary
 from pipelines.outputs.staging import SUMMARY
-from pipelines.outputs.summary import MADE_FROM, Summary, brief, digest_of_json
+from pipelines.outputs.summary import HopSummary
 
 
 def taken_up(
@@ -24,8 +25,8 @@ def taken_up(
     batch: Batch,
     hop: str,
     hops: Sequence[str],
-    known: Mapping[str, Summary],
-) -> Summary | None:
+    known: Mapping[str, HopCounts],
+) -> HopCounts | None:
     """Return what a hop counted when it ran before; None: it has not run.
 
     Its own output says so; else what it left where retention deleted that; else a later hop's output, which was made
@@ -52,19 +53,19 @@ def taken_up(
     for later in hops[hops.index(hop) + 1 :]:
         if storage.exists(storage.join(output_of(deployment, later, batch), SUMMARY)):
             summary = _of_this_batch(deployment, campaign, batch, later, known)
-            told = [before for before in summary["upstream"] if before["hop"] == hop]
+            told = [before for before in summary.upstream if before.hop == hop]
             if told:
-                return brief(told[0])
+                return told[0]
     return None
 
 
 def _of_this_batch(
-    deployment: Deployment, campaign: Campaign, batch: Batch, hop: str, known: Mapping[str, Summary]
-) -> Summary:
+    deployment: Deployment, campaign: Campaign, batch: Batch, hop: str, known: Mapping[str, HopCounts]
+) -> HopSummary:
     """Return the summary of an output, which must be of this batch and made from what the hop before left of it."""
     out = output_of(deployment, hop, batch)
     summary = read_summary(storage.join(out, SUMMARY))
-    given = (summary["hop"], summary["fingerprint"], summary.get("batch"))
+    given = (summary.hop, summary.fingerprint, summary.batch)
     if given != (hop, campaign.fingerprint.hex(), batch.name):
         raise UsageError(
             f"{out} does not hold what hushcount {hop} made of batch {batch.name}: it was not taken up; put back what "
@@ -72,9 +73,9 @@ def _of_this_batch(
         )
     source, digest = _input_of(deployment, campaign, batch, hop)
     # Without its input it must agree with what is known of the hops before.
-    counted = {before["hop"]: brief(before) for before in summary["upstream"]}
+    counted = {before.hop: before for before in summary.upstream}
     differ = [before for before in OUTPUTS if before in known and counted.get(before, known[before]) != known[before]]
-    if differ or (digest is not None and summary.get(MADE_FROM) != digest):
+    if differ or (digest is not None and summary.made_from != digest):
         raise UsageError(
             f"{out} was not made from {source} as that is now: it was not taken up, and no later hop runs; put back "
             f"the {source} that it was made from. To make it anew, which is another release, move it away"
@@ -86,7 +87,7 @@ def _input_of(deployment: Deployment, campaign: Campaign, batch: Batch, hop: str
     """Return what a hop reads, and the digest of its summary; None where that was deleted."""
     if hop == "shuffle":
         path = batch_path(deployment, batch)
-        return path, digest_of_json(collected(read_batch(path, campaign)))
+        return path, collected(read_batch(path, campaign)).digest()
     source = output_of(deployment, INPUT_OF[hop], batch)
     mark = storage.join(source, SUMMARY)
-    return source, digest_of_json(read_summary(mark)) if storage.exists(mark) else None
+    return source, read_summary(mark).digest() if storage.exists(mark) else None

@@ -20,9 +20,9 @@ from pipelines.batches.state import DELETED
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
 from pipelines.files.storage_errors import told
+from pipelines.outputs.counts import HopCounts
 from pipelines.outputs.received_summary import read_counts, read_summary
 from pipelines.outputs.staging import SUMMARY
-from pipelines.outputs.summary import Summary, brief
 
 SUFFIX = ".deleted.json"
 HANDED_ON: dict[str, tuple[Party, str]] = {hop: OUTPUTS[hop] for hop in ("shuffle", "release")}
@@ -34,9 +34,9 @@ def tombstone_path(deployment: Deployment, folder: str, batch: Batch) -> str:
     return deployment.folder(folder, batch.campaign, f"{batch.name}{SUFFIX}")
 
 
-def write_tombstone(deployment: Deployment, folder: str, batch: Batch, counts: Summary) -> None:
+def write_tombstone(deployment: Deployment, folder: str, batch: Batch, counts: HopCounts) -> None:
     """Say what the hop counted whose output is deleted next."""
-    storage.write_json(tombstone_path(deployment, folder, batch), brief(counts))
+    storage.write_json(tombstone_path(deployment, folder, batch), counts.counts.data())
 
 
 def tombstones(deployment: Deployment, folder: str, campaign: str) -> dict[str, str]:
@@ -62,7 +62,7 @@ def outputs_there(deployment: Deployment, campaign: str, windows: Container[str]
             if batch is not None and batch.window in windows:
                 with suppress(HushcountError, OSError):
                     summary = read_summary(path)
-                    names |= {name} if (summary["hop"], summary.get("batch")) == (hop, name) else set()
+                    names |= {name} if (summary.hop, summary.batch) == (hop, name) else set()
     return names
 
 
@@ -84,8 +84,8 @@ def enter_deleted(state: Database, deployment: Deployment, campaign: str) -> dic
                 continue
             try:
                 counts = read_counts(path)
-                if counts["hop"] != hop:
-                    raise UsageError(f"{path} is of hushcount {counts['hop']}, must be of {hop}: restore it")
+                if counts.hop != hop:
+                    raise UsageError(f"{path} is of hushcount {counts.hop}, must be of {hop}: restore it")
             except Exception as error:
                 problems[name] = f"{campaign}/{name}: {told(error)}"
                 continue

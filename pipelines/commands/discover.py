@@ -66,5 +66,5 @@ def discover(
         engine=engine(context, runner),
         console=progress_console(),
     )
-    found = [f"{summary['bins']['found']:,} values found, in found.csv"] if "bins" in summary else []
+    found = [f"{summary.bins.found:,} values found, in found.csv"] if summary.bins is not None else []
     show_summary(summary, out, as_json, "\n  ".join([*found, *charged(summary)]))

@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
@@ -22,7 +22,7 @@ from pipelines.console import tables
 
 if TYPE_CHECKING:
     from pipelines.engine.runner import Engine
-    from pipelines.outputs.summary import Summary
+    from pipelines.outputs.summary import HopSummary
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _PIPE_COLUMNS = 160
@@ -124,7 +124,7 @@ def _text(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def show_summary(summary: Summary, out: str, as_json: bool, result: str | None = None, state: bool = True) -> None:
+def show_summary(summary: HopSummary, out: str, as_json: bool, result: str | None = None, state: bool = True) -> None:
     """Print a hop's summary.
 
     Args:
@@ -135,22 +135,21 @@ def show_summary(summary: Summary, out: str, as_json: bool, result: str | None =
         state: whether to print the privacy statement's sentences.
     """
     if as_json:
-        show_json({**summary, "out": out})
+        show_json({**summary.data(), "out": out})
         return
     console = out_console()
     rows = [
-        (stream, f"{counts['received']:,}", f"{counts['accepted']:,}", _reasons(counts["rejected"]))
-        for stream, counts in summary["streams"].items()
+        (str(stream), f"{counts.received:,}", f"{counts.accepted:,}", _reasons(counts.rejected))
+        for stream, counts in summary.streams.items()
     ]
-    if "bins" in summary:
-        bins = summary["bins"]
-        rows.append(("kept bins", f"{bins['kept']:,}", f"{bins['found']:,}", _reasons(bins["rejected"])))
-    title = f"{summary['hop']}: {summary['campaign']}"
+    if (bins := summary.bins) is not None:
+        rows.append(("kept bins", f"{bins.kept:,}", f"{bins.found:,}", _reasons(bins.rejected)))
+    title = f"{summary.hop}: {summary.campaign}"
     tables.show_table(console, ("stream", "received", "accepted", "rejected"), rows, title=title, words=("rejected",))
     console.print()
-    for stream, counts in summary.get("left_out", {}).items():
+    for stream, counts in summary.left_out.items():
         said = (
-            f"left out: of {counts['received']:,} {stream} {counts['accepted']:,} can be forwarded, fewer than the "
+            f"left out: of {counts.received:,} {stream} {counts.accepted:,} can be forwarded, fewer than the "
             "minimum batch: none was released; shuffle them with more of their stream, without what was forwarded"
         )
         console.print(said, style="yellow", markup=False, soft_wrap=True)
@@ -161,14 +160,14 @@ def show_summary(summary: Summary, out: str, as_json: bool, result: str | None =
     console.print(f"  written to {out}", soft_wrap=True, markup=False)
 
 
-def _reasons(rejected: dict[str, int]) -> str:
+def _reasons(rejected: Mapping[str, int]) -> str:
     return ", ".join(f"{reason} {number:,}" for reason, number in rejected.items()) or "none"
 
 
-def show_sentences(console: Console, summary: Summary) -> None:
+def show_sentences(console: Console, summary: HopSummary) -> None:
     """Print the sentences of a hop's privacy statement."""
-    console.print(Padding(Text(" ".join(summary["privacy"]["plain"]), style="bold"), (0, 0, 1, 2)))
-    for sentence in summary["privacy"]["sentences"]:
+    console.print(Padding(Text(" ".join(summary.stated["plain"]), style="bold"), (0, 0, 1, 2)))
+    for sentence in summary.stated["sentences"]:
         console.print(Padding(Text(sentence), (0, 0, 0, 2)))
 
 

@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 
-from pipelines.outputs.summary import Summary
+if TYPE_CHECKING:
+    from pipelines.outputs.estimates import TableFacts
+    from pipelines.outputs.summary import HopSummary
 
 
-def largest(summary: Summary) -> list[str]:
+def largest(summary: HopSummary) -> list[str]:
     """Return lines with the largest counts of detected items, and of how many they are; or how to get any."""
-    if "items" not in summary:
+    estimates = summary.estimates
+    if estimates is None or (table := estimates.table) is None:
         return ["the domain is open: ask tally.npz for items with hushcount estimate, or give --items or --found"]
-    rows = summary["largest"]
-    width = max((cell_len(row["item"]) for row in rows), default=0)
+    rows = estimates.largest
+    width = max((cell_len(row.item) for row in rows), default=0)
     lines = [
-        f"{row['item']}{' ' * (width - cell_len(row['item']))}  {row['share']:7.2%}  "
-        f"{row['count']:,.0f} \u00b1 {row['error']:,.0f}"
+        f"{row.item}{' ' * (width - cell_len(row.item))}  {row.share:7.2%}  {row.count:,.0f} \u00b1 {row.error:,.0f}"
         for row in rows
     ]
-    shown = f"the {len(rows)} largest of " if len(rows) < summary["detected_all"] else ""
-    return [*lines, f"{shown}{summary['detected_all']:,} items {detection(summary)}"]
+    shown = f"the {len(rows)} largest of " if len(rows) < table.detected_all else ""
+    return [*lines, f"{shown}{table.detected_all:,} items {detection(table)}"]
 
 
-def detection(summary: Summary) -> str:
+def detection(table: TableFacts) -> str:
     """Return what the items are that are shown as detected."""
     return (
-        f"detected among {summary['items']:,}: any of them wrongly with a probability of "
-        f"{100 * (1 - summary['confidence']):.3g} % at most, for all items looked at together (Bonferroni)."
+        f"detected among {table.items:,}: any of them wrongly with a probability of "
+        f"{100 * (1 - table.confidence):.3g} % at most, for all items looked at together (Bonferroni)."
     )
 
 
-def charged(summary: Summary) -> list[str]:
+def charged(summary: HopSummary) -> list[str]:
     """Return a line about what the ledger charged, or none without a ledger."""
-    ledger = summary.get("ledger")
-    if ledger is None:
+    ledger = summary.ledger
+    if not ledger:
         return []
     charge, left = ledger["charged"], ledger["remaining"]
     line = f"charged ({charge['epsilon']:.4g}, {charge['delta']:.4g}) for one {charge['per']}"
@@ -43,7 +46,7 @@ def charged(summary: Summary) -> list[str]:
     return [line if left is None else f"{line}; {remaining(ledger)} remain in the ledger"]
 
 
-def remaining(account: dict[str, Any]) -> str:
+def remaining(account: Mapping[str, Any]) -> str:
     """Return what more releases are certain to fit; where charges compose numerically, dearer ones may."""
     least = "at least " if account["limit"] is not None and account["limit"]["composition"] == "numerical" else ""
     return least + pair(account["remaining"])

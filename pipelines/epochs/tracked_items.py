@@ -181,4 +181,4 @@ def estimated_items(directory: str) -> tuple[list[tuple[str, float, bool]], int]
         raise FormatError(f"{path} has a count that is no number: restore it") from None
     if not all(math.isfinite(count) for _, count, _ in items):
         raise FormatError(f"{path} has a count that is no number: restore it")
-    return items, read_summary(storage.join(directory, SUMMARY))["accepted"]
+    return items, read_summary(storage.join(directory, SUMMARY)).accepted

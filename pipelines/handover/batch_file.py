@@ -17,9 +17,10 @@ from hushcount.wire.blocks import read_header
 from pipelines.files import storage
 from pipelines.files.blocks import BlockFile, find_files
 from pipelines.files.storage_errors import cause
+from pipelines.outputs.counts import HopCounts, StreamCounts
 from pipelines.outputs.folders import folder_of
 from pipelines.outputs.labels import SEALED
-from pipelines.outputs.summary import StreamCounts, Summary, digest_of_json
+from pipelines.outputs.summary import HopSummary, digest_of_json
 
 SUFFIX = ".batch.json"
 
@@ -152,24 +153,32 @@ def digest_of(path: str) -> tuple[int, str]:
         raise UsageError(f"cannot read {path}: {cause(error)}") from None
 
 
-def collected(batch: BatchFile) -> Summary:
+def collected(batch: BatchFile) -> HopSummary:
     """Return the batch as the summary of the hop before the shuffler: what the collectors received for it."""
     numbers = {name: sum(segment.records for segment in segments) for name, segments in batch.segments.items()}
-    total = sum(numbers.values())
     way = weakest(segment.authentication for segments in batch.segments.values() for segment in segments)
     paths = {stream: [segment.path for segment in segments] for stream, segments in batch.segments.items()}
-    return {
-        "hop": "collect",
+    senders = senders_of(way, paths)
+    counts = HopCounts.of("collect", {name: StreamCounts(number, number, {}) for name, number in numbers.items()})
+    # Into the digest of this goes all that the batch says, so that what is made of it tells which batch it was.
+    told = {
         "campaign": batch.campaign,
         "epoch": batch.epoch,
         "fingerprint": batch.fingerprint,
-        "received": total,
-        "accepted": total,
-        "rejected": {},
-        "streams": {name: StreamCounts(number, number, {}).data() for name, number in numbers.items()},
         "upstream": [],
-        # Into the digest of this goes all that the batch says, so that what is made of it tells which batch it was.
         "batch_digest": digest_of_json(batch.model_dump(mode="json")),
         "window": batch.window,
-        **senders_of(way, paths).data(),
     }
+    return HopSummary(
+        counts.hop,
+        counts.received,
+        counts.accepted,
+        counts.rejected,
+        counts.streams,
+        campaign=batch.campaign,
+        fingerprint=batch.fingerprint,
+        upstream=(),
+        epoch=batch.epoch,
+        senders=senders,
+        read_as=digest_of_json(counts.data() | told | senders.data()),
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hushcount.campaigns.campaign import Campaign
@@ -16,8 +17,8 @@ from hushcount.collection.epochs import folder_name
 from hushcount.errors import UsageError
 from pipelines.files import storage
 from pipelines.handover.batch_file import BATCH_NAME
-from pipelines.outputs.staging import note_folder, write_summary
-from pipelines.outputs.summary import Summary
+from pipelines.outputs.staging import placed, write_summary
+from pipelines.outputs.summary import HopSummary
 
 if TYPE_CHECKING:
     from keys.store import KeyReference
@@ -30,28 +31,30 @@ def batch_name(directory: str) -> str:
 
 
 def hand_on(
-    directory: str, out: str, folders: Iterable[str], summary: Summary, signer: KeyReference | None, batch: str = ""
-) -> None:
+    directory: str, out: str, folders: Iterable[str], summary: HopSummary, signer: KeyReference | None, batch: str = ""
+) -> HopSummary:
     """Write the summary of an output, which marks it as complete, last; signed, if there is a key.
+
+    Returns:
+        The summary as written: with its batch, and with the files if it is signed.
 
     Args:
         directory: where it is made.
         out: where it will be; its last name is the batch's.
         folders: of the directory that another party reads.
-        summary: of the hop; changed in place.
+        summary: of the hop.
         signer: of the party; None: unsigned.
         batch: name of the batch, where it has one of its own.
     """
-    summary["batch"] = batch or batch_name(out)
-    summary["window"] = _window(summary["batch"])
+    batch = batch or batch_name(out)
     # Before it is signed.
-    note_folder(directory, summary)
+    summary = placed(directory, replace(summary, batch=batch, window=_window(batch)))
     if signer is not None:
         # A party that does not sign has no keys.
         from pipelines.handover.signed import write_signed
 
-        write_signed(directory, folders, summary, signer)
-    write_summary(directory, summary)
+        summary = write_signed(directory, folders, summary, signer)
+    return write_summary(directory, summary)
 
 
 def require_own_folder(out: str, batch: str) -> None:
@@ -66,22 +69,22 @@ def require_own_folder(out: str, batch: str) -> None:
         )
 
 
-def require_place(directory: str, summary: Summary, campaign: Campaign, signed: bool) -> None:
+def require_place(directory: str, summary: HopSummary, campaign: Campaign, signed: bool) -> None:
     """Check that an output lies in the folder of its batch; unsigned ones only where the folder is a batch's of `run`.
 
     Raises:
         UsageError: it lies elsewhere.
     """
-    name, given = batch_name(directory), summary.get("batch")
+    name, given = batch_name(directory), summary.batch
     window = _window(name)
     if not signed and window is None:
         return
     # Of another party's text only what is a batch's name is repeated.
-    shown = f"batch {given}" if isinstance(given, str) and _window(given) else "another batch"
+    shown = f"batch {given}" if given is not None and _window(given) else "another batch"
     expected = name if window is None else f"{window}-{folder_name(campaign.epoch, campaign.fingerprint.hex())}"
-    if (given, summary.get("window"), name) != (name, window, expected):
+    if (given, summary.window, name) != (name, window, expected):
         raise UsageError(
-            f"input directory {directory} holds what hushcount {summary['hop']} handed on for {shown}: it lies in the "
+            f"input directory {directory} holds what hushcount {summary.hop} handed on for {shown}: it lies in the "
             "wrong place; fetch it again, and leave the folder the name that it was written under"
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -16,10 +17,12 @@ from pipelines.files import storage
 from pipelines.files.blocks import find_files, total_records
 from pipelines.handover.parties import hand_on
 from pipelines.handover.upstream import check_complete, read_upstream
+from pipelines.outputs.counts import BinCounts, StreamCounts
 from pipelines.outputs.folders import folder_of
 from pipelines.outputs.labels import SEALED
+from pipelines.outputs.no_result import CountedRetired
 from pipelines.outputs.staging import BY_HAND, SUMMARY, Writer, require_free, staged
-from pipelines.outputs.summary import StreamCounts, Summary, make_summary
+from pipelines.outputs.summary import HopSummary, make_summary
 
 REASON: Reason = "retired_key"
 
@@ -53,7 +56,7 @@ def account_retired(
         writer: who writes `out`.
 
     Raises:
-        RetiredKey: always, with the number of reports and where they are counted.
+        CountedRetired: always, with the number of reports and where they are counted.
         UsageError: the input is not complete, or `out` is taken.
         SignatureError: the input is not what one of `signed_by` signed.
     """
@@ -62,34 +65,31 @@ def account_retired(
     upstream = read_upstream(input_directory, "release" if released else "shuffle", campaign, signed_by, folder)
     source = folder_of(input_directory, upstream)
     summary = _of_bins(campaign, upstream, source) if released else _of_reports(campaign, upstream, hop, source)
-    number = summary["bins"]["rejected"][REASON] if released else summary["rejected"][REASON]
+    number = (summary.rejected if summary.bins is None else summary.bins.rejected)[REASON]
     with staged(out, overwrite, writer) as directory:
-        hand_on(directory, out, ("bins",), summary, signer)
+        summary = hand_on(directory, out, ("bins",), summary, signer)
     where = storage.join(out, SUMMARY) if storage.is_remote(out) else str(Path(out) / SUMMARY)
     what = "released records" if released else "reports"
-    raise RetiredKey(f"{retired}: {number} {what} are counted as {REASON} in {where}", retired.id, number, summary)
+    raise CountedRetired(f"{retired}: {number} {what} are counted as {REASON} in {where}", retired.id, number, summary)
 
 
-def _of_reports(campaign: Campaign, upstream: Summary, hop: str, source: str) -> Summary:
+def _of_reports(campaign: Campaign, upstream: HopSummary, hop: str, source: str) -> HopSummary:
     stream: Stream = "reports" if hop == "analyze" else "discovery"
     files = find_files(storage.join(source, stream), SEALED[stream])
     check_complete(upstream, campaign, stream, files, exact=True)
-    number = upstream["streams"].get(stream, {}).get("accepted", 0)
+    number = upstream.accepted_of(stream)
     summary = make_summary(hop, campaign, {stream: StreamCounts(number, 0, {REASON: number})}, None, upstream)
-    if hop == "release":
-        # The analyzer's hop takes it as a release of nothing, so that the chain of a batch goes on.
-        summary["released"] = 0
-    return summary
+    # The analyzer's hop takes it as a release of nothing, so that the chain of a batch goes on.
+    return replace(summary, released=0) if hop == "release" else summary
 
 
-def _of_bins(campaign: Campaign, upstream: Summary, source: str) -> Summary:
+def _of_bins(campaign: Campaign, upstream: HopSummary, source: str) -> HopSummary:
     number = total_records(find_files(storage.join(source, "bins"), Kind.RELEASED))
-    if number != upstream["released"]:
+    if number != upstream.released:
         raise UsageError(
             f"the released files hold {number} records, hushcount discover --party aux-server wrote "
-            f"{upstream['released']}: a file is missing or was added"
+            f"{upstream.released}: a file is missing or was added"
         )
-    pairs = StreamCounts(**upstream["streams"]["discovery"])
-    summary = make_summary("discover", campaign, {"discovery": pairs}, None, upstream)
-    summary["bins"] = {"kept": number, "found": 0, "rejected": {REASON: number}}
-    return summary
+    pairs: dict[Stream, StreamCounts] = {"discovery": upstream.streams["discovery"]}
+    bins = BinCounts(number, 0, {REASON: number})
+    return replace(make_summary("discover", campaign, pairs, None, upstream), bins=bins)

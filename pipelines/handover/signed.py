@@ -8,6 +8,7 @@ or altered on the way, and a whole output that was put in the place of another, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.campaigns.signatures import SIGNATURE_BYTES, SignatureError, parse_signature, verify
@@ -20,19 +21,20 @@ from pipelines.handover.file_list import all_files, files_of, listed_files
 from pipelines.outputs.folders import folder_of
 from pipelines.outputs.received_summary import parse_summary
 from pipelines.outputs.staging import SUMMARY
-from pipelines.outputs.summary import Summary
+from pipelines.outputs.summary import HopSummary
 
 SIGNATURE = f"{SUMMARY}.sig"
 
 
-def write_signed(directory: str, folders: Iterable[str], summary: Summary, reference: KeyReference) -> None:
-    """Add the files to a summary, and write the signature of it as `storage.write_json` will write it, last."""
-    summary["files"] = listed_files(directory, folders)
-    signature = sign(reference, storage.json_bytes(summary), "summary")
+def write_signed(directory: str, folders: Iterable[str], summary: HopSummary, reference: KeyReference) -> HopSummary:
+    """Return a summary with the files, having written the signature of it as `write_summary` will write it."""
+    summary = replace(summary, files=listed_files(directory, folders))
+    signature = sign(reference, storage.json_bytes(summary.data()), "summary")
     storage.write_whole(storage.join(directory, SIGNATURE), [signature.model_dump_json().encode() + b"\n"])
+    return summary
 
 
-def read_signed(directory: str, keys: Sequence[VerifyKeyPart]) -> Summary:
+def read_signed(directory: str, keys: Sequence[VerifyKeyPart]) -> HopSummary:
     """Return the summary of an output that one of these keys signed: of the bytes that were verified.
 
     Args:
@@ -54,7 +56,7 @@ def read_signed(directory: str, keys: Sequence[VerifyKeyPart]) -> Summary:
     return parse_summary(payload, path)
 
 
-def require_files(directory: str, folder: str, summary: Summary, *, digests: bool = True) -> None:
+def require_files(directory: str, folder: str, summary: HopSummary, *, digests: bool = True) -> None:
     """Check that a folder of an output holds exactly the files that its signed summary lists.
 
     Args:
@@ -67,9 +69,9 @@ def require_files(directory: str, folder: str, summary: Summary, *, digests: boo
         SignatureError: a file is missing, was added, or is not what was signed; it is named.
         UsageError: the summary lists no such folder.
     """
-    signed = files_of(summary, folder, storage.join(directory, SUMMARY))
-    if signed is None:
+    if folder not in (summary.files or {}):
         raise UsageError(f"{storage.join(directory, SUMMARY)} lists no {folder} files")
+    signed = files_of(summary, folder)
     where = storage.join(folder_of(directory, summary), folder)
     there = {path.rpartition("/")[2]: (path, size) for path, size in all_files(where)}
     for name in sorted(signed.keys() ^ there.keys()):

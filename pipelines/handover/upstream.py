@@ -17,7 +17,7 @@ from pipelines.files.blocks import BlockFile, total_records
 from pipelines.handover.parties import require_place
 from pipelines.outputs.received_summary import read_summary
 from pipelines.outputs.staging import SUMMARY
-from pipelines.outputs.summary import Summary
+from pipelines.outputs.summary import HopSummary
 
 COMMANDS = {"release": "discover --party aux-server"}
 """The command of a hop that is not named after it."""
@@ -25,7 +25,7 @@ COMMANDS = {"release": "discover --party aux-server"}
 
 def read_upstream(
     directory: str, hop: str, campaign: Campaign, signed_by: Sequence[VerifyKeyPart] = (), folder: str = ""
-) -> Summary:
+) -> HopSummary:
     """Read the summary of the hop before.
 
     Args:
@@ -54,15 +54,15 @@ def read_upstream(
         summary = read_signed(directory, signed_by)
     else:
         summary = read_summary(path)
-    given = summary["hop"]
+    given = summary.hop
     if given != hop:
         raise UsageError(
             f"input directory {directory} was written by hushcount {COMMANDS.get(given, given)}, must be of {command}"
         )
-    if summary["fingerprint"] != campaign.fingerprint.hex():
+    if summary.fingerprint != campaign.fingerprint.hex():
         raise UsageError(
-            f"input directory {directory} is of campaign {summary['campaign']} with fingerprint "
-            f"{summary['fingerprint']}, the campaign file has {campaign.fingerprint.hex()}: give the file it "
+            f"input directory {directory} is of campaign {summary.campaign} with fingerprint "
+            f"{summary.fingerprint}, the campaign file has {campaign.fingerprint.hex()}: give the file it "
             "was made with"
         )
     require_place(directory, summary, campaign, bool(signed_by))
@@ -91,7 +91,9 @@ def senders_of(window: str, segments: Collection[str]) -> Senders:
     return segment_names.senders_of(way, paths)
 
 
-def check_complete(upstream: Summary, campaign: Campaign, stream: Stream, files: list[BlockFile], exact: bool) -> None:
+def check_complete(
+    upstream: HopSummary, campaign: Campaign, stream: Stream, files: list[BlockFile], exact: bool
+) -> None:
     """Check that the files hold the records that the hop before forwarded.
 
     Files of another campaign or record length are left out of the count: they go to the dead letter.
@@ -106,12 +108,10 @@ def check_complete(upstream: Summary, campaign: Campaign, stream: Stream, files:
     Raises:
         UsageError: a file is missing or delivered twice.
     """
-    forwarded = upstream["streams"].get(stream, {}).get("accepted", 0)
+    forwarded = upstream.accepted_of(stream)
     ours = [file for file in files if file.header.campaign == campaign.fingerprint]
     lengths = (campaign.sealed_bytes(stream), envelope_dtype(campaign.sealed_bytes(stream)).itemsize)
     found = total_records(file for file in ours if file.header.record_bytes in lengths)
     if found < forwarded or (exact and found > forwarded):
         verb = "a file is missing" if found < forwarded else "a file was added"
-        raise UsageError(
-            f"the {stream} files hold {found} records, hushcount {upstream['hop']} wrote {forwarded}: {verb}"
-        )
+        raise UsageError(f"the {stream} files hold {found} records, hushcount {upstream.hop} wrote {forwarded}: {verb}")

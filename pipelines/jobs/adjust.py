@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -19,7 +20,6 @@ from pipelines.files.storage_errors import cause
 from pipelines.jobs.results import COLUMNS, put_table, require_table
 from pipelines.outputs.folders import file_of
 from pipelines.outputs.staging import SUMMARY
-from pipelines.outputs.summary import Summary
 
 ADJUSTED = "adjusted"
 TO_TOTAL: Mapping[str, Callable[[FloatArray, float], FloatArray]] = {"sum-to": sum_to, "norm-sub": norm_sub}
@@ -41,7 +41,9 @@ _SCHEMA = pa.schema(
 _OURS = _SCHEMA.append(pa.field(ADJUSTED, pa.float64()))
 
 
-def adjust(estimates: str, method: str, out: str, *, total: float | None = None, overwrite: bool = False) -> Summary:
+def adjust(
+    estimates: str, method: str, out: str, *, total: float | None = None, overwrite: bool = False
+) -> dict[str, Any]:
     """Write the estimates with one more column, "adjusted"; errors and intervals remain those of the counts.
 
     Args:

@@ -22,7 +22,6 @@ from hushcount.errors import HushcountError, RetiredKey
 from hushcount.oracles.estimates import Levels
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
-from hushcount.senders import told_in
 from keys.store import KeyReference, campaign_key
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
@@ -40,7 +39,7 @@ from pipelines.outputs.folders import folder_of
 from pipelines.outputs.labels import SEALED, counts_of, label
 from pipelines.outputs.minimum_batch import enough, require_minimum
 from pipelines.outputs.staging import BY_HAND, Writer, require_free, staged
-from pipelines.outputs.summary import Summary, make_summary
+from pipelines.outputs.summary import HopSummary, make_summary
 
 
 def analyze(
@@ -59,7 +58,7 @@ def analyze(
     writer: Writer = BY_HAND,
     engine: Engine | None = None,
     console: Console | None = None,
-) -> Summary:
+) -> HopSummary:
     """Open, tally and estimate; write estimates.parquet, estimates.csv, tally.npz, report.html and summary.json.
 
     Args:
@@ -127,12 +126,11 @@ def analyze(
                     f"the tally holds {tally.reports} reports, {accepted} were accepted: report this bug"
                 )
             summary = make_summary("analyze", campaign, counts, accepted, upstream)
-            summary["dead_letters"] = kept_of(directory, counts)
-            results.write_tally(directory, replace(tally, senders=told_in(upstream)), campaign)
-            results.write_results(directory, campaign, tally, wanted, levels or Levels(), summary, revealed)
-            charge.commit(summary)
-            hand_on(directory, out, (), summary, None)
-    return summary
+            summary = replace(summary, dead_letters=kept_of(directory, counts))
+            results.write_tally(directory, replace(tally, senders=upstream.senders), campaign)
+            summary = results.write_results(directory, campaign, tally, wanted, levels or Levels(), summary, revealed)
+            summary = replace(summary, ledger=charge.commit(summary.stated, accepted))
+            return hand_on(directory, out, (), summary, None)
 
 
 def _graph(

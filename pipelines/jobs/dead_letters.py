@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +20,11 @@ from hushcount.wire.blocks import Kind, read_block, read_header
 from pipelines.files import storage
 from pipelines.files.blocks import SUFFIX, BlockFile, find_files, write_file
 from pipelines.jobs.replayed import claim
+from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.folders import folder_of
 from pipelines.outputs.labels import SEALED
 from pipelines.outputs.staging import SUMMARY, require_free, staged, write_summary
-from pipelines.outputs.summary import StreamCounts, Summary, make_summary
+from pipelines.outputs.summary import HopSummary, make_summary
 
 FOLDER = "dead_letter"
 CURES: Mapping[Reason, str] = {
@@ -132,7 +133,7 @@ def list_dead_letters(directory: str) -> list[DeadLetter]:
 
 def replay(
     campaign_path: Path, directory: str, stream: Stream, reason: str, out: str, *, overwrite: bool = False
-) -> Summary:
+) -> HopSummary:
     """Make of what was kept of one reason what the shuffler would hand on, for analyze or discover to read.
 
     They are a batch of their own: what is released from it is another release, and charged as one. The letters of one
@@ -193,9 +194,7 @@ def replay(
         # They came through under the cap of the campaign that refused them, which may have been larger.
         senders = recapped(told_in(refused), refused.get("cap"), campaign.shuffle.cap)
         summary = make_summary("shuffle", campaign, counts, None, senders=senders)
-        summary["replayed"] = reason
-        write_summary(target, summary)
-    return summary
+        return write_summary(target, replace(summary, replayed=reason))
 
 
 def _files(directory: str, letter: DeadLetter) -> list[BlockFile]:

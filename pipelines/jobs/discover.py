@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -21,7 +22,7 @@ from hushcount.discovery.keep_rules import KeepRule
 from hushcount.errors import RetiredKey, UsageError
 from hushcount.privacy.unit import rule_of
 from hushcount.randomness import SystemWords
-from hushcount.senders import require_told_apart, told_in
+from hushcount.senders import require_told_apart
 from hushcount.wire.blocks import Kind
 from hushcount.wire.places import MOST_PLACES
 from hushcount.wire.tags import tag_keys
@@ -38,12 +39,13 @@ from pipelines.jobs import results
 from pipelines.jobs.dead_letters import kept_of
 from pipelines.ledger.charging import Charging, charging
 from pipelines.outputs.counting import WriteCounts, require_read_once, require_undamaged, take_counts
+from pipelines.outputs.counts import BinCounts, StreamCounts
 from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
 from pipelines.outputs.folders import folder_of
 from pipelines.outputs.labels import SEALED, counts_of, label
 from pipelines.outputs.minimum_batch import enough, pass_on_withheld, require_minimum
 from pipelines.outputs.staging import BY_HAND, Writer, require_free, staged
-from pipelines.outputs.summary import StreamCounts, Summary, make_summary
+from pipelines.outputs.summary import HopSummary, make_summary
 
 Party = Literal["both", "aux-server", "analyzer"]
 _PLACE_RECORDS = 1 << 17
@@ -66,7 +68,7 @@ def discover(
     writer: Writer = BY_HAND,
     engine: Engine | None = None,
     console: Console | None = None,
-) -> Summary:
+) -> HopSummary:
     """Release and reveal unknown values; write found.csv and summary.json.
 
     Args:
@@ -124,12 +126,12 @@ def discover(
     require_free(out, overwrite, ("release", "discover"), read, writer)
     hop, read_folder = ("release", _BINS) if party == "analyzer" else ("shuffle", "discovery")
     upstream = read_upstream(input_directory, hop, campaign, signed_by, read_folder)
-    senders = told_in(upstream)
+    senders = upstream.senders
     require_told_apart(senders, uncapped)
     rule = rule_of(campaign, senders)
     if party == "analyzer":
         pass_on_withheld(campaign, upstream)
-        if not (upstream["released"] or upstream["streams"]["discovery"]["accepted"]):
+        if not (upstream.released or upstream.accepted_of("discovery")):
             # Nothing was drawn, because the auxiliary server's key was retired; what is released is nothing.
             ledger = None
     engine = engine or Engine()
@@ -147,9 +149,8 @@ def discover(
             summary = _reveal(campaign, release, analyzer, directory, summary, engine)
         if party == "both":
             storage.remove_directory(storage.join(directory, _BINS))
-        charge.commit(summary)
-        hand_on(directory, out, (_BINS,), summary, signer)
-    return summary
+        summary = replace(summary, ledger=charge.commit(summary.stated, summary.accepted))
+        return hand_on(directory, out, (_BINS,), summary, signer)
 
 
 def _release(
@@ -158,11 +159,11 @@ def _release(
     discovery: str,
     key: KeyReference,
     directory: str,
-    upstream: Summary,
+    upstream: HopSummary,
     charge: Charging,
     engine: Engine,
     console: Console | None,
-) -> Summary:
+) -> HopSummary:
     """The auxiliary server's job."""
     files = find_files(discovery, SEALED["discovery"])
     check_complete(upstream, campaign, "discovery", files, exact=True)
@@ -184,10 +185,9 @@ def _release(
         if drawn != bins:
             _copy(drawn, bins)
     summary = make_summary("release", campaign, {"discovery": counts}, None, upstream)
-    summary["dead_letters"] = kept_of(directory, {"discovery": counts})
     # How many bins are kept follows from the release; it lets the analyzer notice a file that was lost on the way.
-    summary["released"] = total_records(find_files(storage.join(directory, _BINS), Kind.RELEASED))
-    return summary
+    kept = total_records(find_files(storage.join(directory, _BINS), Kind.RELEASED))
+    return replace(summary, dead_letters=kept_of(directory, {"discovery": counts}), released=kept)
 
 
 def _release_graph(
@@ -240,16 +240,16 @@ def _copy(drawn: str, bins: str) -> None:
 
 
 def _reveal(
-    campaign: Campaign, release: str, key: KeyReference, directory: str, released: Summary, engine: Engine
-) -> Summary:
+    campaign: Campaign, release: str, key: KeyReference, directory: str, released: HopSummary, engine: Engine
+) -> HopSummary:
     """The analyzer's job: found.csv."""
     form = campaign.discovery_format
     record_bytes = form.pair_bytes
     files = find_files(storage.join(release, _BINS), Kind.RELEASED)
-    if total_records(files) != released["released"]:
+    if total_records(files) != released.released:
         raise UsageError(
             f"the released files hold {total_records(files)} records, hushcount discover --party aux-server wrote "
-            f"{released['released']}: a file is missing or was added"
+            f"{released.released}: a file is missing or was added"
         )
     with engine.pipeline("discover") as pipeline:
         read = pipeline | "read" >> ReadBlocks(files, campaign.fingerprint, record_bytes, 0, None)
@@ -268,10 +268,8 @@ def _reveal(
     bins = _counts(directory)
     require_read_once("released records", bins.received, total_records(files))
     require_undamaged(storage.join(release, _BINS), bins.rejected)
-    pairs = StreamCounts(**released["streams"]["discovery"])
-    summary = make_summary("discover", campaign, {"discovery": pairs}, None, released)
-    summary["bins"] = {"kept": bins.received, "found": bins.accepted, "rejected": bins.rejected}
-    return summary
+    summary = make_summary("discover", campaign, {"discovery": released.streams["discovery"]}, None, released)
+    return replace(summary, bins=BinCounts(bins.received, bins.accepted, bins.rejected))
 
 
 def _records(block: bytes, record_bytes: int) -> list[bytes]:

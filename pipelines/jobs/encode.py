@@ -34,7 +34,7 @@ from pipelines.files.progress import bar, tick
 from pipelines.outputs.counting import WriteCounts, take_counts
 from pipelines.outputs.labels import counts_of, label
 from pipelines.outputs.staging import require_free, staged, write_summary
-from pipelines.outputs.summary import Summary, make_summary
+from pipelines.outputs.summary import HopSummary, make_summary
 
 _CHUNK_LINES = 1 << 17
 _AT_ONCE = 1 << 13
@@ -51,7 +51,7 @@ def encode(
     overwrite: bool = False,
     engine: Engine | None = None,
     console: Console | None = None,
-) -> Summary:
+) -> HopSummary:
     """Privatise and seal every line of a file; write `reports/` and `discovery/` of envelopes and summary.json.
 
     Args:
@@ -93,12 +93,11 @@ def encode(
         sums = take_counts(directory)
         senders = Senders("client-token" if clients else "none")
         summary = make_summary("encode", campaign, counts_of(sums, campaign.streams), None, senders=senders)
-        if not summary["accepted"]:
-            first = summary["streams"][campaign.streams[0]]["rejected"]
+        if not summary.accepted:
+            first = summary.streams[campaign.streams[0]].rejected
             reasons = ", ".join(f"{reason} {number:,}" for reason, number in first.items())
             raise UsageError(f"no line of {values} could be sent ({reasons}): nothing was written")
-        write_summary(directory, summary)
-    return summary
+        return write_summary(directory, summary)
 
 
 def _graph(

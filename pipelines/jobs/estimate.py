@@ -7,9 +7,10 @@ from pathlib import Path
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.oracles.estimates import Levels
 from pipelines.jobs import results
+from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.folders import file_of
 from pipelines.outputs.staging import require_free, staged, write_summary
-from pipelines.outputs.summary import StreamCounts, Summary, make_summary
+from pipelines.outputs.summary import HopSummary, make_summary
 
 
 def estimate(
@@ -20,7 +21,7 @@ def estimate(
     *,
     levels: Levels | None = None,
     overwrite: bool = False,
-) -> Summary:
+) -> HopSummary:
     """Estimate items from a tally.npz; write estimates.parquet, estimates.csv, report.html and summary.json.
 
     Raises:
@@ -35,6 +36,5 @@ def estimate(
     counts: dict[Stream, StreamCounts] = {"reports": StreamCounts(tally.reports, tally.reports, {})}
     with staged(out, overwrite) as directory:
         summary = make_summary("estimate", campaign, counts, tally.reports, senders=tally.senders)
-        results.write_results(directory, campaign, tally, wanted, levels or Levels(), summary, None)
-        write_summary(directory, summary)
-    return summary
+        summary = results.write_results(directory, campaign, tally, wanted, levels or Levels(), summary, None)
+        return write_summary(directory, summary)

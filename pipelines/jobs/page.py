@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,9 @@ from matplotlib.figure import Figure
 
 from hushcount.campaigns.campaign import Campaign
 from pipelines.console.results import detection
-from pipelines.outputs.summary import Summary
+from pipelines.outputs.counts import StreamCounts
+from pipelines.outputs.estimates import TableFacts
+from pipelines.outputs.summary import HopSummary
 
 _CHART_ITEMS = 40
 _TABLE_ITEMS = 200
@@ -27,7 +30,7 @@ class Found:
     """What discovery revealed, and its summary."""
 
     items: tuple[str, ...]
-    summary: Summary
+    summary: HopSummary
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +38,7 @@ class Page:
     """What the page shows; table and found are None where there is nothing of the kind."""
 
     campaign: Campaign
-    summary: Summary
+    summary: HopSummary
     table: pa.Table | None
     found: Found | None
 
@@ -52,15 +55,17 @@ def render(page: Page) -> str:
     )
 
 
-def _statement(summary: Summary) -> str:
-    plain = " ".join(html.escape(sentence) for sentence in summary["privacy"]["plain"])
-    exact = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in summary["privacy"]["sentences"])
+def _statement(summary: HopSummary) -> str:
+    privacy = summary.stated
+    plain = " ".join(html.escape(sentence) for sentence in privacy["plain"])
+    exact = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in privacy["sentences"])
     sentences = f"<p><strong>{plain}</strong></p>{exact}"
     return f"<section><h2>What this guarantees</h2>{sentences}</section>"
 
 
 def _estimates(page: Page) -> str:
-    if page.table is None:
+    estimates = page.summary.estimates
+    if page.table is None or estimates is None or estimates.table is None:
         return (
             "<section><h2>Estimates</h2><p>The domain is open: ask the tally for items with "
             "<code>hushcount estimate</code>.</p></section>"
@@ -69,7 +74,7 @@ def _estimates(page: Page) -> str:
     head: list[dict[str, Any]] = table.slice(0, _TABLE_ITEMS).to_pylist()
     rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in _cells(row))}</tr>" for row in head)
     names = "".join(f"<th>{name.replace('_', ' ')}</th>" for name in table.column_names)
-    other = page.summary.get("other")
+    other = estimates.other
     outside = (
         f"<p>Outside the dictionary (&ldquo;other&rdquo;): {other['count']:,.0f} &plusmn; "
         f"{other['standard_error']:,.0f}.</p>"
@@ -77,22 +82,22 @@ def _estimates(page: Page) -> str:
         else ""
     )
     return (
-        f"<section><h2>Estimates</h2>{_legend(table, page.summary)}{_chart(table.slice(0, _CHART_ITEMS))}{outside}"
+        f"<section><h2>Estimates</h2>{_legend(estimates.table)}{_chart(table.slice(0, _CHART_ITEMS))}{outside}"
         f"<details><summary>The {len(head)} largest as a table</summary><table><tr>{names}</tr>{rows}</table></details>"
         "</section>"
     )
 
 
-def _legend(table: pa.Table, summary: Summary) -> str:
-    rate = summary["false_positive_rate"]
+def _legend(table: TableFacts) -> str:
+    rate = table.false_positive_rate
     return (
-        f"<p>The {min(table.num_rows, _CHART_ITEMS)} largest of {table.num_rows:,} items, with "
-        f"{100 * summary['confidence']:g} % intervals: thick lines for each item alone, thin ones (low all, high all) "
-        f"for all {table.num_rows:,} together. The largest of many noisy estimates tend to be too large: read the thin "
+        f"<p>The {min(table.items, _CHART_ITEMS)} largest of {table.items:,} items, with "
+        f"{100 * table.confidence:g} % intervals: thick lines for each item alone, thin ones (low all, high all) "
+        f"for all {table.items:,} together. The largest of many noisy estimates tend to be too large: read the thin "
         f"lines for items picked by their size. The darker bars, &ldquo;detected all&rdquo; in the table, mark the "
-        f"{summary['detected_all']:,} items that are {detection(summary)} In the table &ldquo;detected&rdquo; marks "
-        f"the {summary['detected']:,} items detected, each looked at alone: each item that nobody holds is marked with "
-        f"a probability of {100 * rate:g} % at most, {_expected(rate * table.num_rows)} if nobody held any.</p>"
+        f"{table.detected_all:,} items that are {detection(table)} In the table &ldquo;detected&rdquo; marks "
+        f"the {table.detected:,} items detected, each looked at alone: each item that nobody holds is marked with "
+        f"a probability of {100 * rate:g} % at most, {_expected(rate * table.items)} if nobody held any.</p>"
     )
 
 
@@ -151,16 +156,17 @@ def _found(found: Found | None) -> str:
 
 
 def _hops(page: Page) -> str:
-    lines = [(hop["hop"], stream, counts) for hop in _chain(page.summary) for stream, counts in hop["streams"].items()]
-    if page.found is not None:
-        released = next(hop for hop in page.found.summary["upstream"] if hop["hop"] == "release")
-        lines.append(("release", "discovery", released["streams"]["discovery"]))
-        bins = page.found.summary["bins"]
-        lines.append(("discover", "kept bins", {**bins, "received": bins["kept"], "accepted": bins["found"]}))
+    chain = (*page.summary.upstream, page.summary)
+    lines = [(hop.hop, str(name), *_numbers(counts)) for hop in chain for name, counts in hop.streams.items()]
+    if page.found is not None and page.found.summary.bins is not None:
+        released = next(hop for hop in page.found.summary.upstream if hop.hop == "release")
+        lines.append(("release", "discovery", *_numbers(released.streams["discovery"])))
+        bins = page.found.summary.bins
+        lines.append(("discover", "kept bins", bins.kept, bins.found, bins.rejected))
     rows = ""
-    for hop, stream, counts in lines:
-        reasons = ", ".join(f"{name} {number:,}" for name, number in counts["rejected"].items()) or "none"
-        cells = (hop, stream, f"{counts['received']:,}", f"{counts['accepted']:,}", reasons)
+    for hop, stream, received, accepted, rejected in lines:
+        reasons = ", ".join(f"{name} {number:,}" for name, number in rejected.items()) or "none"
+        cells = (hop, stream, f"{received:,}", f"{accepted:,}", reasons)
         rows += f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"
     return (
         "<section><h2>Counts of every hop</h2><table><tr><th>hop</th><th>stream</th><th>received</th><th>accepted</th>"
@@ -168,8 +174,8 @@ def _hops(page: Page) -> str:
     )
 
 
-def _chain(summary: Summary) -> list[Summary]:
-    return [*summary["upstream"], summary]
+def _numbers(counts: StreamCounts) -> tuple[int, int, Mapping[str, int]]:
+    return counts.received, counts.accepted, counts.rejected
 
 
 _STYLE = f"""

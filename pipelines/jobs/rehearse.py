@@ -184,24 +184,24 @@ def _run_jobs(
     shuffle(path, encoded, shuffled, engine=engine)
     if twin.discovery is not None:
         if role == "aux_server":
-            sent["discovery reports"] = made["streams"]["discovery"]["accepted"]
+            sent["discovery reports"] = made.accepted_of("discovery")
         summary = discover(
             path, shuffled, source if role == "aux_server" else played, released, party="aux-server", engine=engine
         )
         if role == "aux_server":
-            opened["discovery reports"] = summary["streams"]["discovery"]["accepted"]
+            opened["discovery reports"] = summary.accepted_of("discovery")
             return
         found = str(directory / "found")
         sent["released values"] = 1
         discover(path, released, source, found, party="analyzer", engine=engine)
         opened["released values"] = int(list(results.read_found(Path(found), twin).items) == [unlisted])
     if twin.mechanism is not None:
-        sent["frequency reports"] = made["streams"]["reports"]["accepted"]
+        sent["frequency reports"] = made.accepted_of("reports")
         # An open domain may have no sketch to ask later: what is counted is said at once.
         item.write_text(f"{unlisted}\n", encoding="utf-8")
         items = item if twin.dictionary is None else None
         summary = analyze(path, shuffled, source, str(directory / "results"), items=items, engine=engine)
-        opened["frequency reports"] = summary["accepted"]
+        opened["frequency reports"] = summary.accepted
 
 
 def _values(twin: Campaign) -> tuple[str, list[str]]:

@@ -7,7 +7,7 @@ import io
 import math
 import posixpath
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -32,8 +32,9 @@ from pipelines.files.csv_cells import cell, csv_rows
 from pipelines.files.storage_errors import cause
 from pipelines.handover.upstream import read_upstream
 from pipelines.jobs.page import Found, Page, render
+from pipelines.outputs.estimates import Estimates, Largest, TableFacts
 from pipelines.outputs.folders import folder_of
-from pipelines.outputs.summary import Summary
+from pipelines.outputs.summary import HopSummary
 
 FOUND = "found.csv"
 ESTIMATES = "estimates.csv"
@@ -85,32 +86,31 @@ def write_results(
     tally: Tally,
     wanted: Wanted | None,
     levels: Levels,
-    summary: Summary,
+    summary: HopSummary,
     found: Found | None,
-) -> None:
-    """Estimate, write estimates.parquet, estimates.csv and report.html, and add what they come to to the summary."""
+) -> HopSummary:
+    """Estimate, write estimates.parquet, estimates.csv and report.html, and return the summary with the estimates."""
     mechanism = campaign.require_frequency()
-    table = None
+    table = facts = other = whole = None
     if wanted is not None:
         estimate = estimated(campaign, tally, wanted.items)
         table = estimate_table(wanted.names, estimate, levels)
         storage.write_whole(storage.join(directory, "estimates.parquet"), [parquet_bytes(table)])
         storage.write_whole(storage.join(directory, ESTIMATES), [csv_bytes(table)])
-        summary["items"] = table.num_rows
-        summary["confidence"] = levels.confidence
-        summary["false_positive_rate"] = levels.false_positive_rate
-        summary["detected"] = sum(table["detected"].to_pylist())
-        summary["detected_all"] = sum(table["detected_all"].to_pylist())
-    summary["largest"] = [] if table is None else _largest(table, tally.reports)
+        detected, detected_all = (sum(table[name].to_pylist()) for name in ("detected", "detected_all"))
+        facts = TableFacts(table.num_rows, levels.confidence, levels.false_positive_rate, detected, detected_all)
     if campaign.dictionary is not None:
-        other = estimated(campaign, tally, np.array([other_item(mechanism)], dtype=np.uint64))
-        row = estimate_table(("other",), other, levels).to_pylist()[0]
+        alone = estimated(campaign, tally, np.array([other_item(mechanism)], dtype=np.uint64))
+        row = estimate_table(("other",), alone, levels).to_pylist()[0]
         # It stands alone: no interval together with the rows of a table.
-        summary["other"] = {name: row[name] for name in COLUMNS[1:] if not name.endswith("_all")}
+        other = {name: row[name] for name in COLUMNS[1:] if not name.endswith("_all")}
         # Only then do the rows and "other" add up to the reports. Names are distinct and listed.
-        summary["whole_dictionary"] = table is not None and table.num_rows == campaign.dictionary.items
+        whole = table is not None and table.num_rows == campaign.dictionary.items
+    largest = () if table is None else _largest(table, tally.reports)
+    summary = replace(summary, estimates=Estimates(facts, largest, other, whole))
     page = render(Page(campaign, summary, table, found))
     storage.write_whole(storage.join(directory, "report.html"), [page.encode()])
+    return summary
 
 
 def write_tally(directory: str, tally: Tally, campaign: Campaign) -> None:
@@ -282,19 +282,16 @@ def estimate_table(names: tuple[str, ...], estimate: Estimate, levels: Levels, l
     return pa.table(dict(zip(COLUMNS, columns, strict=True)))
 
 
-def _largest(table: pa.Table, reports: int) -> list[dict[str, object]]:
+def _largest(table: pa.Table, reports: int) -> tuple[Largest, ...]:
     """Return the few largest counts of detected items, each with its share and its two errors added in squares.
 
     Detected among all items of the table: the largest of many raw estimates are noise.
     """
     detected = table.filter(table["detected_all"]).sort_by([("count", "descending")])
     rows = detected.slice(0, _SHOWN).to_pylist()
-    return [
-        {
-            "item": row["item"],
-            "count": row["count"],
-            "share": row["count"] / reports,
-            "error": math.hypot(row["standard_error"], row["collision_error"]),
-        }
+    return tuple(
+        Largest(
+            row["item"], row["count"], row["count"] / reports, math.hypot(row["standard_error"], row["collision_error"])
+        )
         for row in rows
-    ]
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from rich.console import Console
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.collection.envelopes import ENVELOPES, envelope_dtype, sealed_offset
 from hushcount.errors import HushcountError, NotYet, UsageError
-from hushcount.senders import Senders, told_in
+from hushcount.senders import Senders
 from hushcount.wire.places import MOST_PLACES
 from pipelines.engine.group_through_files import THROUGH_ENGINE_RECORDS, GroupThroughFiles
 from pipelines.engine.runner import Engine
@@ -37,7 +38,7 @@ from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream
 from pipelines.outputs.folders import folder_of
 from pipelines.outputs.labels import SEALED, counts_of, label
 from pipelines.outputs.staging import BY_HAND, SUMMARY, Writer, require_free, staged
-from pipelines.outputs.summary import Summary, make_summary
+from pipelines.outputs.summary import HopSummary, make_summary
 from shuffler.minimum_batch import may_leave
 from shuffler.shuffle import Shuffle
 
@@ -60,7 +61,7 @@ def shuffle(
     writer: Writer = BY_HAND,
     engine: Engine | None = None,
     console: Console | None = None,
-) -> Summary:
+) -> HopSummary:
     """Shuffle every stream of the input; write `reports/` and `discovery/` of sealed reports and summary.json.
 
     Args:
@@ -86,7 +87,7 @@ def shuffle(
         # Both before any work: a key that cannot be used, and a place where nobody would take it.
         signer.read_signing()
         require_own_folder(out, batch)
-    senders = told_in(upstream) if upstream is not None else _senders(input_directory, files)
+    senders = upstream.senders if upstream is not None else _senders(input_directory, files)
     engine = engine or Engine()
     total = sum(total_records(found) for found in files.values())
     with staged(out, overwrite, writer) as directory:
@@ -119,11 +120,8 @@ def shuffle(
                 # An engine that lost what it grouped, or ran a step on other input the second time.
                 raise HushcountError(f"{stream}: {written} of {counted.accepted} reports were written; run again")
         summary = make_summary("shuffle", campaign, counts, None, upstream, senders)
-        summary["dead_letters"] = kept_of(directory, counts)
-        if left_out:
-            summary["left_out"] = {stream: counted.data() for stream, counted in left_out.items()}
-        hand_on(directory, out, tuple(counts), summary, signer, batch)
-    return summary
+        summary = replace(summary, dead_letters=kept_of(directory, counts), left_out=left_out)
+        return hand_on(directory, out, tuple(counts), summary, signer, batch)
 
 
 def _require_released(sums: dict[str, int], released: Files) -> None:
@@ -144,7 +142,7 @@ def _require_released(sums: dict[str, int], released: Files) -> None:
             )
 
 
-def _find_input(source: str, campaign: Campaign) -> tuple[Files, Files, Summary | None]:
+def _find_input(source: str, campaign: Campaign) -> tuple[Files, Files, HopSummary | None]:
     """Return the files of every stream, those of what was forwarded before, and the summary of the hop before."""
     if is_batch(source):
         batch = read_batch(source, campaign)
@@ -171,14 +169,14 @@ def _senders(source: str, files: Files) -> Senders:
     return senders_of(source, [storage.relative(file.path, source) for listed in files.values() for file in listed])
 
 
-def _released(batch: BatchFile, stream: Stream, summaries: list[Summary]) -> list[BlockFile]:
+def _released(batch: BatchFile, stream: Stream, summaries: list[HopSummary]) -> list[BlockFile]:
     """Return the files of what earlier batches forwarded of a stream, which must be as much as their summaries say.
 
     Raises:
         UsageError: a file is missing or damaged.
     """
     found = released_files(batch, stream)
-    forwarded = sum(summary["streams"].get(stream, {}).get("accepted", 0) for summary in summaries)
+    forwarded = sum(summary.accepted_of(stream) for summary in summaries)
     held = total_records(found)
     if held != forwarded:
         raise UsageError(

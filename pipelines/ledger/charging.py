@@ -6,10 +6,9 @@ Why in this order, and what a crash in between costs: docs/adr/0009.
 from __future__ import annotations
 
 import os
-import re
 import socket
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -21,14 +20,14 @@ from hushcount.errors import HushcountError
 from hushcount.privacy.composition import Loss
 from hushcount.privacy.statement import statement
 from hushcount.privacy.unit import unit_of
-from hushcount.senders import Senders, told_in
+from hushcount.senders import Senders
 from pipelines.ledger import input
 from pipelines.ledger.balance import OverLimit, balance, require_room
 from pipelines.ledger.draws import digest_of_draw, draw_path, fix_draw
 from pipelines.ledger.file import LedgerError, opened, writing
 from pipelines.ledger.own_time import LedgerTime, advanced, ledger_time
 from pipelines.ledger.records import Charge, Hop, Limit, charge_key, put, read_charges, read_limit
-from pipelines.outputs.summary import Summary
+from pipelines.outputs.summary import HopSummary
 
 _NOTHING = Loss(0.0, 0.0)
 
@@ -56,8 +55,8 @@ class Charging:
         if self.path is not None and self.charge is not None:
             self.draw = fix_draw(self.path, self.charge.key, directory)
 
-    def commit(self, summary: Summary) -> None:
-        """Charge the release that a summary states, and add to the summary what that came to.
+    def commit(self, privacy: dict[str, Any], accepted: int) -> Mapping[str, Any]:
+        """Charge the release that a statement is of, and return what the summary says of that; {} without a ledger.
 
         To be called when all but the summary is written, before the output is put in its place. A release that is
         charged already is not charged again; one that came out dearer than before is raised to that.
@@ -66,11 +65,10 @@ class Charging:
             OverLimit: it costs more than was reserved and does not fit; nothing is charged.
             LedgerError: the ledger cannot be used; or another draw than this one was charged.
         """
-        summary["ledger"] = None
         if self.path is None or self.charge is None:
-            return
-        actual = cost_of(summary["privacy"], self.charge.hop)
-        reports = summary["accepted"] if self.charge.hop == "analyze" else None
+            return {}
+        actual = cost_of(privacy, self.charge.hop)
+        reports = accepted if self.charge.hop == "analyze" else None
         with opened(self.path) as connection, writing(connection):
             time = advanced(connection, self.known)
             limit = read_limit(connection, self.charge.campaign)
@@ -96,7 +94,7 @@ class Charging:
             "committed_at",
         )  # fmt: skip
         told = {name: getattr(mine, name) for name in names}
-        summary["ledger"] = {"charged": {**told, "new": new}, **account.as_data()}
+        return {"charged": {**told, "new": new}, **account.as_data()}
 
 
 @contextmanager
@@ -104,7 +102,7 @@ def charging(
     path: Path | None,
     campaign: Campaign,
     hop: Hop,
-    upstream: Summary,
+    upstream: HopSummary,
     folder: str,
     *,
     drawn: bool = False,
@@ -131,7 +129,7 @@ def charging(
         yield Charging()
         return
     wanted = _wanted(campaign, hop, upstream, folder)
-    most = cost_of(statement(campaign, None, told_in(upstream)), hop)
+    most = cost_of(statement(campaign, None, upstream.senders), hop)
     _require_room_or_retry(path, wanted, most, known)
     manifest = input.manifest(folder)
     # A random release is what it holds: what is drawn here is not known yet.
@@ -174,12 +172,12 @@ def linked(campaign: Campaign, hop: Hop, senders: Senders) -> tuple[float | None
     return unit.answers * campaign.require_frequency().epsilon, campaign.epoch_epsilon
 
 
-def _wanted(campaign: Campaign, hop: Hop, upstream: Summary, folder: str) -> Charge:
+def _wanted(campaign: Campaign, hop: Hop, upstream: HopSummary, folder: str) -> Charge:
     """Return the reservation to ask for: what the release costs if every report that was forwarded is accepted."""
-    reports = upstream["streams"].get("reports", {}).get("accepted") if hop == "analyze" else None
-    stated = statement(campaign, reports, told_in(upstream))
+    reports = upstream.accepted_of("reports") if hop == "analyze" and "reports" in upstream.streams else None
+    stated = statement(campaign, reports, upstream.senders)
     least = cost_of(stated, hop)
-    local, epoch_epsilon = linked(campaign, hop, told_in(upstream))
+    local, epoch_epsilon = linked(campaign, hop, upstream.senders)
     wanted = Charge(
         key="", campaign=campaign.id, fingerprint=campaign.fingerprint.hex(), epoch=campaign.epoch, hop=hop,
         manifest="", outline=input.outline(folder), state="reserved", epsilon=least.epsilon, delta=least.delta,
@@ -187,16 +185,7 @@ def _wanted(campaign: Campaign, hop: Hop, upstream: Summary, folder: str) -> Cha
         reserved_at="", committed_at=None, host=socket.gethostname(), pid=os.getpid(),
         run=uuid.uuid4().hex,
     )  # fmt: skip
-    earlier = _manifest_of_release(upstream)
-    return wanted if earlier is None else _keyed(wanted, earlier)
-
-
-def _manifest_of_release(upstream: Summary) -> str | None:
-    """Return the manifest under which the auxiliary server charged the release that the analyzer opens, if it did."""
-    ledger = upstream.get("ledger") if upstream.get("hop") == "release" else None
-    charged = ledger.get("charged") if isinstance(ledger, dict) else None
-    given = charged.get("manifest") if isinstance(charged, dict) else None
-    return given if isinstance(given, str) and re.fullmatch("[0-9a-f]{64}", given) else None
+    return wanted if upstream.charged is None else _keyed(wanted, upstream.charged)
 
 
 def _keyed(wanted: Charge, manifest: str) -> Charge:

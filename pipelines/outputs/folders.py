@@ -8,8 +8,8 @@ from pydantic import BaseModel, StringConstraints
 
 from hushcount.formats.reading import validated
 from pipelines.files import storage
-from pipelines.outputs.staging import RUN_FOLDER, SUMMARY
-from pipelines.outputs.summary import Summary
+from pipelines.outputs.staging import SUMMARY
+from pipelines.outputs.summary import RUN_FOLDER, HopSummary
 
 
 class _Placed(BaseModel):
@@ -18,7 +18,7 @@ class _Placed(BaseModel):
     folder: Annotated[str, StringConstraints(pattern=rf"^{RUN_FOLDER}$")] | None = None
 
 
-def folder_of(out: str, summary: Summary | None = None) -> str:
+def folder_of(out: str, summary: HopSummary | None = None) -> str:
     """Return the directory in which the files of an output lie.
 
     Args:
@@ -30,8 +30,10 @@ def folder_of(out: str, summary: Summary | None = None) -> str:
     """
     mark = storage.join(out, SUMMARY)
     if summary is None:
-        summary = storage.read_json(mark) if storage.exists(mark) else {}
-    folder = validated(_Placed, summary, mark, "names no folder of a run").folder
+        data = storage.read_json(mark) if storage.exists(mark) else {}
+        folder = validated(_Placed, data, mark, "names no folder of a run").folder
+    else:
+        folder = summary.folder
     return out if folder is None else storage.join(out, folder)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.wire.blocks import Kind
-from pipelines.outputs.summary import StreamCounts
+from pipelines.outputs.counts import StreamCounts
 
 SEALED: dict[Stream, Kind] = {"reports": Kind.SEALED_REPORTS, "discovery": Kind.SEALED_DISCOVERY}
 

@@ -2,99 +2,92 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, RootModel
 
-from hushcount.campaigns.campaign import GREATEST_EPOCH, Identifier, Stream
-from hushcount.formats.models import Hex32, Part
 from hushcount.formats.reading import parse_object, validated
+from hushcount.senders import told_in
 from pipelines.files import storage
-from pipelines.outputs.summary import Summary, brief
+from pipelines.outputs.counts import HopCounts
+from pipelines.outputs.summary import HopSummary, digest_of_json
 
-Count = Annotated[int, Field(ge=0, le=1 << 40)]
-
-
-class _Counts(Part):
-    received: Count
-    accepted: Count
-    rejected: dict[str, Count]
-
-    @model_validator(mode="after")
-    def _check(self) -> _Counts:
-        if self.received != self.accepted + sum(self.rejected.values()):
-            raise ValueError("received is not accepted and rejected together")
-        return self
+_READ = (
+    "hop", "received", "accepted", "rejected", "streams", "campaign", "epoch", "fingerprint", "upstream", "made_from",
+    "left_out", "released", "bins", "batch", "window", "folder", "files",
+)  # fmt: skip
+"""What is read of a summary; it may say more."""
 
 
-class _Hop(BaseModel):
-    """What of a hop's summary the next hop counts on; it may say more."""
-
-    hop: Annotated[str, StringConstraints(pattern=r"^[a-z]{1,16}$")]
-    received: Count
-    accepted: Count
-    rejected: dict[str, Count]
-    streams: dict[Stream, _Counts]
-
-    @model_validator(mode="after")
-    def _check(self) -> _Hop:
-        if self.hop in ("release", "discover") and "discovery" not in self.streams:
-            raise ValueError("streams.discovery is missing")
-        return self
+def _checked(counts: HopCounts) -> HopCounts:
+    if counts.hop in ("release", "discover") and "discovery" not in counts.streams:
+        raise ValueError("streams.discovery is missing")
+    return counts
 
 
-class _Bins(Part):
-    """What became of the bins that the auxiliary server kept."""
-
-    kept: Count
-    found: Count
-    rejected: dict[str, Count]
-
-
-class _SummaryFile(_Hop):
-    campaign: Identifier
-    epoch: int = Field(default=1, ge=1, le=GREATEST_EPOCH)
-    fingerprint: Hex32
-    upstream: tuple[_Hop, ...] = Field(max_length=8)
-    released: Count | None = None
-    left_out: dict[Stream, _Counts] = {}
-    bins: _Bins | None = None
-    made_from: Hex32 | None = None
-
-    @model_validator(mode="after")
-    def _check_release(self) -> _SummaryFile:
-        if self.hop == "release" and self.released is None:
-            raise ValueError("released is missing")
-        if self.hop == "discover" and (self.bins is None or "release" not in {hop.hop for hop in self.upstream}):
-            raise ValueError("bins, or the release before them, is missing")
-        return self
+def _whole(summary: HopSummary) -> HopSummary:
+    before = [_checked(hop).hop for hop in (*summary.upstream, summary)]
+    if summary.hop == "release" and summary.released is None:
+        raise ValueError("released is missing")
+    if summary.hop == "discover" and (summary.bins is None or "release" not in before):
+        raise ValueError("bins, or the release before them, is missing")
+    for listed in (summary.files or {}).values():
+        if len({file.name for file in listed}) < len(listed):
+            raise ValueError("files names a file twice in one folder")
+    return summary
 
 
-def read_summary(path: str) -> Summary:
+class _Counts(RootModel[HopCounts]):
+    """What a state says of a hop, also of one that had nothing to read."""
+
+
+class _CountsFile(RootModel[Annotated[HopCounts, AfterValidator(_checked)]]):
+    """What a file says of a hop."""
+
+
+class _SummaryFile(RootModel[Annotated[HopSummary, AfterValidator(_whole)]]):
+    """A summary."""
+
+
+def read_summary(path: str) -> HopSummary:
     """Read a summary, which another party may have written.
 
     Raises:
         UsageError: missing, or no summary of a hop whose counts add up.
     """
-    return _checked(storage.read_json(path), path)
+    return _read(storage.read_json(path), path)
 
 
-def read_counts(path: str) -> Summary:
+def parse_summary(raw: bytes, path: str) -> HopSummary:
+    """Return the summary in a file's bytes; raises as `read_summary`."""
+    return _read(parse_object(raw, path), path)
+
+
+def read_counts(path: str) -> HopCounts:
     """Return what a hop counted, of a file that says at least that.
 
     Raises:
         UsageError: missing, or no counts of a hop that add up.
     """
-    data = storage.read_json(path)
-    validated(_Hop, data, path, "does not say what a hop counted")
-    return brief(data)
+    return validated(_CountsFile, storage.read_json(path), path, "does not say what a hop counted").root
 
 
-def parse_summary(raw: bytes, path: str) -> Summary:
-    """Return the summary in a file's bytes; raises as `read_summary`."""
-    return _checked(parse_object(raw, path), path)
+def parse_counts(text: str) -> HopCounts:
+    """Return what a hop counted, of the text that a state holds."""
+    return validated(_Counts, parse_object(text.encode(), "state"), "state").root
 
 
-def _checked(data: Summary, path: str) -> Summary:
-    validated(_SummaryFile, data, path, "is no summary of a hop")
-    return data
+def _read(data: Mapping[str, Any], path: str) -> HopSummary:
+    given = {name: data[name] for name in _READ if name in data}
+    told = {"senders": told_in(data), "charged": _charged(data), "read_as": digest_of_json(data)}
+    return validated(_SummaryFile, given | told, path, "is no summary of a hop").root
+
+
+def _charged(data: Mapping[str, Any]) -> str | None:
+    """Return the manifest under which the auxiliary server charged the release that the analyzer opens, if it did."""
+    ledger = data.get("ledger") if data.get("hop") == "release" else None
+    charged = ledger.get("charged") if isinstance(ledger, dict) else None
+    manifest = charged.get("manifest") if isinstance(charged, dict) else None
+    return manifest if isinstance(manifest, str) and re.fullmatch("[0-9a-f]{64}", manifest) else None

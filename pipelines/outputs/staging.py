@@ -10,17 +10,15 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hushcount.errors import HushcountError, UsageError
 from pipelines.files import permissions, storage
 from pipelines.files.storage_errors import StorageError, WriteError, line, silent_clients
-from pipelines.outputs.summary import Summary
+from pipelines.outputs.summary import RUN_FOLDER, HopSummary
 
 SUMMARY = "summary.json"
-RUN_FOLDER = r"[0-9]{10}-[0-9a-f]{16}"
-"""Name of the folder of a run in an output: its token, and random digits."""
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
@@ -114,17 +112,17 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def write_summary(directory: str, summary: Summary) -> None:
-    """Write the summary of what lies in a directory of `staged`."""
-    note_folder(directory, summary)
-    storage.write_json(storage.join(directory, SUMMARY), summary)
+def write_summary(directory: str, summary: HopSummary) -> HopSummary:
+    """Write the summary of what lies in a directory of `staged`, and return it as written."""
+    summary = placed(directory, summary)
+    storage.write_json(storage.join(directory, SUMMARY), summary.data())
+    return summary
 
 
-def note_folder(directory: str, summary: Summary) -> None:
-    """Name the folder of the run in a summary, if the directory is one."""
+def placed(directory: str, summary: HopSummary) -> HopSummary:
+    """Return a summary that names the folder of the run, if the directory is one."""
     name = directory.rpartition("/")[2]
-    if re.fullmatch(RUN_FOLDER, name):
-        summary["folder"] = name
+    return replace(summary, folder=name) if re.fullmatch(RUN_FOLDER, name) else summary
 
 
 def named_folder(out: str) -> str | None:

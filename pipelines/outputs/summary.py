@@ -5,54 +5,137 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any
 
-from hushcount.campaigns.campaign import Campaign, Stream
+from pydantic import ConfigDict, Field, StringConstraints
+
+from hushcount.campaigns.campaign import GREATEST_EPOCH, Campaign, Identifier, Stream
 from hushcount.errors import HushcountError
-from hushcount.oracles.influence import influence, influence_sentence
-from hushcount.oracles.mechanism import Mechanism
+from hushcount.formats.models import FileName, Hex32
+from hushcount.oracles.influence import Influence, influence, influence_sentence
 from hushcount.privacy.statement import statement
-from hushcount.reasons import REASONS
-from hushcount.senders import Senders, told_in
+from hushcount.senders import UNBOUND, Senders
+from hushcount.wire.places import MOST_PLACES
+from pipelines.outputs.counts import BinCounts, Count, HopCounts, StreamCounts
+from pipelines.outputs.estimates import Estimates
 
-Summary = dict[str, Any]
-MADE_FROM = "made_from"
-"""Digest of the summary of the hop before, as it was read: two outputs of one name have another."""
+RUN_FOLDER = r"[0-9]{10}-[0-9a-f]{16}"
+"""Name of the folder of a run in an output: its token, and random digits."""
 
 
 @dataclass(frozen=True)
-class StreamCounts:
-    """One stream's counts at one hop; `received = accepted + sum of rejected` or it cannot be made.
+class ListedFile:
+    """A file that a hop handed on, with its length and the BLAKE2b-256 of its bytes."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    name: FileName
+    bytes: Annotated[int, Field(ge=0, le=1 << 62)]
+    digest: Hex32
+
+
+Listed = Annotated[tuple[ListedFile, ...], Field(max_length=4 * MOST_PLACES)]
+"""A hop writes one file for each place at most."""
+
+
+@dataclass(frozen=True)
+class HopSummary(HopCounts):
+    """The summary of a hop: one that a job made, or what the next hop counts on of one that was read.
 
     Attributes:
-        received: records read.
-        accepted: records that went on.
-        rejected: number by reason.
+        campaign, epoch, fingerprint: of the campaign file.
+        upstream: counts of the hops before, first to last.
+        made_from: digest of the summary of the hop before, as it was read: two outputs of one name have another.
+        senders: whose reports these are.
+        cap: of the campaign.
+        privacy: the statement; None of a summary that was read, as all that follows but for the last nine.
+        influence: how far one forged report can move a count, where frequency reports were accepted.
+        dead_letters: how many sealed reports were kept, and not kept, by stream and reason.
+        replayed: reason of the dead letters that the output was made of.
+        estimates: what estimating came to.
+        ledger: what was charged and what is left, as JSON: an empty one says that there is no ledger.
+        left_out: streams below the minimum batch, of which nothing was released.
+        released: how many bins the auxiliary server released.
+        bins: what the analyzer made of them.
+        batch: name of the batch; with it comes its window, where `hushcount run` names it.
+        folder: of the run, where the files lie in it.
+        files: what was handed on, by folder, if that is signed.
+        charged: manifest under which the auxiliary server charged its release, if it says so.
+        read_as: digest of the JSON that was read; None: it was not read.
     """
 
-    received: int
-    accepted: int
-    rejected: Mapping[str, int]
-
-    def __post_init__(self) -> None:
-        if self.received != self.accepted + sum(self.rejected.values()):
-            raise HushcountError(
-                f"counts do not add up: received {self.received}, accepted {self.accepted}, rejected {self.rejected}; "
-                "nothing was released, please report this as a bug"
-            )
-
-    @classmethod
-    def of(cls, sums: dict[str, int]) -> StreamCounts:
-        """Make counts from the sums that a pipeline wrote."""
-        rejected = {name: number for name, number in sorted(sums.items()) if name not in ("received", "accepted")}
-        if unknown := rejected.keys() - set(REASONS):
-            raise HushcountError(f"a job counted by {min(unknown)!r}, which is no reason: please report this as a bug")
-        return cls(sums.get("received", 0), sums.get("accepted", 0), rejected)
+    campaign: Identifier
+    fingerprint: Hex32
+    upstream: Annotated[tuple[HopCounts, ...], Field(max_length=8)]
+    epoch: Annotated[int, Field(ge=1, le=GREATEST_EPOCH)] = 1
+    made_from: Hex32 | None = None
+    senders: Senders = UNBOUND
+    cap: int | None = None
+    privacy: dict[str, Any] | None = None
+    influence: Influence | None = None
+    dead_letters: Mapping[str, Mapping[str, Mapping[str, int]]] | None = None
+    replayed: str | None = None
+    estimates: Estimates | None = None
+    ledger: Mapping[str, Any] | None = None
+    left_out: Mapping[Stream, StreamCounts] = field(default_factory=dict)
+    released: Count | None = None
+    bins: BinCounts | None = None
+    batch: str | None = None
+    window: str | None = None
+    folder: Annotated[str, StringConstraints(pattern=rf"^{RUN_FOLDER}$")] | None = None
+    files: Annotated[Mapping[str, Listed], Field(max_length=8)] | None = None
+    charged: str | None = None
+    read_as: str | None = None
 
     def data(self) -> dict[str, Any]:
-        """Return them as they stand in summaries."""
-        return {"received": self.received, "accepted": self.accepted, "rejected": {**self.rejected}}
+        """Return it as summary.json holds it."""
+        head = {
+            "hop": self.hop,
+            "campaign": self.campaign,
+            "epoch": self.epoch,
+            "fingerprint": self.fingerprint,
+            "received": self.received,
+            "accepted": self.accepted,
+            "rejected": self.rejected,
+            "streams": {name: asdict(counts) for name, counts in self.streams.items()},
+            **self.senders.data(),
+            "cap": self.cap,
+            "privacy": self.privacy,
+            "upstream": [hop.data() for hop in self.upstream],
+            "made_from": self.made_from,
+        }
+        bound = self.influence
+        said = {
+            "influence": bound and {"users_per_forged_report_up": bound.up, "users_per_forged_report_down": bound.down},
+            "dead_letters": self.dead_letters,
+            "left_out": {name: asdict(counts) for name, counts in self.left_out.items()} or None,
+            "replayed": self.replayed,
+            **(self.estimates.data() if self.estimates is not None else {}),
+            "released": self.released,
+            "bins": self.bins and asdict(self.bins),
+        }
+        data = head | {name: part for name, part in said.items() if part is not None}
+        if self.ledger is not None:
+            data["ledger"] = self.ledger or None
+        if self.batch is not None:
+            data |= {"batch": self.batch, "window": self.window}
+        if self.folder is not None:
+            data["folder"] = self.folder
+        if self.files is not None:
+            data["files"] = {name: [asdict(file) for file in listed] for name, listed in self.files.items()}
+        return data
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """The privacy statement of a summary that a job made."""
+        if self.privacy is None:
+            raise HushcountError(f"the summary of {self.hop} was read without its statement: report this bug")
+        return self.privacy
+
+    def digest(self) -> str:
+        """Return the digest of what its JSON says, or said where it was read."""
+        return self.read_as or digest_of_json(self.data())
 
 
 def make_summary(
@@ -60,9 +143,9 @@ def make_summary(
     campaign: Campaign,
     streams: Mapping[Stream, StreamCounts],
     reports: int | None,
-    upstream: Summary | None = None,
+    upstream: HopSummary | None = None,
     senders: Senders | None = None,
-) -> Summary:
+) -> HopSummary:
     """Return a hop's summary: totals over its streams, each stream, the statement, and the hops before it.
 
     Args:
@@ -70,44 +153,33 @@ def make_summary(
             how far forged ones among them can move a count.
         senders: whose reports these are; None: as the hop before says, or UNBOUND if there is none.
     """
-    whose = senders or told_in(upstream or {})
-    rejected: dict[str, int] = {}
-    for counts in streams.values():
-        for reason, number in counts.rejected.items():
-            rejected[reason] = rejected.get(reason, 0) + number
-    summary: Summary = {
-        "hop": hop,
-        "campaign": campaign.id,
-        "epoch": campaign.epoch,
-        "fingerprint": campaign.fingerprint.hex(),
-        "received": sum(counts.received for counts in streams.values()),
-        "accepted": sum(counts.accepted for counts in streams.values()),
-        "rejected": rejected,
-        "streams": {name: counts.data() for name, counts in streams.items()},
-        **whose.data(),
-        "cap": campaign.shuffle.cap,
-        # Who reads counts reads of both streams: a client that sends both pays for both.
-        "privacy": statement(campaign, reports, whose, streams if reports is None else None),
-        "upstream": [] if upstream is None else [*upstream["upstream"], brief(upstream)],
-        MADE_FROM: None if upstream is None else digest_of_json(upstream),
-    }
+    whose = senders or (UNBOUND if upstream is None else upstream.senders)
+    # Who reads counts reads of both streams: a client that sends both pays for both.
+    privacy = statement(campaign, reports, whose, streams if reports is None else None)
+    bound = None
     if reports is not None and campaign.frequency is not None:
-        _add_influence(summary, campaign.frequency)
-    return summary
-
-
-def _add_influence(summary: Summary, mechanism: Mechanism) -> None:
-    """Add the bound, and its sentence to those that every reader is shown: the statement counts on honest reports."""
-    bound = influence(mechanism)
-    summary["influence"] = {"users_per_forged_report_up": bound.up, "users_per_forged_report_down": bound.down}
-    summary["privacy"]["sentences"].append(influence_sentence(bound))
+        bound = influence(campaign.frequency)
+        # Every reader is to see it: the statement counts on honest reports.
+        privacy["sentences"].append(influence_sentence(bound))
+    total = HopCounts.of(hop, streams)
+    return HopSummary(
+        total.hop,
+        total.received,
+        total.accepted,
+        total.rejected,
+        total.streams,
+        campaign=campaign.id,
+        epoch=campaign.epoch,
+        fingerprint=campaign.fingerprint.hex(),
+        senders=whose,
+        cap=campaign.shuffle.cap,
+        privacy=privacy,
+        influence=bound,
+        upstream=() if upstream is None else (*upstream.upstream, upstream.counts),
+        made_from=None if upstream is None else upstream.digest(),
+    )
 
 
 def digest_of_json(data: Mapping[str, Any]) -> str:
     """Return the BLAKE2b-256 of what a JSON object says, however it is written, in hexadecimal digits."""
     return hashlib.blake2b(json.dumps(data, sort_keys=True).encode(), digest_size=32).hexdigest()
-
-
-def brief(summary: Summary) -> Summary:
-    """Return what a hop counted, without its statement and its result."""
-    return {key: summary[key] for key in ("hop", "received", "accepted", "rejected", "streams")}

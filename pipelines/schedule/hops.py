@@ -13,7 +13,7 @@ from sqlalchemy import Engine as Database
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.collection.windows import window_start
-from hushcount.errors import RetiredKey, TooFewOpened
+from hushcount.errors import RetiredKey
 from pipelines.batches import rows
 from pipelines.batches.hops import OUTPUTS, STREAM_OF, hop_names, output_of
 from pipelines.batches.lock import writer_of
@@ -26,15 +26,17 @@ from pipelines.files import storage
 from pipelines.handover.parties import hand_on
 from pipelines.handover.signing_keys import signer_of, verified_by
 from pipelines.handover.upstream import read_upstream
+from pipelines.outputs.counts import HopCounts
 from pipelines.outputs.folders import folder_of
+from pipelines.outputs.no_result import Withheld
 from pipelines.outputs.staging import SUMMARY, Writer, staged, sweep
-from pipelines.outputs.summary import Summary
+from pipelines.outputs.summary import HopSummary
 from pipelines.schedule.hop_keys import require_keys
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
 
-Job = Callable[[], Summary | None]
+Job = Callable[[], HopCounts | None]
 """Runs a hop, or takes up what it left when it was complete; None: its input is not there yet."""
 
 
@@ -63,14 +65,14 @@ def hops_of(
     # Who reads no manifests has it from the name of what was handed on.
     known = window_start(batch.window) + deployment.windows.length if window is None else window.end
 
-    def shuffled(_: RetiredKey | None) -> Summary:
+    def shuffled(_: RetiredKey | None) -> HopSummary:
         from pipelines.jobs.shuffle import shuffle
 
         source = write_batch(state, deployment, campaign, batch)
         signer = signer_of(deployment.sign_with, "shuffler")
         return shuffle(path, source, where["shuffled"], signer=signer, writer=writer, engine=engine, console=console)
 
-    def released(retired: RetiredKey | None) -> Summary:
+    def released(retired: RetiredKey | None) -> HopSummary:
         from pipelines.handover.retired import account_retired
         from pipelines.jobs.discover import discover
 
@@ -95,7 +97,7 @@ def hops_of(
             console=console,
         )
 
-    def found(_: RetiredKey | None) -> Summary:
+    def found(_: RetiredKey | None) -> HopSummary:
         from pipelines.jobs.discover import discover
 
         return discover(
@@ -112,7 +114,7 @@ def hops_of(
             engine=engine,
         )
 
-    def analyzed(_: RetiredKey | None) -> Summary:
+    def analyzed(_: RetiredKey | None) -> HopSummary:
         from pipelines.jobs.analyze import analyze
         from pipelines.jobs.results import FOUND
 
@@ -162,26 +164,25 @@ def _step(
     before: str | None,
     done: Job,
     needs: Callable[[], RetiredKey | None],
-    job: Callable[[RetiredKey | None], Summary],
+    job: Callable[[RetiredKey | None], HopSummary],
     writer: Writer,
-) -> Summary | None:
+) -> HopCounts | None:
     """Take up what a hop left, or run it if its input and all keys are there that it and the later hops need here."""
-    summary = done()
-    if summary is not None or (before is not None and not storage.exists(storage.join(before, SUMMARY))):
-        return summary
+    counted = done()
+    if counted is not None or (before is not None and not storage.exists(storage.join(before, SUMMARY))):
+        return counted
     retired = needs()
     sweep(out, writer)
     try:
         return job(retired)
-    except TooFewOpened as few:
+    except Withheld as few:
         with staged(out, False, writer) as directory:
             signer = signer_of(deployment.sign_with, "aux_signer") if hop == "release" else None
-            hand_on(directory, out, ("bins",), few.summary, signer)
-        return few.summary
+            return hand_on(directory, out, ("bins",), few.summary, signer)
 
 
 def _streams_of(
-    deployment: Deployment, campaign: Campaign, shuffled: str, known: Mapping[str, Summary]
+    deployment: Deployment, campaign: Campaign, shuffled: str, known: Mapping[str, HopCounts]
 ) -> Collection[str] | None:
     """Return the streams that the shuffler handed on of a batch; None: it is not there yet.
 
@@ -191,13 +192,10 @@ def _streams_of(
     """
     if "shuffle" in known:
         # It ran here, and its output may be deleted by now.
-        counted: dict[str, object] = known["shuffle"]["streams"]
-        return counted
+        return known["shuffle"].streams
     if not storage.exists(storage.join(shuffled, SUMMARY)):
         return None
-    summary = read_upstream(shuffled, "shuffle", campaign, trusted(deployment, "shuffler"))
-    streams: dict[str, object] = summary["streams"]
-    return streams
+    return read_upstream(shuffled, "shuffle", campaign, trusted(deployment, "shuffler")).streams
 
 
 def trusted(deployment: Deployment, role: SigningRole) -> tuple[VerifyKeyPart, ...]:

@@ -35,9 +35,10 @@ from pipelines.deployment.settings import Deployment, RetentionPart
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.files.storage_errors import told
+from pipelines.outputs.counts import HopCounts
 from pipelines.outputs.minimum_batch import is_withheld, sentence
+from pipelines.outputs.no_result import CountedRetired
 from pipelines.outputs.staging import SUMMARY
-from pipelines.outputs.summary import Summary
 from pipelines.schedule.hops import Job, hops_of
 from pipelines.schedule.report import Done
 from pipelines.schedule.telemetry import Telemetry, telemetry
@@ -253,34 +254,33 @@ def _advance(work: _Work, epochs: Epochs, batch: Batch, finished: set[str]) -> N
         if job is None:
             # As one that counted nothing: so every reader knows that the batch was through here.
             with work.state.begin() as connection:
-                nothing: Summary = {"hop": hop, "received": 0, "accepted": 0, "rejected": {}, "streams": {}}
-                rows.record(connection, batch, hop, nothing)
+                rows.record(connection, batch, hop, HopCounts.of(hop, {}))
             continue
         prove(work.state)
         work.say(f"{batch.campaign}/{batch.name}: {hop}")
         began = time.monotonic()
         try:
-            summary = _of_what_stays(work, batch, job)
+            counted = _of_what_stays(work, batch, job)
         except RetiredKey as retired:
             # Counted to the last report, and not tried again.
             work.done.problems.append(f"{batch.campaign}/{batch.name}: {retired}")
-            summary = retired.summary
-        if summary is None:
+            counted = retired.summary if isinstance(retired, CountedRetired) else None
+        if counted is None:
             return
-        _say_withheld(work, campaign, batch, hop, summary)
+        _say_withheld(work, campaign, batch, hop, counted)
         with work.state.begin() as connection:
-            rows.record(connection, batch, hop, summary)
-        work.metrics.hop(batch.campaign, summary, time.monotonic() - began)
+            rows.record(connection, batch, hop, counted)
+        work.metrics.hop(batch.campaign, counted, time.monotonic() - began)
         work.done.hops.append(f"{batch.campaign}/{batch.name} {hop}")
 
 
-def _say_withheld(work: _Work, campaign: Campaign, batch: Batch, hop: str, summary: Summary) -> None:
+def _say_withheld(work: _Work, campaign: Campaign, batch: Batch, hop: str, counted: HopCounts) -> None:
     """Say of a hop that it accepted too few reports; not again of the one that reads what it handed on."""
-    if is_withheld(summary) and not (hop == "discover" and "aux-server" in work.deployment.file.parties):
-        work.done.problems.append(f"{batch.campaign}/{batch.name}: {sentence(campaign, summary)}")
+    if is_withheld(counted) and not (hop == "discover" and "aux-server" in work.deployment.file.parties):
+        work.done.problems.append(f"{batch.campaign}/{batch.name}: {sentence(campaign, counted)}")
 
 
-def _of_what_stays(work: _Work, batch: Batch, job: Job) -> Summary | None:
+def _of_what_stays(work: _Work, batch: Batch, job: Job) -> HopCounts | None:
     """Return what a job says; None: its input is not there, or of none of its streams enough can be forwarded."""
     try:
         return job()

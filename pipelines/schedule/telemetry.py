@@ -11,9 +11,10 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hushcount.errors import UsageError
+from pipelines.outputs.counts import HopCounts
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Counter, Histogram
@@ -40,15 +41,15 @@ class Telemetry:
     problems: Counter | None = None
     segments: Gauge | None = None
 
-    def hop(self, campaign: str, summary: Mapping[str, Any], seconds: float) -> None:
+    def hop(self, campaign: str, counted: HopCounts, seconds: float) -> None:
         """Add what a job counted."""
-        hop = summary["hop"]
+        hop = counted.hop
         if self.seconds is not None:
             self.seconds.record(seconds, {"campaign": campaign, "hop": hop})
         if self.reports is None:
             return
-        for stream, counts in summary["streams"].items():
-            for outcome, number in {"accepted": counts["accepted"], **counts["rejected"]}.items():
+        for stream, counts in counted.streams.items():
+            for outcome, number in {"accepted": counts.accepted, **counts.rejected}.items():
                 names = {"campaign": campaign, "hop": hop, "stream": stream, "outcome": outcome}
                 self.reports.add(number, names)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError
 from hushcount.oracles.estimates import Levels
 from hushcount.oracles.tally import Tally
-from hushcount.senders import told_in
 from keys.store import KeyReference
 from pipelines.files import permissions, storage
 from pipelines.files.blocks import BlockFile, find_files
@@ -34,7 +33,7 @@ from pipelines.outputs.labels import SEALED, counts_of
 from pipelines.outputs.minimum_batch import withheld_summary
 from pipelines.outputs.received_summary import read_summary
 from pipelines.outputs.staging import SUMMARY
-from pipelines.outputs.summary import Summary, make_summary
+from pipelines.outputs.summary import make_summary
 from pipelines.streaming.windows import RECORD, StreamFolders
 
 Fact = tuple[str, str, int]
@@ -119,7 +118,7 @@ class Release(beam.DoFn):
                 storage.join(self._folders.segments, window.name), [name.partition("/")[2] for name in segments]
             )
             summary = make_summary("shuffle", self._campaign, enough, None, senders=senders)
-            summary["dead_letters"] = kept_of(shuffled, enough)
+            summary = replace(summary, dead_letters=kept_of(shuffled, enough))
             hand_on(shuffled, self._folders.shuffled(window), tuple(enough), summary, self._signer)
         else:
             storage.remove_directory(storage.join(work, "shuffled"))
@@ -131,7 +130,7 @@ class Release(beam.DoFn):
             "epoch": self._campaign.epoch,
             "fingerprint": self._campaign.fingerprint.hex(),
             "minimum_batch": floor,
-            "streams": {stream: counted.data() for stream, counted in counts.items()},
+            "streams": {stream: asdict(counted) for stream, counted in counts.items()},
             "manifests": {name: f"{digest:064x}" for kind, name, digest in sorted(facts) if kind == "manifest"},
             "segments": dict(sorted(segments.items())),
             "without": dict(sorted(summed(facts, "without").items())),
@@ -181,19 +180,19 @@ class WindowResults(beam.DoFn):
             )
         released = read_summary(upstream)
         enough = accepted >= campaign.shuffle.minimum_batch
-        summary: Summary = (
+        summary = (
             make_summary("analyze", campaign, counts, accepted, released)
             if enough
             else withheld_summary("analyze", campaign, "reports", counts["reports"], released)
         )
-        summary |= {"ledger": None, "batch": released["batch"], "window": released["window"]}
+        summary = replace(summary, ledger={}, batch=released.batch, window=released.window)
         if not enough:
             storage.remove_directory(work)
         else:
-            summary["dead_letters"] = kept_of(work, counts)
-            results.write_tally(work, replace(tally, senders=told_in(released)), campaign)
-            results.write_results(work, campaign, tally, self._wanted, Levels(), summary, None)
-        put(self._folders, work, done, SUMMARY, summary)
+            summary = replace(summary, dead_letters=kept_of(work, counts))
+            results.write_tally(work, replace(tally, senders=released.senders), campaign)
+            summary = results.write_results(work, campaign, tally, self._wanted, Levels(), summary, None)
+        put(self._folders, work, done, SUMMARY, summary.data())
 
 
 def summed(facts: Iterable[Fact], kind: str) -> dict[str, int]:

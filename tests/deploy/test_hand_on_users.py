@@ -93,7 +93,7 @@ def test_a_recipient_of_the_group_reads_its_copy_and_nobody_changes_it(hand_on: 
     keys = trusted(deployment(site.root, "analyzer", "redacted-campaigns"), "shuffler")
 
     def accepted() -> Any:
-        return read_upstream(str(copy), "shuffle", campaign, keys, "reports")["streams"]["reports"]["accepted"]
+        return read_upstream(str(copy), "shuffle", campaign, keys, "reports").accepted_of("reports")
 
     assert as_user(ANALYZER, [SHARED], accepted) == 100
     for forbidden in (block.unlink, lambda: block.write_bytes(b""), lambda: (copy / "added").write_bytes(b"")):

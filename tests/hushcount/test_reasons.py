@@ -12,7 +12,7 @@ from hushcount.reasons import DAMAGE, REASONS, reason_of
 from keys import opening
 from pipelines.batches.state import SEGMENT_STATES
 from pipelines.jobs.dead_letters import CURES
-from pipelines.outputs.summary import StreamCounts
+from pipelines.outputs.counts import StreamCounts
 
 PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
 _TABLE = re.compile(r"^\| reason \| what happened \|\n\|[-|]+\|\n((?:\|.*\n)+)", re.MULTILINE)

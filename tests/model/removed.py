@@ -19,7 +19,7 @@ from pipelines.ledger import charging, draws, file, own_time
 from pipelines.ledger.records import Limit
 from pipelines.outputs.received_summary import read_summary
 from pipelines.outputs.staging import SUMMARY, Writer
-from pipelines.outputs.summary import Summary
+from pipelines.outputs.summary import HopSummary
 from pipelines.schedule import hops, run
 
 Patch = pytest.MonkeyPatch
@@ -71,12 +71,12 @@ def _a_state_is_believed(patch: Patch) -> None:
     patch.setattr(take_up, "_of_this_batch", _what_is_there)
 
 
-def _what_is_there(deployment: Deployment, campaign: Campaign, batch: Batch, hop: str, known: object) -> Summary:
+def _what_is_there(deployment: Deployment, campaign: Campaign, batch: Batch, hop: str, known: object) -> HopSummary:
     return read_summary(storage.join(output_of(deployment, hop, batch), SUMMARY))
 
 
 def _a_hop_ran_if_its_output_is_there(patch: Patch) -> None:
-    def taken_up(deployment: Deployment, campaign: Campaign, batch: Batch, hop: str, *_: object) -> Summary | None:
+    def taken_up(deployment: Deployment, campaign: Campaign, batch: Batch, hop: str, *_: object) -> HopSummary | None:
         there = storage.exists(storage.join(output_of(deployment, hop, batch), SUMMARY))
         return _what_is_there(deployment, campaign, batch, hop, None) if there else None
 

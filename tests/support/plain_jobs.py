@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ from pipelines.files.blocks import write_file
 from pipelines.handover.batch_file import collected, read_batch
 from pipelines.handover.parties import hand_on
 from pipelines.handover.upstream import read_upstream
+from pipelines.outputs.counts import BinCounts, StreamCounts
 from pipelines.outputs.folders import folder_of
 from pipelines.outputs.labels import SEALED
 from pipelines.outputs.staging import Writer, staged
-from pipelines.outputs.summary import StreamCounts, Summary, digest_of_json, make_summary
+from pipelines.outputs.summary import HopSummary, make_summary
 from tests.support.collecting import window_name
 
 COPIES = "copies"
@@ -68,7 +70,7 @@ class PlainJobs:
         patch.setattr("pipelines.jobs.discover.discover", self.discover)
         patch.setattr("pipelines.jobs.analyze.analyze", self.analyze)
 
-    def shuffle(self, path: Path, source: str, out: str, *, writer: Writer, **_: object) -> Summary:
+    def shuffle(self, path: Path, source: str, out: str, *, writer: Writer, **_: object) -> HopSummary:
         campaign = Campaign.read(path)
         batch = read_batch(source, campaign)
         counts: dict[Stream, StreamCounts] = {}
@@ -90,41 +92,38 @@ class PlainJobs:
                 write_file(file, SEALED[stream], length, data, campaign.fingerprint, campaign.id)
             (Path(directory) / _LISTED).write_text(json.dumps(listed))
             summary = make_summary("shuffle", campaign, counts, None, collected(batch))
-            hand_on(directory, out, tuple(counts), summary, None, batch_of(out))
-        return summary
+            return hand_on(directory, out, tuple(counts), summary, None, batch_of(out))
 
     def discover(
         self, path: Path, source: str, _: object, out: str, *, party: str, writer: Writer, **__: object
-    ) -> Summary:
+    ) -> HopSummary:
         campaign = Campaign.read(path)
         hop, before = ("release", "shuffle") if party == "aux-server" else ("discover", "release")
         upstream = read_upstream(source, before, campaign)
         self.ran.append((hop, batch_of(out).partition("-")[0]))
         if hop == "release":
             self._release(source, "discovery", upstream)
-        counts = StreamCounts(**upstream["streams"]["discovery"])
+        counts = upstream.streams["discovery"]
         if hop == "release":
             counts = StreamCounts(counts.accepted, counts.accepted, {})
         summary = make_summary(hop, campaign, {"discovery": counts}, None, upstream)
-        summary |= {"released": 0} if hop == "release" else {"bins": {"kept": 0, "found": 0, "rejected": {}}}
+        summary = replace(summary, released=0) if hop == "release" else replace(summary, bins=BinCounts(0, 0, {}))
         with staged(out, False, writer) as directory:
-            hand_on(directory, out, (), summary, None)
-        return summary
+            return hand_on(directory, out, (), summary, None)
 
-    def analyze(self, path: Path, source: str, _: object, out: str, *, writer: Writer, **__: object) -> Summary:
+    def analyze(self, path: Path, source: str, _: object, out: str, *, writer: Writer, **__: object) -> HopSummary:
         campaign = Campaign.read(path)
         upstream = read_upstream(source, "shuffle", campaign)
         self.ran.append(("analyze", batch_of(out).partition("-")[0]))
         self._release(source, "reports", upstream)
-        number = upstream["streams"]["reports"]["accepted"]
+        number = upstream.accepted_of("reports")
         summary = make_summary("analyze", campaign, {"reports": StreamCounts(number, number, {})}, None, upstream)
         with staged(out, False, writer) as directory:
-            hand_on(directory, out, (), summary, None)
-        return summary
+            return hand_on(directory, out, (), summary, None)
 
-    def _release(self, source: str, stream: str, upstream: Summary) -> None:
+    def _release(self, source: str, stream: str, upstream: HopSummary) -> None:
         listed: dict[str, Any] = json.loads((Path(folder_of(source, upstream)) / _LISTED).read_text())
-        self.released[stream, digest_of_json(upstream)] = listed[stream]
+        self.released[stream, upstream.digest()] = listed[stream]
 
 
 def batch_of(out: str) -> str:

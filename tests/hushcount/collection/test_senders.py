@@ -21,6 +21,8 @@ from pipelines.handover.upstream import senders_of
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.ledger.charging import charging
 from pipelines.ledger.report import describe
+from pipelines.outputs.counts import StreamCounts
+from pipelines.outputs.summary import make_summary
 from shuffler.collector.settings import CollectorPart
 from shuffler.collector.windows.window_notes import authentication_of as noted_of
 from shuffler.collector.windows.window_notes import note_authentication
@@ -118,9 +120,9 @@ def test_a_batch_is_as_weak_as_its_weakest_segment(tmp_path: Path) -> None:
         segments_of_batch = {name: tuple(parts) for name, parts in segments_of(connection, batch).items()}
     common = {"campaign": "words", "epoch": 1, "fingerprint": "0" * 64, "window": batch.window, "segments_folder": "s"}
     both = BatchFile.model_validate({**common, "segments": segments_of_batch})
-    assert told_in(collected(both)) == Senders("bearer", reports=2)
+    assert collected(both).senders == Senders("bearer", reports=2)
     only = BatchFile.model_validate({**common, "segments": {"reports": segments_of_batch["reports"][:1]}})
-    assert told_in(collected(only)) == Senders("client-token")
+    assert collected(only).senders == Senders("client-token")
 
 
 def test_a_charge_of_one_report_is_not_one_of_a_client(tmp_path: Path) -> None:
@@ -131,11 +133,10 @@ def test_a_charge_of_one_report_is_not_one_of_a_client(tmp_path: Path) -> None:
         folder = tmp_path / name
         folder.mkdir()
         (folder / "00000.blocks").write_text(name)
-        upstream = {"hop": "shuffle", **Senders(way).data(), "streams": {"reports": {"accepted": 100_000}}}
+        counts = StreamCounts(100_000, 100_000, {})
+        upstream = make_summary("shuffle", campaign, {"reports": counts}, None, senders=Senders(way))
         with charging(ledger, campaign, "analyze", upstream, str(folder)) as charge:
-            result: dict[str, Any] = {"accepted": 100_000, "privacy": statement(campaign, 100_000, Senders(way))}
-            charge.commit(result)
-        return dict(result["ledger"])
+            return dict(charge.commit(statement(campaign, 100_000, Senders(way)), 100_000))
 
     first = charged("first", "client-token")
     assert (first["charged"]["per"], first["spent"]["per"]) == ("client", "client")

@@ -15,7 +15,8 @@ from hushcount.oracles.catalogue import build
 from hushcount.oracles.influence import Influence, influence, influence_sentence
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
-from pipelines.outputs.summary import StreamCounts, make_summary
+from pipelines.outputs.counts import StreamCounts
+from pipelines.outputs.summary import make_summary
 from tests.hushcount.campaigns.test_campaign_file import data
 from tests.hushcount.oracles.cases import SMALL, Case
 from tests.support.attack import forged, forged_against
@@ -98,7 +99,7 @@ def test_impossible_numbers_are_named() -> None:
 def test_every_frequency_result_carries_the_bound_and_no_other_hop_does() -> None:
     campaign = Campaign.model_validate(data())
     counts = StreamCounts(500, 500, {})
-    result = make_summary("analyze", campaign, {"reports": counts}, 500)
+    result = make_summary("analyze", campaign, {"reports": counts}, 500).data()
     bound = influence(campaign.require_frequency())
     assert result["influence"] == {
         "users_per_forged_report_up": bound.up,
@@ -107,4 +108,4 @@ def test_every_frequency_result_carries_the_bound_and_no_other_hop_does() -> Non
     assert result["privacy"]["sentences"][-1] == influence_sentence(bound)
     assert f"{bound.up:.4g} users" in influence_sentence(bound)
     for hop in ("encode", "shuffle", "release"):
-        assert "influence" not in make_summary(hop, campaign, {"reports": counts}, None)
+        assert "influence" not in make_summary(hop, campaign, {"reports": counts}, None).data()

@@ -70,8 +70,8 @@ def test_a_batch_counts_the_keys_of_each_stream() -> None:
         },
     )  # fmt: skip
     summary = collected(batch)
-    assert told_in(summary) == Senders("client-token", reports=1, discovery=3)
-    assert summary[ALLOTMENTS] == {"reports": 1, "discovery": 3}
+    assert summary.senders == Senders("client-token", reports=1, discovery=3)
+    assert summary.data()[ALLOTMENTS] == {"reports": 1, "discovery": 3}
 
 
 @pytest.mark.parametrize(

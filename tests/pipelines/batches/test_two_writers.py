@@ -13,8 +13,10 @@ from pipelines.batches.state import opened
 from pipelines.files import storage
 from pipelines.jobs import analyze as analyze_module
 from pipelines.jobs import shuffle as shuffle_module
+from pipelines.outputs.counts import HopCounts
 from pipelines.outputs.folders import file_of, folder_of
 from pipelines.outputs.staging import BY_HAND, Writer, require_free, staged, sweep, write_summary
+from pipelines.outputs.summary import HopSummary
 from tests.support.collecting import collect
 from tests.support.lost_lock import cut_lock
 from tests.support.postgres import postgresql
@@ -42,7 +44,9 @@ def server() -> Iterator[str]:
 def put(directory: str, content: bytes) -> None:
     """Write what a job would."""
     storage.write_whole(storage.join(directory, "reports", "part.blocks"), [content])
-    write_summary(directory, {"hop": "shuffle"})
+    counts = HopCounts.of("shuffle", {})
+    summary = HopSummary(**vars(counts), campaign="words", fingerprint="0" * 64, upstream=())
+    write_summary(directory, summary)
 
 
 def read() -> bytes:

@@ -12,6 +12,7 @@ from pipelines.audit.doctor import examine
 from pipelines.batches.state import HOPS, opened
 from pipelines.epochs.next_epoch import _windows
 from pipelines.epochs.tracked_items import TrackedItems
+from pipelines.outputs.counts import HopCounts, StreamCounts
 from pipelines.schedule.report import Done
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, found
@@ -94,9 +95,11 @@ def test_a_window_of_discovery_alone_does_not_show_that_an_item_is_unseen(site: 
     names = [f"{window_name(day)}-000001-{'0' * 16}" for day in range(3)]
     with opened(site.deployment.state) as state, state.begin() as connection:
         for name, stream in zip(names, ("reports", "discovery", "reports"), strict=True):
-            hops = {"discover": {}, "analyze": {}} | {{"reports": "analyze"}.get(stream, "discover"): {stream: {}}}
+            hops = {"discover": {}, "analyze": {}} | {
+                {"reports": "analyze"}.get(stream, "discover"): {stream: StreamCounts(5, 5, {})}
+            }
             for hop, streams in hops.items():
-                counts = json.dumps({"streams": streams})
+                counts = json.dumps(HopCounts.of(hop, streams).data())
                 connection.execute(
                     HOPS.insert().values(campaign="words", batch=name, hop=hop, counts=counts, finished_at="")
                 )

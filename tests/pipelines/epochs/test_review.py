@@ -21,12 +21,13 @@ from pipelines.deployment.publish import publish
 from pipelines.epochs import tracked_items
 from pipelines.epochs.next_epoch import follow
 from pipelines.jobs.results import write_found
+from pipelines.outputs.counts import HopCounts, StreamCounts
 from tests.support.collecting import DAY, START, window_name
 from tests.support.jobs import done, new_campaign, refused
 from tests.support.next_epoch import items, newest
 from tests.support.site import Site, at
 
-COUNTS = json.dumps({"streams": {"discovery": {"received": 50, "accepted": 50, "rejected": {}}}})
+COUNTS = json.dumps(HopCounts.of("discover", {"discovery": StreamCounts(50, 50, {})}).data())
 
 
 class Attacked(Site):

@@ -6,7 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -209,7 +209,8 @@ def test_the_files_that_count_are_those_of_the_summary_that_was_verified(
         if path == str(source / "summary.json"):
             alter(source, "reports")
             forged = json.loads(data)
-            forged["files"] = listed_files(str(source), ["reports", "discovery"])
+            listed = listed_files(str(source), ["reports", "discovery"])
+            forged["files"] = {name: [asdict(file) for file in files] for name, files in listed.items()}
             (source / "summary.json").write_text(json.dumps(forged))
         return data
 
@@ -304,7 +305,7 @@ def plant_a_value(site: Site, source: Path, files: bool) -> None:
     data = summary(source)
     data["released"] += 1
     if files:
-        data["files"] = listed_files(str(source), ["bins"])
+        data["files"] = {"bins": [asdict(file) for file in listed_files(str(source), ["bins"])["bins"]]}
     (source / "summary.json").write_text(json.dumps(data))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.errors import HushcountError
-from hushcount.senders import told_in
 from keys.signing import sign
 from keys.store import KeyReference, active_key, verify_keys
 from pipelines.files import storage
 from pipelines.handover.signed import SIGNATURE, write_signed
 from pipelines.handover.upstream import check_complete, read_upstream
+from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.minimum_batch import is_withheld
-from pipelines.outputs.summary import StreamCounts, brief, make_summary
+from pipelines.outputs.summary import make_summary
 from tests.support.jobs import done
 from tests.support.site import Site
 
@@ -51,9 +51,8 @@ class Handed:
         for stream in STREAMS:
             found = read_upstream(str(self.directory), "shuffle", self.campaign, self.trusted, stream)
             check_complete(found, self.campaign, stream, [], exact=True)  # type: ignore[arg-type]
-            told_in(found)
             is_withheld(found)
-            brief(found)
+            found.digest()
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +65,8 @@ def handed(tmp_path_factory: pytest.TempPathFactory) -> Handed:
         (directory / stream / "0.txt").write_text(stream)
     key = active_key(site.root / "shuffler", "shuffler")
     summary = make_summary("shuffle", campaign, dict.fromkeys(STREAMS, StreamCounts(0, 0, {})), None)  # type: ignore[arg-type]
-    summary |= {"batch": "shuffled", "window": None}
-    write_signed(str(directory), STREAMS, summary, key)
-    storage.write_json(str(directory / "genuine.json"), summary)
+    summary = write_signed(str(directory), STREAMS, replace(summary, batch="shuffled"), key)
+    storage.write_json(str(directory / "genuine.json"), summary.data())
     return Handed(directory, campaign, key, verify_keys(site.root / "shuffler", "shuffler"))
 
 

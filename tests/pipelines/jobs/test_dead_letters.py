@@ -17,7 +17,8 @@ from hushcount.wire.blocks import Kind
 from pipelines.files import storage
 from pipelines.jobs.dead_letters import replay
 from pipelines.jobs.replayed import claim
-from pipelines.outputs.summary import StreamCounts, make_summary
+from pipelines.outputs.counts import StreamCounts
+from pipelines.outputs.summary import make_summary
 from tests.support.jobs import (
     Chain,
     done,
@@ -223,7 +224,7 @@ def test_who_came_through_under_a_larger_cap_is_stated_with_it(
     letters.parent.mkdir(parents=True)
     write_rows(letters, Kind.DEAD_LETTER, made, first)
     counts = {"discovery": StreamCounts(53, 50, {"wrong_campaign": 3})}
-    told = make_summary("release", first, counts, None, senders=Senders("client-token", times, times))
+    told = make_summary("release", first, counts, None, senders=Senders("client-token", times, times)).data()
     if before is None:
         del told["cap"]
     (released / "summary.json").write_text(json.dumps({**told, "released": 0}))

@@ -45,8 +45,9 @@ def test_what_cannot_be_opened_is_kept_up_to_the_bound_too(
     monkeypatch.setattr(dead_letter_files, "MOST_DEAD_BYTES", 100 * length + 1)
     source = make_input(tmp_path / "in", Campaign.read(campaign), 250, sealed=True)
     told = analyze(campaign, str(source), campaign.parent / "keys", str(tmp_path / "out"))
-    assert told["rejected"] == {"not_opened": 250}
-    assert told["dead_letters"]["reports"] == {"not_opened": {"kept": 100, "not_kept": 150}}
+    assert told.rejected == {"not_opened": 250}
+    assert told.dead_letters is not None
+    assert told.dead_letters["reports"] == {"not_opened": {"kept": 100, "not_kept": 150}}
     assert [(letter.records, letter.not_kept) for letter in list_dead_letters(str(tmp_path / "out"))] == [(100, 150)]
     shown = " ".join(done("dead-letters", "list", "--input", tmp_path / "out").out.split())
     assert "replay those that were kept" in shown

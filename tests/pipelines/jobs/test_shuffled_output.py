@@ -136,7 +136,7 @@ def test_over_many_shards_every_report_leaves_once_and_its_shard_is_drawn_anew(
     for out in (tmp_path / "one", tmp_path / "other"):
         counted = shuffle(chain.campaign_path, str(chain.path("encoded")), str(out))
         for stream in ("reports", "discovery"):
-            assert counted["streams"][stream]["accepted"] == TOTAL
+            assert counted.accepted_of(stream) == TOTAL
             rows = read_rows(out / stream)
             sent = np.frombuffer(arrived(chain, stream)["sealed"].tobytes(), dtype=np.uint8).reshape(rows.shape)
             assert in_order(rows) == in_order(sent)

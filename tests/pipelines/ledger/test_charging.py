@@ -22,7 +22,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError
 from hushcount.privacy.composition import Loss
 from hushcount.privacy.statement import statement
-from hushcount.senders import Senders, told_in
+from hushcount.senders import Authentication, Senders, told_in
 from hushcount.wire.blocks import HEADER_BYTES
 from pipelines.ledger.balance import OverLimit, balance, require_room
 from pipelines.ledger.charging import charging, cost_of
@@ -30,6 +30,8 @@ from pipelines.ledger.draws import draw_path
 from pipelines.ledger.file import LedgerError, opened, writing
 from pipelines.ledger.records import Charge, Limit, charge_key, put, read_charges, stamp, utc_now
 from pipelines.ledger.report import check, describe, set_limit
+from pipelines.outputs.counts import StreamCounts
+from pipelines.outputs.summary import HopSummary
 from tests.pipelines.conftest import World
 from tests.support.jobs import (
     ALPHA,
@@ -76,19 +78,17 @@ def batch(tmp_path: Path, name: str, content: bytes | None = None) -> str:
     return str(directory)
 
 
-def upstream(reports: int = FORWARDED) -> dict[str, Any]:
-    return {"hop": "shuffle", **Senders("client-token").data(), "streams": {"reports": {"accepted": reports}}}
+def upstream(reports: int = FORWARDED, way: Authentication = "client-token") -> HopSummary:
+    return HopSummary(
+        "shuffle", reports, reports, {}, {"reports": StreamCounts(reports, reports, {})}, campaign="small",
+        fingerprint="0" * 64, upstream=(), senders=Senders(way),
+    )  # fmt: skip
 
 
 def release(ledger: Path, campaign: Campaign, folder: str, accepted: int = FORWARDED) -> dict[str, Any]:
     """What analyze does between its reservation and its output; return the summary's part about the ledger."""
     with charging(ledger, campaign, "analyze", upstream(), folder) as charge:
-        result: dict[str, Any] = {
-            "accepted": accepted,
-            "privacy": statement(campaign, accepted, Senders("client-token")),
-        }
-        charge.commit(result)
-    return result["ledger"]  # type: ignore[no-any-return]
+        return dict(charge.commit(statement(campaign, accepted, Senders("client-token")), accepted))
 
 
 def charges(ledger: Path) -> list[Charge]:
@@ -154,9 +154,7 @@ def test_every_part_of_the_key_counts() -> None:
 
 def test_without_a_ledger_nothing_is_charged(tmp_path: Path, campaign: Campaign) -> None:
     with charging(None, campaign, "analyze", upstream(), batch(tmp_path, "in")) as charge:
-        result: dict[str, Any] = {"privacy": statement(campaign, FORWARDED, Senders("client-token"))}
-        charge.commit(result)
-    assert result["ledger"] is None
+        assert charge.commit(statement(campaign, FORWARDED, Senders("client-token")), FORWARDED) == {}
     assert not list(tmp_path.glob("*.db"))
 
 
@@ -367,13 +365,18 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError
 from hushcount.privacy.statement import statement
 from hushcount.senders import Senders
-from pipelines.outputs import staging
 from pipelines.ledger.charging import charging
+from pipelines.outputs import staging
+from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.staging import staged
+from pipelines.outputs.summary import HopSummary
 
 ledger, path, out, point, *folders = sys.argv[1:]
 campaign = Campaign.read(path)
-upstream = {"hop": "shuffle", "streams": {"reports": {"accepted": 100_000}}}
+upstream = HopSummary(
+    "shuffle", 100_000, 100_000, {}, {"reports": StreamCounts(100_000, 100_000, {})}, campaign="small",
+    fingerprint="0" * 64, upstream=(),
+)
 
 def here(name):
     if name == point:
@@ -394,10 +397,10 @@ for number, folder in enumerate(folders):
             here("reserved")
             with staged(out + str(number), False) as directory:
                 stated = statement(campaign, 100_000, Senders("client-token"))
-                summary = {"hop": "analyze", "accepted": 100_000, "privacy": stated}
                 here("before the commit")
-                charge.commit(summary)
+                ledger_part = charge.commit(stated, 100_000)
                 here("committed")
+                summary = {"hop": "analyze", "accepted": 100_000, "privacy": stated, "ledger": ledger_part}
                 (Path(directory) / "summary.json").write_text(json.dumps(summary))
         print("released", flush=True)
     except HushcountError as error:

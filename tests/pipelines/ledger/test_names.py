@@ -27,10 +27,13 @@ from hushcount.privacy.statement import statement
 from hushcount.senders import Senders
 from pipelines.ledger.charging import charging
 from pipelines.outputs.staging import staged
+from pipelines.outputs.summary import HopSummary
 
 path, folder = sys.argv[1:3]
 campaign = Campaign.read(path)
-upstream = {"hop": "shuffle", **Senders("client-token").data(), "streams": {}}
+upstream = HopSummary(
+    "shuffle", 0, 0, {}, {}, campaign="small", fingerprint="0" * 64, upstream=(), senders=Senders("client-token")
+)
 stated = statement(campaign, None, Senders("client-token"))
 
 def release(ledger, out, here):
@@ -44,9 +47,9 @@ def release(ledger, out, here):
         here("drawn")
         charge.fix_draw(str(bins))
         here("fixed")
-        summary = {"hop": "release", "accepted": None, "privacy": stated}
-        charge.commit(summary)
+        ledger_part = charge.commit(stated, 0)
         here("committed")
+        summary = {"hop": "release", "accepted": None, "privacy": stated, "ledger": ledger_part}
         (Path(directory) / "summary.json").write_text(json.dumps(summary, default=str))
 
 def said(name):

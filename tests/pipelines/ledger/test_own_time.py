@@ -74,7 +74,7 @@ def released(ledger: Path, campaign: Campaign, folder: str, known: datetime | No
     privacy = {"local": {"epsilon": COST, "delta": 0.0}, "shuffled": None}
     try:
         with charging(ledger, campaign, "analyze", upstream(FEW), folder, known=known) as charge:
-            charge.commit({"accepted": FEW, "privacy": privacy})
+            charge.commit(privacy, FEW)
     except OverLimit:
         return False
     return True
@@ -289,6 +289,8 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError
 from pipelines.ledger import own_time
 from pipelines.ledger.charging import charging
+from pipelines.outputs.counts import StreamCounts
+from pipelines.outputs.summary import HopSummary
 
 ledger, path, folder, *times = sys.argv[1:]
 
@@ -299,14 +301,17 @@ def here(name):
     print(name, flush=True)
     sys.stdin.readline()
 
-upstream = {"hop": "shuffle", "authentication": "client-token", "streams": {"reports": {"accepted": 4999}}}
+upstream = HopSummary(
+    "shuffle", 4999, 4999, {}, {"reports": StreamCounts(4999, 4999, {})}, campaign="small", fingerprint="0" * 64,
+    upstream=(),
+)
 privacy = {"local": {"epsilon": 2.0, "delta": 0.0}, "shuffled": None}
 try:
     at(times[0])
     with charging(Path(ledger), Campaign.read(path), "analyze", upstream, folder) as charge:
         here("reserved")
         at(times[1])
-        charge.commit({"accepted": 4999, "privacy": privacy})
+        charge.commit(privacy, 4999)
     print("released", flush=True)
 except HushcountError as error:
     print(type(error).__name__, flush=True)

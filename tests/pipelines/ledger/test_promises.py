@@ -73,7 +73,7 @@ class Jobs:
         try:
             with stack:
                 stated = statement(self.campaigns[file], accepted, Senders("client-token"))
-                charge.commit({"accepted": accepted, "privacy": stated})
+                charge.commit(stated, accepted)
         except OverLimit:
             return False
         return True

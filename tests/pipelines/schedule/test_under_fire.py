@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from pipelines.audit.doctor import examine
 from pipelines.batches.rows import Batch
 from pipelines.deployment.campaigns import read_epochs
 from pipelines.epochs.trend import trend
+from pipelines.files import storage
 from pipelines.outputs.folders import folder_of
-from pipelines.outputs.staging import Writer, staged, sweep, write_summary
+from pipelines.outputs.staging import Writer, staged, sweep
 from pipelines.outputs.summary import make_summary
 from tests.support import site as support_site
 from tests.support.collecting import collect
@@ -60,8 +62,8 @@ def test_a_folder_named_after_no_window_stops_nobody(tmp_path: Path, party: str)
     name = f"{window}-000001-{campaign.fingerprint.hex()[:16]}"
     folder = site.store / "shuffled" / "words" / name
     folder.mkdir(parents=True)
-    summary = make_summary("shuffle", campaign, {}, None) | {"batch": name, "window": window}
-    (folder / "summary.json").write_text(json.dumps(summary))
+    summary = replace(make_summary("shuffle", campaign, {}, None), batch=name, window=window)
+    (folder / "summary.json").write_text(json.dumps(summary.data()))
     assert Batch.named("words", name) is None
     for day in (1.1, 1.2):
         assert site.run(day).problems == []
@@ -90,7 +92,7 @@ def test_on_a_disk_too_a_sweep_leaves_what_a_later_run_makes(tmp_path: Path) -> 
     out = str(tmp_path / "shuffled" / "batch")
     with staged(out, False, Writer(2)) as made:
         sweep(out, Writer(1))
-        write_summary(made, {"hop": "shuffle"})
+        storage.write_json(storage.join(made, "summary.json"), {"hop": "shuffle"})
     assert (tmp_path / "shuffled" / "batch" / "summary.json").exists()
     killed = tmp_path / "shuffled" / ".batch.0000000001-0123456789abcdef.partial"
     killed.mkdir()
