@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
+from hushcount.privacy.guarantees import Discovery, Shuffled, Statement, Total
 from hushcount.privacy.rounding import ceiling
 from hushcount.privacy.unit import Units
 
@@ -14,7 +14,7 @@ _TOOK_PART = "took part (what the exact numbers of reports tell of that comes on
 _ROLES = "as long as the parties keep to their roles"
 
 
-def plain_sentences(result: dict[str, Any], units: Units) -> Iterator[str]:
+def plain_sentences(result: Statement, units: Units) -> Iterator[str]:
     """Yield what the figures of a statement tell about one person; each sentence holds by itself.
 
     Args:
@@ -25,8 +25,8 @@ def plain_sentences(result: dict[str, Any], units: Units) -> Iterator[str]:
     released. The odds between any two values that a person may have sent are what `odds.Odds` bounds: seeing the
     result changes them by `exp(epsilon)` at most, but for a chance. Figures are rounded up.
     """
-    counts, found, both = result.get("shuffled"), result.get("discovery"), result.get("total")
-    lasting = result["local"].get("epoch_epsilon") if "local" in result else None
+    local, counts, found, both = result.local, result.shuffled, result.discovery, result.total
+    lasting = None if local is None else local.epoch_epsilon
     # Where there are two streams, each sentence names its own.
     counted = " to be counted" if found else ""
     if counts and not lasting:
@@ -35,14 +35,14 @@ def plain_sentences(result: dict[str, Any], units: Units) -> Iterator[str]:
             f"{_ONE_VALUE} by {_within(counts)}, {_ROLES}."
         )
     if found:
-        relation = _ONE_VALUE if found["relation"] == "replace-one" else _TOOK_PART
+        relation = _ONE_VALUE if found.relation == "replace-one" else _TOOK_PART
         yield (
-            f"A value is shown only when {units.discovery.enough}, about {found['clients_for_even_chance']:,}: what "
+            f"A value is shown only when {units.discovery.enough}, about {found.clients_for_even_chance:,}: what "
             f"the values found tell about {units.discovery.person(' for discovery')} changes the odds that the "
             f"person {relation} by {_within(found)}, {_ROLES}."
         )
-    if lasting:
-        changes = "; when a value changed is not hidden" if result["local"]["values"] > 1 else ""
+    if local is not None and lasting:
+        changes = "; when a value changed is not hidden" if (local.values or 0) > 1 else ""
         yield (
             "All counts of the epoch together, however often a person reports, change the odds that any one person "
             f"{_ONE_VALUE} by {_odds(lasting)}, even if all parties broke their promises together, because each report "
@@ -53,10 +53,10 @@ def plain_sentences(result: dict[str, Any], units: Units) -> Iterator[str]:
             f"Counts and values found together, of {units.person()}, change the odds that the person "
             f"{_ONE_VALUE} by {_within(both)}, {_ROLES}."
         )
-    if "local" in result and not lasting:
+    if local is not None and not lasting:
         yield (
             f"Even if all parties broke their promises together, the reports of {units.reports.person(counted)} would "
-            f"change the odds that the person {_ONE_VALUE} by {_odds(result['local']['epsilon'])}, because each is "
+            f"change the odds that the person {_ONE_VALUE} by {_odds(local.epsilon)}, because each is "
             "randomised on the person's own device."
         )
     if found:
@@ -66,10 +66,10 @@ def plain_sentences(result: dict[str, Any], units: Units) -> Iterator[str]:
         )
 
 
-def _within(part: dict[str, Any]) -> str:
-    odds = part["odds"]
-    but = f", but for a chance of {_chance(odds['chance'])}" if odds["chance"] else ""
-    return f"{_odds(odds['epsilon'])}{but}"
+def _within(part: Shuffled | Discovery | Total) -> str:
+    odds = part.odds
+    but = f", but for a chance of {_chance(odds.chance)}" if odds.chance else ""
+    return f"{_odds(odds.epsilon)}{but}"
 
 
 def _odds(epsilon: float) -> str:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import asdict
-from typing import Any
+from dataclasses import replace
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.errors import UsageError
 from hushcount.privacy.amplification import Amplified, amplify, closed_form_epsilon
+from hushcount.privacy.guarantees import Discovery, Local, Shuffled, Statement, Total
 from hushcount.privacy.odds import odds_of_pair, odds_of_points, of_group
 from hushcount.privacy.plain_words import plain_sentences
 from hushcount.privacy.rounding import rounded_up
 from hushcount.privacy.unit import NAMES, Unit, Units, repeats_of, rule_of, units_of
-from hushcount.senders import KEY, Senders
+from hushcount.senders import Senders
 
-Guarantee = dict[str, Any]
 _EXACT = " How many reports there were is published exactly, and shows that a client was added or removed."
 
 
@@ -25,8 +24,8 @@ def statement(
     reports: int | None,
     senders: Senders,
     streams: Collection[Stream] | None = None,
-) -> dict[str, Any]:
-    """Return the statement for a run, as JSON data: figures, plain sentences, and exact ones for engineers.
+) -> Statement:
+    """Return the statement for a run: figures, plain sentences, and exact ones for engineers.
 
     Args:
         campaign: what clients were told.
@@ -49,27 +48,19 @@ def statement(
     covered = campaign.streams if streams is None else streams
     units = units_of(campaign, senders)
     rule, refusal = _rule(campaign, senders) if "discovery" in covered else (None, None)
-    result: dict[str, Any] = {
-        "unit": _unit_text(units, covered),
-        "per": units.per,
-        KEY: senders.way,
-        "relation": "replace-one",
-        "sentences": [],
-    }
-    gained = None
+    local = gained = total = None
     if "reports" in covered:
         gained = None if reports is None else _gained(campaign, senders, units.reports, reports)
-        result["local"] = _local(campaign, units.reports)
-        result["shuffled"] = None if gained is None else _shuffled(units.reports, gained)
-    if rule is not None:
-        result["discovery"] = _discovery(rule, units.discovery)
-    if rule is not None and reports is not None:
-        result["total"] = _total(units, result, gained)
-    result["plain"] = list(plain_sentences(result, units))
-    result["sentences"] = [*_of_whom(result, units, covered), *_sentences(result, reports)]
+        local = _local(campaign, units.reports)
+    shuffled = None if gained is None else _shuffled(units.reports, gained)
+    found = None if rule is None else _discovery(rule, units.discovery)
+    if local is not None and found is not None and reports is not None:
+        total = _total(units, local, shuffled, found, gained)
+    result = Statement(_unit_text(units, covered), units.per, senders.way, local, shuffled, found, total)
+    sentences = [*_of_whom(result, units, covered), *_sentences(result, reports)]
     if refusal is not None:
-        result["sentences"].append(f"Discovery is refused: {refusal}.")
-    return result
+        sentences.append(f"Discovery is refused: {refusal}.")
+    return replace(result, plain=tuple(plain_sentences(result, units)), sentences=tuple(sentences))
 
 
 def _unit_text(units: Units, covered: Collection[Stream]) -> str:
@@ -86,18 +77,18 @@ def _rule(campaign: Campaign, senders: Senders) -> tuple[KeepRule | None, str | 
         return None, str(error)
 
 
-def _local(campaign: Campaign, unit: Unit) -> Guarantee:
+def _local(campaign: Campaign, unit: Unit) -> Local:
     epsilon = campaign.require_frequency().epsilon
-    return {
-        "epsilon_per_report": epsilon,
-        "epsilon": unit.answers * epsilon,
-        "epoch_epsilon": campaign.epoch_epsilon,
-        "values": campaign.memory_values if campaign.memory else None,
-        "delta": 0.0,
-        "relation": "replace-one",
-        "unit": unit.text,
-        "against": "everyone, all parties together included",
-    }
+    return Local(
+        epsilon_per_report=epsilon,
+        epsilon=unit.answers * epsilon,
+        epoch_epsilon=campaign.epoch_epsilon,
+        values=campaign.memory_values if campaign.memory else None,
+        delta=0.0,
+        relation="replace-one",
+        unit=unit.text,
+        against="everyone, all parties together included",
+    )
 
 
 def _gained(campaign: Campaign, senders: Senders, unit: Unit, reports: int) -> Amplified | None:
@@ -118,66 +109,66 @@ def _group_delta(unit: Unit, gained: Amplified) -> float:
     return of_group(lambda _: gained.delta, unit.reports)(unit.reports * gained.epsilon)
 
 
-def _shuffled(unit: Unit, gained: Amplified) -> Guarantee:
+def _shuffled(unit: Unit, gained: Amplified) -> Shuffled:
     one, group = gained.epsilon, unit.reports
-    return {
-        "epsilon_per_report": one,
-        "epsilon": group * one,
-        "delta": _group_delta(unit, gained),
-        "odds": asdict(odds_of_points(gained.points(group), gained.delta)),
-        "relation": "replace-one",
-        "unit": unit.text,
-        "reports": gained.reports,
-        "bound": gained.bound,
-        "closed_form": closed_form_epsilon(gained.local, gained.reports, gained.delta),
-        "against": "the analyzer, if the shuffler is honest and the counted reports are",
-    }
+    return Shuffled(
+        epsilon_per_report=one,
+        epsilon=group * one,
+        delta=_group_delta(unit, gained),
+        odds=odds_of_points(gained.points(group), gained.delta),
+        relation="replace-one",
+        unit=unit.text,
+        reports=gained.reports,
+        bound=gained.bound,
+        closed_form=closed_form_epsilon(gained.local, gained.reports, gained.delta),
+        against="the analyzer, if the shuffler is honest and the counted reports are",
+    )
 
 
-def _discovery(rule: KeepRule, unit: Unit) -> Guarantee:
-    return {
-        "epsilon": rule.epsilon,
-        "delta": rule.delta,
-        "odds": asdict(odds_of_pair(rule.epsilon, rule.delta)),
-        "relation": rule.relation,
-        "unit": unit.text,
-        "rule": rule.name,
-        "clients_for_even_chance": rule.count_for(0.5),
-        "clients_for_95_percent": rule.count_for(0.95),
-        "against": "the analyzer, if the auxiliary server and the shuffler are honest",
-    }
+def _discovery(rule: KeepRule, unit: Unit) -> Discovery:
+    return Discovery(
+        epsilon=rule.epsilon,
+        delta=rule.delta,
+        odds=odds_of_pair(rule.epsilon, rule.delta),
+        relation=rule.relation,
+        unit=unit.text,
+        rule=rule.name,
+        clients_for_even_chance=rule.count_for(0.5),
+        clients_for_95_percent=rule.count_for(0.95),
+        against="the analyzer, if the auxiliary server and the shuffler are honest",
+    )
 
 
-def _total(units: Units, result: dict[str, Any], gained: Amplified | None) -> Guarantee:
+def _total(units: Units, local: Local, shuffled: Shuffled | None, found: Discovery, gained: Amplified | None) -> Total:
     """What the analyzer learns from both streams of one client, under replace-one.
 
     The odds are those of the sum of both curves: a frequency report and a discovery report of one client are drawn
     independently, so a point of the one and a point of the other add up.
     """
-    lasting = result["local"]["epoch_epsilon"]
-    counts = {"epsilon": lasting, "delta": 0.0} if lasting else result["shuffled"] or result["local"]
-    found = result["discovery"]
-    sides = 1 if found["relation"] == "replace-one" else 2
-    epsilon, delta = sides * found["epsilon"], sides * found["delta"]
-    odds = odds_of_pair(counts["epsilon"] + epsilon, delta)
+    lasting, counts = local.epoch_epsilon, shuffled or local
+    counted, lost = (lasting, 0.0) if lasting else (counts.epsilon, counts.delta)
+    sides = 1 if found.relation == "replace-one" else 2
+    epsilon, delta = sides * found.epsilon, sides * found.delta
+    odds = odds_of_pair(counted + epsilon, delta)
     if gained is not None and not lasting:
         both = [(point + epsilon, spent + delta) for point, spent in gained.points(units.reports.reports)]
         odds = odds_of_points(both, gained.delta + odds.chance)
-    return {
-        "epsilon": counts["epsilon"] + epsilon,
-        "delta": counts["delta"] + delta,
-        "odds": asdict(odds),
-        "relation": "replace-one",
-        "unit": units.text if units.per == "client" else "one report of each stream",
-        "against": "the analyzer, if the shuffler and the auxiliary server are honest",
-    }
+    return Total(
+        epsilon=counted + epsilon,
+        delta=lost + delta,
+        odds=odds,
+        relation="replace-one",
+        unit=units.text if units.per == "client" else "one report of each stream",
+        against="the analyzer, if the shuffler and the auxiliary server are honest",
+    )
 
 
-def _of_whom(result: dict[str, Any], units: Units, covered: Collection[Stream]) -> Iterator[str]:
-    if result["per"] == "report":
+def _of_whom(result: Statement, units: Units, covered: Collection[Stream]) -> Iterator[str]:
+    if result.per == "report":
         yield (
-            f"Senders were told apart by authentication {result[KEY]}, which tells no client from another: the cap "
-            "bound nobody, each guarantee is for one report, and a client that sent several pays for each of them."
+            f"Senders were told apart by authentication {result.authentication}, which tells no client from another: "
+            "the cap bound nobody, each guarantee is for one report, and a client that sent several pays for each of "
+            "them."
         )
         return
     both: tuple[tuple[Stream, Unit], ...] = (("reports", units.reports), ("discovery", units.discovery))
@@ -190,49 +181,46 @@ def _of_whom(result: dict[str, Any], units: Units, covered: Collection[Stream]) 
             )
 
 
-def _sentences(result: dict[str, Any], reports: int | None) -> list[str]:
+def _sentences(result: Statement, reports: int | None) -> list[str]:
     sentences = []
-    if "local" in result:
-        local, shuffled = result["local"], result["shuffled"]
+    local, shuffled, part, total = result.local, result.shuffled, result.discovery, result.total
+    if local is not None:
         sentences.append(
             f"Every frequency report is randomised on the client: whoever sees it, even all parties together, can tell "
-            f"any two values apart only by a factor of e^{rounded_up(local['epsilon_per_report'])} for one report "
-            f"(local epsilon {rounded_up(local['epsilon'])} for {local['unit']}, replace-one)."
+            f"any two values apart only by a factor of e^{rounded_up(local.epsilon_per_report)} for one report "
+            f"(local epsilon {rounded_up(local.epsilon)} for {local.unit}, replace-one)."
         )
-        lasting = local["epoch_epsilon"]
+        lasting = local.epoch_epsilon
         if lasting:
             sentences.append(
                 "Clients repeat their answers within the epoch: all frequency reports that a client sends in it, "
                 f"however many, have local epsilon {rounded_up(lasting)} together, replace-one; the analyzer sees "
-                f"which of them are alike{', and so when a value changed' if local['values'] > 1 else ''}."
+                f"which of them are alike{', and so when a value changed' if (local.values or 0) > 1 else ''}."
             )
-        if shuffled:
+        if shuffled is not None:
             only = ", and as long as it gets no other batch of the epoch, counted or not" if lasting else ""
             sentences.append(
-                f"Mixed among {shuffled['reports']:,} reports, what the analyzer receives is "
-                f"{_pair(shuffled)}-private for {shuffled['unit']}, replace-one, if the shuffler is honest and those "
+                f"Mixed among {shuffled.reports:,} reports, what the analyzer receives is "
+                f"{_pair(shuffled)}-private for {shuffled.unit}, replace-one, if the shuffler is honest and those "
                 f"reports are{only}."
             )
         elif reports is not None:
             sentences.append(
                 f"For {reports:,} reports no gain by shuffling is claimed: the local guarantee is the whole guarantee."
             )
-    if "discovery" in result:
-        part = result["discovery"]
-        enough = "clients sent" if result["per"] == "client" else "reports hold"
+    if part is not None:
+        enough = "clients sent" if result.per == "client" else "reports hold"
         sentences.append(
             f"Discovery reports are not randomised: the auxiliary server reveals a value only when enough {enough} "
-            f"it (about {part['clients_for_even_chance']} for an even chance), which is {_pair(part)}"
-            f"-private for {part['unit']}, {part['relation']}, if the shuffler and the auxiliary server are honest; "
-            "the auxiliary server can test a value that it guesses."
-            + (_EXACT if part["relation"] == "add-remove" else "")
+            f"it (about {part.clients_for_even_chance} for an even chance), which is {_pair(part)}"
+            f"-private for {part.unit}, {part.relation}, if the shuffler and the auxiliary server are honest; "
+            "the auxiliary server can test a value that it guesses." + (_EXACT if part.relation == "add-remove" else "")
         )
-    if "total" in result:
-        total = result["total"]
-        who = "A client that sends both" if result["per"] == "client" else "Whoever sends one report of each stream"
+    if total is not None:
+        who = "A client that sends both" if result.per == "client" else "Whoever sends one report of each stream"
         sentences.append(f"{who} pays for both: {_pair(total)}, replace-one.")
     return sentences
 
 
-def _pair(part: Guarantee) -> str:
-    return f"({rounded_up(part['epsilon'])}, {rounded_up(part['delta'])})"
+def _pair(part: Shuffled | Discovery | Total) -> str:
+    return f"({rounded_up(part.epsilon)}, {rounded_up(part.delta)})"

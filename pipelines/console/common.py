@@ -166,8 +166,8 @@ def _reasons(rejected: Mapping[str, int]) -> str:
 
 def show_sentences(console: Console, summary: HopSummary) -> None:
     """Print the sentences of a hop's privacy statement."""
-    console.print(Padding(Text(" ".join(summary.stated["plain"]), style="bold"), (0, 0, 1, 2)))
-    for sentence in summary.stated["sentences"]:
+    console.print(Padding(Text(" ".join(summary.stated.plain), style="bold"), (0, 0, 1, 2)))
+    for sentence in summary.stated.sentences:
         console.print(Padding(Text(sentence), (0, 0, 0, 2)))
 
 

@@ -32,7 +32,7 @@ from pipelines.handover.retired import account_retired
 from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.jobs import results
 from pipelines.jobs.dead_letters import kept_of
-from pipelines.ledger.charging import charging
+from pipelines.ledger.charging import charging, cost_of
 from pipelines.outputs.counting import WriteCounts, require_read_once, require_undamaged, take_counts
 from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
 from pipelines.outputs.folders import folder_of
@@ -129,7 +129,7 @@ def analyze(
             summary = replace(summary, dead_letters=kept_of(directory, counts))
             results.write_tally(directory, replace(tally, senders=upstream.senders), campaign)
             summary = results.write_results(directory, campaign, tally, wanted, levels or Levels(), summary, revealed)
-            summary = replace(summary, ledger=charge.commit(summary.stated, accepted))
+            summary = replace(summary, ledger=charge.commit(cost_of(summary.stated, "analyze"), accepted))
             return hand_on(directory, out, (), summary, None)
 
 

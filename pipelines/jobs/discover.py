@@ -37,7 +37,7 @@ from pipelines.handover.retired import account_retired
 from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.jobs import results
 from pipelines.jobs.dead_letters import kept_of
-from pipelines.ledger.charging import Charging, charging
+from pipelines.ledger.charging import Charging, charging, cost_of
 from pipelines.outputs.counting import WriteCounts, require_read_once, require_undamaged, take_counts
 from pipelines.outputs.counts import BinCounts, StreamCounts
 from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
@@ -149,7 +149,7 @@ def discover(
             summary = _reveal(campaign, release, analyzer, directory, summary, engine)
         if party == "both":
             storage.remove_directory(storage.join(directory, _BINS))
-        summary = replace(summary, ledger=charge.commit(summary.stated, summary.accepted))
+        summary = replace(summary, ledger=charge.commit(cost_of(summary.stated, "discover"), summary.accepted))
         return hand_on(directory, out, (_BINS,), summary, signer)
 
 

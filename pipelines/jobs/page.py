@@ -57,8 +57,8 @@ def render(page: Page) -> str:
 
 def _statement(summary: HopSummary) -> str:
     privacy = summary.stated
-    plain = " ".join(html.escape(sentence) for sentence in privacy["plain"])
-    exact = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in privacy["sentences"])
+    plain = " ".join(html.escape(sentence) for sentence in privacy.plain)
+    exact = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in privacy.sentences)
     sentences = f"<p><strong>{plain}</strong></p>{exact}"
     return f"<section><h2>What this guarantees</h2>{sentences}</section>"
 

@@ -18,6 +18,7 @@ from typing import Any
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError
 from hushcount.privacy.composition import Loss
+from hushcount.privacy.guarantees import Statement
 from hushcount.privacy.statement import statement
 from hushcount.privacy.unit import unit_of
 from hushcount.senders import Senders
@@ -55,8 +56,8 @@ class Charging:
         if self.path is not None and self.charge is not None:
             self.draw = fix_draw(self.path, self.charge.key, directory)
 
-    def commit(self, privacy: dict[str, Any], accepted: int) -> Mapping[str, Any]:
-        """Charge the release that a statement is of, and return what the summary says of that; {} without a ledger.
+    def commit(self, actual: Loss, accepted: int) -> Mapping[str, Any]:
+        """Charge a release what it comes to, and return what the summary says of that; {} without a ledger.
 
         To be called when all but the summary is written, before the output is put in its place. A release that is
         charged already is not charged again; one that came out dearer than before is raised to that.
@@ -67,7 +68,6 @@ class Charging:
         """
         if self.path is None or self.charge is None:
             return {}
-        actual = cost_of(privacy, self.charge.hop)
         reports = accepted if self.charge.hop == "analyze" else None
         with opened(self.path) as connection, writing(connection):
             time = advanced(connection, self.known)
@@ -148,20 +148,24 @@ def charging(
             _drop(path, charge)
 
 
-def cost_of(privacy: dict[str, Any], hop: Hop) -> Loss:
+def cost_of(stated: Statement, hop: Hop) -> Loss:
     """Return what a release costs one client, or one report where none is told apart, by its privacy statement.
 
     Args:
-        privacy: the statement, replace-one.
+        stated: the statement, replace-one, of what the job released.
         hop: "analyze", whose cost is the shuffled guarantee, or the local one where none is claimed; or "discover".
     """
     if hop == "analyze":
-        part = privacy.get("shuffled") or privacy["local"]
-        return Loss(part["epsilon"], part["delta"])
-    part = privacy["discovery"]
+        counts = stated.shuffled or stated.local
+        if counts is None:
+            raise HushcountError("the statement of a release of counts says nothing of them: report this bug")
+        return Loss(counts.epsilon, counts.delta)
+    found = stated.discovery
+    if found is None:
+        raise HushcountError("the statement of a release of values says nothing of them: report this bug")
     # One client replaced is one removed from some bins and one added to others: two releases under add-remove.
-    sides = 1 if part["relation"] == "replace-one" else 2
-    return Loss(sides * part["epsilon"], sides * part["delta"])
+    sides = 1 if found.relation == "replace-one" else 2
+    return Loss(sides * found.epsilon, sides * found.delta)
 
 
 def linked(campaign: Campaign, hop: Hop, senders: Senders) -> tuple[float | None, float | None]:
@@ -181,7 +185,7 @@ def _wanted(campaign: Campaign, hop: Hop, upstream: HopSummary, folder: str) -> 
     wanted = Charge(
         key="", campaign=campaign.id, fingerprint=campaign.fingerprint.hex(), epoch=campaign.epoch, hop=hop,
         manifest="", outline=input.outline(folder), state="reserved", epsilon=least.epsilon, delta=least.delta,
-        local=local, epoch_epsilon=epoch_epsilon, per=stated["per"], reports=None,
+        local=local, epoch_epsilon=epoch_epsilon, per=stated.per, reports=None,
         reserved_at="", committed_at=None, host=socket.gethostname(), pid=os.getpid(),
         run=uuid.uuid4().hex,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StringConstraints
@@ -14,6 +14,7 @@ from hushcount.campaigns.campaign import GREATEST_EPOCH, Campaign, Identifier, S
 from hushcount.errors import HushcountError
 from hushcount.formats.models import FileName, Hex32
 from hushcount.oracles.influence import Influence, influence, influence_sentence
+from hushcount.privacy.guarantees import Statement
 from hushcount.privacy.statement import statement
 from hushcount.senders import UNBOUND, Senders
 from hushcount.wire.places import MOST_PLACES
@@ -72,7 +73,7 @@ class HopSummary(HopCounts):
     made_from: Hex32 | None = None
     senders: Senders = UNBOUND
     cap: int | None = None
-    privacy: dict[str, Any] | None = None
+    privacy: Statement | None = None
     influence: Influence | None = None
     dead_letters: Mapping[str, Mapping[str, Mapping[str, int]]] | None = None
     replayed: str | None = None
@@ -101,7 +102,7 @@ class HopSummary(HopCounts):
             "streams": {name: asdict(counts) for name, counts in self.streams.items()},
             **self.senders.data(),
             "cap": self.cap,
-            "privacy": self.privacy,
+            "privacy": self.privacy and self.privacy.data(),
             "upstream": [hop.data() for hop in self.upstream],
             "made_from": self.made_from,
         }
@@ -127,7 +128,7 @@ class HopSummary(HopCounts):
         return data
 
     @property
-    def stated(self) -> dict[str, Any]:
+    def stated(self) -> Statement:
         """The privacy statement of a summary that a job made."""
         if self.privacy is None:
             raise HushcountError(f"the summary of {self.hop} was read without its statement: report this bug")
@@ -160,7 +161,7 @@ def make_summary(
     if reports is not None and campaign.frequency is not None:
         bound = influence(campaign.frequency)
         # Every reader is to see it: the statement counts on honest reports.
-        privacy["sentences"].append(influence_sentence(bound))
+        privacy = replace(privacy, sentences=(*privacy.sentences, influence_sentence(bound)))
     total = HopCounts.of(hop, streams)
     return HopSummary(
         total.hop,

@@ -83,14 +83,14 @@ def test_equal_answers_show_more_than_shuffling_would_allow_and_none_is_claimed(
     seen, base = guesses(HELD), guesses(OTHER)
     least = stats.beta.ppf(FAILURE / 2, seen, RUNS - seen + 1)
     most = stats.beta.isf(FAILURE / 2, base + 1, RUNS - base)
-    claimed = statement(campaign(memory=False), OTHERS + CAP, Senders("client-token"))["shuffled"]
+    claimed = statement(campaign(memory=False), OTHERS + CAP, Senders("client-token")).data()["shuffled"]
     assert least > math.exp(claimed["epsilon"]) * most + claimed["delta"]
     # Nobody holds a client to the cap where none is told from another, and two reports of it are linked all the same.
     for way in ("none", "bearer"):
-        stated = statement(campaign(memory=True, cap=1), OTHERS + CAP, Senders(way))
+        stated = statement(campaign(memory=True, cap=1), OTHERS + CAP, Senders(way)).data()
         assert stated["shuffled"] is None, way
-        assert statement(campaign(memory=False, cap=1), OTHERS + CAP, Senders(way))["shuffled"]
-    stated = statement(campaign(memory=True), OTHERS + CAP, Senders("client-token"))
+        assert statement(campaign(memory=False, cap=1), OTHERS + CAP, Senders(way)).data()["shuffled"]
+    stated = statement(campaign(memory=True), OTHERS + CAP, Senders("client-token")).data()
     assert stated["shuffled"] is None
     # One answer, however often it is sent: the local epsilon of one report, of which the attack keeps below.
     assert stated["local"]["epsilon"] == stated["local"]["epoch_epsilon"] == stated["local"]["epsilon_per_report"]
@@ -99,7 +99,7 @@ def test_equal_answers_show_more_than_shuffling_would_allow_and_none_is_claimed(
 
 @pytest.mark.parametrize(("cap", "values", "answers"), [(1, 1, 1), (3, 1, 1), (3, 2, 2), (2, 5, 2)])
 def test_a_statement_of_clients_that_remember_counts_answers(cap: int, values: int, answers: int) -> None:
-    stated = statement(campaign(True, cap, values), 100_000, Senders("client-token"))
+    stated = statement(campaign(True, cap, values), 100_000, Senders("client-token")).data()
     one = stated["local"]["epsilon_per_report"]
     assert stated["local"]["epsilon"] == answers * one
     assert stated["local"]["epoch_epsilon"] == values * one

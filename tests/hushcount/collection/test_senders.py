@@ -19,7 +19,7 @@ from pipelines.batches.state import SEGMENTS, opened
 from pipelines.handover.batch_file import BatchFile, collected
 from pipelines.handover.upstream import senders_of
 from pipelines.jobs.new_campaign import create_campaign
-from pipelines.ledger.charging import charging
+from pipelines.ledger.charging import charging, cost_of
 from pipelines.ledger.report import describe
 from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.summary import make_summary
@@ -90,7 +90,7 @@ def test_where_no_client_is_told_from_another_nothing_speaks_of_a_client(
 ) -> None:
     campaign = made(tmp_path, mechanism, relation)
     for reports in (None, 100_000) if mechanism else (None,):
-        stated = statement(campaign, reports, Senders(way))
+        stated = statement(campaign, reports, Senders(way)).data()
         said = [*stated["plain"], *stated["sentences"][1:], stated["unit"]]
         said += [part["unit"] for part in stated.values() if isinstance(part, dict)]
         assert not any("one client" in text or "a client that" in text.lower() for text in said)
@@ -136,7 +136,7 @@ def test_a_charge_of_one_report_is_not_one_of_a_client(tmp_path: Path) -> None:
         counts = StreamCounts(100_000, 100_000, {})
         upstream = make_summary("shuffle", campaign, {"reports": counts}, None, senders=Senders(way))
         with charging(ledger, campaign, "analyze", upstream, str(folder)) as charge:
-            return dict(charge.commit(statement(campaign, 100_000, Senders(way)), 100_000))
+            return dict(charge.commit(cost_of(statement(campaign, 100_000, Senders(way)), "analyze"), 100_000))
 
     first = charged("first", "client-token")
     assert (first["charged"]["per"], first["spent"]["per"]) == ("client", "client")

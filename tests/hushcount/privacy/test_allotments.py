@@ -105,7 +105,7 @@ def campaign(keys: PublicFile, cap: int = 3, memory: int = 0, **discovery: Any) 
 
 def test_every_guarantee_is_for_the_cap_once_for_each_allotment(keys: PublicFile) -> None:
     made = campaign(keys)
-    once, twice = (statement(made, 100_000, Senders("client-token", times, times)) for times in (1, 2))
+    once, twice = (statement(made, 100_000, Senders("client-token", times, times)).data() for times in (1, 2))
     one = once["shuffled"]["epsilon_per_report"]
     assert twice["local"]["epsilon"] == 6 * twice["local"]["epsilon_per_report"] == 2 * once["local"]["epsilon"]
     assert twice["shuffled"]["epsilon"] == 6 * one
@@ -129,7 +129,7 @@ def test_every_guarantee_is_for_the_cap_once_for_each_allotment(keys: PublicFile
 
 
 def test_each_stream_has_its_own_number(keys: PublicFile) -> None:
-    stated = statement(campaign(keys), 100_000, Senders("client-token", reports=1, discovery=4))
+    stated = statement(campaign(keys), 100_000, Senders("client-token", reports=1, discovery=4)).data()
     assert stated["local"]["epsilon"] == 3 * stated["local"]["epsilon_per_report"]
     assert stated["discovery"]["clients_for_even_chance"] == KeepRule("optimal", 0.5, 1e-7, cap=12).count_for(0.5)
     both = "one client that sends at most 3 frequency reports and 12 discovery reports"
@@ -143,7 +143,7 @@ def test_each_stream_has_its_own_number(keys: PublicFile) -> None:
 def test_clients_that_remember_have_as_many_answers_as_values_and_no_gain(keys: PublicFile) -> None:
     made = campaign(keys, cap=1, memory=3)
     for times, answers in ((1, 1), (2, 2), (5, 3)):
-        stated = statement(made, 100_000, Senders("client-token", times, times))
+        stated = statement(made, 100_000, Senders("client-token", times, times)).data()
         assert stated["local"]["epsilon"] == answers * stated["local"]["epsilon_per_report"]
         # A second equal answer of a client in the batch links both.
         assert (stated["shuffled"] is not None) == (times == 1)
@@ -201,8 +201,8 @@ def test_where_no_rule_holds_for_so_many_a_sentence_refuses_and_counts_are_state
         rule_of(made, many)
     assert "cap is 1200, must be in 1..1000" in str(told.value)
     assert "windows" in str(told.value)
-    stated = statement(made, 100_000, many)
+    stated = statement(made, 100_000, many).data()
     assert {"local", "shuffled"} <= stated.keys()
     assert not {"discovery", "total"} & stated.keys()
     assert stated["sentences"][-1].startswith("Discovery is refused: no value of this batch can be revealed")
-    assert statement(made, None, many, ["discovery"]).keys() >= {"plain", "sentences"}
+    assert statement(made, None, many, ["discovery"]).data().keys() >= {"plain", "sentences"}

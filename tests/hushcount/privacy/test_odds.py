@@ -106,7 +106,7 @@ def test_odds_change_no_more_often_than_the_sentence_says(
     cap: int,
 ) -> None:
     """Exact. That (epsilon, delta) says no such thing is shown too: beyond its epsilon it is more than delta."""
-    stated = statement(campaign(keys, tmp_path, name, epsilon, items, cap), reports, Senders("client-token"))
+    stated = statement(campaign(keys, tmp_path, name, epsilon, items, cap), reports, Senders("client-token")).data()
     change, chance = said(stated["plain"][0])
     assert max(tail(law, change) for law in laws) <= chance
     assert change < 2.0 * stated["shuffled"]["epsilon"]

@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.privacy.guarantees import Local, Shuffled, Statement
+from hushcount.privacy.odds import Odds
 from hushcount.privacy.plain_words import plain_sentences
 from hushcount.privacy.statement import statement
 from hushcount.privacy.unit import Unit, Units
@@ -19,13 +21,15 @@ from hushcount.senders import Senders
 from keys.store import PublicFile, create
 from pipelines.jobs.new_campaign import create_campaign
 
-LOCAL = {"epsilon": 2.0, "delta": 0.0}
+LOCAL = Local(2.0, 2.0, None, None, 0.0, "replace-one", "", "")
 
 
 def first_of(epsilon: float, chance: float = 1e-8) -> str:
     """Return the sentence about counts that changes of odds like these give."""
-    shuffled = {"odds": {"epsilon": epsilon, "chance": chance}}
-    return next(iter(plain_sentences({"local": LOCAL, "shuffled": shuffled}, Units(Unit(1, 1), Unit(1, 1)))))
+    odds = Odds(epsilon, chance)
+    counts = Shuffled(epsilon, epsilon, chance, odds, "replace-one", "", 1, "general", None, "")
+    stated = Statement("", "client", "client-token", LOCAL, counts)
+    return next(iter(plain_sentences(stated, Units(Unit(1, 1), Unit(1, 1)))))
 
 
 def stated_factor(sentence: str) -> float:
@@ -74,13 +78,13 @@ def campaign(keys: PublicFile, frequency: bool, relation: str | None, cap: int =
 def test_every_sentence_about_odds_names_how_many_reports_a_person_sends(
     keys: PublicFile, cap: int, reports: str
 ) -> None:
-    plain = statement(campaign(keys, True, "replace-one", cap), 1_000_000, Senders("client-token"))["plain"]
+    plain = statement(campaign(keys, True, "replace-one", cap), 1_000_000, Senders("client-token")).data()["plain"]
     assert len(plain) == 5
     assert all(reports in sentence for sentence in plain[:4])
 
 
 def test_shuffled_counts_are_stated_with_what_is_left_of_broken_promises(keys: PublicFile) -> None:
-    stated = statement(campaign(keys, True, None), 1_000_000, Senders("client-token"))
+    stated = statement(campaign(keys, True, None), 1_000_000, Senders("client-token")).data()
     first, second = stated["plain"]
     assert stated_factor(first) >= math.exp(stated["shuffled"]["odds"]["epsilon"])
     assert stated["shuffled"]["odds"]["epsilon"] > stated["shuffled"]["epsilon"]
@@ -91,14 +95,14 @@ def test_shuffled_counts_are_stated_with_what_is_left_of_broken_promises(keys: P
 
 def test_too_few_reports_leave_the_local_guarantee_which_needs_nobody(keys: PublicFile) -> None:
     for reports in (100, None):
-        (only,) = statement(campaign(keys, True, None), reports, Senders("client-token"))["plain"]
+        (only,) = statement(campaign(keys, True, None), reports, Senders("client-token")).data()["plain"]
         assert stated_factor(only) == pytest.approx(math.exp(2.0), rel=0.01)
         assert "chance" not in only
         assert "Even if all parties broke their promises" in only
 
 
 def test_both_streams_state_each_part_the_sum_and_what_would_be_open(keys: PublicFile) -> None:
-    stated = statement(campaign(keys, True, "replace-one"), 1_000_000, Senders("client-token"))
+    stated = statement(campaign(keys, True, "replace-one"), 1_000_000, Senders("client-token")).data()
     counts, found, both, local, opened = stated["plain"]
     parts = (stated["shuffled"]["odds"], stated["discovery"]["odds"])
     assert all(
@@ -113,11 +117,11 @@ def test_both_streams_state_each_part_the_sum_and_what_would_be_open(keys: Publi
 def test_discover_and_analyze_say_the_same_of_the_same_clients(keys: PublicFile) -> None:
     """Before, one said a factor of 20.1 and the other 2.86: it took the counts into what it had not released."""
     made = campaign(keys, True, "replace-one")
-    discover = statement(made, None, Senders("client-token"), ["discovery"])["plain"]
-    analyze = statement(made, 1_000_000, Senders("client-token"))["plain"]
+    discover = statement(made, None, Senders("client-token"), ["discovery"]).data()["plain"]
+    analyze = statement(made, 1_000_000, Senders("client-token")).data()["plain"]
     assert discover == [analyze[1], analyze[4]]
     assert "the values found tell" in discover[0]
-    before = statement(made, None, Senders("client-token"))["plain"]
+    before = statement(made, None, Senders("client-token")).data()["plain"]
     assert before == [analyze[1], analyze[3], analyze[4]]
 
 
@@ -125,7 +129,7 @@ def test_discover_and_analyze_say_the_same_of_the_same_clients(keys: PublicFile)
     ("relation", "words"), [("replace-one", "one value rather than another"), ("add-remove", "took part")]
 )
 def test_discovery_alone_names_its_relation(keys: PublicFile, relation: str, words: str) -> None:
-    stated = statement(campaign(keys, False, relation), None, Senders("client-token"))
+    stated = statement(campaign(keys, False, relation), None, Senders("client-token")).data()
     first, second = stated["plain"]
     assert words in first
     assert f"about {stated['discovery']['clients_for_even_chance']}:" in first

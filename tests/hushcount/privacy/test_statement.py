@@ -42,7 +42,7 @@ def campaign(
 
 def test_one_report_among_many(keys: PublicFile) -> None:
     made = campaign(keys)
-    stated = statement(made, 100_000, Senders("client-token"))
+    stated = statement(made, 100_000, Senders("client-token")).data()
     one = amplify(made.require_frequency(), 100_000, 1e-8).epsilon
     assert stated["local"]["epsilon"] <= 2.0
     assert stated["shuffled"]["epsilon"] == stated["shuffled"]["epsilon_per_report"] == one
@@ -53,7 +53,7 @@ def test_one_report_among_many(keys: PublicFile) -> None:
 
 
 def test_the_smaller_of_two_bounds_is_stated_beside_the_closed_form(keys: PublicFile) -> None:
-    shuffled = statement(campaign(keys), 100_000, Senders("client-token"))["shuffled"]
+    shuffled = statement(campaign(keys), 100_000, Senders("client-token")).data()["shuffled"]
     general = shuffled_epsilon(general_law(2.0), 100_000, 1e-8)
     assert shuffled["bound"] == "blanket"
     assert shuffled["epsilon"] < 0.75 * general
@@ -62,19 +62,19 @@ def test_the_smaller_of_two_bounds_is_stated_beside_the_closed_form(keys: Public
 
 
 def test_a_mechanism_of_bits_states_the_general_bound(keys: PublicFile) -> None:
-    shuffled = statement(campaign(keys, mechanism="rappor"), 100_000, Senders("client-token"))["shuffled"]
+    shuffled = statement(campaign(keys, mechanism="rappor"), 100_000, Senders("client-token")).data()["shuffled"]
     assert shuffled["bound"] == "general"
     assert shuffled["epsilon"] == pytest.approx(shuffled_epsilon(general_law(2.0), 100_000, 1e-8), rel=1e-5)
 
 
 def test_a_gain_may_be_stated_where_the_theorem_says_nothing(keys: PublicFile) -> None:
-    shuffled = statement(campaign(keys, epsilon=7.0), 5000, Senders("client-token"))["shuffled"]
+    shuffled = statement(campaign(keys, epsilon=7.0), 5000, Senders("client-token")).data()["shuffled"]
     assert shuffled["closed_form"] is None
     assert shuffled["epsilon"] < 6.5
 
 
 def test_a_client_with_several_reports_pays_by_group_privacy(keys: PublicFile) -> None:
-    stated = statement(campaign(keys, cap=3), 100_000, Senders("client-token"))
+    stated = statement(campaign(keys, cap=3), 100_000, Senders("client-token")).data()
     one = stated["shuffled"]["epsilon_per_report"]
     assert stated["local"]["epsilon"] == 3 * stated["local"]["epsilon_per_report"]
     assert stated["shuffled"]["epsilon"] == 3 * one
@@ -83,7 +83,7 @@ def test_a_client_with_several_reports_pays_by_group_privacy(keys: PublicFile) -
 
 
 def test_add_remove_counts_twice_in_a_total_under_replace_one(keys: PublicFile) -> None:
-    stated = statement(campaign(keys, relation="add-remove"), 100_000, Senders("client-token"))
+    stated = statement(campaign(keys, relation="add-remove"), 100_000, Senders("client-token")).data()
     assert stated["discovery"]["relation"] == "add-remove"
     assert stated["total"]["epsilon"] == stated["shuffled"]["epsilon"] + 2 * 0.5
     assert stated["total"]["delta"] == stated["shuffled"]["delta"] + 2 * 1e-7
@@ -95,7 +95,7 @@ def test_add_remove_counts_twice_in_a_total_under_replace_one(keys: PublicFile) 
     ids=["not yet opened", "below the minimum batch", "too few to gain"],
 )
 def test_no_gain_is_claimed_where_none_is_known(keys: PublicFile, reports: int | None, epsilon: float) -> None:
-    stated = statement(campaign(keys, epsilon=epsilon), reports, Senders("client-token"))
+    stated = statement(campaign(keys, epsilon=epsilon), reports, Senders("client-token")).data()
     assert stated["shuffled"] is None
     # Before the counts are known there is nothing to add up.
     assert ("total" in stated) == (reports is not None)
@@ -104,14 +104,14 @@ def test_no_gain_is_claimed_where_none_is_known(keys: PublicFile, reports: int |
 
 
 def test_the_minimum_batch_itself_may_be_claimed(keys: PublicFile) -> None:
-    assert statement(campaign(keys), 5000, Senders("client-token"))["shuffled"]["reports"] == 5000
+    assert statement(campaign(keys), 5000, Senders("client-token")).data()["shuffled"]["reports"] == 5000
 
 
 def test_only_what_the_campaign_carries_is_stated(keys: PublicFile) -> None:
-    frequency = statement(campaign(keys, relation=None), 100_000, Senders("client-token"))
+    frequency = statement(campaign(keys, relation=None), 100_000, Senders("client-token")).data()
     assert set(frequency) == {*ALWAYS, "local", "shuffled"}
     only = create_campaign("found", keys, Path(), discovery={"epsilon": 1.0, "delta": 1e-8})
-    stated = statement(only, None, Senders("client-token"))
+    stated = statement(only, None, Senders("client-token")).data()
     assert set(stated) == {*ALWAYS, "discovery"}
     assert len(stated["sentences"]) == 1
 
@@ -120,13 +120,13 @@ def test_a_delta_of_one_is_no_guarantee(keys: PublicFile) -> None:
     """A thousand reports of one client: its delta is 1e-8 times more than a float holds."""
     stated = statement(
         campaign(keys, cap=1000, relation=None, mechanism="rappor", epsilon=8.0), 1_000_000, Senders("client-token")
-    )
+    ).data()
     assert stated["shuffled"] is None
     assert stated["local"]["epsilon"] == pytest.approx(8000.0, rel=1e-9)
 
 
 def test_every_sentence_names_whom_it_relies_on(keys: PublicFile) -> None:
-    stated = statement(campaign(keys), 100_000, Senders("client-token"))
+    stated = statement(campaign(keys), 100_000, Senders("client-token")).data()
     local, shuffled, discovery, total = stated["sentences"]
     assert "all parties together" in local
     assert "if the shuffler is honest and those reports are" in shuffled
@@ -138,7 +138,7 @@ def test_every_sentence_names_whom_it_relies_on(keys: PublicFile) -> None:
 
 
 def test_no_sentence_claims_more_than_its_figure(keys: PublicFile) -> None:
-    stated = statement(campaign(keys), 123_457, Senders("client-token"))
+    stated = statement(campaign(keys), 123_457, Senders("client-token")).data()
     for name, sentence in (("shuffled", stated["sentences"][1]), ("total", stated["sentences"][3])):
         epsilon, delta = _printed_pair(sentence)
         figure: dict[str, Any] = stated[name]

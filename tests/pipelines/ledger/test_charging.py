@@ -21,6 +21,8 @@ import pytest
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError
 from hushcount.privacy.composition import Loss
+from hushcount.privacy.guarantees import Discovery
+from hushcount.privacy.odds import Odds
 from hushcount.privacy.statement import statement
 from hushcount.senders import Authentication, Senders, told_in
 from hushcount.wire.blocks import HEADER_BYTES
@@ -88,7 +90,7 @@ def upstream(reports: int = FORWARDED, way: Authentication = "client-token") -> 
 def release(ledger: Path, campaign: Campaign, folder: str, accepted: int = FORWARDED) -> dict[str, Any]:
     """What analyze does between its reservation and its output; return the summary's part about the ledger."""
     with charging(ledger, campaign, "analyze", upstream(), folder) as charge:
-        return dict(charge.commit(statement(campaign, accepted, Senders("client-token")), accepted))
+        return dict(charge.commit(cost_of(statement(campaign, accepted, Senders("client-token")), "analyze"), accepted))
 
 
 def charges(ledger: Path) -> list[Charge]:
@@ -154,7 +156,7 @@ def test_every_part_of_the_key_counts() -> None:
 
 def test_without_a_ledger_nothing_is_charged(tmp_path: Path, campaign: Campaign) -> None:
     with charging(None, campaign, "analyze", upstream(), batch(tmp_path, "in")) as charge:
-        assert charge.commit(statement(campaign, FORWARDED, Senders("client-token")), FORWARDED) == {}
+        assert charge.commit(Loss(1.0, 0.0), FORWARDED) == {}
     assert not list(tmp_path.glob("*.db"))
 
 
@@ -348,12 +350,12 @@ def test_a_limit_that_is_set_later_or_again_forgets_nothing(tmp_path: Path, camp
 
 def test_what_a_charge_costs(campaign: Campaign) -> None:
     unopened, accepted = (statement(campaign, reports, Senders("client-token")) for reports in (None, FORWARDED))
-    assert cost_of(unopened, "analyze") == Loss(unopened["local"]["epsilon"], 0.0)
-    shuffled = accepted["shuffled"]
-    assert cost_of(accepted, "analyze") == Loss(shuffled["epsilon"], shuffled["delta"])
-    part = {"epsilon": 0.5, "delta": 1e-7, "relation": "replace-one"}
-    assert cost_of({"discovery": part}, "discover") == Loss(0.5, 1e-7)
-    assert cost_of({"discovery": {**part, "relation": "add-remove"}}, "discover") == Loss(1.0, 2e-7)
+    assert cost_of(unopened, "analyze") == Loss(unopened.local.epsilon, 0.0)
+    assert cost_of(accepted, "analyze") == Loss(accepted.shuffled.epsilon, accepted.shuffled.delta)
+    part = Discovery(0.5, 1e-7, Odds(0.5, 1e-6), "replace-one", "", "optimal", 1, 1, "")
+    assert cost_of(replace(accepted, discovery=part), "discover") == Loss(0.5, 1e-7)
+    added = replace(part, relation="add-remove")
+    assert cost_of(replace(accepted, discovery=added), "discover") == Loss(1.0, 2e-7)
 
 
 # Processes: killed at every point, and two at a time.
@@ -365,7 +367,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError
 from hushcount.privacy.statement import statement
 from hushcount.senders import Senders
-from pipelines.ledger.charging import charging
+from pipelines.ledger.charging import charging, cost_of
 from pipelines.outputs import staging
 from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.staging import staged
@@ -398,9 +400,9 @@ for number, folder in enumerate(folders):
             with staged(out + str(number), False) as directory:
                 stated = statement(campaign, 100_000, Senders("client-token"))
                 here("before the commit")
-                ledger_part = charge.commit(stated, 100_000)
+                ledger_part = charge.commit(cost_of(stated, "analyze"), 100_000)
                 here("committed")
-                summary = {"hop": "analyze", "accepted": 100_000, "privacy": stated, "ledger": ledger_part}
+                summary = {"hop": "analyze", "accepted": 100_000, "privacy": stated.data(), "ledger": ledger_part}
                 (Path(directory) / "summary.json").write_text(json.dumps(summary))
         print("released", flush=True)
     except HushcountError as error:
@@ -669,7 +671,7 @@ def test_analyze_with_a_ledger(chain: Chain, tmp_path: Path, ledger: Path) -> No
     limit = ("--campaign", chain.campaign.id, "--epsilon", 10, "--delta", "1e-6", "--renew-days", 7)
     done("ledger", "set", *file, *limit)
     first = summary(chain.analyze(*file, out="a"))
-    cost = cost_of(first["privacy"], "analyze")
+    cost = Loss(first["privacy"]["shuffled"]["epsilon"], first["privacy"]["shuffled"]["delta"])
     assert first["ledger"]["charged"]["new"]
     assert Loss(first["ledger"]["charged"]["epsilon"], first["ledger"]["charged"]["delta"]) == cost
     assert first["ledger"]["spent"]["epsilon"] == cost.epsilon

@@ -25,7 +25,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError
 from hushcount.privacy.statement import statement
 from hushcount.senders import Senders
-from pipelines.ledger.charging import charging
+from pipelines.ledger.charging import charging, cost_of
 from pipelines.outputs.staging import staged
 from pipelines.outputs.summary import HopSummary
 
@@ -47,9 +47,9 @@ def release(ledger, out, here):
         here("drawn")
         charge.fix_draw(str(bins))
         here("fixed")
-        ledger_part = charge.commit(stated, 0)
+        ledger_part = charge.commit(cost_of(stated, "discover"), 0)
         here("committed")
-        summary = {"hop": "release", "accepted": None, "privacy": stated, "ledger": ledger_part}
+        summary = {"hop": "release", "accepted": None, "privacy": stated.data(), "ledger": ledger_part}
         (Path(directory) / "summary.json").write_text(json.dumps(summary, default=str))
 
 def said(name):

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import UsageError
+from hushcount.privacy.composition import Loss
 from pipelines.ledger import own_time
 from pipelines.ledger.balance import OverLimit, is_stale
 from pipelines.ledger.charging import charging
@@ -71,10 +72,9 @@ def ledger(tmp_path: Path) -> Path:
 
 def released(ledger: Path, campaign: Campaign, folder: str, known: datetime | None = None) -> bool:
     """Release an input that costs COST, and return whether it fitted."""
-    privacy = {"local": {"epsilon": COST, "delta": 0.0}, "shuffled": None}
     try:
         with charging(ledger, campaign, "analyze", upstream(FEW), folder, known=known) as charge:
-            charge.commit(privacy, FEW)
+            charge.commit(Loss(COST, 0.0), FEW)
     except OverLimit:
         return False
     return True
@@ -287,6 +287,7 @@ from datetime import datetime
 from pathlib import Path
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError
+from hushcount.privacy.composition import Loss
 from pipelines.ledger import own_time
 from pipelines.ledger.charging import charging
 from pipelines.outputs.counts import StreamCounts
@@ -305,13 +306,12 @@ upstream = HopSummary(
     "shuffle", 4999, 4999, {}, {"reports": StreamCounts(4999, 4999, {})}, campaign="small", fingerprint="0" * 64,
     upstream=(),
 )
-privacy = {"local": {"epsilon": 2.0, "delta": 0.0}, "shuffled": None}
 try:
     at(times[0])
     with charging(Path(ledger), Campaign.read(path), "analyze", upstream, folder) as charge:
         here("reserved")
         at(times[1])
-        charge.commit(privacy, 4999)
+        charge.commit(Loss(2.0, 0.0), 4999)
     print("released", flush=True)
 except HushcountError as error:
     print(type(error).__name__, flush=True)

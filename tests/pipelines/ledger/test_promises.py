@@ -18,7 +18,7 @@ from hushcount.privacy.composition import Loss
 from hushcount.privacy.statement import statement
 from hushcount.senders import Senders
 from pipelines.ledger.balance import OverLimit, balance, require_room
-from pipelines.ledger.charging import Charging, charging
+from pipelines.ledger.charging import Charging, charging, cost_of
 from pipelines.ledger.records import Charge, Limit, stamp
 from pipelines.ledger.report import check, describe, set_limit
 from tests.pipelines.conftest import World
@@ -73,7 +73,7 @@ class Jobs:
         try:
             with stack:
                 stated = statement(self.campaigns[file], accepted, Senders("client-token"))
-                charge.commit(stated, accepted)
+                charge.commit(cost_of(stated, "analyze"), accepted)
         except OverLimit:
             return False
         return True
