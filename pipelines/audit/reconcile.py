@@ -11,7 +11,7 @@ from hushcount.formats.reading import parse_object
 from hushcount.reasons import DAMAGE
 from pipelines.audit.store_check import manifest_differences, output_differences, segment_differences
 from pipelines.audit.view import View
-from pipelines.batches.hops import OUTPUTS, READERS
+from pipelines.batches.hops import CHAIN, READERS
 from pipelines.batches.rows import made_batches
 from pipelines.batches.waiting import Waiting, waiting_of
 
@@ -97,7 +97,7 @@ def _hops(view: View) -> list[HopCounts]:
     return [
         HopCounts(batch, hop, stream, counts["received"], counts["accepted"], counts["rejected"])
         for batch, hops in view.counts.items()
-        for hop in OUTPUTS
+        for hop in CHAIN
         for stream, counts in hops.get(hop, {}).items()
     ]
 

@@ -14,7 +14,7 @@ from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.collection.manifests import Manifest
 from hushcount.errors import HushcountError
 from pipelines.audit.view import View
-from pipelines.batches.hops import OUTPUTS, READERS, SIGNERS
+from pipelines.batches.hops import CHAIN, READERS
 from pipelines.batches.intake import new_manifests
 from pipelines.batches.rows import deleted_folders
 from pipelines.batches.state import HOPS, SEGMENTS
@@ -88,16 +88,16 @@ def output_differences(view: View, *, digests: bool = False) -> Iterator[str]:
     """
     deleted = deleted_folders(view.state, view.campaign)
     there: dict[str, set[str]] = defaultdict(set)
-    for _, folder in OUTPUTS.values():
-        found = storage.list_tree(view.deployment.folder(folder, view.campaign), f"*/{SUMMARY}")
-        there[folder] = {path.split("/")[-2] for path, _ in found}
-    here = {hop for hop, (party, _) in OUTPUTS.items() if party in view.deployment.file.parties}
+    for one in CHAIN.values():
+        found = storage.list_tree(view.deployment.folder(one.folder, view.campaign), f"*/{SUMMARY}")
+        there[one.folder] = {path.split("/")[-2] for path, _ in found}
+    here = {hop.name for hop in CHAIN.values() if hop.party in view.deployment.file.parties}
     noted = select(HOPS.c.batch, HOPS.c.hop, HOPS.c.folder).where(HOPS.c.campaign == view.campaign)
     wrote = {(batch, hop): run for batch, hop, run in view.state.execute(noted)}
     keys: dict[str, Sequence[VerifyKeyPart]] = {}
     for name, hops in view.counts.items():
         for hop in sorted(here & hops.keys()):
-            folder = OUTPUTS[hop][1]
+            folder, signer = CHAIN[hop].folder, CHAIN[hop].signer
             # Nothing is written by a hop that has none of the batch's streams to read.
             if (folder, name) in deleted or not hops[hop]:
                 continue
@@ -109,9 +109,9 @@ def output_differences(view: View, *, digests: bool = False) -> Iterator[str]:
                     f"{storage.join(directory, SUMMARY)} does not name {run}, which hushcount {hop} wrote: a run that "
                     "had lost its lock put its own in the place; see which of both was read, and restore that one"
                 )
-            elif hop in SIGNERS:
+            elif signer is not None:
                 if hop not in keys:
-                    keys[hop] = _keys(view.deployment, SIGNERS[hop])
+                    keys[hop] = _keys(view.deployment, signer)
                 readers: Mapping[Any, str] = {"bins": "discover"} if hop == "release" else READERS
                 unread = {folder for folder, reader in readers.items() if reader in here - hops.keys()}
                 yield from _handed_on(directory, hop, hops[hop], keys[hop], None if digests else unread)

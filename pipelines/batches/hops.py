@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hushcount.campaigns.campaign import Campaign, Stream
@@ -12,21 +13,44 @@ from pipelines.deployment.settings import Deployment, Party
 if TYPE_CHECKING:
     from keys.roles import SigningRole
 
-OUTPUTS: Mapping[str, tuple[Party, str]] = {
-    "shuffle": ("shuffler", "shuffled"),
-    "release": ("aux-server", "released"),
-    "discover": ("analyzer", "found"),
-    "analyze": ("analyzer", "results"),
+
+@dataclass(frozen=True)
+class Hop:
+    """A job of a batch.
+
+    Attributes:
+        name: of the job; it stands in summaries.
+        party: whose job it is.
+        folder: of the store, in which it writes.
+        input: the hop that wrote what it reads; None: segments, which collectors wrote.
+        stream: of which a batch must be, so that there is anything to do; None: of any.
+        signer: whose key signs what it hands on; None: it hands on nothing.
+    """
+
+    name: str
+    party: Party
+    folder: str
+    input: str | None = None
+    stream: Stream | None = None
+    signer: SigningRole | None = None
+
+
+CHAIN: Mapping[str, Hop] = {
+    hop.name: hop
+    for hop in (
+        Hop("shuffle", "shuffler", "shuffled", signer="shuffler"),
+        Hop("release", "aux-server", "released", input="shuffle", stream="discovery", signer="aux_signer"),
+        Hop("discover", "analyzer", "found", input="release", stream="discovery"),
+        Hop("analyze", "analyzer", "results", input="shuffle", stream="reports"),
+    )
 }
-"""The hops in their order: whose job each is, and the folder that it writes."""
-READERS: Mapping[Stream, str] = {"discovery": "release", "reports": "analyze"}
+"""The hops by name, in their order."""
+HANDED_ON: Mapping[str, Hop] = {name: hop for name, hop in CHAIN.items() if hop.signer is not None}
+"""Those that write for another party; retention deletes what they wrote."""
+READERS: Mapping[Stream, str] = {
+    hop.stream: hop.name for hop in CHAIN.values() if hop.stream and hop.input == "shuffle"
+}
 """Which hop reads what the shuffler handed on of a stream."""
-STREAM_OF: Mapping[str, Stream] = {"release": "discovery", "discover": "discovery", "analyze": "reports"}
-"""Of which stream a batch must be for a hop to have anything to do."""
-SIGNERS: Mapping[str, SigningRole] = {"shuffle": "shuffler", "release": "aux_signer"}
-"""Who signs what a hop hands on."""
-INPUT_OF: Mapping[str, str] = {"release": "shuffle", "discover": "release", "analyze": "shuffle"}
-"""Whose output a hop reads; the shuffler's reads segments."""
 
 
 def hop_names(campaign: Campaign, parties: Container[Party]) -> list[str]:
@@ -36,9 +60,9 @@ def hop_names(campaign: Campaign, parties: Container[Party]) -> list[str]:
         wanted |= {"release", "discover"}
     if campaign.mechanism is not None:
         wanted.add("analyze")
-    return [hop for hop, (party, _) in OUTPUTS.items() if hop in wanted and party in parties]
+    return [hop.name for hop in CHAIN.values() if hop.name in wanted and hop.party in parties]
 
 
 def output_of(deployment: Deployment, hop: str, batch: Batch) -> str:
     """Return the directory that a hop writes of a batch."""
-    return deployment.folder(OUTPUTS[hop][1], batch.campaign, batch.name)
+    return deployment.folder(CHAIN[hop].folder, batch.campaign, batch.name)

@@ -19,7 +19,7 @@ from hushcount.collection.epochs import folder_name
 from hushcount.collection.manifests import SUFFIX
 from hushcount.collection.windows import Window, window_start
 from hushcount.formats.reading import LISTING_BYTES, validated
-from pipelines.batches.hops import OUTPUTS, hop_names
+from pipelines.batches.hops import CHAIN, HANDED_ON, hop_names
 from pipelines.batches.rebuild import batches_there
 from pipelines.batches.rows import (
     Batch,
@@ -33,7 +33,7 @@ from pipelines.batches.rows import (
     shuffled_batches,
 )
 from pipelines.batches.state import DELETED, SEGMENTS
-from pipelines.batches.tombstones import HANDED_ON, tombstones, write_tombstone
+from pipelines.batches.tombstones import tombstones, write_tombstone
 from pipelines.batches.writing import batch_path
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment, Party
@@ -42,7 +42,7 @@ from pipelines.handover.batch_file import BatchFile
 from pipelines.jobs.dead_letters import FOLDER as DEAD_LETTERS
 from pipelines.outputs.staging import SUMMARY, folders_of_runs
 
-_WRITER: Mapping[str, Party] = {folder: party for party, folder in OUTPUTS.values()}
+_WRITER: Mapping[str, Party] = {hop.folder: hop.party for hop in CHAIN.values()}
 """Who deletes in a folder: who wrote it."""
 _TEMPORARY = rf"\.[^/]+{escape(storage.TEMPORARY)}"
 _IN_WINDOW = rf"[^/]+/[^/]+/[^/]+/([^/]+/[^/]+\.blocks|[^/]+{escape(SUFFIX)}|([^/]+/)?{_TEMPORARY})"
@@ -70,7 +70,7 @@ def delete_old(state: Database, deployment: Deployment, epochs: Epochs, now: dat
         horizon = min(now, _earliest_needed(connection, campaign))
         windows = _windows(connection, deployment, campaign, (batch.window for batch in through))
         deleted = deleted_folders(connection, campaign)
-    wanted = [(folder, party, folder, getattr(part, folder)) for party, folder in HANDED_ON.values()]
+    wanted = [(hop.folder, hop.party, hop.folder, getattr(part, hop.folder)) for hop in HANDED_ON.values()]
     wanted += [(folder, party, f"{folder}/{DEAD_LETTERS}", part.dead_letters) for folder, party in _WRITER.items()]
     for folder, party, what, keep in wanted:
         for batch in through if party in parties and keep is not None else ():
@@ -127,7 +127,7 @@ def _delete(state: Database, deployment: Deployment, batch: Batch, what: str, di
         if connection.execute(select(DELETED.c.complete).where(mine)).first() is None:
             connection.execute(DELETED.insert().values(**key, complete=False))
         counted = counts_of(connection, batch)
-    for hop, (_, folder) in HANDED_ON.items():
+    for hop, folder in ((one.name, one.folder) for one in HANDED_ON.values()):
         # A campaign without discovery has no release.
         if folder == what and hop in counted and counted[hop].streams:
             write_tombstone(deployment, folder, batch, counted[hop])
@@ -194,7 +194,7 @@ def _forget(deployment: Deployment, campaign: str) -> None:
     names = {batch.name for batch in there}
     # Nor of one whose file was lost, as long as there are segments that it may have had.
     names |= {name for name in buried if _folders_of_window(campaign, name) & held}
-    for party, folder in HANDED_ON.values():
+    for party, folder in ((hop.party, hop.folder) for hop in HANDED_ON.values()):
         for name, path in tombstones(deployment, folder, campaign).items() if party in deployment.file.parties else ():
             if name not in names and not _is_shuffled(deployment, campaign, name):
                 storage.remove(path)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import UsageError
-from pipelines.batches.hops import INPUT_OF, OUTPUTS, output_of
+from pipelines.batches.hops import CHAIN, HANDED_ON, output_of
 from pipelines.batches.rows import Batch
-from pipelines.batches.tombstones import HANDED_ON, tombstone_path
+from pipelines.batches.tombstones import tombstone_path
 from pipelines.batches.writing import batch_path
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
@@ -47,7 +47,7 @@ def taken_up(
     if storage.exists(storage.join(out, SUMMARY)):
         return _of_this_batch(deployment, campaign, batch, hop, known)
     if hop in HANDED_ON:
-        left = tombstone_path(deployment, HANDED_ON[hop][1], batch)
+        left = tombstone_path(deployment, HANDED_ON[hop].folder, batch)
         if storage.exists(left):
             return read_counts(left)
     for later in hops[hops.index(hop) + 1 :]:
@@ -74,7 +74,7 @@ def _of_this_batch(
     source, digest = _input_of(deployment, campaign, batch, hop)
     # Without its input it must agree with what is known of the hops before.
     counted = {before.hop: before for before in summary.upstream}
-    differ = [before for before in OUTPUTS if before in known and counted.get(before, known[before]) != known[before]]
+    differ = [before for before in CHAIN if before in known and counted.get(before, known[before]) != known[before]]
     if differ or (digest is not None and summary.made_from != digest):
         raise UsageError(
             f"{out} was not made from {source} as that is now: it was not taken up, and no later hop runs; put back "
@@ -85,9 +85,10 @@ def _of_this_batch(
 
 def _input_of(deployment: Deployment, campaign: Campaign, batch: Batch, hop: str) -> tuple[str, str | None]:
     """Return what a hop reads, and the digest of its summary; None where that was deleted."""
-    if hop == "shuffle":
+    before = CHAIN[hop].input
+    if before is None:
         path = batch_path(deployment, batch)
         return path, collected(read_batch(path, campaign)).digest()
-    source = output_of(deployment, INPUT_OF[hop], batch)
+    source = output_of(deployment, before, batch)
     mark = storage.join(source, SUMMARY)
     return source, read_summary(mark).digest() if storage.exists(mark) else None

@@ -14,10 +14,10 @@ from sqlalchemy import Engine as Database
 
 from hushcount.errors import HushcountError, UsageError
 from pipelines.batches import rows
-from pipelines.batches.hops import OUTPUTS
+from pipelines.batches.hops import CHAIN, HANDED_ON
 from pipelines.batches.rows import Batch
 from pipelines.batches.state import DELETED
-from pipelines.deployment.settings import Deployment, Party
+from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.storage_errors import told
 from pipelines.outputs.counts import HopCounts
@@ -25,8 +25,6 @@ from pipelines.outputs.received_summary import read_counts, read_summary
 from pipelines.outputs.staging import SUMMARY
 
 SUFFIX = ".deleted.json"
-HANDED_ON: dict[str, tuple[Party, str]] = {hop: OUTPUTS[hop] for hop in ("shuffle", "release")}
-"""The hops whose outputs are deleted: whose job each is, and the folder that it writes."""
 
 
 def tombstone_path(deployment: Deployment, folder: str, batch: Batch) -> str:
@@ -52,17 +50,17 @@ def outputs_there(deployment: Deployment, campaign: str, windows: Container[str]
     What is no summary of the batch is passed over: whoever takes the batch forward says so.
     """
     names: set[str] = set()
-    for hop, (party, folder) in OUTPUTS.items():
-        if party not in deployment.file.parties:
+    for hop in CHAIN.values():
+        if hop.party not in deployment.file.parties:
             continue
-        names |= tombstones(deployment, folder, campaign).keys()
-        for path, _ in storage.list_tree(deployment.folder(folder, campaign), f"*/{SUMMARY}"):
+        names |= tombstones(deployment, hop.folder, campaign).keys()
+        for path, _ in storage.list_tree(deployment.folder(hop.folder, campaign), f"*/{SUMMARY}"):
             name = path.split("/")[-2]
             batch = Batch.named(campaign, name)
             if batch is not None and batch.window in windows:
                 with suppress(HushcountError, OSError):
                     summary = read_summary(path)
-                    names |= {name} if (summary.hop, summary.batch) == (hop, name) else set()
+                    names |= {name} if (summary.hop, summary.batch) == (hop.name, name) else set()
     return names
 
 
@@ -73,9 +71,7 @@ def enter_deleted(state: Database, deployment: Deployment, campaign: str) -> dic
         A sentence for each tombstone that cannot be read, by the name of its batch.
     """
     problems = {}
-    for hop, (party, folder) in HANDED_ON.items():
-        if party not in deployment.file.parties:
-            continue
+    for hop, folder in ((one.name, one.folder) for one in HANDED_ON.values() if one.party in deployment.file.parties):
         with state.begin() as connection:
             known = {name for what, name in rows.deleted_folders(connection, campaign) if what == folder}
         for name, path in tombstones(deployment, folder, campaign).items():

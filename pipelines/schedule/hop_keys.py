@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import RetiredKey
-from pipelines.batches.hops import SIGNERS
+from pipelines.batches.hops import HANDED_ON
 from pipelines.deployment.settings import Deployment
 from pipelines.handover.signing_keys import signer_of
 
@@ -21,8 +21,9 @@ def require_keys(deployment: Deployment, campaign: Campaign, hops: Collection[st
     Raises:
         UsageError: one is missing or damaged, or cannot be used.
     """
-    for hop, role in SIGNERS.items():
-        if hop in hops and (signer := signer_of(deployment.sign_with, role)) is not None:
+    for hop in HANDED_ON.values():
+        signer = signer_of(deployment.sign_with, hop.signer) if hop.name in hops and hop.signer else None
+        if signer is not None:
             signer.read_signing()
     if not {"release", "discover", "analyze"} & set(hops):
         return None

@@ -15,7 +15,7 @@ from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.collection.windows import window_start
 from hushcount.errors import RetiredKey
 from pipelines.batches import rows
-from pipelines.batches.hops import OUTPUTS, STREAM_OF, hop_names, output_of
+from pipelines.batches.hops import CHAIN, hop_names, output_of
 from pipelines.batches.lock import writer_of
 from pipelines.batches.rows import Batch
 from pipelines.batches.take_up import taken_up
@@ -56,7 +56,7 @@ def hops_of(
 
     A party's image holds its own packages only, so that what a job needs of others' is imported when that job runs.
     """
-    where = {OUTPUTS[hop][1]: output_of(deployment, hop, batch) for hop in OUTPUTS}
+    where = {hop.folder: output_of(deployment, hop.name, batch) for hop in CHAIN.values()}
     writer = writer_of(state)
     keys, ledger, uncapped = deployment.keys, deployment.ledger, deployment.file.uncapped_discovery
     # A collector writes a manifest when its window has ended: whatever the clock here says, that has come.
@@ -142,19 +142,20 @@ def hops_of(
             continue
         # None: the shuffler has not handed on anything yet.
         streams = None if hop == "shuffle" else _streams_of(deployment, campaign, where["shuffled"], counted)
-        if streams is not None and STREAM_OF[hop] not in streams:
+        if streams is not None and CHAIN[hop].stream not in streams:
             yield hop, None
             continue
-        before = {"shuffle": None, "discover": where["released"]}.get(hop, where["shuffled"])
+        source = CHAIN[hop].input
+        before = None if source is None else where[CHAIN[source].folder]
         if hop == "analyze" and "discovery" in (streams or ()):
             before = where["found"]
         wanted = held if streams is None else streams
         left = [
-            one for one in here[here.index(hop) :] if one == hop or (one not in counted and STREAM_OF[one] in wanted)
+            one for one in here[here.index(hop) :] if one == hop or (one not in counted and CHAIN[one].stream in wanted)
         ]
         done = partial(taken_up, deployment, campaign, batch, hop, here, counted)
         needs = partial(require_keys, deployment, campaign, left)
-        yield hop, partial(_step, deployment, hop, where[OUTPUTS[hop][1]], before, done, needs, jobs[hop], writer)
+        yield hop, partial(_step, deployment, hop, where[CHAIN[hop].folder], before, done, needs, jobs[hop], writer)
 
 
 def _step(

@@ -13,12 +13,12 @@ from sqlalchemy import select
 
 from hushcount.wire.blocks import read_block, read_header
 from pipelines.audit.reconcile import Account, account_of
+from pipelines.batches.hops import CHAIN
 from pipelines.batches.state import SEGMENTS, opened, snapshot
 from pipelines.files import storage
 from pipelines.ledger.file import opened as opened_ledger
 from pipelines.ledger.records import Charge, read_charges
 from pipelines.outputs.staging import SUMMARY
-from pipelines.schedule.hops import OUTPUTS
 from tests.model.world import World, digest_of
 from tests.support.site import view_of
 
@@ -79,7 +79,7 @@ class Output:
 
 def outputs(world: World) -> Iterator[Output]:
     """Yield all that is complete."""
-    for _, folder in OUTPUTS.values():
+    for folder in (hop.folder for hop in CHAIN.values()):
         home = world.deployment.folder(folder, "words")
         for path, _ in storage.list_tree(home, f"*/{SUMMARY}"):
             if not path.split("/")[-2].startswith("."):
