@@ -10,9 +10,14 @@ from pydantic import ConfigDict, Field, StringConstraints
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.errors import HushcountError
+from hushcount.formats.models import text_of
 from hushcount.reasons import REASONS
 
 Count = Annotated[int, Field(ge=0, le=1 << 40)]
+Rejected = Annotated[
+    Mapping[Annotated[str, text_of(r"^[a-z_]{1,40}$", "must be the name of a reason")], Count], Field(max_length=64)
+]
+"""Number by reason. Another party may be of a later release: its reasons may be new, but not long."""
 
 
 class CountsError(HushcountError, ValueError):
@@ -33,7 +38,7 @@ class StreamCounts:
 
     received: Count
     accepted: Count
-    rejected: Mapping[str, Count]
+    rejected: Rejected
 
     def __post_init__(self) -> None:
         if self.received != self.accepted + sum(self.rejected.values()):
@@ -59,7 +64,7 @@ class BinCounts:
 
     kept: Count
     found: Count
-    rejected: Mapping[str, Count]
+    rejected: Rejected
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ class HopCounts:
     hop: Annotated[str, StringConstraints(pattern=r"^[a-z]{1,16}$")]
     received: Count
     accepted: Count
-    rejected: Mapping[str, Count]
+    rejected: Rejected
     streams: Mapping[Stream, StreamCounts]
 
     @classmethod

@@ -50,7 +50,7 @@ class HopSummary(HopCounts):
         made_from: digest of the summary of the hop before, as it was read: two outputs of one name have another.
         senders: whose reports these are.
         cap: of the campaign.
-        privacy: the statement; None of a summary that was read, as all that follows but for the last nine.
+        privacy: the statement. It, the cap and the five after it are None in a summary that was read.
         influence: how far one forged report can move a count, where frequency reports were accepted.
         dead_letters: how many sealed reports were kept, and not kept, by stream and reason.
         replayed: reason of the dead letters that the output was made of.

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from hushcount.errors import HushcountError
+from hushcount.errors import HushcountError, UsageError
 from hushcount.reasons import DAMAGE, REASONS, reason_of
 from keys import opening
 from pipelines.batches.state import SEGMENT_STATES
 from pipelines.jobs.dead_letters import CURES
-from pipelines.outputs.counts import StreamCounts
+from pipelines.outputs.counts import HopCounts, StreamCounts
+from pipelines.outputs.received_summary import parse_counts
 
 PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
 _TABLE = re.compile(r"^\| reason \| what happened \|\n\|[-|]+\|\n((?:\|.*\n)+)", re.MULTILINE)
@@ -37,6 +40,17 @@ def test_a_job_counts_by_no_other_reason() -> None:
 def test_every_outcome_of_opening_is_counted_under_its_own_name() -> None:
     assert {outcome.name.lower() for outcome in opening.Outcome} - {"accepted"} < set(REASONS)
     assert [opening._COUNTED[outcome] for outcome in opening.Outcome] == [one.name.lower() for one in opening.Outcome]
+
+
+def test_another_party_may_count_by_a_reason_that_is_new_but_only_by_a_short_name() -> None:
+    def read(*names: str) -> Mapping[str, int]:
+        counted = StreamCounts(len(names), 0, dict.fromkeys(names, 1))
+        return parse_counts(json.dumps(HopCounts.of("shuffle", {"reports": counted}).data())).rejected
+
+    assert read("over_cap", "of_a_later_release") == {"over_cap": 1, "of_a_later_release": 1}
+    for names in (["a" * 41], ["two words"], [""], ["\x1b[31m"], [f"a{'b' * more}" for more in range(65)]):
+        with pytest.raises(UsageError, match="rejected"):
+            read(*names)
 
 
 def test_a_name_is_a_reason_or_none() -> None:
