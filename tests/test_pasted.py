@@ -200,6 +200,7 @@ def test_the_readme_as_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     live_through(tmp_path, [README])
 
 
+@pytest.mark.long
 def test_the_pages_for_each_reader_as_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     each_a_client(write_lines(tmp_path / "values.txt", VALUES), tmp_path / "sent.tsv")

@@ -67,6 +67,7 @@ def test_the_bound_is_too_high_no_more_often_than_stated() -> None:
 
 
 @every_oracle
+@pytest.mark.long(but=("grr",))
 def test_no_client_loses_more_than_stated_and_the_audit_nearly_finds_it(oracle: str) -> None:
     """The bound exceeds the true loss in one of the 20 audits with probability 1e-6 at most."""
     client = Client(campaign_of(oracle), DICTIONARY, uncapped=True)
@@ -75,6 +76,7 @@ def test_no_client_loses_more_than_stated_and_the_audit_nearly_finds_it(oracle: 
 
 
 @every_oracle
+@pytest.mark.long(but=("grr",))
 def test_a_client_at_one_point_three_epsilon_is_caught(oracle: str) -> None:
     """An honest client gives such a bound with probability 1e-6 at most, over all 20."""
     assert bound_of(Overspending(campaign_of(oracle), DICTIONARY, uncapped=True)).epsilon > EPSILON

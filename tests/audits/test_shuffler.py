@@ -125,6 +125,7 @@ def by_address(made: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("order", [off_by_one, stops_early, ties_in_order, by_arrival, by_token, by_address])
+@pytest.mark.long(but=("by_address",))
 def test_a_planted_order_is_found_out(order: Callable[[np.ndarray], np.ndarray]) -> None:
     assert attacked(lambda made: (numbers(made[order(made)]["sealed"].tobytes()), [0] * REPORTS)) < FAILURE
 

@@ -68,6 +68,7 @@ def test_the_limit_is_measured_before_and_after() -> None:
     assert run.peak_rss_mib == pytest.approx(peak_rss_mib(), rel=0.1)
 
 
+@pytest.mark.long
 def test_memory_is_the_peak_not_what_is_held_at_the_end() -> None:
     forget_peak()
     before = peak_rss_mib()
@@ -216,6 +217,7 @@ def test_a_stage_is_measured_in_a_process_of_its_own(stage: str) -> None:
     assert 100.0 < run.peak_rss_mib < 1000.0
 
 
+@pytest.mark.long
 def test_a_stage_that_fails_says_why() -> None:
     with pytest.raises(HushcountError, match=r"stage analyze failed: .*items"):
         in_child("analyze", 1000, 0)

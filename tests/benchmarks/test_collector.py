@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.collector import CASES, measure
 
 
+@pytest.mark.long
 def test_every_post_is_taken(tmp_path: Path) -> None:
     row = measure(tmp_path, CASES[0], 0.2, 0.1)
     assert row["refused"] == 0

@@ -282,6 +282,7 @@ def test_a_job_that_is_sent_and_finished_apart_gives_the_whole_result(
         launch.main(finishing(chain, arguments))
 
 
+@pytest.mark.long
 def test_what_was_analyzed_apart_is_what_hushcount_analyze_finds(
     launch: ModuleType, chain: Chain, tmp_path: Path
 ) -> None:
@@ -292,6 +293,7 @@ def test_what_was_analyzed_apart_is_what_hushcount_analyze_finds(
     assert estimates(Path(folder_of(str(fetched(tmp_path / "made"))))) == estimates(chain.analyze())
 
 
+@pytest.mark.long
 def test_a_job_that_lost_a_part_is_not_finished(launch: ModuleType, chain: Chain) -> None:
     upload(chain)
     arguments = asked(chain, "shuffle", SOURCES["shuffle"])
@@ -328,6 +330,7 @@ def test_what_nobody_signed_is_neither_sent_nor_finished(launch: ModuleType, cha
         launch.main(finishing(chain, arguments))
 
 
+@pytest.mark.long
 def test_discovery_without_a_cap_is_sent_only_where_it_is_wanted(launch: ModuleType, chain: Chain) -> None:
     """Of envelopes without a client each; the auxiliary server is asked, and the analyzer after it."""
     upload(chain)

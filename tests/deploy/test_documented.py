@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from hushcount.campaigns.campaign import Campaign
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import Deployment
@@ -56,6 +58,7 @@ def compose_header() -> str:
     return "\n".join(line.removeprefix("#").strip() for line in lines if line.startswith("#     "))
 
 
+@pytest.mark.long
 def test_the_documented_commands_make_both_directories_of_campaigns(chain: Chain, tmp_path: Path) -> None:
     for name in ("campaign.json", "items.txt"):
         source = chain.campaign_path if name == "campaign.json" else chain.campaign_path.with_name(name)
@@ -83,6 +86,7 @@ def test_the_documented_commands_make_both_directories_of_campaigns(chain: Chain
         assert file.windows == Deployment.read(tmp_path / "whole.toml").file.windows
 
 
+@pytest.mark.long
 def test_the_documented_way_to_hand_on_starts_from_a_checkout(tmp_path: Path) -> None:
     """A script finds what lies beside it before what is installed."""
     (documented,) = re.findall(r"`python (deploy/\S+hand_on\.py|deploy/hand_on\.py) (--config .*?)`", README)

@@ -73,7 +73,7 @@ CARRIED = {
 
 
 @pytest.mark.parametrize("job", JOBS)
-@pytest.mark.long(but=("shuffle",))
+@pytest.mark.long
 def test_every_step_opens_with_the_wheels_alone_holds_no_key_and_loads_what_its_party_has(
     chain: Chain, wheels: tuple[Path, ...], job: str
 ) -> None:
@@ -86,6 +86,7 @@ def test_every_step_opens_with_the_wheels_alone_holds_no_key_and_loads_what_its_
     assert told["packages_loaded"] == LOADED[job]
 
 
+@pytest.mark.long
 def test_building_a_graph_writes_nothing_and_names_steps_and_keys(chain: Chain) -> None:
     before = files_under(chain.campaign_path.parent)
     run = done(*JOBS["analyze"](chain), "--out", chain.path("never"))
@@ -95,6 +96,7 @@ def test_building_a_graph_writes_nothing_and_names_steps_and_keys(chain: Chain) 
     assert all(key.id in run.out for key in private_keys(chain.keys))
 
 
+@pytest.mark.long
 def test_a_wheel_without_a_module_that_a_step_needs_is_refused_by_the_steps_name(
     chain: Chain, wheels: tuple[Path, ...], tmp_path: Path
 ) -> None:
@@ -109,6 +111,7 @@ def test_a_wheel_without_a_module_that_a_step_needs_is_refused_by_the_steps_name
 
 
 @pytest.mark.parametrize(("index", "lacking"), [(0, "pipelines"), (1, "hushcount")])
+@pytest.mark.long(but=("1-hushcount",))
 def test_one_of_the_two_wheels_is_not_enough_for_a_worker(
     chain: Chain, wheels: tuple[Path, ...], index: int, lacking: str
 ) -> None:
@@ -207,6 +210,7 @@ print([one.name for one in check(build(job, GraphOnly())).steps if one.problems]
 """
 
 
+@pytest.mark.long
 def test_a_function_of_a_script_is_refused(tmp_path: Path) -> None:
     """A script's functions are those of __main__: they work where the script runs and nowhere else."""
     script = tmp_path / "script.py"

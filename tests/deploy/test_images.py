@@ -168,6 +168,7 @@ def test_a_party_runs_its_jobs_with_its_packages_alone(image: tuple[str, Path], 
         assert (out / "summary.json").exists()
 
 
+@pytest.mark.long
 def test_the_shuffler_signs_by_the_image_for_that_and_by_no_other(chain: Chain, tmp_path: Path) -> None:
     create(tmp_path / "signing-keys", 365, ["shuffler"])
     whole = (FOLDER / "shuffler.Dockerfile").read_text()
@@ -184,7 +185,7 @@ def test_the_shuffler_signs_by_the_image_for_that_and_by_no_other(chain: Chain, 
     assert "Traceback" not in ended.stderr
 
 
-@pytest.mark.long(but=("shuffler",))
+@pytest.mark.long
 def test_the_shufflers_schedule_and_collector_start_without_what_opens(image: tuple[str, Path], tmp_path: Path) -> None:
     """They load all that they need before they miss their deployment file."""
     commands = {"shuffler": ("run", "status", "collect")}.get(image[0], ("run", "status"))

@@ -63,6 +63,7 @@ def results(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
     return out
 
 
+@pytest.mark.long
 def test_every_figure_has_a_table_a_plot_and_a_verdict(results: Path) -> None:
     for record in results.glob("*.json"):
         facts = json.loads(record.read_text(encoding="utf-8"))
@@ -133,6 +134,7 @@ def test_a_figure_without_one_of_its_files_runs_again(tmp_path: Path) -> None:
     assert reproduce(["j-fig7"], Options(tmp_path, quick=True))[0].state == "run"
 
 
+@pytest.mark.long
 def test_a_killed_run_goes_on_after_its_finished_points(tmp_path: Path) -> None:
     def stop(name: str, done: int, total: int) -> None:
         if done == 4:

@@ -41,6 +41,7 @@ def write(out: Path, collection: Collection, rows: Octets, released: int | None 
 
 
 @pytest.mark.parametrize("job", ["shuffle", "analyze", "discover", "aux-server", "analyzer"])
+@pytest.mark.long(but=("analyzer",))
 def test_an_undisturbed_result_is_the_same(collection: Collection, job: str) -> None:
     collection.assert_same(job, collection.undisturbed(job))
 

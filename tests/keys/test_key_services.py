@@ -33,6 +33,7 @@ services = pytest.mark.parametrize("service", [GCP, AWS], ids=["gcp", "aws"])
 
 
 @services
+@pytest.mark.long(but=("gcp",))
 def test_a_busy_service_is_asked_again_and_a_refusal_is_not(fake: FakeServices, service: str) -> None:
     wrapped = wrap(service, SECRET, "analyzer", ID)
     fake.asked.clear()

@@ -23,6 +23,7 @@ services = pytest.mark.parametrize("service", [GCP, AWS], ids=["gcp", "aws"])
 
 
 @services
+@pytest.mark.long(but=("gcp",))
 def test_what_is_wrapped_unwraps_for_the_same_role_and_key_only(fake: FakeServices, service: str) -> None:
     wrapped = wrap(service, SECRET, "analyzer", ID)
     assert SECRET not in wrapped

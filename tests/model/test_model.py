@@ -14,8 +14,8 @@ STEPS = 600
 SEED = 3
 
 
-@pytest.mark.parametrize("seconds", [10, 120])
-@pytest.mark.long(but=("10",))
+@pytest.mark.parametrize("seconds", [4, 120])
+@pytest.mark.long(but=("4",))
 def test_every_promise_holds_for_so_many_seconds(seconds: int) -> None:
     found = search(SEED, steps=100_000, seconds=seconds)
     assert found.steps > 0
@@ -23,6 +23,7 @@ def test_every_promise_holds_for_so_many_seconds(seconds: int) -> None:
 
 
 @pytest.mark.parametrize("mend", MENDS, ids=[mend.name for mend in MENDS])
+@pytest.mark.long(but=("2: the ledger has a time of its own",))
 def test_a_mend_that_is_taken_out_is_missed(mend: Mend) -> None:
     with mend.removed():
         found = search(SEED, steps=STEPS, faults=(mend.fault,), shortest=False)

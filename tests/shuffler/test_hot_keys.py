@@ -9,6 +9,7 @@ from typing import Any
 
 import apache_beam as beam
 import numpy as np
+import pytest
 from apache_beam.pvalue import PCollection
 
 from aux_server.bins import Bins
@@ -125,6 +126,7 @@ def envelopes_of_one(block: int) -> bytes:
     return envelopes.tobytes()
 
 
+@pytest.mark.long
 def test_a_client_with_a_million_reports_makes_only_the_place_of_its_claims_heavy(tmp_path: Path) -> None:
     """Claims of 32 bytes: all of a client's must meet, because its cap is over all of them. All else is spread."""
     with Engine().pipeline("shuffle") as pipeline:

@@ -189,6 +189,7 @@ CIPHERTEXTS = [0, 1, 256, 1 << 63, 1 << 64, 2 << 64, 3 << 64, 1 << 152, 1 << 159
     seed=st.integers(0, 1 << 32),
     data=st.data(),
 )
+@pytest.mark.long
 def test_it_is_a_plain_shuffler_in_any_order_and_counts_add_up(
     arrivals: list[tuple[int, int]], cap: int, places: int, seed: int, data: st.DataObject
 ) -> None:
@@ -240,6 +241,7 @@ def test_what_is_in_a_shard_depends_on_the_ciphertexts_alone() -> None:
         assert {shard: set(order[shard::3]) for shard in range(3)} != expected
 
 
+@pytest.mark.long
 def test_over_keys_every_shard_is_equally_likely_for_a_report() -> None:
     """Six reports over three shards, 4,000 times: chi-square for the first and the last at 1e-6 / 2 each.
 
@@ -273,6 +275,7 @@ class Collect(beam.DoFn):
 
 @pytest.mark.parametrize("places", [1, 5, MOST_PLACES])
 @pytest.mark.parametrize("in_files", [False, True], ids=["through the engine", "through files"])
+@pytest.mark.long(but=("through the engine-5",))
 def test_the_whole_transform_on_beams_embedded_runner(tmp_path: Path, places: int, in_files: bool) -> None:
     """200 clients of five reports at cap 2, some uploaded twice, in 16 blocks, over one place, five, and all there are.
 

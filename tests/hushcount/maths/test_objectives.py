@@ -99,6 +99,7 @@ OTHER = Objective("target", 0.9)
 
 @pytest.mark.parametrize("largest", [0.001, 0.1, 0.5, 1.0])
 @pytest.mark.parametrize("domain", [5, 100, 300])
+@pytest.mark.long(but=("5-0.001",))
 def test_ocms_mse_is_planned_for_the_worst_share_up_to_its_prior(domain: int, largest: float) -> None:
     for epsilon in EPSILONS:
         worst = Objective("mse", largest=largest)
@@ -128,6 +129,7 @@ def test_rounded_buckets_are_the_nearest_to_one_plus_e(name: str) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 2.0, 3.0, 4.0])
+@pytest.mark.long(but=("4.0",))
 def test_large_dictionaries_come_to_the_printed_optima(epsilon: float) -> None:
     # [P25] Theorems 3.6, with the prior 1, and 3.8: B = 1 + e^(epsilon/2), 1 + e; of windows the same shares.
     worst, mean = 1.0 + np.exp(epsilon / 2.0), 1.0 + np.exp(epsilon)
@@ -146,6 +148,7 @@ def test_recursive_hadamard_takes_the_bits_that_the_budget_protects() -> None:
 
 @pytest.mark.parametrize("objective", [Objective("l2"), Objective("mse"), Objective("target", 0.3)], ids=str)
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 4.0])
+@pytest.mark.long(but=("4.0-Objective(name='l2', share=0.0, largest=1.0)",))
 def test_an_open_domain_is_planned_like_a_huge_dictionary(epsilon: float, objective: Objective) -> None:
     huge = (1 << 31) - 1
     for name, scale in (("ais", float(field61.PRIME)), ("ocms", 1.0)):
@@ -223,6 +226,7 @@ def test_ais_over_26000_items() -> None:
 
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=str)
 @pytest.mark.parametrize(("epsilon", "domain"), [(0.5, 2**31 - 1), (2.0, 50_000_000), (9.0, 2_000_003)])
+@pytest.mark.long(but=("9.0-2000003-Objective(name='target', share=0.01, largest=1.0)",))
 def test_no_other_s_of_a_huge_dictionary_is_better(epsilon: float, domain: int, objective: Objective) -> None:
     prime = prime_at_least(domain)
     found = planned("ais", epsilon, domain, {}, objective)

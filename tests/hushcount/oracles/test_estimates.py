@@ -239,6 +239,7 @@ def test_intervals_of_all_items_hold_all_truths_together() -> None:
 
 
 @pytest.mark.parametrize("rate", [RATE, 0.05])
+@pytest.mark.long(but=("0.001",))
 def test_items_that_nobody_holds_are_detected_at_the_stated_rate(rate: float) -> None:
     """Fails with probability below 1e-6: the simulated rate is the exact one, which is the stated one or below.
 
@@ -273,6 +274,7 @@ def test_an_item_far_above_is_always_detected_and_one_at_the_threshold_half_the_
 
 @pytest.mark.parametrize("which", ["even", "uneven"])
 @pytest.mark.parametrize("rate", [RATE, 0.05])
+@pytest.mark.long(but=("0.05-uneven",))
 def test_items_of_a_pool_that_nobody_holds_are_detected_at_the_stated_rate_over_pools(which: str, rate: float) -> None:
     """Fails with probability below 1e-6: within a quarter of the stated rate, with one item of half the reports too.
 
@@ -356,6 +358,7 @@ def signed_estimates(epsilon: float) -> list[Estimate]:
 
 
 @pytest.mark.parametrize("epsilon", [2.0, 6.0])
+@pytest.mark.long(but=("2.0",))
 def test_signed_scores_of_blocks_keep_the_normal_interval_and_an_exact_detection(epsilon: float) -> None:
     """Fails with probability below 1e-6. With 200 reports intervals hold in 93 to 99 %, and detection errs no more."""
     estimates = signed_estimates(epsilon)

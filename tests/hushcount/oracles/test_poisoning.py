@@ -54,6 +54,7 @@ def test_on_one_target_the_attack_gains_exactly_the_bound(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.long(but=("ais-1000",))
 def test_an_item_is_hidden_by_exactly_the_bound(case: Case) -> None:
     assert gains(case, 1, against=True)[0] == pytest.approx(-FORGED * influence(case.mechanism).down, rel=1e-9)
 

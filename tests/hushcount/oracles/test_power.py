@@ -17,6 +17,7 @@ from tests.support.statistics import deviations
 from tests.support.words import SeededWords
 
 
+@pytest.mark.long
 def test_an_item_of_the_wanted_share_is_detected_as_often_as_planned() -> None:
     """Fails with probability below 1e-6. Simulated with the mechanism and the analyzer's own rule; half is rejected."""
     wanted, domain = Detection(0.1, 0.9, 0.05 / 50), 50

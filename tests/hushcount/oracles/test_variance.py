@@ -92,6 +92,7 @@ def test_noise_and_collisions_together_are_the_simulated_error(name: str) -> Non
 
 
 @every_pooled
+@pytest.mark.long(but=("gcms",))
 def test_the_printed_theorem_3_is_rejected_for_every_item(name: str) -> None:
     assert not within(name, printed_variance(of_name(name, 0))).any()
 

@@ -84,6 +84,7 @@ def test_randomised_response_is_not_beaten_below_e_plus_one_items(epsilon: float
 
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda objective: objective.name)
 @pytest.mark.parametrize(("domain", "epsilon"), [(26_000, 1.0), (1_000_000, 3.0), (None, 2.0)])
+@pytest.mark.long(but=("26000-1.0-l2",))
 def test_affine_intervals_win_large_dictionaries(domain: int | None, epsilon: float, objective: Objective) -> None:
     found = make_plan(Task(domain, objective), epsilon, 100_000)
     assert found.chosen.mechanism == "ais"

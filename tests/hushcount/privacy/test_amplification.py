@@ -48,6 +48,7 @@ def test_reference_values(epsilon: float, reports: int, delta: float, general: f
     ("epsilon", "reports", "own", "general"),
     [(1.0, 10**5, 0.0118, 0.0169), (2.0, 10**6, 0.0091, 0.0131), (4.0, 10**6, 0.0314, 0.0451)],
 )
+@pytest.mark.long(but=("2.0-1000000-0.0091-0.0131",))
 def test_affine_interval_selection_gains_more_than_any_mechanism(
     epsilon: float, reports: int, own: float, general: float
 ) -> None:
@@ -86,6 +87,7 @@ def test_what_is_returned_needs_no_more_than_delta(
 @pytest.mark.parametrize("epsilon", [1e-4, 1.0, 15.0, 40.0])
 @pytest.mark.parametrize("reports", [1, 33, LARGEST_REPORTS])
 @pytest.mark.parametrize(("single", "pair"), [(0.5, 0.0), (0.27, 0.07), (0.99, 0.985), (1e-9, 0.0)])
+@pytest.mark.long(but=("0.27-0.07-1-0.0001",))
 def test_extreme_questions_have_answers(epsilon: float, reports: int, single: float, pair: float) -> None:
     law = BlanketLaw(epsilon, single, pair)
     for delta in (0.3, 1e-12):
@@ -116,6 +118,7 @@ def test_items_that_are_supported_together_more_often_hide_each_other(
     assert less <= more * (1.0 + 1e-6) + 1e-13
 
 
+@pytest.mark.long
 def test_more_reports_lose_less_and_a_smaller_delta_costs() -> None:
     for law in (general_law(1.0), blanket_law(ais(1.0))):
         assert law is not None
@@ -137,6 +140,7 @@ def test_below_what_floats_can_hold_no_gain_is_stated() -> None:
 
 @pytest.mark.parametrize("delta", [0.2, 1e-6, 1e-12, 1e-60])
 @pytest.mark.parametrize("law", [general_law(2.0), blanket_law(ais(2.0))], ids=["general", "ais"])
+@pytest.mark.long(but=("general-0.2",))
 def test_delta_and_epsilon_are_inverse(law: BlanketLaw, delta: float) -> None:
     epsilon = shuffled_epsilon(law, 10_000, delta)
     if epsilon > 1e-9:
@@ -152,6 +156,7 @@ def test_delta_is_0_from_the_local_epsilon_on() -> None:
 
 
 @pytest.mark.parametrize(("wanted", "reports"), [(0.01, 10**6), (1.0, 50)])
+@pytest.mark.long(but=("1.0-50",))
 def test_the_local_epsilon_for_a_wanted_one(wanted: float, reports: int) -> None:
     local = largest_local_epsilon(wanted, reports, 1e-8)
     assert local >= wanted

@@ -109,6 +109,7 @@ def each_tiny() -> Iterator[object]:
 
 
 @pytest.mark.parametrize(("index", "reports"), list(each_tiny()))
+@pytest.mark.long(but=("sue-1.0-2--n1",))
 def test_no_shuffle_is_worse_than_the_bounds(index: int, reports: int) -> None:
     mechanism, truth = shuffled(index, reports)
     bounds = [divergence(general_law(mechanism.epsilon), reports, CUT)]
@@ -221,6 +222,7 @@ LAWS = [
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
 @pytest.mark.parametrize("reports", [1, 2, 7, 30])
+@pytest.mark.long(but=("1-BlanketLaw(epsilon=0.3, single=0.2, pair=0.0, excess=0.0)",))
 def test_small_sums_are_exact(law: BlanketLaw, reports: int) -> None:
     bound = divergence(law, reports, CUT)
     for share in (0.0, 0.2, 0.5, 0.8):
@@ -229,6 +231,7 @@ def test_small_sums_are_exact(law: BlanketLaw, reports: int) -> None:
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.long(but=("BlanketLaw(epsilon=3.0, single=0.05, pair=0.002, excess=0.0)",))
 def test_sums_on_a_grid_are_above_the_exact_ones_and_near(law: BlanketLaw) -> None:
     bound = divergence(law, 40, CUT)
     for share in (0.1, 0.3):

@@ -95,6 +95,7 @@ def collect_little(site: Site) -> None:
         (collect_little, "volume of words reports", "lengthen the window", 3.2),
     ],
 )
+@pytest.mark.long(but=("lose_dictionary-dictionary of epoch 1 of words-is missing-1.2",))
 def test_what_is_wrong_is_seen_and_said(
     site: Site, break_it: Callable[[Site], None], name: str, says: str, day: float
 ) -> None:
@@ -114,6 +115,7 @@ def test_what_is_wrong_is_seen_and_said(
         ("", f'[collector]\nname = "one"\njournal = "."\nleast_free_bytes = {10**15}', "disk of journal", "make room"),
     ],
 )
+@pytest.mark.long(but=('sign_with = "nowhere"--sign_with-nowhere',))
 def test_what_the_deployment_file_names_is_looked_at(
     tmp_path: Path, settings: str, tail: str, name: str, says: str
 ) -> None:

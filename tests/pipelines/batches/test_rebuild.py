@@ -30,6 +30,7 @@ def counted(site: Site, day: float) -> dict[tuple[str, str, str], tuple[int, int
 
 
 @pytest.mark.parametrize("loss", ["restored", "deleted"])
+@pytest.mark.long(but=("restored",))
 def test_what_comes_late_joins_no_batch_that_the_state_forgot(tmp_path: Path, loss: str) -> None:
     site = Site(tmp_path)
     state = Path(site.deployment.state)

@@ -85,7 +85,7 @@ def agrees(site: Site, day: float) -> None:
 
 
 @pytest.mark.parametrize("first", ["left out", "dissolved"])
-@pytest.mark.long(but=("left out",))
+@pytest.mark.long
 def test_each_segment_is_released_once_wherever_a_run_dies_and_its_state_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:

@@ -157,6 +157,7 @@ def test_a_window_that_is_not_shuffled_yet_keeps_what_it_must_be_compared_with(t
     assert there(site, "shuffled") == there(site, "segments") == set()
 
 
+@pytest.mark.long
 def test_a_deletion_that_dies_anywhere_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before and after each file; whenever it dies, the numbers agree, and nobody finds half a batch."""
     site = kept(tmp_path, discovery=True)

@@ -31,6 +31,7 @@ def batch_file(site: Site, day: int) -> Path:
 
 
 @pytest.mark.parametrize("content", [b"{", b"{}", b"[" * 200_000, None])
+@pytest.mark.long(but=("content2",))
 def test_a_batch_file_that_cannot_be_used_stops_its_batch_and_no_other(
     tmp_path: Path, jobs: PlainJobs, content: bytes | None
 ) -> None:
@@ -65,6 +66,7 @@ def test_a_batch_file_that_cannot_be_used_stops_its_batch_and_no_other(
 
 
 @pytest.mark.parametrize("what", ["batch", "shuffled", "results"])
+@pytest.mark.long(but=("shuffled",))
 def test_an_output_that_was_made_from_something_else_is_not_taken_up(
     tmp_path: Path, jobs: PlainJobs, what: str
 ) -> None:
@@ -121,6 +123,7 @@ def test_what_a_later_hop_was_made_from_is_not_made_again(tmp_path: Path, jobs: 
 
 
 @pytest.mark.parametrize("parties", [["shuffler"], ["aux-server"], ["analyzer"]])
+@pytest.mark.long(but=("parties2",))
 def test_each_party_alone_takes_up_its_own_after_retention(tmp_path: Path, jobs: PlainJobs, parties: list[str]) -> None:
     site = Site(tmp_path, discovery=True, tail=KEEP)
     leave(site.store, site.campaign, 0, {"reports": 100, "discovery": 100})

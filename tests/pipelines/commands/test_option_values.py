@@ -123,6 +123,7 @@ def test_every_number_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize(("command", "option"), TABLE)
+@pytest.mark.long(but=("status-last",))
 def test_a_number_out_of_its_range_is_one_sentence(world: World, tmp_path: Path, command: str, option: str) -> None:
     given, values = TABLE[command, option]
     places = {
@@ -143,6 +144,7 @@ def test_a_number_out_of_its_range_is_one_sentence(world: World, tmp_path: Path,
 
 
 @pytest.mark.parametrize(("command", "option"), TABLE | ELSEWHERE)
+@pytest.mark.long(but=("estimate-false-positives",))
 def test_every_number_has_a_greatest_value_and_none_makes_a_traceback(
     world: World, tmp_path: Path, command: str, option: str
 ) -> None:

@@ -83,6 +83,7 @@ def test_a_delta_that_allows_to_reveal_a_report_is_noted() -> None:
     assert done("privacy", "--epsilon", 1, "--reports", 1000, "--delta", "0.0009", "--json").err == ""
 
 
+@pytest.mark.long
 def test_the_inverses_agree_with_the_question() -> None:
     options = ("--mechanism", "ss", "--dictionary-size", 50, "--json")
     asked = done("privacy", "--want-epsilon", 0.05, "--reports", 20_000, "--delta", "1e-7", *options).json

@@ -54,6 +54,7 @@ def words_of(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.long(but=("privacy",))
 def test_a_narrow_terminal_shows_every_number_that_a_wide_one_shows(
     site: Site, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,6 +93,7 @@ def test_every_job_with_input_and_output_in_the_store(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_local_input_may_go_to_a_store_and_leaves_no_scaffolding_there(
     chain: Chain, store: type[StubStore], tmp_path: Path
 ) -> None:
@@ -106,6 +107,7 @@ def test_a_local_input_may_go_to_a_store_and_leaves_no_scaffolding_there(
     assert names(store, "stub://b/found/") == {"summary.json", "found.csv"}
 
 
+@pytest.mark.long
 def test_overwrite_in_a_store_leaves_nothing_of_the_old_result(
     chain: Chain, store: type[StubStore], tmp_path: Path
 ) -> None:
@@ -123,6 +125,7 @@ def test_overwrite_in_a_store_leaves_nothing_of_the_old_result(
     assert not [path for path in store.objects if path.startswith(before)]
 
 
+@pytest.mark.long
 def test_a_result_in_a_store_that_cannot_be_replaced_stays_as_it_was(
     chain: Chain, store: type[StubStore], tmp_path: Path
 ) -> None:
@@ -136,6 +139,7 @@ def test_a_result_in_a_store_that_cannot_be_replaced_stays_as_it_was(
     assert store.objects == old
 
 
+@pytest.mark.long
 def test_rest_of_a_failed_run_in_a_store_never_gets_into_a_result(
     chain: Chain, store: type[StubStore], tmp_path: Path
 ) -> None:
@@ -164,6 +168,7 @@ def test_below_the_minimum_batch_nothing_is_written_to_a_store(
 
 
 @pytest.mark.parametrize("full", ["", "/reports/"])
+@pytest.mark.long(but=("/reports/",))
 def test_what_is_put_aside_on_the_way_to_a_store_is_local_and_goes(
     chain: Chain, store: type[StubStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str
 ) -> None:
@@ -219,6 +224,7 @@ def test_the_times_at_which_shards_are_written_say_nothing_of_what_came_first(
 
 
 @pytest.mark.parametrize("where", ["local", "store"])
+@pytest.mark.long(but=("local",))
 def test_progress_on_a_terminal_leaves_nothing_behind(
     chain: Chain, store: type[StubStore], tmp_path: Path, where: str
 ) -> None:

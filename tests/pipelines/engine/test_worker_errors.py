@@ -72,6 +72,7 @@ def test_of_a_worker_s_exception_its_type_step_and_place_are_told(
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.long(but=("in this process",))
 def test_an_exception_of_ours_is_told_in_its_own_words(mode: str) -> None:
     assert "a file is cut off: restore it" in str(failed(True, MODES[mode]))
 

@@ -124,6 +124,7 @@ print(json.dumps(seen))
 """For each file that a run puts in its place: a run that is killed just before, and another one that is not."""
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_before_any_file_of_the_next_epoch_is_taken_up_with_the_same_result(site: Site) -> None:
     done("keys", "new", "--role", "operator", "--out", site.root / "operator")
     follow_with(site, "add_found = false\n")

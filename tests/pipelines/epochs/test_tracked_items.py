@@ -26,6 +26,7 @@ def site(tmp_path: Path) -> Site:
     )
 
 
+@pytest.mark.long
 def test_a_discovered_item_joins_the_next_epoch_and_ages_out_when_unseen(site: Site) -> None:
     """Fails by chance with probability below 1e-8: if in half of six windows an item that nobody holds is detected."""
     collect(site.store, site.campaign, sent(200), day=0)
@@ -62,6 +63,7 @@ def estimates(site: Site, day: int, epoch: int) -> list[str]:
     return (folder / "estimates.csv").read_text().splitlines()
 
 
+@pytest.mark.long
 def test_an_item_ages_out_by_windows_of_which_the_analyzer_is_done_with_every_batch(tmp_path: Path) -> None:
     """Fails by chance with probability 1e-9: an item that nobody holds is detected in one window of a thousand."""
     site = Site(tmp_path, discovery=True, settings='collectors = ["one", "two"]')

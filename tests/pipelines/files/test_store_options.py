@@ -36,6 +36,7 @@ def test_an_engine_tells_its_options_to_the_file_systems_at_once() -> None:
         FileSystems.set_options(before)
 
 
+@pytest.mark.long
 def test_commands_without_an_engine_have_options_and_a_workers_own_are_left_alone() -> None:
     """In a process of its own, where no other test has told any."""
     look = "print(FileSystems._pipeline_options.view_as(S3Options).s3_endpoint_url)"

@@ -95,6 +95,7 @@ def ran(*command: object) -> str:
 
 
 @pytest.mark.parametrize("job", JOBS)
+@pytest.mark.long(but=("analyzer",))
 def test_a_disk_that_is_full_at_any_moment_and_then_has_room(chain: Chain, tmp_path: Path, job: str) -> None:
     """Each size lets the job come further than the one before; the last has room for all of it."""
     directory = source(chain, job)
@@ -130,6 +131,7 @@ def assert_whole(chain: Chain, job: str, out: Path) -> None:
 
 
 @pytest.mark.parametrize("job", ["analyze", "discover"])
+@pytest.mark.long(but=("analyze",))
 def test_a_full_disk_under_the_ledger_charges_nothing_and_hands_out_nothing(
     chain: Chain, tmp_path: Path, job: str
 ) -> None:

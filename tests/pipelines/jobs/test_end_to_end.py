@@ -156,6 +156,7 @@ def test_csv_and_parquet_hold_the_same(collected: Collected, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WITH_DICTIONARY)
+@pytest.mark.long(but=("wss",))
 def test_detected_items_are_in_the_table_the_summary_and_the_page(collected: Collected, name: str) -> None:
     chain = collected(name)
     results, bold = chain.path("results"), chain.path("bold")
@@ -197,6 +198,7 @@ def test_detected_items_are_in_the_table_the_summary_and_the_page(collected: Col
 
 
 @pytest.mark.parametrize("name", list(REPRESENTATIVE))
+@pytest.mark.long(but=("ss",))
 def test_a_stored_tally_gives_exactly_the_estimates_of_analyze(collected: Collected, world: World, name: str) -> None:
     chain = collected(name)
     asked = world.items if name == "open" else world.dictionary

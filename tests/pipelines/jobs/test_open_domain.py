@@ -26,6 +26,7 @@ def chain(request: pytest.FixtureRequest, world: World) -> Chain:
     return made
 
 
+@pytest.mark.long(but=("ocms",))
 def test_estimates_hold_the_truth_for_listed_unlisted_and_never_sent_items(chain: Chain, world: World) -> None:
     """Bernstein's inequality for sums of independent bits, two sides, all items together: fails below ALPHA."""
     results = chain.analyze("--items", world.items, out="asked")

@@ -410,6 +410,7 @@ def test_a_tally_that_is_none(mine: Chain, tmp_path: Path) -> None:
     assert not mine.path("new").exists()
 
 
+@pytest.mark.long
 def test_a_tally_with_flipped_bits_is_refused_or_as_it_was(mine: Chain, tmp_path: Path) -> None:
     """zlib and zipfile raise what they like on damage. What zip does not check must change nothing."""
     tally = mine.path("results") / "tally.npz"
@@ -656,6 +657,7 @@ def test_wrong_usage_is_status_2(mine: Chain, tmp_path: Path) -> None:
     refused(*shuffle, "--runner", "NoSuchRunner", says=["runner NoSuchRunner cannot be used"])
 
 
+@pytest.mark.long
 def test_beam_options_reach_the_engine(mine: Chain) -> None:
     """Two workers in threads give what one gives."""
     options = ("--direct_num_workers=2", "--direct_running_mode=multi_threading")
@@ -692,6 +694,7 @@ def program(*arguments: object, **options: object) -> subprocess.CompletedProces
     )  # type: ignore[call-overload]
 
 
+@pytest.mark.long
 def test_the_program_ends_with_one_sentence_and_its_status(mine: Chain, tmp_path: Path) -> None:
     few = write_lines(tmp_path / "v.txt", ["alpha"] * 49)
     mine.encode(few, out="few")
@@ -738,6 +741,7 @@ def test_a_disk_that_fills_up_leaves_no_half_file(mine: Chain, tmp_path: Path, j
         assert not mine.path("other").exists()
 
 
+@pytest.mark.long
 def test_a_disk_that_fills_up_under_the_program(mine: Chain, tmp_path: Path) -> None:
     """As a process of its own: the exit status, one sentence, no traceback, nothing left."""
     before = files_under(tmp_path)

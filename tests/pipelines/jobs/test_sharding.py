@@ -46,6 +46,7 @@ def direct_tally(campaign: Campaign, keys: Path, sealed: np.ndarray[Any, Any]) -
 
 
 @pytest.mark.parametrize("name", list(REPRESENTATIVE))
+@pytest.mark.long(but=("ss",))
 def test_the_tally_of_analyze_is_the_plain_sum_over_the_shuffled_reports(
     collected: Callable[[str], Chain], name: str
 ) -> None:
@@ -58,6 +59,7 @@ def test_the_tally_of_analyze_is_the_plain_sum_over_the_shuffled_reports(
     assert not np.array_equal(tally.counts, direct_tally(chain.campaign, chain.keys, sealed[100:]))
 
 
+@pytest.mark.long
 def test_file_layouts_and_orders_give_the_identical_tally(world: World, tmp_path: Path) -> None:
     """One shuffle of more than two blocks: as it came; reversed; a file a block, in turned order; many odd files."""
     path = new_campaign(tmp_path / "c.json", world.keys, dictionary=world.dictionary)
@@ -157,6 +159,7 @@ def grouped(mechanism: Mechanism, reports: Reports, random: Random) -> dict[int,
 
 @pytest.mark.parametrize("waiting_bytes", [0, 700, 1 << 23])
 @pytest.mark.parametrize("name", ALGEBRA)
+@pytest.mark.long(but=("grr-0",))
 def test_any_grouping_gives_the_identical_tally(name: str, waiting_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether reports wait to be decoded, in some accumulators or in all."""
     monkeypatch.setattr(tally_reports, "_WAITING_BYTES", waiting_bytes)

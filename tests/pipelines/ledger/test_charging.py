@@ -432,6 +432,7 @@ def ended(process: subprocess.Popen[str]) -> list[str]:
         ("after the rename", ["committed"], True),
     ],
 )
+@pytest.mark.long(but=("before the commit-after1-False",))
 def test_a_process_that_is_killed(
     tmp_path: Path, campaign_path: Path, campaign: Campaign, ledger: Path, point: str, after: list[str], output: bool
 ) -> None:
@@ -469,6 +470,7 @@ def test_a_process_that_is_killed_within_the_transaction(tmp_path: Path, campaig
     }
 
 
+@pytest.mark.long
 def test_two_processes_at_a_time(tmp_path: Path, campaign_path: Path, campaign: Campaign, ledger: Path) -> None:
     """Both release the same six inputs, where there is room for four: four charges, whoever makes them."""
     set_limit(ledger, "small", 4.5 * shuffled_cost(campaign), 5e-8, None)

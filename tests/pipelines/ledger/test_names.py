@@ -205,6 +205,7 @@ def test_a_ledger_with_two_hard_links_is_refused(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["ledger.db"]
 
 
+@pytest.mark.long
 def test_wherever_a_process_that_draws_is_killed_one_draw_is_handed_out(tmp_path: Path, campaign_path: Path) -> None:
     """At each operation on a file, from the first look at the ledger to the renaming of the output."""
     (tmp_path / "points").mkdir()

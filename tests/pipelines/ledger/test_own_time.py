@@ -333,6 +333,7 @@ class Run:
         return self.process.communicate("go\n", timeout=120)[0].strip()
 
 
+@pytest.mark.long
 def test_a_release_that_crosses_a_renewal_is_charged_to_the_period_in_which_it_is_handed_out(
     tmp_path: Path, campaign: Campaign, campaign_path: Path, ledger: Path, clock: Clock
 ) -> None:

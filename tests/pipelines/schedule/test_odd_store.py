@@ -94,6 +94,7 @@ def empty() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("odd", [listed_late, written_and_denied, deleted_and_denied, renamed_and_denied])
+@pytest.mark.long(but=("renamed_and_denied",))
 def test_a_run_over_a_store_that_answers_late_or_twice_counts_every_report_once(
     tmp_path: Path, monkeypatch: Patch, odd: Callable[[Patch, Times], None]
 ) -> None:

@@ -80,6 +80,7 @@ def test_what_comes_late_joins_the_next_window_and_too_late_is_counted(site: Sit
 
 
 @pytest.mark.parametrize(("length", "grace"), [("2d", "2d"), ("6h", "1d")])
+@pytest.mark.long(but=("6h-1d",))
 def test_the_length_of_windows_may_change(site: Site, length: str, grace: str) -> None:
     """Each window ends when its collectors ended it, whatever the length is by now."""
     collect(site.store, site.campaign, values(100), day=0)
@@ -167,6 +168,7 @@ def test_a_copy_in_a_segment_that_came_late_is_found_as_if_it_had_come_in_time(s
 
 
 @pytest.mark.parametrize("lost", ["summary.json", ""])
+@pytest.mark.long(but=("",))
 def test_nothing_is_forwarded_while_what_it_must_be_compared_with_is_lost(site: Site, lost: str) -> None:
     (first,) = collect(site.store, site.campaign, values(100), day=0)
     site.run(1.1)
@@ -440,6 +442,7 @@ def server() -> Iterator[str]:
         yield address
 
 
+@pytest.mark.long
 def test_the_state_may_be_on_a_server(tmp_path: Path, server: str) -> None:
     site = Site(tmp_path, settings=f'state = "{server}"')
     collect(site.store, site.campaign, values(100), day=0)
@@ -560,6 +563,7 @@ def damage_journal(site: Site) -> Path:
         (lose_manifest, "is in no manifest, though its window is over"),
     ],
 )
+@pytest.mark.long(but=("lose_results-is missing, though hushcount analyze wrote it",))
 def test_what_is_not_in_the_store_as_the_state_has_it_is_a_difference(
     site: Site, break_it: Callable[[Site], Path], says: str
 ) -> None:

@@ -73,6 +73,7 @@ def test_a_segment_that_replaced_another_counts_in_no_window_but_its_own(collect
     assert [path.parent.name for path in out.glob(f"*/{RECORD}")] == [FIRST.next.name]
 
 
+@pytest.mark.long
 def test_what_is_lost_is_left_out_when_the_operator_says_so(collected: Collected, tmp_path: Path) -> None:
     out = tmp_path / "out"
     collected.segment(FIRST, "one-1", 0, 90)
@@ -262,6 +263,7 @@ def test_in_a_store_a_job_that_another_has_followed_puts_out_nothing_whole(
     assert not [path for path in store.objects if ".partial" in path]
 
 
+@pytest.mark.long
 def test_in_a_store_windows_close_and_wait_as_on_a_disk(collected: Collected, store: type[StubStore]) -> None:
     collected.segment(FIRST, "one-1", 0, 60)
     gone = collected.segment(FIRST.next, "one-2", 100, 60)[1]
@@ -279,6 +281,7 @@ def test_in_a_store_windows_close_and_wait_as_on_a_disk(collected: Collected, st
     assert not [path for path in store.objects if ".partial" in path or "/held/" in path]
 
 
+@pytest.mark.long
 def test_a_job_that_fails_says_what_it_released_before(collected: Collected, tmp_path: Path) -> None:
     out = tmp_path / "out"
     collected.segment(FIRST, "one-1", 0, FLOOR)

@@ -48,6 +48,7 @@ def collected(sealed: Collected, tmp_path: Path) -> Collected:
 ONCE = ("--for", "1s", "--every", "1s", "--json")
 
 
+@pytest.mark.long
 def test_a_closed_window_is_what_the_batch_jobs_make_of_its_segments(collected: Collected, tmp_path: Path) -> None:
     out = tmp_path / "out"
     collected.segment(FIRST, "one-1", 0, 200)
@@ -61,6 +62,7 @@ def test_a_closed_window_is_what_the_batch_jobs_make_of_its_segments(collected: 
     assert (out / FIRST.name).stat().st_mode & 0o77 == 0
 
 
+@pytest.mark.long
 def test_a_restarted_stream_leaves_settled_windows_and_settles_the_others(collected: Collected, tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = collected.segment(FIRST, "one-1", 0, 100)
@@ -109,6 +111,7 @@ def test_a_stream_below_its_minimum_holds_up_no_other_and_is_said(collected: Col
         assert (settled / "results").exists() == (enough == "reports")
 
 
+@pytest.mark.long
 def test_a_segment_that_a_dead_job_found_too_late_and_the_next_in_time_is_counted_once(
     collected: Collected, tmp_path: Path
 ) -> None:
@@ -131,6 +134,7 @@ def test_a_segment_that_a_dead_job_found_too_late_and_the_next_in_time_is_counte
     assert run.json["too_late"] == 0
 
 
+@pytest.mark.long
 def test_results_that_were_not_written_are_made_of_what_was_released(collected: Collected, tmp_path: Path) -> None:
     out = tmp_path / "out"
     collected.segment(FIRST, "one-1", 0, 100)
@@ -205,6 +209,7 @@ def test_every_window_has_keys_of_its_own_and_a_batch_those_of_the_run() -> None
 IN_PROCESS = ("--runner=BundleBasedDirectRunner",)
 
 
+@pytest.mark.long
 def test_the_order_in_which_segments_come_makes_no_difference(collected: Collected, tmp_path: Path) -> None:
     """Nor how they are cut, nor in which of the first hours and last minutes they are found."""
     tallies = []
