@@ -34,7 +34,7 @@ class WindowCounts:
 
 
 @dataclass(frozen=True)
-class HopCounts:
+class StreamRow:
     """What one job counted of one batch's stream; `rejected` by reason."""
 
     batch: str
@@ -60,7 +60,7 @@ class Account:
 
     campaign: str
     windows: list[WindowCounts] = field(default_factory=list)
-    hops: list[HopCounts] = field(default_factory=list)
+    hops: list[StreamRow] = field(default_factory=list)
     refused: dict[str, dict[str, int]] = field(default_factory=dict)
     waiting: list[Waiting] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
@@ -93,9 +93,9 @@ def _windows(view: View) -> list[WindowCounts]:
     return [WindowCounts(*place, states.total(), dict(states)) for place, states in sorted(places.items())]
 
 
-def _hops(view: View) -> list[HopCounts]:
+def _hops(view: View) -> list[StreamRow]:
     return [
-        HopCounts(batch, hop, stream, counts["received"], counts["accepted"], counts["rejected"])
+        StreamRow(batch, hop, stream, counts["received"], counts["accepted"], counts["rejected"])
         for batch, hops in view.counts.items()
         for hop in CHAIN
         for stream, counts in hops.get(hop, {}).items()
