@@ -148,7 +148,8 @@ def test_what_is_released_is_signed_and_named_after_its_window(collected: Collec
     shutil.rmtree(taken)
     shutil.copytree(ours, taken)
     changed = next((taken / "reports").iterdir())
-    changed.write_bytes(changed.read_bytes()[:-1] + b"?")
+    raw = changed.read_bytes()
+    changed.write_bytes(raw[:-1] + bytes([raw[-1] ^ 1]))
     refused(*analyze, taken, status=1, says=[f"{changed.name} is not the file that was signed"])
     done(*analyze, ours)
 
