@@ -55,6 +55,7 @@ def test_a_command_without_its_libraries_says_how_they_are_installed() -> None:
     assert run.stderr == "error: the hushcount command needs typer: in a checkout, pip install ./hushcount .\n"
 
 
+@pytest.mark.long
 def test_what_is_started_in_the_background_goes_on_ignoring_ctrl_c() -> None:
     source = INTERRUPTED.format(name="pipelines.deployment.settings").replace(
         "signal.default_int_handler", "signal.SIG_IGN"
@@ -75,6 +76,7 @@ def test_letters_that_a_terminal_lacks_are_said_in_its_own() -> None:
     assert lone.buffer.getvalue() == rb"a file named \udcff"  # type: ignore[attr-defined]
 
 
+@pytest.mark.long
 def test_what_is_missing_of_beams_clouds_is_not_told() -> None:
     """The extra gcp is installed here, that of Beam is not: Beam warns of half a Google Cloud."""
     source = "from pipelines.entry import main; main()"
@@ -82,6 +84,7 @@ def test_what_is_missing_of_beams_clouds_is_not_told() -> None:
     assert run.stderr == "error: cannot read campaign file nowhere.json: No such file or directory\n"
 
 
+@pytest.mark.long
 def test_json_is_json_in_every_encoding(tmp_path: Any) -> None:
     words = tmp_path / "w.txt"
     words.write_text("größe\n")

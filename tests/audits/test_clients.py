@@ -52,6 +52,7 @@ def test_clopper_pearson_is_the_exact_binomial_bound() -> None:
         assert successes == draws or stats.binom.cdf(successes, draws, high) == pytest.approx(1e-3, rel=1e-6)
 
 
+@pytest.mark.long
 def test_the_bound_is_too_high_no_more_often_than_stated() -> None:
     """2,000 audits of one law of six labels against itself at failure 0.05: above 160 has probability 1e-8."""
     generator = np.random.default_rng(1)

@@ -170,18 +170,21 @@ def test_a_planted_key_is_found_in_every_form_and_its_step_named(chain: Chain) -
     assert secret.hex()[:16] not in str(caught.value)
 
 
+@pytest.mark.long
 def test_a_graph_without_the_key_is_not_suspected(chain: Chain, tmp_path: Path) -> None:
     other = secret_of(new_keys(tmp_path / "other"), "analyzer")
     checked = looked_into(beam.ParDo(Leaks(other)), keys=chain.keys)
     assert not [step for step in checked.steps if "holds a private key" in step.problems]
 
 
+@pytest.mark.long
 def test_a_key_among_the_elements_is_found_too(chain: Chain) -> None:
     secret = secret_of(chain.keys, "analyzer")
     checked = looked_into(beam.Map(str), keys=chain.keys, elements=[secret])
     assert "holds a private key" in {problem for step in checked.steps for problem in step.problems}
 
 
+@pytest.mark.long
 def test_a_lambda_a_local_function_and_a_function_of_a_test_are_named() -> None:
     def local(element: bytes) -> bytes:
         return element
@@ -221,6 +224,7 @@ def test_a_function_of_a_script_is_refused(tmp_path: Path) -> None:
     assert ran.stdout.strip() == "['the step']", ran.stderr
 
 
+@pytest.mark.long
 def test_a_shuffler_that_loads_keys_is_refused(chain: Chain) -> None:
     reference = campaign_key(chain.keys, "analyzer", chain.campaign.keys.analyzer)
     checked = looked_into(beam.Map(str, reference), forbidden=("keys",))

@@ -114,6 +114,7 @@ def test_a_spoilt_prediction_is_not_reproduced(name: str, factor: float) -> None
     assert not judge(bounded(spoilt), []).reproduced
 
 
+@pytest.mark.long
 def test_a_finished_figure_is_kept_unless_something_changed(results: Path, data: Path) -> None:
     def again(**changes: object) -> str:
         options = replace(Options(results, data, quick=True, runs=3), **changes)  # type: ignore[arg-type]
@@ -188,6 +189,7 @@ def test_of_all_figures_those_without_data_are_listed_and_the_status_says_so(tmp
     assert "url20_modelled" in page
 
 
+@pytest.mark.long
 def test_discovery_on_other_data_misses_the_papers_number(tmp_path: Path, data: Path) -> None:
     """The verdict is computed: what is measured follows the prediction, but 5,500 URLs are not found among 300."""
     run = CliRunner().invoke(

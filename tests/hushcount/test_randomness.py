@@ -56,6 +56,7 @@ def words_of_numbers(numbers: list[int], threshold: int) -> list[int]:
 
 
 @given(threshold=st.integers(1, LARGEST), data=st.data())
+@pytest.mark.long
 def test_events_are_those_of_full_numbers_below_the_threshold(threshold: int, data: st.DataObject) -> None:
     near = st.integers(max(0, threshold - 3), min(LARGEST, threshold + 3))
     same_top = st.integers(0, (1 << 56) - 1).map(lambda low: threshold >> 56 << 56 | low)

@@ -152,6 +152,7 @@ def test_an_incomplete_batch_is_refused_before_it_is_counted(epochs: Epochs) -> 
     assert not epochs.first.path("results").exists()
 
 
+@pytest.mark.beam
 def test_the_jobs_open_with_a_key_from_the_environment(
     collected: Epochs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

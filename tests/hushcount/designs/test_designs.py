@@ -102,6 +102,7 @@ def test_the_shipped_designs_are_those_of_common_budgets() -> None:
 
 
 @given(width=st.integers(2, 40), data=st.data())
+@pytest.mark.long
 def test_a_constructed_design_is_exact(width: int, data: st.DataObject) -> None:
     size = data.draw(st.integers(1, width - 1))
     design = constructed_design(width, size)

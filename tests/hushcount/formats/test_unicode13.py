@@ -65,6 +65,7 @@ def test_drawn_texts_have_the_form_that_13_0_gives_them() -> None:
     assert bool(later) is (unicodedata.unidata_version != "13.0.0")
 
 
+@pytest.mark.long
 def test_what_no_item_holds_is_the_same_on_every_python() -> None:
     newer = [letter for letter in EVERY[::31] if category(letter) == "Cn"]
     assert all(may_be_item(canonical(f"a{letter}b")) for letter in newer)
@@ -101,6 +102,7 @@ def test_what_stands_behind_a_newer_character_does_not_reach_over_it(before: str
     assert nfc(before + newer + after) == nfc(before) + newer + nfc(after)
 
 
+@pytest.mark.long
 def test_how_many_bytes_a_form_has() -> None:
     """A value grows to three times its bytes at most; what is too long to be spelled is too long to be an item."""
     made = [(letter, unicodedata.normalize("NFD", letter)) for letter in assigned()]

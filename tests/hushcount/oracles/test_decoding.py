@@ -161,6 +161,7 @@ def test_candidates_at_both_ends_of_a_progression(prime: int, stride: int) -> No
 
 @given(prime=st.sampled_from([*SMALL, *LARGE]), data=st.data())
 @settings(max_examples=200)
+@pytest.mark.long
 def test_a_word_multiplied_lies_in_the_arc_of_the_product(prime: int, data: st.DataObject) -> None:
     value = data.draw(st.integers(0, prime - 1))
     factor = data.draw(st.integers(0, 2 * prime - 1))

@@ -189,6 +189,7 @@ def bias(adjusted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return adjusted.mean(axis=0) - HELD, deviations(len(HELD)) * error
 
 
+@pytest.mark.long
 def test_estimates_and_their_shift_to_the_true_sum_have_no_bias() -> None:
     """Fails with probability below 1e-6 each; a total that is ten per cent off is seen in the mean of all items."""
     for adjusted in (counts(), np.array([sum_to(run, N) for run in counts()])):

@@ -125,6 +125,7 @@ def test_the_bound_holds_at_every_chance(chance: float) -> None:
         assert tail(law, stated) <= chance * (1.0 + 1e-6)
 
 
+@pytest.mark.long
 def test_more_reports_of_one_client_and_less_chance_never_read_as_less() -> None:
     mechanism = build("ss", 1.0, 17, {"s": 5})
     changes = [

@@ -54,6 +54,7 @@ def during_shuffle(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> 
     monkeypatch.setattr(shuffle_module, "take_counts", take_counts)
 
 
+@pytest.mark.long
 def test_a_run_whose_connection_was_cut_records_nothing_when_another_took_over(
     tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

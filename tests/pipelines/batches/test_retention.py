@@ -60,6 +60,7 @@ def test_each_folder_is_kept_for_its_time_and_no_longer(tmp_path: Path) -> None:
     assert account["differences"] == []
 
 
+@pytest.mark.long
 def test_what_a_killed_collector_had_written_half_goes_with_its_window(tmp_path: Path) -> None:
     site = kept(tmp_path)
     (segment,) = collect(site.store, site.campaign, values(200), day=0)

@@ -146,6 +146,7 @@ def test_each_party_alone_takes_up_its_own_after_retention(tmp_path: Path, jobs:
     assert account_at(site, 8.7).differences == []
 
 
+@pytest.mark.long
 def test_a_postgresql_state_is_restored_from_a_dump(tmp_path: Path) -> None:
     """As deploy/README.md says: pg_dump of yesterday, psql, and the next run."""
     with postgresql() as server:

@@ -57,6 +57,7 @@ def fail() -> None:
     raise LostLock("another run took over")
 
 
+@pytest.mark.long
 def test_a_run_that_lost_its_lock_in_the_middle_of_a_hop_leaves_the_result_of_the_next_one(
     tmp_path: Path, server: str, store: type[StubStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,7 @@ def test_a_dictionary_counts_other_and_an_open_domain_needs_none(world: World) -
     assert told["chosen"]["mechanism"] == "ais"
 
 
+@pytest.mark.long
 def test_a_wanted_error_is_solved_for_epsilon_or_for_reports() -> None:
     wanted = ("plan", "--dictionary-size", 100, "--want-error", 300, "--json")
     told = done(*wanted, "--reports", 20_000).json

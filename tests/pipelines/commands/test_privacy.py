@@ -36,6 +36,7 @@ def test_a_mechanism_by_name() -> None:
     assert 0.999999 < found["local_epsilon"] <= 1.0
 
 
+@pytest.mark.long
 def test_parameters_and_an_open_domain() -> None:
     wide = done(*ANY, "--mechanism", "gcms", "--set", "k=64", "--set", "m=16", "--set", "s=8", "--json").json
     narrow = done(*ANY, "--mechanism", "gcms", "--set", "k=64", "--set", "m=16", "--set", "s=1", "--json").json

@@ -140,6 +140,7 @@ def test_one_process_publishes_at_a_time_and_none_is_lost(site: Site) -> None:
         publish(site.deployment, second, at(3), at(0.5))
 
 
+@pytest.mark.long
 def test_who_may_write_the_folder_publishes_after_another_user_did(site: Site) -> None:
     with publishing(folder(site)):
         pass
@@ -163,6 +164,7 @@ def test_who_may_write_the_folder_publishes_after_another_user_did(site: Site) -
     assert ran.stdout == "alone\n", ran.stderr
 
 
+@pytest.mark.long
 def test_the_lock_of_a_killed_process_does_not_outlive_it(site: Site) -> None:
     script = (
         "import sys, time\nfrom pathlib import Path\nfrom pipelines.deployment.publish import publishing\n"

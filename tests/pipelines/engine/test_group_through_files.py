@@ -155,6 +155,7 @@ def ran(blocks: Blocks, spill: Path | None, *options: str) -> dict[int, list[byt
     return {place: sorted(found) for place, found in Collect.seen.items()}
 
 
+@pytest.mark.long
 def test_through_files_and_through_the_engine_the_same_blocks_meet(tmp_path: Path) -> None:
     generator = np.random.default_rng(8)
     blocks = [(index % 7, generator.bytes(int(generator.integers(2000)))) for index in range(200)]

@@ -153,6 +153,7 @@ def test_rest_of_a_failed_run_in_a_store_never_gets_into_a_result(
     assert run.status == 2 or left not in store.objects
 
 
+@pytest.mark.long
 def test_below_the_minimum_batch_nothing_is_written_to_a_store(
     chain: Chain, store: type[StubStore], tmp_path: Path
 ) -> None:

@@ -276,6 +276,7 @@ def test_clients_remember_as_many_values_in_the_next_epoch(site: Site) -> None:
     assert second.shuffle == first.shuffle
 
 
+@pytest.mark.long
 def test_an_active_key_that_the_campaign_does_not_have_makes_an_epoch(site: Site) -> None:
     collect(site.store, site.campaign, sent(0), day=0)
     site.run(1.1)

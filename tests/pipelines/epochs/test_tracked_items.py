@@ -104,6 +104,7 @@ def hops(site: Site, day: float, problems: int = 0) -> list[str]:
     return [name.rpartition(" ")[2] for name in finished.hops]
 
 
+@pytest.mark.long
 def test_a_batch_that_is_analyzed_late_counts_and_does_not_say_what_to_plan_for(site: Site) -> None:
     """Fails by chance with probability below 1e-12: the third item's counts are 9 standard errors from 0.177 of all."""
     follow_with(site, "target_rank = 3\n")

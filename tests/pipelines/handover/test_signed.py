@@ -181,6 +181,7 @@ def test_status_reads_what_is_new_and_with_digests_everything(handed_on: tuple[S
     assert "is not the file that was signed" in account_at(site, 1.2).differences[0]
 
 
+@pytest.mark.long
 def test_what_one_party_has_read_is_still_new_to_another(tmp_path: Path) -> None:
     site = Site(tmp_path, discovery=True, settings=BOTH)
     done("keys", "new", "--role", "handing-on", "--out", site.root / "signing")

@@ -105,6 +105,7 @@ def test_shuffling_changes_no_report(collected: Callable[[str], Chain]) -> None:
 ENVELOPES = type(SEALED["reports"]).REPORT_ENVELOPES
 
 
+@pytest.mark.long
 def test_a_large_pool_is_tallied_in_blocks_of_rows(world: World, tmp_path: Path) -> None:
     """k = 5000, m = 1024: three blocks of rows, which analyze writes and puts together again."""
     path = new_campaign(tmp_path / "c.json", world.keys, "--set", "k=5000", "--set", "m=1024", mechanism="gcms")

@@ -50,6 +50,7 @@ def test_a_window_is_closed_once_it_ended_and_its_results_are_those_of_the_jobs(
     assert "all numbers agree" in done("status", "--config", site.config).out
 
 
+@pytest.mark.long
 def test_manifests_are_waited_for_until_patience_ends_or_every_collector_closed(tmp_path: Path) -> None:
     site = Site(tmp_path, settings='collectors = ["one", "two"]')
     collect(site.store, site.campaign, values(100), day=0)

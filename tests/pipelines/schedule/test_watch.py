@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+import pytest
+
 from hushcount.collection.windows import window_at
 from pipelines.batches.lock import alone
 from pipelines.batches.state import opened
@@ -38,6 +40,7 @@ def watching(site: Site, *options: str) -> Iterator[tuple[subprocess.Popen[bytes
             process.kill()
 
 
+@pytest.mark.long
 def test_a_watching_run_that_waits_for_another_ends_on_sigterm(tmp_path: Path) -> None:
     site = Site(tmp_path)
     state = site.deployment.state

@@ -90,6 +90,7 @@ def test_a_manifest_of_a_collector_that_was_ahead_vouches_for_nothing(site: Site
     assert site.run(4.5 + JUMP, sure=True).closed == [f"words/{window_name(3 + JUMP)}"]
 
 
+@pytest.mark.long
 def test_what_came_meanwhile_is_still_counted_up_to_the_newest_window(site: Site) -> None:
     collect(site.store, site.campaign, values(100), day=3)
     done = site.run(4.1 + JUMP)

@@ -128,6 +128,7 @@ def test_a_clock_that_is_ahead_settles_no_window_that_is_open(
     assert counted(out, present) == 400
 
 
+@pytest.mark.long
 def test_what_is_released_is_signed_and_named_after_its_window(collected: Collected, tmp_path: Path) -> None:
     """So that analyze refuses what was released of another window, or is not what the shuffler signed."""
     out, keys = tmp_path / "out", tmp_path / "signing"

@@ -92,6 +92,7 @@ def test_a_restarted_stream_leaves_settled_windows_and_settles_the_others(collec
     require_added_up(out, FIRST.next, [*few, *late[2:]], collected)
 
 
+@pytest.mark.long
 def test_a_stream_below_its_minimum_holds_up_no_other_and_is_said(collected: Collected, tmp_path: Path) -> None:
     for window, few in ((FIRST, "discovery"), (FIRST.next, "reports")):
         many = collected.segment(window, "one-1", 0, 100, closed=False)
@@ -148,6 +149,7 @@ def test_results_that_were_not_written_are_made_of_what_was_released(collected: 
     assert all((results_before[name] == results_after[name]).all() for name in results_before)
 
 
+@pytest.mark.long
 def test_what_cannot_be_streamed_is_refused_in_one_sentence(collected: Collected, tmp_path: Path) -> None:
     out = tmp_path / "out"
     collected.store.mkdir()

@@ -84,6 +84,7 @@ def now() -> datetime:
     return datetime.now(timezone.utc)
 
 
+@pytest.mark.long
 def test_a_rotation_while_clients_post_loses_and_doubles_no_report(site: Site, tmp_path: Path) -> None:
     deployment, campaign = Deployment.read(site.config), tmp_path / "next" / "words.json"
     (tmp_path / "app").mkdir()
