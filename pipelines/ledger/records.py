@@ -143,12 +143,12 @@ def read_limit(connection: sqlite3.Connection, campaign: str) -> Limit | None:
 
 
 def read_charges(connection: sqlite3.Connection, campaign: str | None = None) -> list[Charge]:
-    """Return the charges and reservations of a campaign, or of all, oldest first.
+    """Return the charges and reservations of a campaign, or of all, oldest first; of one second, as they were made.
 
     Raises:
         FormatError: a row was altered.
     """
-    rows = connection.execute("SELECT * FROM charges ORDER BY COALESCE(committed_at, reserved_at), key")
+    rows = connection.execute("SELECT * FROM charges ORDER BY COALESCE(committed_at, reserved_at), rowid")
     return [_record(Charge, row) for row in rows if campaign in (None, row["campaign"])]
 
 

@@ -126,6 +126,15 @@ def listening() -> Iterator[list[str]]:
         _LISTENERS.pop()
 
 
+def test_charges_of_one_second_stand_as_they_were_made(tmp_path: Path, campaign: Campaign, ledger: Path) -> None:
+    """Their keys are drawn, so that eight of them stand in that order by chance once in 40,320 times."""
+    released = [release(ledger, campaign, batch(tmp_path, f"batch-{one}"))["charged"]["key"] for one in range(8)]
+    with opened(ledger) as connection, writing(connection):
+        for charge in read_charges(connection):
+            put(connection, replace(charge, reserved_at=stamp(NOW), committed_at=stamp(NOW)))
+    assert [charge.key for charge in charges(ledger)] == released
+
+
 def test_a_release_is_charged_once(tmp_path: Path, campaign: Campaign, ledger: Path) -> None:
     """Not again for the same files under other names and in another order; again for other files of equal sizes."""
     first, second = batch(tmp_path, "first", b"one"), batch(tmp_path, "second", b"two")
