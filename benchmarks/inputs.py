@@ -23,7 +23,7 @@ from hushcount.wire.blocks import Kind
 from hushcount.wire.sealing import Octets, Sealer
 from keys import store
 from pipelines.files import storage
-from pipelines.files.blocks import write_file
+from pipelines.files.block_files import write_file
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.labels import SEALED

@@ -12,7 +12,7 @@ from nacl.public import PrivateKey, PublicKey, SealedBox
 from benchmarks.measure import Used, used
 from hushcount.threads import available_threads, spans
 from hushcount.wire.blocks import Kind, encode_blocks, read_block
-from pipelines.files.blocks import find_files
+from pipelines.files.block_files import find_files
 
 _BOXES = 40_000
 

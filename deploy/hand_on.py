@@ -25,7 +25,7 @@ from hushcount.wire.blocks import Kind
 from pipelines.batches.rows import Batch
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
-from pipelines.files.blocks import SUFFIX, find_files, total_records
+from pipelines.files.block_files import SUFFIX, find_files, total_records
 from pipelines.files.storage_errors import cause, silent_clients
 from pipelines.handover.file_list import all_files, files_of
 from pipelines.outputs.folders import folder_of

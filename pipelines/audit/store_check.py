@@ -20,7 +20,7 @@ from pipelines.batches.rows import deleted_folders
 from pipelines.batches.state import HOPS, SEGMENTS
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
-from pipelines.files.blocks import find_files, total_records
+from pipelines.files.block_files import find_files, total_records
 from pipelines.files.storage_errors import cause, told
 from pipelines.handover.parties import batch_name
 from pipelines.outputs.folders import folder_of

@@ -15,7 +15,6 @@ from hushcount.collection.windows import duration
 from hushcount.errors import UsageError
 from hushcount.formats.models import Part
 from hushcount.formats.reading import read_mapping, validated
-from pipelines.engine.options import reach_with
 from pipelines.files import storage
 from shuffler.collector.settings import CollectorPart
 
@@ -218,9 +217,12 @@ class Deployment:
             UsageError: unreadable or invalid; every error at once, each with its field; or an option of the engine.
         """
         file = validated(DeploymentFile, read_mapping(path, "deployment file"), f"deployment file {path}")
-        # What looks at the store without running a job must find it too.
-        reach_with(file.engine.options)
         base = path.absolute().parent
+        if file.engine.options or any(map(storage.is_remote, (file.store, *file.paths.values()))):
+            # Beam takes a second to import. Commands that only look at a store need its options too.
+            from pipelines.engine.options import reach_with
+
+            reach_with(file.engine.options)
         found = cls(
             path=path,
             store=_resolve(base, file.store),

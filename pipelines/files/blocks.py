@@ -1,9 +1,8 @@
-"""Block files in and out of Beam: what jobs hand to each other (format: hushcount/wire/blocks.py, docs/adr/0002)."""
+"""Block files in and out of Beam: spans of blocks are read, shards of records are written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import apache_beam as beam
@@ -12,62 +11,16 @@ from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.window import BoundedWindow
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.errors import FormatError, UsageError
 from hushcount.reasons import Reason, rejected
-from hushcount.wire.blocks import Header, Kind, encode_blocks, read_block, read_header
+from hushcount.wire.blocks import Header, Kind, read_block
 from pipelines.files import storage
+from pipelines.files.block_files import SUFFIX, BlockFile, write_file
 from pipelines.files.progress import tick
 
-SUFFIX = ".blocks"
 _SPAN_BLOCKS = 8
 
 Folder: TypeAlias = "str | Callable[[BoundedWindow], str]"
 """Where to write: a directory, or one for each window of a collection."""
-
-
-@dataclass(frozen=True)
-class BlockFile:
-    """A file found in an input directory, its header read and checked.
-
-    Attributes:
-        path: where it is.
-        header: what it says of itself.
-        whole_blocks: how many of its blocks the file is long enough to hold; fewer than it says if it was cut.
-    """
-
-    path: str
-    header: Header
-    whole_blocks: int
-
-    @property
-    def missing(self) -> int:
-        """How many records the header promises beyond the end of the file."""
-        return self.header.records - min(self.header.records, self.whole_blocks * self.header.full_block)
-
-
-def find_files(directory: str, kind: Kind) -> list[BlockFile]:
-    """Return the block files of a directory.
-
-    Raises:
-        UsageError: a file is damaged in its header, longer than it says, or of another kind; the file is named.
-    """
-    return [block_file(path, size, kind) for path, size in storage.list_files(directory, SUFFIX)]
-
-
-def block_file(path: str, size: int, kind: Kind) -> BlockFile:
-    """Return one block file that has so many bytes; it raises what `find_files` does."""
-    with storage.open_read(path) as stream:
-        header = read_header(stream, path)
-    if size > header.file_bytes:
-        raise FormatError(f"{path} has {size} bytes, its header says {header.file_bytes}: restore the file")
-    if header.kind != kind:
-        raise UsageError(f"{path} holds {header.kind.name.lower()}, this job reads {kind.name.lower()}")
-    return BlockFile(path, header, header.whole_blocks(size))
-
-
-def total_records(files: Iterable[BlockFile]) -> int:
-    """Return how many records the headers promise."""
-    return sum(file.header.records for file in files)
 
 
 class ReadBlocks(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
@@ -85,13 +38,13 @@ class ReadBlocks(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no
 
 
 class ReadFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """Block files to blocks of whole records, as bytes; read in spans by many workers.
+    """Block files to blocks of whole records, as bytes; many workers read them in spans.
 
     Out: a dict of `blocks`, `counts` and `dead`.
 
-    Dropped, counted in "counts": wrong_campaign and wrong_length, whole files whose header says so (to "dead" without
-    the first `strip` bytes of each record, which are metadata); corrupt_block and truncated, records that a failed
-    checksum or a cut file lost.
+    Dropped, counted in `counts`: wrong_campaign and wrong_length, whole files whose header says so (to `dead`, without
+    the first `strip` bytes of each record, which are metadata); corrupt_block and truncated, records lost by a failed
+    checksum or a cut file.
 
     Args:
         campaign: fingerprint that the files must have.
@@ -135,7 +88,7 @@ class _ReadSpan(beam.DoFn):
         file, start, stop = span
         header = file.header
         reason = self._refusal(header)
-        # The blocks of a span go on as one: what follows works on thousands of records at a time.
+        # One element for a whole span: later steps work on thousands of records at a time.
         whole = []
         with storage.open_read(file.path) as stream:
             for index in range(start, stop):
@@ -184,48 +137,32 @@ class WriteShards(beam.PTransform):  # type: ignore[misc]  # apache_beam ships n
         allowed: Any | None = None,
     ) -> None:
         super().__init__()
-        self._write = _WriteShard(directory, kind, campaign.fingerprint, campaign.id, record_bytes, shards)
-        self._allowed = allowed
+        self._write = _WriteShard(directory, shards, (kind, record_bytes), (campaign.fingerprint, campaign.id))
+        self._allowed = True if allowed is None else allowed
 
     def expand(self, shards: PCollection) -> PCollection:
-        allowed = True if self._allowed is None else self._allowed
-        return shards | "write" >> beam.ParDo(self._write, allowed)
+        return shards | "write" >> beam.ParDo(self._write, self._allowed)
 
 
 class _WriteShard(beam.DoFn):
-    def __init__(
-        self, directory: Folder, kind: Kind, campaign: bytes, campaign_id: str, record_bytes: int, shards: int
-    ) -> None:
+    def __init__(self, directory: Folder, shards: int, kind: tuple[Kind, int], campaign: tuple[bytes, str]) -> None:
         self._directory = directory
+        self._shards = shards
         self._kind = kind
         self._campaign = campaign
-        self._campaign_id = campaign_id
-        self._record_bytes = record_bytes
-        self._shards = shards
 
     def process(
         self, element: tuple[int, bytes], allowed: bool, window: BoundedWindow = beam.DoFn.WindowParam
     ) -> Iterator[int]:
         shard, records = element
         if allowed and records:
+            kind, record_bytes = self._kind
             name = f"part-{shard:05d}-of-{self._shards:05d}{SUFFIX}"
-            write_file(
-                storage.join(in_window(self._directory, window), name),
-                self._kind,
-                self._record_bytes,
-                records,
-                self._campaign,
-                self._campaign_id,
-            )
-            yield len(records) // self._record_bytes
+            path = storage.join(in_window(self._directory, window), name)
+            write_file(path, kind, record_bytes, records, *self._campaign)
+            yield len(records) // record_bytes
 
 
 def in_window(folder: Folder, window: BoundedWindow) -> str:
     """Return the directory for a window."""
     return folder if isinstance(folder, str) else folder(window)
-
-
-def write_file(path: str, kind: Kind, record_bytes: int, records: bytes, campaign: bytes, campaign_id: str) -> None:
-    """Write one whole block file."""
-    header = Header(kind, record_bytes, len(records) // record_bytes, campaign, campaign_id)
-    storage.write_whole(path, encode_blocks(header, records))

@@ -12,24 +12,23 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import IO
 
 from hushcount.errors import HushcountError
 
 _UNSHARED = "dead_letter"
 
 
-def make_file(path: str) -> None:
-    """Make an empty file that only those may open who may read what will be in it.
-
-    Raises:
-        FileExistsError: there is one.
-        OSError: the folder cannot be written.
-    """
+def new_file(path: str) -> IO[bytes]:
+    """Open a new file to write to, with the mode of its folder; FileExistsError if there is one."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    stream = os.fdopen(descriptor, "wb")
     try:
         os.fchmod(descriptor, mode_in(Path(path).parent))
-    finally:
-        os.close(descriptor)
+    except BaseException:
+        stream.close()
+        raise
+    return stream
 
 
 def mode_in(folder: Path) -> int:

@@ -1,100 +1,69 @@
-"""Files through Beam's FileSystems, so that a path may be local, gs:// or s3://; each appears whole or not at all."""
+"""Files by path: local, gs:// or s3://; each appears whole or not at all."""
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
+import os
 import posixpath
+import re
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
-from importlib.util import find_spec
+from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Any
 
-from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata, FileSystem
-from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import PipelineOptions
-
-from hushcount.errors import HushcountError, UsageError
+from hushcount.errors import UsageError
 from hushcount.formats import reading
 from pipelines.files import permissions
-from pipelines.files.storage_errors import StorageError, WriteError, cause, client, line, silent_clients
+from pipelines.files.storage_errors import StorageError, WriteError, cause, client
 
 _PIECE_BYTES = 1 << 20
-_EXTRAS = {"gs": "gcp", "s3": "aws"}
-"""What of Beam each store needs to be installed with."""
-_S3_CLIENT = "boto3"
+_SCHEME = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://")
 PARTIAL = ".partial"
 """How the name of a job's hidden directory ends."""
 TEMPORARY = ".tmp"
 """How the name of a file ends that is being written; it begins with a dot."""
 
 
+def is_remote(path: str) -> bool:
+    """Return whether a path is in an object store, not in the local file system."""
+    return _SCHEME.match(path) is not None
+
+
+def _stores() -> ModuleType:
+    from pipelines.files import stores
+
+    return stores
+
+
 def require_reachable(path: str) -> None:
-    """Refuse a path of a store that is unknown, or whose client is not installed.
-
-    Raises:
-        UsageError: it is one; the sentence says what to install or to give.
-    """
-    scheme = FileSystems.get_scheme(path)
-    if scheme is None:
-        return
-    # Beam's file systems of stores refuse to work before they are told options. A job's come with its engine, and stay.
-    if FileSystems._pipeline_options is None:
-        FileSystems.set_options(PipelineOptions([]))
-    known = scheme in {system.scheme() for system in FileSystem.get_all_subclasses()}
-    # Beam knows s3:// also where its client is missing.
-    if known and (scheme != "s3" or find_spec(_S3_CLIENT)):
-        return
-    if scheme in _EXTRAS:
-        raise UsageError(f"{path}: what {scheme}:// needs is missing: pip install 'apache-beam[{_EXTRAS[scheme]}]'")
-    stores = " or ".join(f"{store}://..." for store in _EXTRAS)
-    raise UsageError(f"{path}: no store has paths with {scheme}://, must be a plain local path, {stores}")
-
-
-@contextmanager
-def _asked(path: str) -> Iterator[None]:
-    """Make a sentence of whatever a store's client raises where it is only asked what is there."""
-    require_reachable(path)
-    try:
-        with silent_clients() if is_remote(path) else nullcontext():
-            yield
-    except HushcountError:
-        raise
-    except BeamIOError as error:
-        raise StorageError(f"cannot reach {path}: {cause(error)}") from error
-    except OSError:
-        raise
-    except Exception as error:
-        raise StorageError(f"cannot reach {path}: {line(error)}") from error
+    """Raise UsageError if the store of a path is unknown, or its client is not installed."""
+    if is_remote(path):
+        _stores().reached(path)
 
 
 def join(directory: str, *names: str) -> str:
-    """Return the path of a name in a directory."""
-    with _asked(directory):
-        return FileSystems.join(directory, *names)
-
-
-def is_remote(path: str) -> bool:
-    """Return whether a path is in another file system than the local one."""
-    return FileSystems.get_scheme(path) is not None
+    """Return the path of a name in a directory; a name may have slashes."""
+    if not is_remote(directory):
+        return posixpath.join(directory, *names)
+    with _stores().asked(directory) as systems:
+        return str(systems.join(directory, *names))
 
 
 def exists(path: str) -> bool:
     """Return whether a file or local directory exists."""
-    with _asked(path):
-        return bool(FileSystems.exists(path))
+    if not is_remote(path):
+        return os.path.exists(path)
+    with _stores().asked(path) as systems:
+        return bool(systems.exists(path))
 
 
 def require_directory(directory: str, name: str = "input") -> None:
-    """Refuse what is no directory; a store has none, and there it passes.
-
-    Raises:
-        UsageError: the path does not exist, or is of something else.
-    """
+    """Raise UsageError if a local path is not a directory; a store has no directories."""
     if not is_remote(directory) and not Path(directory).is_dir():
         wrong = "is no directory" if Path(directory).exists() else "does not exist"
         raise UsageError(f"{name} directory {directory} {wrong}")
@@ -107,58 +76,73 @@ def relative(path: str, directory: str) -> str:
 
 def list_files(directory: str, suffix: str) -> list[tuple[str, int]]:
     """Return path and size of a directory's files of that ending, sorted; none if there is no such directory."""
-    return sorted((file.path, file.size_in_bytes) for file in _listed(directory, f"*{suffix}"))
+    return sorted(_listed(directory, f"*{suffix}"))
 
 
 def modified(path: str) -> float:
     """Return when a file was written last, in seconds since 1970, by the clock of its store.
 
     Raises:
-        StorageError: it is missing, or the store cannot be reached.
+        OSError: a local file is missing.
+        StorageError: the store cannot be reached, or has no such object.
     """
-    with _asked(path):
-        return float(FileSystems.last_updated(path))
+    if not is_remote(path):
+        return os.path.getmtime(path)
+    with _stores().asked(path) as systems:
+        return float(systems.last_updated(path))
 
 
 def list_tree(directory: str, pattern: str) -> list[tuple[str, int]]:
-    """Return path and size of the files under a directory whose paths there match a pattern such as `*/*.json`, sorted.
+    """Return path and size of the files below a directory whose paths there match a pattern such as `*/*.json`, sorted.
 
-    A star matches within one name; none if there is no such directory.
+    A star matches within one name; the list is empty if there is no such directory.
     """
     depth = len(directory.rstrip("/").split("/")) + len(pattern.split("/"))
-    found = ((file.path, file.size_in_bytes) for file in _listed(directory, pattern))
-    # What a star matches differs from file system to file system.
-    return sorted((path, size) for path, size in found if len(path.split("/")) == depth)
+    # What a star matches differs from store to store.
+    return sorted((path, size) for path, size in _listed(directory, pattern) if len(path.split("/")) == depth)
 
 
-def _listed(directory: str, pattern: str, limits: list[int] | None = None) -> list[FileMetadata]:
-    """Return what Beam knows of the files under a directory whose paths there match a pattern."""
-    with _asked(directory):
-        try:
-            matches = FileSystems.match([join(glob.escape(directory), pattern)], limits=limits)
-        except BeamIOError as error:
-            raise UsageError(f"cannot list {directory}: {cause(error)}") from None
-    return [file for match in matches for file in match.metadata_list]
+def _listed(directory: str, pattern: str) -> Iterator[tuple[str, int]]:
+    found: Iterator[tuple[str, int]] = (_stores().listed if is_remote(directory) else _listed_here)(directory, pattern)
+    return found
+
+
+def _listed_here(directory: str, pattern: str) -> Iterator[tuple[str, int]]:
+    """Yield the files below a local directory; two stars match at any depth, and links to directories are not followed.
+
+    Files and directories that vanish meanwhile, or that this user may not read, are left out: other parties write here.
+    """
+    name, _, below = pattern.partition("/")
+    try:
+        entries = list(os.scandir(directory))
+    except OSError:
+        return
+    for entry in entries:
+        with suppress(OSError):
+            if entry.is_dir():
+                if not entry.is_symlink() and (name == "**" or (below and fnmatchcase(entry.name, name))):
+                    yield from _listed_here(entry.path, below or name)
+            elif not below and fnmatchcase(entry.name, name):
+                yield entry.path, entry.stat().st_size
 
 
 def open_read(path: str) -> IO[bytes]:
     """Open a file as it is, without decompressing by its name.
 
     Raises:
-        OSError: it is missing, may not be read, or is a local one and no regular file.
-        StorageError: a store's client failed, in a way that has no kind.
-        UsageError: it is in no store that can be reached.
+        OSError: it is missing, may not be read, or is local and not a regular file.
+        StorageError: a store's client failed in some other way.
+        UsageError: its store cannot be reached.
     """
-    require_reachable(path)
     if not is_remote(path):
         return reading.open_regular(Path(path))
     with client(path):
-        stream: IO[bytes] = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
-    return stream
+        stream: IO[bytes] = _stores().opened(path)
+        return stream
 
 
 def read_bytes(path: str, most: int = reading.RECORD_BYTES) -> bytes:
-    """Return what is in a file; raises as `open_read`, and FormatError where it is longer than so many bytes."""
+    """Return what is in a file; raises as `open_read`, and FormatError if it is longer than `most` bytes."""
     with open_read(path) as stream, client(path):
         return reading.take(stream, most, path)
 
@@ -180,14 +164,12 @@ def write_whole(path: str, parts: Iterable[bytes | memoryview]) -> None:
     temporary = join(directory, f".{name}.{uuid.uuid4().hex}{TEMPORARY}")
     try:
         with client(path, "write", WriteError):
-            if not is_remote(path):
-                permissions.make_file(temporary)
-            with FileSystems.create(temporary, "application/octet-stream", CompressionTypes.UNCOMPRESSED) as stream:
+            with _stores().created(temporary) if is_remote(path) else permissions.new_file(temporary) as stream:
                 for part in parts:
                     stream.write(part)
-            FileSystems.rename([temporary], [path])
+            rename(temporary, path)
     except BaseException:
-        # A store that is away fails here again; what failed first is what counts.
+        # A store that is away fails here again; the first failure is what counts.
         with suppress(Exception):
             if exists(temporary):
                 remove(temporary)
@@ -224,7 +206,7 @@ def read_json(path: str, most: int = reading.RECORD_BYTES) -> dict[str, Any]:
     """Read a JSON object that one of our jobs wrote, or another party put in its place.
 
     Raises:
-        UsageError: missing, longer than so many bytes, or not a JSON object.
+        UsageError: missing, longer than `most` bytes, or not a JSON object.
     """
     try:
         raw = read_bytes(path, most)
@@ -237,7 +219,7 @@ def write_json(path: str, data: dict[str, Any], most: int = reading.RECORD_BYTES
     """Write a JSON object, which `read_json` with the same limit can read.
 
     Raises:
-        StorageError: it would be longer than so many bytes; nothing is written.
+        StorageError: it would be longer than `most` bytes; nothing is written.
     """
     raw = json_bytes(data)
     if len(raw) > most:
@@ -251,19 +233,21 @@ def json_bytes(data: dict[str, Any]) -> bytes:
 
 
 def rename(source: str, target: str) -> None:
-    """Give a file another name, in one piece; what had that name is replaced."""
+    """Rename a file in one step; a file that had the new name is replaced."""
     with client(target, "write", WriteError):
         if is_remote(target):
-            FileSystems.rename([source], [target])
+            _stores().reached(target).rename([source], [target])
         else:
-            Path(source).replace(target)
+            os.replace(source, target)
 
 
 def remove(path: str) -> None:
     """Delete one file."""
-    # Beam takes what it is to delete for a pattern.
     with client(path, "delete"):
-        FileSystems.delete([glob.escape(path)])
+        if is_remote(path):
+            _stores().delete(path)
+        else:
+            os.remove(path)
 
 
 def remove_directory(path: str) -> None:
@@ -271,28 +255,28 @@ def remove_directory(path: str) -> None:
     if is_remote(path):
         if holds_objects(path):
             with client(path, "delete"):
-                FileSystems.delete([path.rstrip("/") + "/"])
+                _stores().delete(path.rstrip("/") + "/")
     elif exists(path):
         shutil.rmtree(path)
 
 
 def remove_empty(path: str) -> None:
-    """Delete a local directory if nothing is in it; a store has none."""
+    """Delete a local directory if nothing is in it; a store has no directories."""
     if not is_remote(path):
         with suppress(OSError):
-            Path(path).rmdir()
+            os.rmdir(path)
 
 
 def list_objects(path: str) -> list[str]:
-    """Return the files of a local directory, or the objects whose names begin with it in a store, sorted."""
-    return sorted(file.path for file in _listed(path, "**"))
+    """Return the files below a local directory, or the objects of a store whose names begin with it, sorted."""
+    return sorted(file for file, _ in _listed(path, "**"))
 
 
 def list_hidden(path: str) -> list[str]:
     """Return the objects of a store that lie in hidden directories of this one, sorted."""
-    return sorted(file.path for file in _listed(path, ".*/**"))
+    return sorted(file for file, _ in _listed(path, ".*/**"))
 
 
 def holds_objects(path: str) -> bool:
     """Return whether a store has objects whose names begin with this directory."""
-    return bool(_listed(path, "**", limits=[1]))
+    return any(True for _ in _stores().listed(path, "**", 1))

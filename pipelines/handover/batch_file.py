@@ -15,7 +15,7 @@ from hushcount.formats.reading import LISTING_BYTES, MOST_SEGMENTS, validated
 from hushcount.senders import WEAKEST, Authentication, weakest
 from hushcount.wire.blocks import read_header
 from pipelines.files import storage
-from pipelines.files.blocks import BlockFile, find_files
+from pipelines.files.block_files import BlockFile, find_files
 from pipelines.files.storage_errors import cause
 from pipelines.outputs.counts import HopCounts, StreamCounts
 from pipelines.outputs.folders import folder_of

@@ -14,7 +14,7 @@ from hushcount.reasons import Reason
 from hushcount.wire.blocks import Kind
 from keys.store import KeyReference
 from pipelines.files import storage
-from pipelines.files.blocks import find_files, total_records
+from pipelines.files.block_files import find_files, total_records
 from pipelines.handover.parties import hand_on
 from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.outputs.counts import BinCounts, StreamCounts

@@ -13,7 +13,7 @@ from hushcount.errors import FormatError, UsageError
 from hushcount.formats.reading import LISTING_BYTES
 from hushcount.senders import UNBOUND, WEAKEST, Authentication, Senders, weakest
 from pipelines.files import storage
-from pipelines.files.blocks import BlockFile, total_records
+from pipelines.files.block_files import BlockFile, total_records
 from pipelines.handover.parties import require_place
 from pipelines.outputs.received_summary import read_summary
 from pipelines.outputs.staging import SUMMARY

@@ -25,7 +25,8 @@ from hushcount.oracles.tally import Tally
 from keys.store import KeyReference, campaign_key
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
-from pipelines.files.blocks import BlockFile, ReadBlocks, find_files, total_records
+from pipelines.files.block_files import BlockFile, find_files, total_records
+from pipelines.files.blocks import ReadBlocks
 from pipelines.files.progress import bar
 from pipelines.handover.parties import hand_on
 from pipelines.handover.retired import account_retired

@@ -18,7 +18,7 @@ from hushcount.reasons import Reason, reason_of
 from hushcount.senders import recapped, told_in
 from hushcount.wire.blocks import Kind, read_block, read_header
 from pipelines.files import storage
-from pipelines.files.blocks import SUFFIX, BlockFile, find_files, write_file
+from pipelines.files.block_files import SUFFIX, BlockFile, find_files, write_file
 from pipelines.jobs.replayed import claim
 from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.folders import folder_of

@@ -30,7 +30,8 @@ from keys.store import KeyReference, campaign_key
 from pipelines.engine.group_through_files import THROUGH_ENGINE_RECORDS, GroupThroughFiles
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
-from pipelines.files.blocks import SUFFIX, BlockFile, ReadBlocks, WriteShards, find_files, total_records
+from pipelines.files.block_files import SUFFIX, BlockFile, find_files, total_records
+from pipelines.files.blocks import ReadBlocks, WriteShards
 from pipelines.files.progress import bar
 from pipelines.handover.parties import hand_on
 from pipelines.handover.retired import account_retired

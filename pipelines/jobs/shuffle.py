@@ -19,7 +19,8 @@ from hushcount.wire.places import MOST_PLACES
 from pipelines.engine.group_through_files import THROUGH_ENGINE_RECORDS, GroupThroughFiles
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
-from pipelines.files.blocks import BlockFile, ReadBlocks, WriteShards, find_files, total_records
+from pipelines.files.block_files import BlockFile, find_files, total_records
+from pipelines.files.blocks import ReadBlocks, WriteShards
 from pipelines.files.progress import bar
 from pipelines.handover.batch_file import (
     BatchFile,

@@ -13,7 +13,7 @@ from pathlib import Path
 from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import sync, write_new
 from pipelines.files import storage
-from pipelines.files.blocks import SUFFIX
+from pipelines.files.block_files import SUFFIX
 from pipelines.ledger import input
 from pipelines.ledger.file import LedgerError, resolved
 

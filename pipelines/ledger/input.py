@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 
 from pipelines.files import storage
-from pipelines.files.blocks import SUFFIX
+from pipelines.files.block_files import SUFFIX
 
 
 def outline(directory: str) -> str:

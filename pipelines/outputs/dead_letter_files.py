@@ -14,7 +14,8 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.randomness import SystemWords, permutation
 from hushcount.wire.blocks import Kind
 from pipelines.files import storage
-from pipelines.files.blocks import SUFFIX, Folder, in_window, write_file
+from pipelines.files.block_files import SUFFIX, write_file
+from pipelines.files.blocks import Folder, in_window
 
 MOST_DEAD_BYTES = 1 << 22
 """Longest file of dead letters: enough to see what they are. Where honest reports are among the rest, they are in the

@@ -28,7 +28,7 @@ from hushcount.errors import UsageError
 from keys.store import KeyReference, campaign_key
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
-from pipelines.files.blocks import SUFFIX
+from pipelines.files.block_files import SUFFIX
 from pipelines.jobs import results
 from pipelines.streaming.graph import Analysis, StreamJob, run_windows
 from pipelines.streaming.output import Streamed, claimed, streamed

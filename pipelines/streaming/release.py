@@ -21,7 +21,7 @@ from hushcount.oracles.estimates import Levels
 from hushcount.oracles.tally import Tally
 from keys.store import KeyReference
 from pipelines.files import permissions, storage
-from pipelines.files.blocks import BlockFile, find_files
+from pipelines.files.block_files import BlockFile, find_files
 from pipelines.handover.parties import hand_on
 from pipelines.handover.upstream import senders_of
 from pipelines.jobs import results

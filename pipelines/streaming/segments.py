@@ -20,7 +20,7 @@ from hushcount.collection.windows import Window
 from hushcount.errors import FormatError, HushcountError, UsageError
 from hushcount.formats.reading import LISTING_BYTES
 from pipelines.files import storage
-from pipelines.files.blocks import BlockFile, block_file, find_files
+from pipelines.files.block_files import BlockFile, block_file, find_files
 from pipelines.files.storage_errors import told
 from pipelines.handover.batch_file import fault_of
 from pipelines.handover.manifest_files import placed_manifest

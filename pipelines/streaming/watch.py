@@ -17,7 +17,7 @@ from apache_beam.utils.timestamp import Duration
 
 from hushcount.collection import manifests
 from pipelines.files import storage
-from pipelines.files.blocks import SUFFIX
+from pipelines.files.block_files import SUFFIX
 from pipelines.streaming.closing import Watched, found_between, look
 from pipelines.streaming.windows import StreamWindows
 

@@ -21,7 +21,7 @@ from benchmarks.stages import AIS, BITS, DISCOVERY, STAGES
 from hushcount.errors import HushcountError, UsageError
 from hushcount.wire.blocks import Kind
 from keys.opening import Outcome, open_bound
-from pipelines.files.blocks import find_files
+from pipelines.files.block_files import find_files
 from tests.support.jobs import cli, done, refused
 from tests.support.records import key_reference
 from tests.support.statistics import FAILURE, chi_square_p, draws_to_tell_apart

@@ -16,7 +16,7 @@ from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import Manifest, SegmentPart
 from hushcount.errors import NotYet
 from pipelines.files import storage
-from pipelines.files.blocks import write_file
+from pipelines.files.block_files import write_file
 from pipelines.handover.batch_file import collected, read_batch
 from pipelines.handover.parties import hand_on
 from pipelines.handover.upstream import read_upstream

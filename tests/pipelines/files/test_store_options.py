@@ -14,8 +14,8 @@ from apache_beam.options.pipeline_options import PipelineOptions, S3Options
 
 from hushcount.wire.blocks import Kind
 from pipelines.engine.runner import Engine
-from pipelines.files import storage
-from pipelines.files.blocks import find_files
+from pipelines.files import storage, stores
+from pipelines.files.block_files import find_files
 from pipelines.files.storage import write_whole
 from pipelines.files.storage_errors import StorageError, silent_clients
 from pipelines.outputs.staging import staged
@@ -107,7 +107,7 @@ def no_clients(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Beam that was installed without the extras of any cloud."""
     there = [system for system in FileSystem.get_all_subclasses() if system.scheme() != "gs"]
     monkeypatch.setattr(FileSystem, "get_all_subclasses", lambda: there)
-    monkeypatch.setattr(storage, "find_spec", lambda name: None)
+    monkeypatch.setattr(stores, "find_spec", lambda name: None)
 
 
 STREAM = ("stream", "--window", "1h", "--lateness", "10m", "--for", "1s")

@@ -12,7 +12,8 @@ import pytest
 
 from hushcount.collection.epochs import epoch_folder
 from hushcount.wire.blocks import Kind
-from pipelines.files.blocks import BlockFile, _ReadSpan
+from pipelines.files.block_files import BlockFile
+from pipelines.files.blocks import _ReadSpan
 from pipelines.handover.batch_file import BatchFile, BatchSegment
 from tests.support.jobs import Chain, done, new_campaign, new_keys, refused, summary, write_lines
 from tests.support.records import read_file

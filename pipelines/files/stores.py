@@ -1,0 +1,88 @@
+"""Object stores (gs://, s3://) through Beam's FileSystems; only a path with a scheme imports Beam, which takes 1 s."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import IO, Any
+
+from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata, FileSystem
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from hushcount.errors import HushcountError, UsageError
+from pipelines.files.storage_errors import StorageError, cause, line, silent_clients
+
+_EXTRAS = {"gs": "gcp", "s3": "aws"}
+"""The extra of apache-beam that each store needs."""
+_S3_CLIENT = "boto3"
+
+
+def reached(path: str) -> Any:
+    """Return Beam's file systems, which can reach a path.
+
+    Raises:
+        UsageError: the store is unknown, or its client is not installed; the sentence says what to install or to give.
+    """
+    scheme = FileSystems.get_scheme(path)
+    # Beam's file systems of stores refuse to work before they are told options. A job's come with its engine, and stay.
+    if FileSystems._pipeline_options is None:
+        FileSystems.set_options(PipelineOptions([]))
+    known = scheme in {system.scheme() for system in FileSystem.get_all_subclasses()}
+    # Beam knows s3:// also where its client is missing.
+    if known and (scheme != "s3" or find_spec(_S3_CLIENT)):
+        return FileSystems
+    if scheme in _EXTRAS:
+        raise UsageError(f"{path}: what {scheme}:// needs is missing: pip install 'apache-beam[{_EXTRAS[scheme]}]'")
+    stores = " or ".join(f"{store}://..." for store in _EXTRAS)
+    raise UsageError(f"{path}: no store has paths with {scheme}://, must be a plain local path, {stores}")
+
+
+@contextmanager
+def asked(path: str) -> Iterator[Any]:
+    """Yield Beam's file systems to ask what is there; turn any exception of a store's client into one sentence."""
+    systems = reached(path)
+    try:
+        with silent_clients():
+            yield systems
+    except HushcountError:
+        raise
+    except BeamIOError as error:
+        raise StorageError(f"cannot reach {path}: {cause(error)}") from error
+    except OSError:
+        raise
+    except Exception as error:
+        raise StorageError(f"cannot reach {path}: {line(error)}") from error
+
+
+def listed(directory: str, pattern: str, most: int | None = None) -> Iterator[tuple[str, int]]:
+    """Yield path and size of the objects below a directory whose names there match a pattern, `most` at most."""
+    with asked(directory) as systems:
+        path = systems.join(glob.escape(directory), pattern)
+        try:
+            matches = systems.match([path], limits=None if most is None else [most])
+        except BeamIOError as error:
+            raise UsageError(f"cannot list {directory}: {cause(error)}") from None
+    found: list[FileMetadata] = [file for match in matches for file in match.metadata_list]
+    for file in found:
+        yield file.path, file.size_in_bytes
+
+
+def opened(path: str) -> IO[bytes]:
+    """Open an object as it is, without decompressing it by its name."""
+    stream: IO[bytes] = reached(path).open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+    return stream
+
+
+def created(path: str) -> IO[bytes]:
+    """Open a new object to write to."""
+    stream: IO[bytes] = reached(path).create(path, "application/octet-stream", CompressionTypes.UNCOMPRESSED)
+    return stream
+
+
+def delete(path: str) -> None:
+    """Delete an object, or all below a directory that ends in a slash."""
+    # Beam takes the path for a pattern.
+    reached(path).delete([path if path.endswith("/") else glob.escape(path)])
