@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hushcount.arrays import IntArray
 from hushcount.errors import UsageError
 from hushcount.maths.primes import is_prime
 
@@ -86,10 +87,15 @@ class Design:
         return f"{self.width}-{self.size}-{self.digest}"
 
     @cached_property
+    def cells(self) -> IntArray:
+        """int64[blocks, size]: the blocks."""
+        return np.array(self.blocks, dtype=np.int64)
+
+    @cached_property
     def members(self) -> npt.NDArray[np.bool_]:
         """bool[blocks, width]: which cells a block holds."""
         result = np.zeros((len(self.blocks), self.width), dtype=np.bool_)
-        np.put_along_axis(result, np.array(self.blocks), True, axis=1)
+        np.put_along_axis(result, self.cells, True, axis=1)
         return result
 
     @cached_property

@@ -57,7 +57,7 @@ def weighted_subset_selection(epsilon: float, domain: int | None, given: Paramet
         raise ValueError(f"design is {design.name}: its {design.width} cells must be at least the {domain} items")
     if "s" in given and integer(given, "s") != design.size:
         raise ValueError(f"s is {given['s']}, must be {design.size}, that of the design, or left out")
-    return Mechanism(Identity(domain or 0, design.width), WeightedDesign.spending(epsilon, design))
+    return Mechanism(Identity(domain or 0, design.width), WeightedDesign.of_design(epsilon, design))
 
 
 def general_sketch(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:

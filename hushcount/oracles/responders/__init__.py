@@ -1,6 +1,6 @@
 """Responders: how a cell becomes a report, one file each.
 
 A new responder is one module with a frozen dataclass that meets `base.Responder`, its test, and a line of the
-catalogue. `sized.Sized` holds what those share that support s cells.
+catalogue. `base.Sized` holds what responders share that support s cells.
 The contract tests in `tests/hushcount/oracles` run over every line; `make_golden` there writes its golden vectors.
 """

@@ -1,31 +1,37 @@
-"""What a responder is: how a cell becomes the private part of a report."""
+"""What a responder is: how a cell becomes the private part of a report, and what those share that report s cells."""
 
 from __future__ import annotations
 
+import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 
 from hushcount.arrays import BoolArray, Counts, FloatArray, Reports, UInt64Array
+from hushcount.maths.probability import epsilon_spent, spending_threshold
 from hushcount.oracles.costs import CountCost
 from hushcount.oracles.responders.runs import Runs
 from hushcount.randomness import WORD_VALUES, Words
 from hushcount.wire.fields import Field
+
+S = TypeVar("S", bound="Sized")
 
 
 class Responder(Protocol):
     """A local randomiser over `width` cells: a frozen value of public parameters.
 
     Every report *supports* a set of cells: its own with probability p, each other given one with probability q.
-
-    Attributes:
-        width: m, the number of cells.
     """
 
     @property
-    def width(self) -> int: ...
+    def width(self) -> int:
+        """m, the number of cells."""
+        ...
+
     @property
     def p(self) -> float:
         """The probability that a report supports the client's own cell, of the rounded thresholds."""
@@ -38,12 +44,12 @@ class Responder(Protocol):
 
     @property
     def size_variance(self) -> float:
-        """The variance of the number of cells that one report supports; 0 where it is always the same."""
+        """The variance of the number of cells that one report supports; 0 if that number is fixed."""
         ...
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        """The fields it adds to a report."""
+        """The fields that it adds to a report."""
         ...
 
     @property
@@ -68,15 +74,15 @@ class Responder(Protocol):
         ...
 
     def count_cost(self, reports: int) -> CountCost:
-        """Return what `count_cells` takes for so many reports."""
+        """Return the cost of `count_cells` for so many reports."""
         ...
 
     def runs(self, reports: Reports) -> Runs | None:
-        """Return the cells that the reports support as cyclic runs, or None where their numbers or lengths vary."""
+        """Return the cells that the reports support as cyclic runs, or None if their numbers or lengths vary."""
         ...
 
     def base_law(self, scattered: bool) -> BaseLaw | None:
-        """Return the law of what hides a report, or None where the responder is not extremal.
+        """Return the law of what hides a report, or None if the responder is not extremal.
 
         Args:
             scattered: whether the encoder puts two items that share no cell on any two cells alike.
@@ -90,8 +96,8 @@ class BaseLaw:
 
     Attributes:
         single: the probability that it supports a given cell.
-        apart: that it supports two given different cells, no more than for any two.
-        excess: what is added to delta where the responder is extremal only up to rounding.
+        apart: the probability that it supports two given different cells, at most.
+        excess: an addition to delta, if the responder is extremal only up to rounding.
     """
 
     single: Fraction
@@ -99,17 +105,71 @@ class BaseLaw:
     excess: float = 0.0
 
 
-def choice_law(width: int, size: int) -> BaseLaw:
-    """Return the base law of reports that support `size` of `width` cells, any as likely."""
-    return BaseLaw(Fraction(size, width), Fraction(size * (size - 1), width * (width - 1)))
+@dataclass(frozen=True)
+class Sized:
+    """A report supports `size` of `width` cells, the client's own among them with probability `keep / 2**64`.
 
+    Args:
+        width: m, the number of cells, at least 2.
+        size: s, the number of cells that a report supports, 1..m-1.
+        keep: threshold out of 2**64 of p; `spending` gives the one that spends epsilon.
 
-def check_choice(width: int, size: int, keep: int) -> None:
-    """Raise ValueError unless width, support size and keep threshold make a local randomiser with `p > q`."""
-    if width < 2:
-        raise ValueError(f"width is {width}, must be at least 2 cells")
-    if not 1 <= size < width:
-        raise ValueError(f"s is {size}, must be in 1..{width - 1} for {width} cells")
-    p, uninformed = keep / WORD_VALUES, size / width
-    if not (uninformed < p and keep < WORD_VALUES):
-        raise ValueError(f"p is {p:.6g}, must be above {uninformed:.6g} (s/m, where a report says nothing) and below 1")
+    Privacy: `ln(p (m-s) / ((1-p) s))` for one report, replace-one, if all reports of a kind are equally likely.
+    """
+
+    width: int
+    size: int
+    keep: int
+    size_variance: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        if self.width < 2:
+            raise ValueError(f"width is {self.width}, must be at least 2 cells")
+        if not 1 <= self.size < self.width:
+            raise ValueError(f"s is {self.size}, must be in 1..{self.width - 1} for {self.width} cells")
+        uninformed = self.size / self.width
+        if not (uninformed < self.p and self.keep < WORD_VALUES):
+            raise ValueError(
+                f"p is {self.p:.6g}, must be above {uninformed:.6g} (s/m, where a report says nothing) and below 1"
+            )
+
+    @classmethod
+    def spending(cls: type[S], epsilon: float, width: int, size: int = 1) -> S:
+        """Return the responder whose loss is epsilon, rounded toward less."""
+        return cls(width, size, spending_threshold(epsilon, width, size))
+
+    @property
+    def p(self) -> float:
+        return self.keep / WORD_VALUES
+
+    @property
+    def q(self) -> float:
+        """`(s-p)/(m-1)`, [J] eq. (3): the mean over the other cells; each has it if all are treated alike."""
+        return (self.size - self.p) / (self.width - 1)
+
+    @property
+    def epsilon(self) -> float:
+        return epsilon_spent(self.keep, self.width, self.size)
+
+    def log_prob(self, reports: Reports, cells: UInt64Array) -> FloatArray:
+        """The law of s reports that hold a cell and `m-s` that do not, equally likely each."""
+        held = math.log(self.keep / WORD_VALUES / self.size)
+        absent = math.log((WORD_VALUES - self.keep) / WORD_VALUES / (self.width - self.size))
+        return np.where(self.supports(reports, cells), held, absent)
+
+    def supports(self, reports: Reports, cells: UInt64Array) -> BoolArray:
+        return self.runs(reports).support(cells)
+
+    def count_cells(self, tally: Counts, reports: Reports, rows: npt.NDArray[Any] | None) -> None:
+        self.runs(reports).count(tally, rows)
+
+    def count_cost(self, reports: int) -> CountCost:
+        return CountCost.of_cells(reports * (self.p + (self.width - 1) * self.q))
+
+    @abstractmethod
+    def runs(self, reports: Reports) -> Runs: ...
+
+    def base_law(self, scattered: bool) -> BaseLaw:
+        """Return the law of s of m cells, any set of them as likely."""
+        m, s = self.width, self.size
+        return BaseLaw(Fraction(s, m), Fraction(s * (s - 1), m * (m - 1)))

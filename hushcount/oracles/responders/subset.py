@@ -8,25 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushcount.arrays import FloatArray, Reports, UInt64Array
-from hushcount.maths.probability import epsilon_spent, spending_threshold
+from hushcount.oracles.responders.base import Sized
 from hushcount.oracles.responders.runs import Runs
-from hushcount.oracles.responders.sized import Sized
 from hushcount.oracles.subsets import draw_subsets
 from hushcount.randomness import WORD_VALUES, Words, below, uniform
 from hushcount.wire.fields import MOST_BYTES, Field, SubsetOf
 
 LARGEST_SIZE = 1 << 16
-"""Most cells of a report: to draw them takes a client a second."""
+"""Most cells of a report: a client takes a second to draw them."""
 
 
 @dataclass(frozen=True)
 class Subset(Sized):
     """With probability `keep / 2**64` a uniform s-subset that holds the true cell, else a uniform one that does not.
-
-    Args:
-        width: m, the number of cells, at least 2.
-        size: s, the number of reported cells, 1..m-1.
-        keep: threshold out of 2**64 of `p`; `spending(epsilon, width, size)` gives the one that spends epsilon.
 
     Privacy: `ln(p (m-s) / ((1-p) s))` for one report, replace-one.
     Reference: [J] Algorithm 1 and eq. (3), (5); docs/mathematics.md section 3.
@@ -34,7 +28,7 @@ class Subset(Sized):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # As a list or a bitmap, whichever is shorter; a rank is shorter than both.
+        # The shorter of a list and a bitmap; a rank is shorter than both.
         octets = min(self.size * (self.width - 1).bit_length(), self.width) / 8
         if octets > MOST_BYTES or self.size > LARGEST_SIZE:
             raise ValueError(
@@ -42,22 +36,13 @@ class Subset(Sized):
                 f"{MOST_BYTES} bytes; mechanism ais has short reports"
             )
 
-    @classmethod
-    def spending(cls, epsilon: float, width: int, size: int) -> Subset:
-        """Return the responder whose loss is epsilon, rounded toward less."""
-        return cls(width, size, spending_threshold(epsilon, width, size))
-
     @property
     def fields(self) -> tuple[Field, ...]:
         return (SubsetOf("cells", self.width, self.size),)
 
-    @property
-    def epsilon(self) -> float:
-        return epsilon_spent(self.keep, self.width, self.size)
-
     def respond(self, reports: Reports, cells: UInt64Array, words: Words) -> None:
         kept = below(self.keep, len(cells), words)
-        # A uniform s-subset of the others less a uniform one of its members is a uniform (s-1)-subset.
+        # A uniform s-subset of the others, less a uniform one of its members, is a uniform (s-1)-subset.
         dropped = np.where(kept, uniform(self.size, len(cells), words), np.uint64(self.size))
         draw_subsets(reports["cells"], self.width, cells, dropped, words)
 

@@ -15,9 +15,8 @@ from hushcount.arrays import BoolArray, Counts, FloatArray, IntArray, Reports, U
 from hushcount.designs.balanced import Design
 from hushcount.designs.sources import load_design
 from hushcount.maths.probability import epsilon_spent, spending_threshold
-from hushcount.oracles.responders.base import BaseLaw, choice_law
+from hushcount.oracles.responders.base import BaseLaw, Sized
 from hushcount.oracles.responders.runs import Runs
-from hushcount.oracles.responders.sized import Sized
 from hushcount.randomness import WORD_VALUES, Words, below, uniform
 from hushcount.wire.fields import Field, Number
 
@@ -33,17 +32,14 @@ class WeightedDesign(Sized):
     so the draws exact.
 
     Args:
-        width: m, the number of cells, 2..1024.
-        size: s, cells of a row, 1..m-1.
-        keep: threshold out of 2**64 of `p`; `spending(epsilon, design)` gives the one that spends epsilon.
-        digest: of the design, which must be on this machine: `designs.load_design`.
+        digest: of the design, which must be on this machine: `designs.load_design`; width and size are its own.
 
-    Privacy: the logarithm of the greatest ratio of these probabilities over all rows and cells, `odds p / (1-p)` but
-    for designs hardly balanced; replace-one. With `odds = (m-s)/s` it is that of subset selection.
+    Privacy: the logarithm of the greatest ratio of these probabilities over all rows and cells, replace-one. That is
+    `odds p / (1-p)` unless the design is hardly balanced; with `odds = (m-s)/s` it is that of subset selection.
 
-    Precision: `q` is the same for every pair of cells as far as the design is balanced. An imbalance of i, 1e-9 at
-    most and 1e-13 in what the search finds, moves the probability that a report supports another cell by `5 i p` at
-    most, and a count of n reports by `5 i n p / (p-q)`.
+    Precision: `q` is the same for every pair of cells if the design is exactly balanced. An imbalance of i (at most
+    1e-9; about 1e-13 after a search) moves the probability that a report supports another cell by at most `5 i p`, and
+    a count of n reports by at most `5 i n p / (p-q)`.
 
     Reference: [P26] sections 2.4, the law, and 5.3; the communication cost is that of Theorem 4.1.
     """
@@ -52,10 +48,10 @@ class WeightedDesign(Sized):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._tables  # noqa: B018  # a missing design is told now, not in a worker
+        self._design  # noqa: B018  # a missing design fails here, not in a worker
 
     @classmethod
-    def spending(cls, epsilon: float, design: Design) -> WeightedDesign:
+    def of_design(cls, epsilon: float, design: Design) -> WeightedDesign:
         """Return the responder whose loss is epsilon, rounded toward less."""
         odds = design.odds
         keep = spending_threshold(epsilon, odds.numerator + odds.denominator, odds.denominator)
@@ -63,31 +59,30 @@ class WeightedDesign(Sized):
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        return (Number("block", self._tables.design.rows),)
+        return (Number("block", self._design.rows),)
 
     @property
     def epsilon(self) -> float:
-        worst = _worst_ratio(self._tables.design, Fraction(self.keep, WORD_VALUES - self.keep))
+        worst = _worst_ratio(self._design, Fraction(self.keep, WORD_VALUES - self.keep))
         # Half of all words have odds 1, which leaves the logarithm of the ratio alone.
         return epsilon_spent(WORD_VALUES // 2, worst.numerator + worst.denominator, worst.denominator)
 
     def respond(self, reports: Reports, cells: UInt64Array, words: Words) -> None:
-        tables = self._tables
-        turns = tables.design.turns
+        turns, draws = self._design.turns, _draws(self._name)
         own = cells.astype(np.int64)
         kept = below(self.keep, len(own), words)
-        # Rows that hold a cell that moves are those that hold cell 0, turned on.
+        # The rows that hold a moved cell are those that hold cell 0, turned on.
         table = np.maximum(own - turns + 1, 0)
-        rows = np.empty(len(own), dtype=np.int64)
+        drawn = np.empty(len(own), dtype=np.int64)
         for number in np.unique(table):
             chosen = np.flatnonzero(table == number)
-            held, missing = (draw.rows_for(len(chosen), words) for draw in tables.draws[number])
-            rows[chosen] = np.where(kept[chosen], held, missing)
-        block, turn = np.divmod(rows, turns)
+            held, missing = (_rows_by_weight(rows, steps, len(chosen), words) for rows, steps in draws[number])
+            drawn[chosen] = np.where(kept[chosen], held, missing)
+        block, turn = np.divmod(drawn, turns)
         reports["block"] = block * turns + (turn + np.where(own < turns, own, 0)) % turns
 
     def log_prob(self, reports: Reports, cells: UInt64Array) -> FloatArray:
-        design = self._tables.design
+        design = self._design
         holding = np.array(design.cell_weights, dtype=np.float64)[cells.astype(np.intp)]
         weight = np.array(design.weights, dtype=np.float64)[reports["block"] // design.turns]
         held = math.log(self.keep / WORD_VALUES) - np.log(holding)
@@ -95,15 +90,15 @@ class WeightedDesign(Sized):
         return np.asarray(np.log(weight) + np.where(self.supports(reports, cells), held, absent), dtype=np.float64)
 
     def supports(self, reports: Reports, cells: UInt64Array) -> BoolArray:
-        design = self._tables.design
+        design = self._design
         block, turn = np.divmod(reports["block"].astype(np.int64), design.turns)
         place = cells.astype(np.int64)
         place = np.where(place < design.turns, (place - turn) % design.turns, place)
         return np.asarray(design.members[block, place], dtype=np.bool_)
 
     def count_cells(self, tally: Counts, reports: Reports, rows: npt.NDArray[Any] | None) -> None:
-        # Equal reports are counted before their cells are: there are often fewer rows than reports.
-        number = self._tables.design.rows
+        # Equal reports first, then their cells: there are often fewer rows than reports.
+        number = self._design.rows
         named = reports["block"].astype(np.int64)
         places, counts = np.unique(named if rows is None else rows * number + named, return_counts=True)
         step = _CHUNK_CELLS // self.size
@@ -120,81 +115,50 @@ class WeightedDesign(Sized):
         `E[(sum W)_+] / n` moves by no more than the mean of |W - W'| does, W' that of a perfectly balanced design: at
         most 16 i E by the probabilities of W and 8 i (1 + E) by its values, both over 1 - s/m.
         """
-        excess = 32.0 * self._tables.design.imbalance * (1.0 + math.exp(self.epsilon)) * self.width
-        return replace(choice_law(self.width, self.size), excess=excess / (self.width - self.size))
+        excess = 32.0 * self._design.imbalance * (1.0 + math.exp(self.epsilon)) * self.width
+        return replace(super().base_law(scattered), excess=excess / (self.width - self.size))
 
     def _cells(self, rows: IntArray) -> IntArray:
         """Return int64[n, s]: the cells of each row."""
-        tables = self._tables
-        turns = tables.design.turns
+        turns = self._design.turns
         block, turn = np.divmod(rows, turns)
-        cells = tables.cells[block]
+        cells = self._design.cells[block]
         return np.where(cells < turns, (cells + turn[:, None]) % turns, cells)
 
     @property
-    def _tables(self) -> _Tables:
-        return _tables(f"{self.width}-{self.size}-{self.digest}")
+    def _name(self) -> str:
+        return f"{self.width}-{self.size}-{self.digest}"
+
+    @property
+    def _design(self) -> Design:
+        return _loaded(self._name)
 
 
-@dataclass(frozen=True, eq=False)
-class _Draw:
-    """Rows to draw from by weight.
-
-    Attributes:
-        rows: int64[k], their numbers.
-        steps: uint64[k], running sums of their weights.
-    """
-
-    rows: IntArray
-    steps: UInt64Array
-
-    def rows_for(self, count: int, words: Words) -> IntArray:
-        """Draw int64[count]; a row of weight w has exactly w of the values that a uniform draw can take."""
-        drawn = uniform(int(self.steps[-1]), count, words)
-        return self.rows[np.searchsorted(self.steps, drawn, side="right")]
-
-
-@dataclass(frozen=True, eq=False)
-class _Tables:
-    """What responding needs of a design.
-
-    Attributes:
-        design: the design.
-        cells: int64[blocks, s], the cells of each block.
-        draws: for cell 0, which stands for all that move, and for every cell that stays: the rows that hold it and
-            those that do not.
-    """
-
-    design: Design
-    cells: IntArray
-    draws: tuple[tuple[_Draw, _Draw], ...]
+_loaded = lru_cache(maxsize=4)(load_design)
 
 
 @lru_cache(maxsize=4)
-def _tables(name: str) -> _Tables:
-    design = load_design(name)
-    back = -np.arange(design.turns) % design.turns
-    holding = [design.members[:, back]]
-    holding += [
-        np.repeat(design.members[:, [cell]], design.turns, axis=1) for cell in range(design.turns, design.width)
-    ]
-    weights = np.repeat(np.array(design.weights, dtype=np.uint64), design.turns)
-    draws = tuple((_draw(held.reshape(-1), weights), _draw(~held.reshape(-1), weights)) for held in holding)
-    return _Tables(design, np.array(design.blocks, dtype=np.int64), draws)
+def _draws(name: str) -> list[list[tuple[IntArray, UInt64Array]]]:
+    """Return the rows that hold a cell and those that do not, both with the running sums of their weights.
+
+    For cell 0, which stands for all that move, and for every cell that stays.
+    """
+    design = _loaded(name)
+    turns, members = design.turns, design.members
+    holding = [members[:, -np.arange(turns) % turns]]
+    holding += [np.repeat(members[:, [cell]], turns, axis=1) for cell in range(turns, design.width)]
+    weights = np.repeat(np.array(design.weights, dtype=np.uint64), turns)
+    chosen = [[np.flatnonzero(held), np.flatnonzero(~held)] for held in holding]
+    return [[(rows, np.cumsum(weights[rows], dtype=np.uint64)) for rows in both] for both in chosen]
 
 
-def _draw(chosen: BoolArray, weights: UInt64Array) -> _Draw:
-    rows = np.flatnonzero(chosen)
-    return _Draw(rows, np.cumsum(weights[rows], dtype=np.uint64))
+def _rows_by_weight(rows: IntArray, steps: UInt64Array, count: int, words: Words) -> IntArray:
+    """Draw int64[count]; a row of weight w has exactly w of the values that a uniform draw can take."""
+    return rows[np.searchsorted(steps, uniform(int(steps[-1]), count, words), side="right")]
 
 
 def _worst_ratio(design: Design, kept: Fraction) -> Fraction:
-    """Return the greatest ratio of the probabilities of one row given two cells.
-
-    Args:
-        design: the design.
-        kept: `p / (1-p)`.
-    """
+    """Return the greatest ratio of the probabilities of one row given two cells; `kept` is `p / (1-p)`."""
     low, high, total = min(design.cell_weights), max(design.cell_weights), design.total
     return max(
         kept * design.odds,  # it holds the first cell only

@@ -279,4 +279,4 @@ def test_a_responder_that_prefers_no_cell_is_refused(keep: int) -> None:
 
 def test_a_responder_of_one_cell_is_refused() -> None:
     with pytest.raises(ValueError, match="width is 1, must be at least 2 cells"):
-        RandomisedResponse(1, 1 << 63)
+        RandomisedResponse(1, 1, 1 << 63)

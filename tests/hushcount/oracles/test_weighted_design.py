@@ -85,7 +85,7 @@ def logarithm(ratio: Fraction) -> Decimal:
 
 @every_design
 def test_probabilities_of_all_rows_sum_to_one_and_are_those_of_log_prob(design: Design) -> None:
-    responder = WeightedDesign.spending(1.0, design)
+    responder = WeightedDesign.of_design(1.0, design)
     reports = all_rows(responder)
     for cell, exact in enumerate(law(responder, design)):
         assert sum(exact) == 1
@@ -96,7 +96,7 @@ def test_probabilities_of_all_rows_sum_to_one_and_are_those_of_log_prob(design: 
 @every_design
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 4.0])
 def test_the_stated_loss_is_the_worst_over_all_rows_and_cells(design: Design, epsilon: float) -> None:
-    responder = WeightedDesign.spending(epsilon, design)
+    responder = WeightedDesign.of_design(epsilon, design)
     columns = list(zip(*law(responder, design), strict=True))
     worst = logarithm(max(max(column) / min(column) for column in columns))
     assert worst <= Decimal(responder.epsilon)
@@ -119,7 +119,7 @@ def test_the_loss_of_any_threshold_is_the_worst_over_all_rows_and_cells(share: f
 
 @every_design
 def test_own_cell_is_supported_with_p_and_others_with_q(design: Design) -> None:
-    responder = WeightedDesign.spending(1.0, design)
+    responder = WeightedDesign.of_design(1.0, design)
     held = support(design)
     p = Fraction(responder.keep, WORD_VALUES)
     q = (design.size - p) / (design.width - 1)
@@ -136,7 +136,7 @@ def test_an_imbalance_moves_q_by_no_more_than_stated() -> None:
     worse = replace(design, weights=tuple(w + (w >> 32) * (n % 3) for n, w in enumerate(design.weights)))
     assert 1e-11 < worse.imbalance < 1e-9
     sources.store_design(worse)
-    responder, held = WeightedDesign.spending(1.0, worse), support(worse)
+    responder, held = WeightedDesign.of_design(1.0, worse), support(worse)
     p = Fraction(responder.keep, WORD_VALUES)
     q = (worse.size - p) / (worse.width - 1)
     moved = max(
@@ -150,7 +150,7 @@ def test_an_imbalance_moves_q_by_no_more_than_stated() -> None:
 
 @every_design
 def test_supports_runs_and_counts_agree(design: Design) -> None:
-    responder = WeightedDesign.spending(1.0, design)
+    responder = WeightedDesign.of_design(1.0, design)
     reports, held = all_rows(responder), support(design)
     for cell in range(design.width):
         assert np.array_equal(responder.supports(reports, np.full(len(reports), cell, np.uint64)), held[:, cell])
@@ -178,7 +178,7 @@ def test_supports_runs_and_counts_agree(design: Design) -> None:
 def test_the_sampler_follows_the_law_and_another_is_rejected(design: Design, place: str) -> None:
     # Chi-square at FAILURE; so many draws that the law of 1.3 epsilon would pass with probability FAILURE.
     cell = {"first": 0, "middle": design.width // 2, "last": design.width - 1}[place]
-    responder, other = (WeightedDesign.spending(epsilon, design) for epsilon in (1.0, 1.3))
+    responder, other = (WeightedDesign.of_design(epsilon, design) for epsilon in (1.0, 1.3))
     exact, off = (np.array([float(x) for x in law(one, design)[cell]]) for one in (responder, other))
     draws = draws_to_tell_apart(exact, off)
     sent = np.zeros(draws, dtype=report_dtype(responder.fields))
@@ -193,7 +193,7 @@ def test_rows_of_equal_weight_are_rejected_where_weights_differ(name: str) -> No
     # Chi-square at FAILURE, so many draws that equal weights would pass with probability FAILURE.
     design, cell = FOUND[name], 2
     assert len(set(design.weights)) > 1
-    responder = WeightedDesign.spending(1.0, design)
+    responder = WeightedDesign.of_design(1.0, design)
     exact = np.array([float(x) for x in law(responder, design)[cell]])
     held = support(design)[:, cell]
     equal = np.where(held, responder.p / held.sum(), (1.0 - responder.p) / (~held).sum())
@@ -208,7 +208,7 @@ def test_rows_of_equal_weight_are_rejected_where_weights_differ(name: str) -> No
 def test_clients_of_different_cells_each_follow_their_own_law() -> None:
     # One call for all cells, mixed: 10 chi-squares, each at FAILURE / 10.
     design = FOUND["one cell stays"]
-    responder = WeightedDesign.spending(1.0, design)
+    responder = WeightedDesign.of_design(1.0, design)
     laws = np.array([[float(x) for x in exact] for exact in law(responder, design)])
     draws = math.ceil(30.0 / laws.min())
     cells = np.random.default_rng(3).permutation(np.repeat(np.arange(design.width), draws)).astype(np.uint64)
@@ -225,13 +225,13 @@ def test_clients_of_different_cells_each_follow_their_own_law() -> None:
 
 
 def test_it_pickles_small_and_is_equal_by_value() -> None:
-    responder = WeightedDesign.spending(1.0, sources.find_design(100, 27))
+    responder = WeightedDesign.of_design(1.0, sources.find_design(100, 27))
     pickled = pickle.dumps(responder)
     assert len(pickled) < 300
     restored = pickle.loads(pickled)  # noqa: S301  # our own bytes
     assert restored == responder
     assert hash(restored) == hash(responder)
-    assert responder != WeightedDesign.spending(1.1, sources.find_design(100, 27))
+    assert responder != WeightedDesign.of_design(1.1, sources.find_design(100, 27))
     one, again = (np.zeros(50, dtype=report_dtype(responder.fields)) for _ in range(2))
     for reports, chosen in ((one, responder), (again, restored)):
         chosen.respond(reports, np.arange(50, dtype=np.uint64), SeededWords(5))
@@ -239,7 +239,7 @@ def test_it_pickles_small_and_is_equal_by_value() -> None:
 
 
 def test_a_hundred_items_cost_what_theorem_4_1_promises() -> None:
-    (field,) = WeightedDesign.spending(1.0, sources.find_design(100, 27)).fields
+    (field,) = WeightedDesign.of_design(1.0, sources.find_design(100, 27)).fields
     assert field.values == 4950 <= 100 * 99 // 2 + 1
 
 
