@@ -5,11 +5,18 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
+import time
+from functools import partial
 from multiprocessing.process import BaseProcess
+from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 
 from pipelines.entry import main
+from shuffler.collector import service
+from shuffler.collector.journals import watched_clock, writer
 
+_LOOKS_EVERY = 0.1
+"""Seconds between two looks of the collector at its campaigns and its window."""
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
     [
@@ -22,15 +29,31 @@ _FORKS.set_forkserver_preload(
 )
 
 
-def start_collector(config: Path, log: Path) -> BaseProcess:
-    """Start the command on a deployment file; its standard error goes to the log."""
+def start_collector(config: Path, log: Path, ahead: float) -> tuple[BaseProcess, Synchronized[float]]:
+    """Start the command on a deployment file; its standard error goes to the log.
+
+    Returns:
+        The process, and by how many seconds its time is ahead of ours: whoever raises that lets time pass for it.
+    """
     log.touch()
-    process = _FORKS.Process(target=_collect, args=(config, log), daemon=True)
+    shared = _FORKS.Value("d", ahead)
+    process = _FORKS.Process(target=_collect, args=(config, log, shared), daemon=True)
     process.start()
-    return process
+    return process, shared
 
 
-def _collect(config: Path, log: Path) -> None:
+def _collect(config: Path, log: Path, ahead: Synchronized[float]) -> None:
+    real, steady = time.time, watched_clock.steady
+
+    def later() -> float:
+        return real() + ahead.value
+
+    # Its clock, and the time that nobody sets: for the collector the time has really passed.
+    time.time = later
+    writer.WatchedClock = partial(  # type: ignore[assignment, misc]
+        watched_clock.WatchedClock, now=later, steady=lambda: steady() + ahead.value
+    )
+    service._TICK_SECONDS = _LOOKS_EVERY
     os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), sys.stderr.fileno())
     sys.argv = ["hushcount", "collect", "--config", str(config)]
     main()

@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from functools import cache
 from multiprocessing.process import BaseProcess
+from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,7 +32,9 @@ from tests.shuffler.collector.collector_process import start_collector
 from tests.support.jobs import done, write_lines
 
 LONG = "365d"
-"""A window that does not end while a test runs, but once a year."""
+"""A window that does not end while a test runs, but once a year; or when `Running.pass_by` lets it."""
+LENGTH = timedelta(days=365)
+"""Of such a window."""
 STREAM = {"content-type": "application/octet-stream"}
 _START_SECONDS = 60.0
 _HTTP = httpx.Client(limits=httpx.Limits(max_keepalive_connections=0))
@@ -167,6 +170,7 @@ class Running:
     process: BaseProcess
     port: int
     log: Path
+    ahead: Synchronized[float]
     _asking: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -192,6 +196,10 @@ class Running:
         assert self.process.pid is not None
         return self.process.pid
 
+    def pass_by(self, time: timedelta) -> None:
+        """Let time pass for the collector: so much later it is from now on."""
+        self.ahead.value += time.total_seconds()
+
     def ended(self, seconds: float = 0.0) -> bool:
         """Return whether it ended, within so many seconds; may be called in any thread."""
         with self._asking:
@@ -210,11 +218,11 @@ class Running:
         assert self.ended(60.0)
 
 
-def start(site: Site) -> Running:
-    """Start the command and wait until it listens."""
+def start(site: Site, ahead: timedelta = timedelta()) -> Running:
+    """Start the command, so much later than now, and wait until it listens."""
     log = site.base / f"log-{time.monotonic_ns()}.txt"
-    process = start_collector(site.config, log)
-    collector = Running(process, 0, log)
+    process, shared = start_collector(site.config, log, ahead.total_seconds())
+    collector = Running(process, 0, log, shared)
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         for line in log.read_text().splitlines():
@@ -226,9 +234,9 @@ def start(site: Site) -> Running:
 
 
 @contextmanager
-def running(site: Site) -> Iterator[Running]:
-    """Run a collector for a block; it is ended when that fails."""
-    collector = start(site)
+def running(site: Site, ahead: timedelta = timedelta()) -> Iterator[Running]:
+    """Run a collector for a block, so much later than now; it is ended when that fails."""
+    collector = start(site, ahead)
     try:
         yield collector
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 
 from hushcount.collection.manifests import Manifest
 from shuffler.collector.journals.journal import FRAME_HEADER_BYTES, HEADER_BYTES
-from tests.shuffler.collector.running import LONG, Running, Site, make_site, running, start, wait_for
+from tests.shuffler.collector.running import LENGTH, LONG, Running, Site, make_site, running, start, wait_for
 
 
 def metric(collector: Running, name: str) -> float:
@@ -23,7 +22,6 @@ def metric(collector: Running, name: str) -> float:
 def kept_and_killed(site: Site, reports: list[bytes]) -> Path:
     """Let a collector acknowledge reports, one frame each, and kill it; return its journal."""
     collector = start(site)
-    wait_for(lambda: time.time() % 3 < 0.3, what="the beginning of a window")
     for report in reports:
         assert collector.post(report).status_code == 202
     collector.kill()
@@ -66,12 +64,12 @@ def uploaded_manifest(site: Site, journal: Path) -> Manifest:
 def test_a_damaged_frame_is_counted_put_aside_and_costs_only_itself(
     tmp_path: Path, place: Callable[[bytes], int], lost: int
 ) -> None:
-    site = make_site(tmp_path / "site", window="3s")
+    site = make_site(tmp_path / "site", window=LONG)
     reports = [os.urandom(site.campaign().sealed_bytes("reports")) for _ in range(5)]
     journal = kept_and_killed(site, reports)
     flip(journal, place(reports[0]))
     damaged = journal.read_bytes()
-    with running(site) as collector:
+    with running(site, ahead=LENGTH) as collector:
         manifest = uploaded_manifest(site, journal)
         assert metric(collector, "damaged_frames_total") == 1
         assert metric(collector, "damaged_reports_total") == 1
@@ -85,11 +83,11 @@ def test_a_damaged_frame_is_counted_put_aside_and_costs_only_itself(
 
 
 def test_a_torn_frame_is_no_damage(tmp_path: Path) -> None:
-    site = make_site(tmp_path / "site", window="3s")
+    site = make_site(tmp_path / "site", window=LONG)
     reports = [os.urandom(site.campaign().sealed_bytes("reports")) for _ in range(3)]
     journal = kept_and_killed(site, reports)
     journal.write_bytes(journal.read_bytes()[:-5])
-    with running(site) as collector:
+    with running(site, ahead=LENGTH) as collector:
         manifest = uploaded_manifest(site, journal)
         assert metric(collector, "damaged_frames_total") == 0
     assert manifest.damaged == 0
@@ -98,10 +96,10 @@ def test_a_torn_frame_is_no_damage(tmp_path: Path) -> None:
 
 
 def test_a_journal_without_its_header_is_put_aside_and_the_manifest_says_so(tmp_path: Path) -> None:
-    site = make_site(tmp_path / "site", window="3s")
+    site = make_site(tmp_path / "site", window=LONG)
     journal = kept_and_killed(site, [os.urandom(site.campaign().sealed_bytes("reports"))])
     flip(journal, 20)
-    with running(site):
+    with running(site, ahead=LENGTH):
         manifest = uploaded_manifest(site, journal)
     assert (manifest.damaged, manifest.segments) == (1, {})
     assert len(list((site.journal / "damaged").iterdir())) == 1

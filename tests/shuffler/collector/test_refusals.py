@@ -14,6 +14,7 @@ import pytest
 from hushcount.collection.windows import duration
 from tests.shuffler.collector.in_process import collector_of
 from tests.shuffler.collector.running import (
+    LENGTH,
     LONG,
     Running,
     Site,
@@ -51,7 +52,8 @@ def test_what_was_written_before_the_disk_failed_is_not_counted_again(tmp_path: 
             for _ in range(3):
                 assert collector.post(b"x", campaign=campaign).status_code == 400
         wait_for(lambda: "cannot be written" in collector.get("/readyz").text)
-        time.sleep(2.5)
+        # Some more looks of the collector.
+        time.sleep(1.0)
         broken.rmdir()
         broken.write_bytes(data)
         wait_for(lambda: collector.get("/readyz").status_code == 200)
@@ -75,12 +77,12 @@ def test_damaged_counts_are_put_aside_and_counted_and_collecting_goes_on(tmp_pat
 
 
 def test_a_window_whose_counts_are_damaged_still_gets_its_manifest(tmp_path: Path) -> None:
-    site = make_site(tmp_path / "site", window="3s")
+    site = make_site(tmp_path / "site", window=LONG)
     collector: Running = start(site)
     collector.kill()
     window = noted(site).parts[-4]
     noted(site).write_text("{")
-    with running(site) as collector:
+    with running(site, ahead=LENGTH) as collector:
         wait_for(lambda: window in {manifest.window for manifest in site.manifests()}, what="the manifest")
         assert metric(collector, "damaged_counts_total") == 1
         assert collector.stop() == 0

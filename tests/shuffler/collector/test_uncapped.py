@@ -20,7 +20,7 @@ VALUE = "only mine"
 
 def collected(base: Path, authentication: str) -> Site:
     """Let a collector take all reports, each with its client's token."""
-    site = make_site(base, window="5s", collector={KEY: authentication} if authentication else {})
+    site = make_site(base, window="1h", collector={KEY: authentication} if authentication else {})
     if not authentication:
         site.config.write_text(site.config.read_text().replace(f'{KEY} = "none"\n', ""))
     client = Client(site.campaign(), uncapped=True)
@@ -33,6 +33,7 @@ def collected(base: Path, authentication: str) -> Site:
                 token = {"client-token": f"client-number-{number:04d}"}
                 taken.append(collector.post(report.tobytes(), stream, headers=token))
         assert {answer.status_code for answer in taken} == {202}
+        collector.pass_by(timedelta(hours=1))
         wait_for(lambda: stored(site) == AGAIN + 2 * OTHERS, what="the manifests")
     return site
 
@@ -42,7 +43,7 @@ def stored(site: Site) -> int:
 
 
 def ran(site: Site) -> Done:
-    return run(Deployment.read(site.config), now=datetime.now(timezone.utc) + timedelta(minutes=20))
+    return run(Deployment.read(site.config), now=datetime.now(timezone.utc) + timedelta(hours=1, minutes=20))
 
 
 def output(site: Site, folder: str) -> Path:

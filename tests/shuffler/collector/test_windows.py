@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import time
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
@@ -25,7 +24,7 @@ from shuffler.collector.metrics import Metrics
 from shuffler.collector.uploads.upload_queue import UploadQueue
 from shuffler.collector.uploads.uploader import Uploader
 from shuffler.collector.windows import window_files, window_notes
-from tests.shuffler.collector.running import Site, make_site, running, wait_for
+from tests.shuffler.collector.running import LENGTH, LONG, Site, make_site, running, wait_for
 
 HOUR = timedelta(hours=1)
 NOON = 1_795_262_400.0
@@ -33,18 +32,20 @@ NOON = 1_795_262_400.0
 
 
 def test_every_window_has_a_manifest_that_names_its_segments_and_its_refusals(tmp_path: Path) -> None:
-    site = make_site(tmp_path / "site", window="2s")
+    site = make_site(tmp_path / "site", window=LONG)
     length = site.campaign().sealed_bytes("reports")
     with running(site) as collector:
         # So that all of it comes in one window.
-        wait_for(lambda: time.time() % 2 < 0.3, what="the beginning of a window")
         for _ in range(3):
             assert collector.post(os.urandom(4 * length)).status_code == 202
         for body, epoch in ((b"x", 1), (b"xy", 1), (os.urandom(length), 9)):
             assert collector.post(body, epoch=epoch).status_code in (400, 409)
+        collector.pass_by(LENGTH)
         wait_for(lambda: any(manifest.segments for manifest in site.manifests()), what="a manifest with segments")
         # Two more windows in which nothing comes.
-        wait_for(lambda: sum(not manifest.segments for manifest in site.manifests()) >= 2, what="empty manifests")
+        for empty in (1, 2):
+            collector.pass_by(LENGTH)
+            wait_for(lambda: sum(not one.segments for one in site.manifests()) >= empty, what="an empty manifest")  # noqa: B023  # called at once
         collector.stop()
     manifests = [manifest for manifest in site.manifests() if manifest.segments]
     assert sum(part.records for manifest in manifests for part in manifest.segments["reports"]) == 12
@@ -59,21 +60,20 @@ def test_every_window_has_a_manifest_that_names_its_segments_and_its_refusals(tm
             assert len(data) == part.bytes
             assert hashlib.blake2b(data, digest_size=32).hexdigest() == part.digest
     for manifest in site.manifests():
-        assert named_window(manifest.window, timedelta(seconds=2)).name == manifest.window
-        assert manifest.seconds == 2
+        assert named_window(manifest.window, LENGTH).name == manifest.window
+        assert manifest.seconds == LENGTH.total_seconds()
     # Neither keys nor journals stay of a window that is uploaded.
     uploaded = {manifest.window for manifest in site.manifests()}
     assert not uploaded & {path.name for path in site.journal.iterdir()}
 
 
 def test_a_window_that_ended_while_the_collector_was_down_gets_its_manifest_at_the_next_start(tmp_path: Path) -> None:
-    site = make_site(tmp_path / "site", window="3s")
+    site = make_site(tmp_path / "site", window=LONG)
     report = os.urandom(site.campaign().sealed_bytes("reports"))
     with running(site) as collector:
         assert collector.post(report).status_code == 202
         collector.kill()
-    time.sleep(3.1)
-    with running(site):
+    with running(site, ahead=LENGTH):
         wait_for(lambda: any(manifest.segments for manifest in site.manifests()), what="the manifest")
     assert site.sealed() == [report]
 
@@ -200,15 +200,16 @@ def test_a_damaged_key_is_refused_not_replaced(tmp_path: Path) -> None:
 
 
 def test_a_window_that_cannot_be_entered_refuses_its_reports_and_the_next_one_takes_them(tmp_path: Path) -> None:
-    site = make_site(tmp_path / "site", window="3s")
+    site = make_site(tmp_path / "site", window=LONG)
     report = os.urandom(site.campaign().sealed_bytes("reports"))
     with running(site) as collector:
-        wait_for(lambda: time.time() % 3 < 0.3, what="the beginning of a window")
-        following = window_at(datetime.now(timezone.utc), timedelta(seconds=3)).next
+        following = window_at(datetime.now(timezone.utc), LENGTH).next
         (site.journal / following.name).mkdir()
         (site.journal / following.name / "key").write_bytes(b"no key")
+        collector.pass_by(LENGTH)
         wait_for(lambda: collector.post(report).status_code == 503, what="a refusal")
         assert collector.get("/readyz").status_code == 503
+        collector.pass_by(LENGTH)
         wait_for(lambda: collector.post(report).status_code == 202, what="the next window")
         wait_for(lambda: collector.get("/readyz").status_code == 200)
     assert report in site.sealed()
