@@ -30,14 +30,12 @@ class Amplified:
 
     Attributes:
         local: the local epsilon.
-        reports: n.
-        delta: in (0, 1).
         general: the epsilon that any mechanism has.
-        blanket: that of the mechanism itself, None where it is not extremal or not known.
-        law: the mechanism's own, None where it has none.
+        blanket: that of the mechanism itself, None if it is not extremal or not known.
+        law: the mechanism's own, None if it has no such law.
 
-    Privacy: against who sees the shuffled reports only, if they are of n different honest clients; the others may
-    hold anything.
+    Privacy: against whoever sees only the shuffled reports, if these are of n different honest clients; the other
+    clients may hold anything.
     """
 
     local: float
@@ -49,29 +47,29 @@ class Amplified:
 
     @property
     def bound(self) -> Bound | None:
-        """Which of the two is the smaller; None where neither gains at least 1 %."""
+        """The name of the smaller epsilon; None if neither gains at least 1 %."""
         if min(self.general, self.local if self.blanket is None else self.blanket) > (1.0 - LEAST_GAIN) * self.local:
             return None
         return "general" if self.blanket is None or self.general <= self.blanket else "blanket"
 
     @property
     def epsilon(self) -> float:
-        """The smaller of the two, or the local epsilon where nothing is gained."""
+        """The smaller epsilon, or the local one if shuffling gains nothing."""
         if self.bound is None:
             return self.local
         return self.general if self.blanket is None else min(self.general, self.blanket)
 
     def points(self, group: int = 1) -> tuple[Point, ...]:
-        """Return guarantees of so many reports of one client, those that say most about odds at the chance delta."""
+        """Return guarantees of `group` reports of one client, those that say most about odds at the chance delta."""
         law = self.law if self.bound == "blanket" else None
-        return shuffled_points(law or general_law(self.local), self.reports, self.delta, group)
+        return _points(law or general_law(self.local), self.reports, self.delta, group)
 
 
 def amplify(mechanism: Mechanism, reports: int, delta: float) -> Amplified:
     """Return what shuffling n reports of a mechanism gains; well below a second for any n.
 
-    The blanket bound is computed for every mechanism but those of unary responses (sue, oue, rappor, apple-cms). It is
-    never above the general one but for rounding: one report of binary randomised response is the worst there is.
+    Unary responses (sue, oue, rappor, apple-cms) have no blanket bound. That of all others exceeds the general bound
+    by rounding at most: one report of binary randomised response is the worst there is.
 
     Raises:
         ValueError: reports or delta is out of range.
@@ -83,11 +81,7 @@ def amplify(mechanism: Mechanism, reports: int, delta: float) -> Amplified:
 
 
 def amplify_any(epsilon: float, reports: int, delta: float) -> Amplified:
-    """Return what shuffling n reports of any mechanism of this local epsilon gains.
-
-    Raises:
-        ValueError: an argument is out of range.
-    """
+    """Return what shuffling n reports of any mechanism of this local epsilon gains; raises as `amplify`."""
     return Amplified(epsilon, reports, delta, shuffled_epsilon(general_law(epsilon), reports, delta), None)
 
 
@@ -95,8 +89,8 @@ def amplify_any(epsilon: float, reports: int, delta: float) -> Amplified:
 def shuffled_epsilon(law: BlanketLaw, reports: int, delta: float) -> float:
     """Return an epsilon such that n shuffled reports are (epsilon, delta)-private; at most the local one.
 
-    Found by bisection up to 1e-6 of itself; the end that is returned has been checked to need no more than delta.
-    Remembered, because a job with a ledger asks before it reads reports and again when it has counted them.
+    Bisection to 1e-6 of itself returns the end that was checked to need no more than delta. A job with a ledger asks
+    before it reads reports and again when it has counted them, hence the cache.
 
     Args:
         law: `general_law(epsilon)` for any mechanism, or the mechanism's own.
@@ -105,8 +99,7 @@ def shuffled_epsilon(law: BlanketLaw, reports: int, delta: float) -> float:
 
     Reference: docs/mathematics.md section 7.
     """
-    _require_delta(delta)
-    _require_reports(reports)
+    _require(reports, delta)
     if delta < LEAST_DELTA:
         return law.epsilon
     found = _divergence(law, reports, _CUT * delta)
@@ -120,13 +113,7 @@ def shuffled_epsilon(law: BlanketLaw, reports: int, delta: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def shuffled_points(law: BlanketLaw, reports: int, delta: float, group: int) -> tuple[Point, ...]:
-    """Return guarantees of n shuffled reports, those that say most about odds at the chance delta (`odds`).
-
-    Args:
-        law, reports, delta: see `shuffled_epsilon`.
-        group: how many of the reports are of one client.
-    """
+def _points(law: BlanketLaw, reports: int, delta: float, group: int) -> tuple[Point, ...]:
     found = _divergence(law, reports, _CUT * delta)
     start = group * shuffled_epsilon(law, reports, delta)
     return points_about(of_group(found.delta, group), delta, start, group * law.epsilon)
@@ -137,14 +124,7 @@ _divergence = lru_cache(maxsize=2)(divergence)
 
 
 def shuffled_delta(law: BlanketLaw, reports: int, epsilon: float) -> float:
-    """Return a delta such that n shuffled reports are (epsilon, delta)-private, 0 from the local epsilon on.
-
-    Args:
-        law: see `shuffled_epsilon`.
-        reports: n, at least 1.
-        epsilon: at least 0.
-    """
-    _require_reports(reports)
+    """Return a delta such that n shuffled reports are (epsilon, delta)-private, 0 from the local epsilon on."""
     result, cut = 1.0, 1e-16
     while cut >= LEAST_DELTA * _CUT:
         result = divergence(law, reports, cut).delta(epsilon)
@@ -157,23 +137,17 @@ def shuffled_delta(law: BlanketLaw, reports: int, epsilon: float) -> float:
 def largest_local_epsilon(
     wanted: float, reports: int, delta: float, law_at: Callable[[float], BlanketLaw | None] = general_law
 ) -> float:
-    """Return a local epsilon that shuffling n reports makes `wanted` or less, the largest up to 1e-4 of itself.
+    """Return the largest local epsilon, to 1e-4 of itself, that shuffling n reports makes `wanted` or less.
 
-    Args:
-        wanted: the shuffled epsilon, above 0.
-        reports: n, at least 1.
-        delta: in (0, 1).
-        law_at: the mechanism's law at a local epsilon; None stands for the general one.
+    `law_at` gives the mechanism's law at a local epsilon; None stands for the general one.
 
     Raises:
         ValueError: even a local epsilon of 0.0001 is too much, or an argument is out of range.
     """
     if not (math.isfinite(wanted) and wanted > 0.0):
         raise ValueError(f"wanted epsilon is {wanted}, must be above 0 and finite")
-    _require_delta(delta)
-    _require_reports(reports)
-
-    # Less by what `shuffled_epsilon` may leave: it finds no more than `wanted`.
+    _require(reports, delta)
+    # Smaller than `wanted` by more than the precision of `shuffled_epsilon`, which then returns `wanted` at most.
     goal = wanted * (1.0 - 2.0 * _PRECISION)
 
     def private(epsilon: float) -> bool:
@@ -192,20 +166,14 @@ def largest_local_epsilon(
 
 
 def closed_form_epsilon(epsilon: float, reports: int, delta: float) -> float | None:
-    """Return the shuffled epsilon of one report among `reports`, or None where the theorem does not apply.
+    """Return the shuffled epsilon of one report by a closed formula, or None where its theorem does not apply.
 
     `ln(1 + (e-1)(4 sqrt(2 ln(4/delta)) / sqrt((e+1) n) + 4/n))`, valid for `epsilon <= ln(n / (8 ln(2/delta)) - 1)`.
     For comparison: the bounds above are about four times tighter.
 
-    Args:
-        epsilon: the local epsilon, above 0.
-        reports: n, honest reports that were shuffled together.
-        delta: in (0, 1).
-
-    Privacy: (result, delta) for one report, replace-one, against who sees the shuffled reports only.
     Reference: [J] Theorem 1, eq. (1) and (2), after Feldman, McMillan, Talwar 2023.
     """
-    _require_delta(delta)
+    _require(1, delta)
     if not (math.isfinite(epsilon) and epsilon > 0.0):
         raise ValueError(f"epsilon is {epsilon}, must be above 0 and finite")
     room = reports / (8.0 * math.log(2.0 / delta)) - 1.0
@@ -216,11 +184,8 @@ def closed_form_epsilon(epsilon: float, reports: int, delta: float) -> float | N
     return min(epsilon, math.log1p((e - 1.0) * spread))
 
 
-def _require_delta(delta: float) -> None:
+def _require(reports: int, delta: float) -> None:
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta is {delta}, must be in (0, 1)")
-
-
-def _require_reports(reports: int) -> None:
     if reports < 1:
         raise ValueError(f"reports is {reports}, must be at least 1")

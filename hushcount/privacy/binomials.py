@@ -1,7 +1,7 @@
 """Binomial laws cut to the window that matters: probabilities never below the true ones, cut mass bounded.
 
-All are products of ratios of neighbouring probabilities, divided by their own sum: no special function, and a relative
-error below `3 * 2**-53` for each step from the mode.
+Each is a product of ratios of neighbouring probabilities, divided by their sum, with a relative error below
+`3 * 2**-53` for each step from the mode.
 """
 
 from __future__ import annotations
@@ -17,10 +17,7 @@ from hushcount.arrays import FloatArray
 def reach(variance: float, step: float, tail: float) -> float:
     """Return t such that a sum of independent terms exceeds its mean by t or more with probability at most `tail`.
 
-    Args:
-        variance: of the sum.
-        step: by how much one term may exceed its mean.
-        tail: in (0, 1).
+    `variance` is that of the sum; one term exceeds its mean by `step` at most.
 
     Reference: Bernstein's inequality, `exp(-t^2 / (2 (variance + step t / 3)))`, solved for t.
     """
@@ -30,12 +27,7 @@ def reach(variance: float, step: float, tail: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """A binomial law between two counts.
-
-    Attributes:
-        first: the least count.
-        weights: float64[k], the probabilities of first, first + 1, ..., which add up to 1: at least the true ones.
-    """
+    """float64[k], the probabilities of first, first + 1, ..., at least the true ones; they add up to 1."""
 
     first: int
     weights: FloatArray
@@ -46,15 +38,9 @@ class Window:
 
 
 def binomial_window(count: int, chance: float, other: float, tail: float) -> Window:
-    """Return the law of `Bin(count, chance)`, but for at most `tail` on either side.
+    """Return the law of `Bin(count, chance)` without at most `tail` on either side, for count >= 1.
 
-    The window also holds `1 + Bin(count - 1, chance)`, but for at most `tail` on either side.
-
-    Args:
-        count: at least 1.
-        chance: in (0, 1).
-        other: `1 - chance`, given apart because the difference would lose digits.
-        tail: in (0, 1).
+    The window fits `1 + Bin(count - 1, chance)` as well. `other` is `1 - chance`, whose difference would lose digits.
     """
     mean = count * chance
     deviation = reach(mean * other, 1.0, tail)
@@ -73,19 +59,14 @@ class FairTails:
     """The upper half of `X ~ Bin(count, 1/2)`, D = 2X - count.
 
     Attributes:
-        count: number of coins.
+        first: the least x with D > 0.
         moments: float64[k], `E[D; X >= x] = x Pr[X = x]` for x = first, first + 1, ..., at least the true ones.
-        tails: float64[k], `Pr[X >= x]`; at the last, beyond which nothing is held, 0 and so below the true one.
+        tails: float64[k], `Pr[X >= x]`; the last is 0, below the true one.
     """
 
-    count: int
+    first: int
     moments: FloatArray
     tails: FloatArray
-
-    @property
-    def first(self) -> int:
-        """The least x with D > 0."""
-        return self.count // 2 + 1
 
 
 def fair_tails(count: int, tail: float) -> FairTails:
@@ -105,4 +86,4 @@ def fair_tails(count: int, tail: float) -> FairTails:
     tails = np.cumsum(weights[::-1])[::-1] / whole
     tails[-1] = 0.0
     places = np.arange(first, last + 1, dtype=np.float64)
-    return FairTails(count, places * weights / whole, tails)
+    return FairTails(first, places * weights / whole, tails)

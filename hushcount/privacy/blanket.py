@@ -20,10 +20,10 @@ class BlanketLaw:
 
     Args:
         epsilon: above 0, at most 40; no less than the true local loss.
-        single: that a report of the base law supports a given item, in (0, 1).
-        pair: that it supports two given items, no more than for any two. The fewer, the worse: to move mass from both
-            and neither to one of the two only widens the law of W (`divergence.Divergence`) in the convex order.
-        excess: what is added to delta where the mechanism is extremal only up to rounding.
+        single: probability that a report of the base law supports a given item, in (0, 1).
+        pair: that it supports two given items, for the worst two. Less is worse: moving mass from both and neither to
+            one of the two widens the law of W (`divergence.Divergence`) in the convex order.
+        excess: added to delta, for a mechanism that is extremal only up to rounding.
 
     Reference: Balle, Bell, Gascon, Nissim 2019, section 5; docs/mathematics.md section 7.
     """
@@ -82,9 +82,7 @@ def general_law(epsilon: float) -> BlanketLaw:
 
 
 def blanket_law(mechanism: Mechanism) -> BlanketLaw | None:
-    """Return the law of a mechanism for the two items that it hides worst, or None where it is not extremal.
-
-    A responder that is extremal makes the mechanism so with every encoder.
+    """Return the law of a mechanism for the two items that it hides worst, or None if its responder is not extremal.
 
     Privacy: epsilon is the stated one, of the rounded probabilities. A pool's rows are public, so two items that share
     no cell in any row are the worst: sharing one makes a report support both or neither more often.
@@ -94,5 +92,5 @@ def blanket_law(mechanism: Mechanism) -> BlanketLaw | None:
         return None
     single = float(base.single)
     pair = clash * base.single + (1 - clash) * base.apart
-    # Both are rounded: the pair by so much more that neither can hide it.
+    # The pair is lowered by more than both may be rounded.
     return BlanketLaw(mechanism.epsilon, single, max(0.0, float(pair) - _ROUNDING * single), base.excess)

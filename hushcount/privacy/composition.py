@@ -19,12 +19,7 @@ _STEPS_A_LOSS = 64
 
 @dataclass(frozen=True)
 class Loss:
-    """The guarantee of one release.
-
-    Attributes:
-        epsilon: nats, 0 or more and finite.
-        delta: in [0, 1).
-    """
+    """The guarantee of one release: epsilon in nats, 0 or more and finite; delta in [0, 1)."""
 
     epsilon: float
     delta: float
@@ -38,12 +33,9 @@ class Loss:
 
 @dataclass(frozen=True)
 class Composed:
-    """The guarantee of several releases together: (epsilon, delta), and the bound that gives it.
+    """The guarantee of several releases together; epsilon is infinite if they have none at this delta.
 
-    Attributes:
-        epsilon: nats; infinite where the releases cannot be stated at this delta.
-        delta: at which epsilon is stated.
-        bound: "basic", sums; or "numerical", by privacy loss distributions.
+    The bound is "basic", sums; or "numerical", by privacy loss distributions.
     """
 
     epsilon: float
@@ -57,10 +49,8 @@ def compose(losses: Iterable[Loss], delta: float | None = None, *, adaptive: boo
     Args:
         losses: one for each release, in any order.
         delta: in [0, 1), at which to state epsilon; None for the sum of the deltas, and then basic composition.
-        adaptive: whether the losses may follow from what earlier releases told: then only sums hold.
-
-    Privacy: the losses may not depend on what earlier releases told, except in basic composition, which allows it
-        as long as their sum keeps within limits fixed beforehand (Rogers, Roth, Ullman, Vadhan 2016).
+        adaptive: whether losses may depend on what earlier releases told. Then only sums hold, and these only if they
+            keep within limits fixed beforehand (Rogers, Roth, Ullman, Vadhan 2016).
     """
     listed = list(losses)
     if delta is not None and not 0.0 <= delta < 1.0:
@@ -78,7 +68,7 @@ def compose(losses: Iterable[Loss], delta: float | None = None, *, adaptive: boo
 def basic(losses: Iterable[Loss]) -> Composed:
     """Return the sums of the epsilons and of the deltas.
 
-    Sums are of the decimal numbers that the floats are written as, so that three times 0.1 is 0.3 and not above it.
+    Floats are added as the decimal numbers that they print as, so that three times 0.1 is 0.3 and not above it.
 
     Reference: Dwork, Kenthapadi, McSherry, Mironov, Naor 2006, Theorem 1.
     """
@@ -87,7 +77,7 @@ def basic(losses: Iterable[Loss]) -> Composed:
 
 
 def room_for(losses: Iterable[Loss], limit: Loss) -> Loss:
-    """Return the largest loss that can join others within a limit by basic composition, rounded down; or nothing."""
+    """Return the largest loss that can join others within a limit by basic composition, rounded down; 0 if none can."""
     epsilon, delta = _sums(losses)
     if float(epsilon) > limit.epsilon or float(delta) > limit.delta:
         return Loss(0.0, 0.0)
@@ -95,7 +85,7 @@ def room_for(losses: Iterable[Loss], limit: Loss) -> Loss:
 
 
 def grown(before: Iterable[Loss], after: Iterable[Loss]) -> Loss:
-    """Return by how much the sums are larger, rounded down; 0 where one is not."""
+    """Return by how much the sums grew, rounded down; 0 for one that did not."""
     old, new = _sums(before), basic(after)
     return Loss(_less(new.epsilon, old[0]), _less(new.delta, old[1]))
 
@@ -108,7 +98,7 @@ def _sums(losses: Iterable[Loss]) -> tuple[Decimal, Decimal]:
 
 
 def _less(limit: float, spent: Decimal) -> float:
-    """Return the difference, 0 at least, rounded down: what was spent and it come to the limit at most."""
+    """Return the difference, at least 0, rounded down: together with what was spent it never exceeds the limit."""
     with localcontext(_EXACT):
         left = max(Decimal(0), Decimal(repr(limit)) - spent)
     nearest = float(left)
@@ -120,11 +110,8 @@ def numerical_epsilon(losses: Iterable[Loss], delta: float) -> float:
 
     Every (epsilon, delta)-private release is post-processing of one that tells all with probability delta and is
     otherwise randomised response; the losses of those add up. Losses are rounded up to a grid, of 64 steps for the mean
-    release or finer, which costs at most 1/64 of epsilon.
-
-    Args:
-        losses: one for each release.
-        delta: 1e-10 or more: 1e-11 of it pays for the rounding errors of the convolutions.
+    release or finer, which costs at most 1/64 of epsilon. delta is 1e-10 or more: 1e-11 of it pays for the rounding
+    errors of the convolutions.
 
     Reference: Kairouz, Oh, Viswanath 2017, Theorem 3.2; Murtagh, Vadhan 2018, section 1; Google's dp_accounting.
     """
@@ -135,7 +122,7 @@ def numerical_epsilon(losses: Iterable[Loss], delta: float) -> float:
     if not largest:
         return 0.0 if basic(counted).delta <= delta else math.inf
 
-    # A server's library, and a second to import: clients state no composition.
+    # A library that only servers have, and a second to import.
     from dp_accounting.pld import privacy_loss_distribution as distributions
     from dp_accounting.pld.common import DifferentialPrivacyParameters
 

@@ -19,11 +19,9 @@ _EXACT = 32
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """A law on points: no convex, falling function has a lesser mean under it than under what it stands for.
+    """A law on float64[k] points: no convex, falling function has a lesser mean under it than under the true law.
 
-    Attributes:
-        points: float64[k].
-        weights: float64[k], which add up to 1, or to little more for what was cut.
+    Its weights add up to 1, or to a little more for what was cut.
     """
 
     points: FloatArray
@@ -32,11 +30,10 @@ class Spread:
 
 @dataclass(frozen=True)
 class Others:
-    """What a report adds to U that supports both items or neither, see `divergence.Divergence`.
+    """What a report that supports both items or neither adds to U, see `divergence.Divergence`.
 
-    Attributes:
-        value: e, for one that supports both; 1 for one that supports neither; 0 for one not drawn from the base law.
-        both, neither, nothing: how likely these are, up to a factor.
+    `value`, e, if it supports both; 1 if neither; 0 if it is not drawn from the base law (nothing). The other fields
+    are the probabilities of these cases, up to a common factor.
     """
 
     value: float
@@ -46,18 +43,14 @@ class Others:
 
     @property
     def mean(self) -> float:
-        """The mean of one report."""
         return (self.value * self.both + self.neither) / (self.both + self.neither + self.nothing)
 
     def total(self, count: int, cut: float) -> Spread:
-        """Return the law of the sum of `count` reports, points at least 0.
+        """Return the law of the sum of `count` independent reports, points at least 0.
 
         Beside B reports of both, those of neither are binomial among count - B: less their mean no wider than among
-        all of `count`, independent of B. Up to 32 reports are taken as they are.
-
-        Args:
-            count: of independent reports.
-            cut: at most so much of either number is not followed into its tails, but moved to where it is worst.
+        all of `count`, independent of B. The law of up to 32 reports is exact. Mass of at most `cut` in the tails of
+        either number is moved to where it is worst.
         """
         rest = self.neither + self.nothing
         both = _number(count, self.both, rest, cut)
@@ -72,7 +65,7 @@ class Others:
         return Spread(np.append(law.points, 0.0), np.append(law.weights, 2.0 * cut))
 
     def _joint(self, count: int, both: Spread, cut: float) -> Spread:
-        """Return the law of the sum, with the number of neither as it depends on that of both."""
+        """Return the exact law of the sum."""
         parts = [_number(count - int(value), self.neither, self.nothing, cut) for value in both.points]
         points = [self.value * value + part.points for value, part in zip(both.points, parts, strict=True)]
         weights = [weight * part.weights for weight, part in zip(both.weights, parts, strict=True)]
@@ -80,7 +73,7 @@ class Others:
 
 
 def _number(count: int, chance: float, other: float, cut: float) -> Spread:
-    """Return the law of how many of `count` trials succeed, odds chance : other, but for what is below its window."""
+    """Return the law of how many of `count` trials succeed, at odds chance : other, without the lower tail."""
     if count == 0 or chance == 0.0:
         return Spread(np.zeros(1), np.ones(1))
     whole = chance + other

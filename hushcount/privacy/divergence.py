@@ -41,8 +41,6 @@ class Divergence:
     or rounded is added. No field depends on epsilon.
 
     Attributes:
-        law: of the mechanism.
-        reports: n.
         cut: `Pr[M outside its window]` at most, for the first report as well.
         weights: float64[k], the probability of each term.
         coins: float64[k], M of each term, of the largest in its block.
@@ -88,13 +86,9 @@ class Divergence:
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Neighbouring M, taken as the largest of them where D is concerned.
+    """Neighbouring M. D takes the largest, `coins`; G the one or two ends, with weights that keep the mean of M.
 
-    Attributes:
-        coins: the largest M.
-        ends: float64[1 or 2], the values of M that G is computed from: the block's ends, its mean kept.
-        weights: float64[1 or 2], their probabilities.
-        rest: at least n - M, the reports that U is the sum of.
+    U is the sum of `rest` reports, at least n - M.
     """
 
     coins: int
@@ -104,12 +98,9 @@ class _Block:
 
 
 def divergence(law: BlanketLaw, reports: int, cut: float) -> Divergence:
-    """Return the divergence of `reports` shuffled reports.
+    """Return the divergence of n shuffled reports of one campaign; the other clients may hold anything.
 
-    Args:
-        law: of the mechanism.
-        reports: n, at least 1, all of one campaign; the other clients may hold anything.
-        cut: about what is added to delta for what is cut, in (0, 1); time grows with its logarithm.
+    What is cut adds about `cut`, in (0, 1), to delta; time grows with its logarithm.
     """
     if reports < 1:
         raise ValueError(f"reports is {reports}, must be at least 1")
@@ -118,9 +109,9 @@ def divergence(law: BlanketLaw, reports: int, cut: float) -> Divergence:
     tails = [fair_tails(block.coins, cut) for block in blocks]
     lengths = np.array([len(part.tails) for part in tails])
     starts = np.cumsum(lengths) - lengths
-    others = _others(law)
-    spreads = _spreads(others, blocks, cut)
-    terms = [_terms(others, reports, block, spread) for block, spread in zip(blocks, spreads, strict=True)]
+    others = Others(math.exp(law.epsilon), law.both, law.neither, law.nothing)
+    spreads = {rest: others.total(rest, cut) for rest in {block.rest for block in blocks}}
+    terms = [_terms(others, reports, block, spreads[block.rest]) for block in blocks]
     sizes = [len(weights) for weights, _ in terms]
     return Divergence(
         law=law,
@@ -154,20 +145,6 @@ def _blocks(law: BlanketLaw, reports: int, cut: float) -> Iterator[_Block]:
         yield _Block(high, np.array([float(low), float(high)]), np.array([whole - upper, upper]), rest)
 
 
-def _spreads(others: Others, blocks: list[_Block], cut: float) -> Iterator[Spread]:
-    """Yield the law of the sum of `rest` reports that are none of M, for each block."""
-    known: dict[int, Spread] = {}
-    for block in blocks:
-        if block.rest not in known:
-            known = {block.rest: others.total(block.rest, cut)}
-        yield known[block.rest]
-
-
-def _others(law: BlanketLaw) -> Others:
-    """Return what a report adds to U, given that it is none of M."""
-    return Others(math.exp(law.epsilon), law.both, law.neither, law.nothing)
-
-
 def _terms(others: Others, reports: int, block: _Block, spread: Spread) -> tuple[FloatArray, FloatArray]:
     """Return the probabilities of the terms of a block, and their G."""
     # U less its mean is no wider than the sum of `rest` reports less its own. All is moved by more than its rounding
@@ -179,14 +156,9 @@ def _terms(others: Others, reports: int, block: _Block, spread: Spread) -> tuple
 
 
 def _error(blocks: list[_Block], tails: list[FairTails], longest: float, terms: int) -> float:
-    """Return more than the relative rounding error of a sum of terms.
+    """Return more than the relative rounding error of a sum of terms, with windows of at most `longest` counts.
 
     A step from a mode makes below 3 units, an addition 1.
-
-    Args:
-        blocks, tails: of the divergence.
-        longest: how many counts a window of the other numbers may hold.
-        terms: how many are added.
     """
     steps = max(len(part.tails) for part in tails) + blocks[-1].coins - blocks[0].coins + longest
     return _UNIT * (8.0 * (steps + 2.0**12) + terms)

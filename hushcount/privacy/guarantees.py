@@ -9,68 +9,69 @@ from hushcount.discovery.keep_rules import Relation
 from hushcount.privacy.odds import Odds
 from hushcount.senders import KEY, Authentication
 
+_ORDER = (
+    "epsilon_per_report", "epsilon", "epoch_epsilon", "values", "delta", "odds", "relation", "unit", "rule", "reports",
+    "bound", "closed_form", "clients_for_even_chance", "clients_for_95_percent", "against",
+)  # fmt: skip
+"""The fields of a guarantee in the order of summaries."""
 
-@dataclass(frozen=True)
-class Local:
-    """What whoever sees a frequency report can tell from it, all parties together included.
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """(epsilon, delta)-privacy of all that one unit sends.
 
     Attributes:
-        epsilon_per_report, epsilon: of one report, and of those of a unit.
-        epoch_epsilon: of all reports of an epoch, where clients repeat their answers; None elsewhere.
+        relation: which data sets are neighbours.
+        unit: who or what is protected, in words.
+        against: who learns no more, and under which assumption.
+    """
+
+    epsilon: float
+    delta: float
+    relation: Relation = "replace-one"
+    unit: str
+    against: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Local(Guarantee):
+    """What all parties together can learn from frequency reports.
+
+    Attributes:
+        epsilon_per_report: epsilon of one report.
+        epoch_epsilon: epsilon of all reports of an epoch, where clients repeat their answers; None elsewhere.
         values: how many values a client remembers; None where it does not.
     """
 
     epsilon_per_report: float
-    epsilon: float
     epoch_epsilon: float | None
     values: int | None
-    delta: float
-    relation: Relation
-    unit: str
-    against: str
 
 
-@dataclass(frozen=True)
-class Shuffled:
-    """What the analyzer can tell from `reports` mixed reports; `closed_form` is another bound, for comparison."""
+@dataclass(frozen=True, kw_only=True)
+class Released(Guarantee):
+    """What the analyzer can learn from what it receives; `odds` says it for people."""
+
+    odds: Odds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shuffled(Released):
+    """What the analyzer can learn from `reports` mixed reports; `closed_form` is another bound, for comparison."""
 
     epsilon_per_report: float
-    epsilon: float
-    delta: float
-    odds: Odds
-    relation: Relation
-    unit: str
     reports: int
     bound: str | None
     closed_form: float | None
-    against: str
 
 
-@dataclass(frozen=True)
-class Discovery:
+@dataclass(frozen=True, kw_only=True)
+class Discovery(Released):
     """What the revealed values tell, by the keep rule, and how many clients it takes to reveal one."""
 
-    epsilon: float
-    delta: float
-    odds: Odds
-    relation: Relation
-    unit: str
     rule: str
     clients_for_even_chance: int
     clients_for_95_percent: int
-    against: str
-
-
-@dataclass(frozen=True)
-class Total:
-    """What the analyzer learns from both streams of one client."""
-
-    epsilon: float
-    delta: float
-    odds: Odds
-    relation: Relation
-    unit: str
-    against: str
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,12 @@ class Statement:
     """A privacy statement.
 
     Attributes:
-        unit: whom it speaks of, in words; `per` says whether that is a client or a report.
-        authentication: by which senders were told apart.
-        local, shuffled, discovery, total: the guarantees; None where there is none to state.
+        unit: who or what is protected, in words; `per` says whether that is a client or a report.
+        authentication: how senders were told apart.
+        local, shuffled, discovery: the guarantees; None where none can be stated.
+        total: what the analyzer learns from both streams of one client.
         plain: sentences for people who decide about a product.
-        sentences: exact ones, for engineers.
+        sentences: exact sentences, for engineers.
     """
 
     unit: str
@@ -91,18 +93,19 @@ class Statement:
     local: Local | None = None
     shuffled: Shuffled | None = None
     discovery: Discovery | None = None
-    total: Total | None = None
+    total: Released | None = None
     plain: tuple[str, ...] = ()
     sentences: tuple[str, ...] = ()
 
     def data(self) -> dict[str, Any]:
-        """Return it as it stands in summaries."""
+        """Return the statement as summaries hold it."""
         head = {"unit": self.unit, "per": self.per, KEY: self.authentication, "relation": "replace-one"}
-        counts = {} if self.local is None else {"local": asdict(self.local), "shuffled": _data(self.shuffled)}
+        counts = {} if self.local is None else {"local": _data(self.local), "shuffled": _data(self.shuffled)}
         found = {"discovery": self.discovery, "total": self.total}
         rest = {name: _data(part) for name, part in found.items() if part is not None}
         return {**head, "sentences": [*self.sentences], **counts, **rest, "plain": [*self.plain]}
 
 
-def _data(part: Shuffled | Discovery | Total | None) -> dict[str, Any] | None:
-    return None if part is None else asdict(part)
+def _data(part: Guarantee | None) -> dict[str, Any] | None:
+    facts = {} if part is None else asdict(part)
+    return {name: facts[name] for name in _ORDER if name in facts} or None

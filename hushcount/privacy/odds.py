@@ -1,4 +1,4 @@
-"""How far odds change at most, but for a stated chance: what a guarantee (epsilon, delta) does not say by itself.
+"""How far odds change at most, except with a stated chance: what (epsilon, delta) does not say by itself.
 
 Let L be the log-likelihood ratio of all that is seen, of the value that a client holds against another one: seeing it
 multiplies the odds between the two by `exp(L)`. The divergence of the two laws is `delta(s) = E[(1 - exp(s-L))_+]`,
@@ -31,12 +31,7 @@ _ROUNDS = 5
 
 @dataclass(frozen=True)
 class Odds:
-    """`Pr[|L| > epsilon] <= chance`: seeing the result changes odds by a factor of `exp(epsilon)` at most, but for it.
-
-    Attributes:
-        epsilon: nats.
-        chance: in [0, 1).
-    """
+    """Seeing the result changes odds by a factor of `exp(epsilon)` at most, except with this chance, in [0, 1)."""
 
     epsilon: float
     chance: float
@@ -45,11 +40,8 @@ class Odds:
 def loss_at(epsilon: float, delta: float, chance: float) -> float:
     """Return the least t for which the bound above, with `s = epsilon` and `delta(s) = delta`, is at most the chance.
 
-    `(1 + u) delta / (1 - u exp(s)) <= chance` is linear in `u = exp(-t)`.
-
-    Args:
-        epsilon, delta: a point of the curve.
-        chance: in (0, 1); where it is not above delta the point says nothing: infinity.
+    `(1 + u) delta / (1 - u exp(s)) <= chance` is linear in `u = exp(-t)`. Infinity if the chance, in (0, 1), is not
+    above delta: then the point says nothing.
     """
     if delta >= chance:
         return math.inf
@@ -59,8 +51,8 @@ def loss_at(epsilon: float, delta: float, chance: float) -> float:
 def odds_of_pair(epsilon: float, delta: float) -> Odds:
     """Return what one guarantee (epsilon, delta) says about odds, at a chance of ten times delta.
 
-    At the chance delta itself it says nothing; at twice delta, `2 exp(epsilon) + 1`; at ten times a ninth more than
-    `exp(epsilon)`.
+    At the chance delta it says nothing; at twice delta, a factor of `2 exp(epsilon) + 1`; at ten times, a ninth more
+    than `exp(epsilon)`.
     """
     if delta == 0.0:
         return Odds(epsilon, 0.0)
@@ -68,23 +60,18 @@ def odds_of_pair(epsilon: float, delta: float) -> Odds:
 
 
 def odds_of_points(points: Iterable[Point], chance: float) -> Odds:
-    """Return what points of a curve of guarantees say about odds, at a chance in (0, 1): the least of what each says.
-
-    Raises:
-        ValueError: there is no point.
-    """
+    """Return the least change of odds, at a chance in (0, 1), that the points of a curve of guarantees allow."""
     return Odds(min(loss_at(epsilon, delta, chance) for epsilon, delta in points), chance)
 
 
 def points_about(curve: Curve, chance: float, start: float, end: float) -> tuple[Point, ...]:
-    """Return points of a curve, about a dozen, close to the one that says most about odds at a chance.
+    """Return points of a curve, about a dozen, close to the one that says most about odds at a chance in (0, 1).
 
     Every point is valid by itself, so that a search that misses the best one claims less.
 
     Args:
         curve: never below the true one.
-        chance: in (0, 1).
-        start: an epsilon at which the curve is below the chance, near the least such.
+        start: an epsilon, near the least one at which the curve is below the chance.
         end: an epsilon at which the curve is least.
     """
     tried: dict[float, float] = {}
@@ -109,14 +96,14 @@ def points_about(curve: Curve, chance: float, start: float, end: float) -> tuple
 
 
 def of_group(curve: Curve, size: int) -> Curve:
-    """Return the curve of so many reports of one client: (l e, d (1 + exp(e) + ... + exp((l-1) e))) at every e."""
+    """Return the curve of `size` reports of one client: (l e, d (1 + exp(e) + ... + exp((l-1) e))) at every e."""
 
     def grouped(epsilon: float) -> float:
         one = epsilon / size
-        # As a logarithm, because exp of the last step may be no float; a delta of 1 says nothing anyway.
         delta = curve(one)
         if delta <= 0.0:
             return 0.0
+        # The logarithm first: exp of the last step may overflow.
         log = math.log(delta) + (size - 1) * one
         return 1.0 if log >= 0.0 else min(1.0, delta * sum(math.exp(step * one) for step in range(size)))
 

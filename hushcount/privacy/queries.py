@@ -1,4 +1,4 @@
-"""Answers about privacy as JSON data: what `hushcount privacy` prints, with what should be noted about them."""
+"""Answers about privacy as JSON data, with notes on them: what `hushcount privacy` prints."""
 
 from __future__ import annotations
 
@@ -14,12 +14,7 @@ Answer = dict[str, Any]
 
 
 def shuffled_answer(gained: Amplified, floor: int = 1) -> Answer:
-    """Return what shuffling gains, for one report, replace-one.
-
-    Args:
-        gained: of all bounds.
-        floor: the campaign's minimum batch, below which no gain is claimed: bound is None, epsilon the local one.
-    """
+    """Return what shuffling gains, for one report, replace-one; below the minimum batch, `floor`, nothing."""
     claimed = gained.reports >= floor and gained.bound is not None
     return {
         "local_epsilon": gained.local,
@@ -34,8 +29,8 @@ def shuffled_answer(gained: Amplified, floor: int = 1) -> Answer:
     }
 
 
-def shuffled_notes(gained: Amplified, floor: int = 1) -> Iterator[str]:
-    """Yield a sentence for each thing that is odd about a question or its answer."""
+def shuffled_notes(gained: Amplified, floor: int = 1, epoch_epsilon: float | None = None) -> Iterator[str]:
+    """Yield what limits an answer: `epoch_epsilon` is that of clients that repeat their answers, None of others."""
     if gained.delta >= 1.0 / gained.reports:
         yield (
             f"delta is {gained.delta:g}, not below 1/reports, {1.0 / gained.reports:.3g}: it allows that one whole "
@@ -51,25 +46,17 @@ def shuffled_notes(gained: Amplified, floor: int = 1) -> Iterator[str]:
             f"shuffling {gained.reports:,} reports gains less than 1 % at a local epsilon of {gained.local:g} and a "
             f"delta of {gained.delta:g}: no gain is claimed, the local epsilon is the whole guarantee"
         )
-
-
-def epoch_notes(epsilon: float | None) -> Iterator[str]:
-    """Yield what holds over an epoch whose clients repeat their answers, of this local epsilon together; else None."""
-    if epsilon is not None:
+    if epoch_epsilon is not None:
         yield (
             "clients repeat their answers: the shuffled epsilon is that of the only batch of an epoch; with a second "
-            f"batch, all together have the local epsilon {epsilon:g}"
+            f"batch, all together have the local epsilon {epoch_epsilon:g}"
         )
 
 
 def delta_answer(mechanism: Mechanism | None, local: float, reports: int, epsilon: float) -> Answer:
     """Return the delta of shuffled reports at an epsilon, for one report, replace-one.
 
-    Args:
-        mechanism: None for any of this local epsilon.
-        local: the local epsilon.
-        reports: n, at least 1.
-        epsilon: the shuffled one, above 0.
+    A mechanism of None stands for any mechanism of the local epsilon `local`; `epsilon` is the shuffled one.
     """
     law = None if mechanism is None else blanket_law(mechanism)
     general = shuffled_delta(general_law(local), reports, epsilon)

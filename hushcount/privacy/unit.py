@@ -10,17 +10,15 @@ from hushcount.discovery.keep_rules import KeepRule
 from hushcount.errors import UsageError
 from hushcount.senders import Senders
 
-NAMES: dict[Stream, str] = {"reports": "frequency reports", "discovery": "discovery reports"}
-
 
 @dataclass(frozen=True)
 class Unit:
-    """One client that sends at most so many reports of a stream, or, where none is told from another, one report.
+    """One client that sends at most so many reports of a stream; or one report, where clients cannot be told apart.
 
     Attributes:
         cap: reports in one collector window: a window at one collector, which has a key of client tokens of its own.
-        answers: how many answers its frequency reports are at most: fewer than reports where it repeats them.
-        per: "client", or "report": nothing then held a client to its cap.
+        answers: how many answers its frequency reports are at most: fewer than reports if it repeats them.
+        per: "client", or "report": nothing then enforces the cap.
         allotments: in how many collector windows, at least 1.
     """
 
@@ -44,49 +42,31 @@ class Unit:
 
     def person(self, purpose: str = "") -> str:
         """The unit, for people; the purpose, if any, names the stream."""
-        held = "" if self.per == "client" else " (nothing enforces this limit)"
-        return f"any one person who sends at most {_many(self.cap)}{purpose}{self._windows}{held}"
-
-    @property
-    def enough(self) -> str:
-        """Who reveals a value by being many, for people."""
-        return "enough people sent it" if self.per == "client" else "enough reports hold it"
-
-    @property
-    def _windows(self) -> str:
-        return f" in each of {self.allotments:,} windows at a collector" if self.allotments > 1 else ""
+        windows = f" in each of {self.allotments:,} windows at a collector" if self.allotments > 1 else ""
+        limit = "" if self.per == "client" else " (nothing enforces this limit)"
+        return f"any one person who sends at most {_many(self.cap)}{purpose}{windows}{limit}"
 
 
 @dataclass(frozen=True)
 class Units:
-    """The units of both streams of one release.
-
-    Attributes:
-        reports: of frequency reports.
-        discovery: of discovery reports.
-    """
+    """The units of both streams of one release."""
 
     reports: Unit
     discovery: Unit
 
     @property
-    def per(self) -> Literal["client", "report"]:
-        """Of whom both are."""
-        return self.reports.per
-
-    @property
     def text(self) -> str:
         """Both, for engineers."""
-        if self.reports.reports == self.discovery.reports:
-            return self.reports.text
         counted, found = self.reports.reports, self.discovery.reports
+        if counted == found:
+            return self.reports.text
         return f"one client that sends at most {_many(counted, 'frequency ')} and {_many(found, 'discovery ')}"
 
     def person(self) -> str:
         """Both, for people."""
-        if self.reports.reports == self.discovery.reports:
-            return self.reports.person(" of each kind")
         counted, found = self.reports.reports, self.discovery.reports
+        if counted == found:
+            return self.reports.person(" of each kind")
         return f"any one person who sends at most {_many(counted)} to be counted and {found:,} for discovery"
 
 
@@ -103,15 +83,10 @@ def unit_of(campaign: Campaign, senders: Senders, stream: Stream) -> Unit:
     return Unit(cap, min(most, campaign.memory_values) if campaign.memory else most, "client", allotments)
 
 
-def units_of(campaign: Campaign, senders: Senders) -> Units:
-    """Return the units of both streams."""
-    return Units(unit_of(campaign, senders, "reports"), unit_of(campaign, senders, "discovery"))
-
-
 def repeats_of(campaign: Campaign, senders: Senders) -> int:
-    """Return how many reports of a batch may be one answer that a client repeats; 1 where each is drawn afresh.
+    """Return how many reports of a batch may be one answer that a client repeats; 1 if each is drawn afresh.
 
-    Clients keep to the cap by themselves, also where nobody holds them to it.
+    Clients keep to the cap by themselves, also where nobody enforces it.
     """
     return campaign.shuffle.cap * senders.reports if campaign.memory else 1
 

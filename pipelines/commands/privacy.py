@@ -18,16 +18,9 @@ from hushcount.oracles.catalogue import ANY_SEED, build, plan
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.privacy.amplification import Amplified, amplify, amplify_any, largest_local_epsilon
 from hushcount.privacy.blanket import BlanketLaw, blanket_law
-from hushcount.privacy.queries import (
-    Answer,
-    delta_answer,
-    discovery_answer,
-    epoch_notes,
-    shuffled_answer,
-    shuffled_notes,
-)
-from hushcount.privacy.rounding import rounded_up
+from hushcount.privacy.queries import Answer, delta_answer, discovery_answer, shuffled_answer, shuffled_notes
 from hushcount.privacy.unit import repeats_of
+from hushcount.privacy.words import rounded_up
 from hushcount.senders import UNBOUND
 from pipelines.console.command_table import new_app
 from pipelines.console.common import JsonOption, out_console, progress_console, reported, show_json
@@ -186,7 +179,7 @@ def _answer(subject: _Subject, reports: int, delta: float | None, want: float | 
         local = largest_local_epsilon(want, reports, chosen, subject.law)
     gained = subject.amplified(float(local or 0.0), reports, chosen)
     lasting = subject.epoch_epsilon
-    for sentence in (*shuffled_notes(gained, subject.floor), *epoch_notes(lasting)):
+    for sentence in shuffled_notes(gained, subject.floor, lasting):
         progress_console().print(f"note: {sentence}", markup=False, soft_wrap=True)
     answer = shuffled_answer(gained, subject.floor) | ({} if lasting is None else {"epoch_epsilon": lasting})
     return answer | ({} if want is None else {"wanted_epsilon": want})

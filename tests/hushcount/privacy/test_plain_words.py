@@ -14,20 +14,23 @@ from hypothesis import strategies as st
 from hushcount.campaigns.campaign import Campaign
 from hushcount.privacy.guarantees import Local, Shuffled, Statement
 from hushcount.privacy.odds import Odds
-from hushcount.privacy.plain_words import plain_sentences
 from hushcount.privacy.statement import statement
 from hushcount.privacy.unit import Unit, Units
+from hushcount.privacy.words import plain_sentences
 from hushcount.senders import Senders
 from keys.store import PublicFile, create
 from pipelines.jobs.new_campaign import create_campaign
 
-LOCAL = Local(2.0, 2.0, None, None, 0.0, "replace-one", "", "")
+LOCAL = Local(epsilon_per_report=2.0, epsilon=2.0, epoch_epsilon=None, values=None, delta=0.0, unit="", against="")
 
 
 def first_of(epsilon: float, chance: float = 1e-8) -> str:
     """Return the sentence about counts that changes of odds like these give."""
     odds = Odds(epsilon, chance)
-    counts = Shuffled(epsilon, epsilon, chance, odds, "replace-one", "", 1, "general", None, "")
+    counts = Shuffled(
+        epsilon_per_report=epsilon, epsilon=epsilon, delta=chance, odds=odds, unit="", reports=1, bound="general",
+        closed_form=None, against="",
+    )  # fmt: skip
     stated = Statement("", "client", "client-token", LOCAL, counts)
     return next(iter(plain_sentences(stated, Units(Unit(1, 1), Unit(1, 1)))))
 

@@ -361,7 +361,10 @@ def test_what_a_charge_costs(campaign: Campaign) -> None:
     unopened, accepted = (statement(campaign, reports, Senders("client-token")) for reports in (None, FORWARDED))
     assert cost_of(unopened, "analyze") == Loss(unopened.local.epsilon, 0.0)
     assert cost_of(accepted, "analyze") == Loss(accepted.shuffled.epsilon, accepted.shuffled.delta)
-    part = Discovery(0.5, 1e-7, Odds(0.5, 1e-6), "replace-one", "", "optimal", 1, 1, "")
+    part = Discovery(
+        epsilon=0.5, delta=1e-7, odds=Odds(0.5, 1e-6), unit="", rule="optimal", clients_for_even_chance=1,
+        clients_for_95_percent=1, against="",
+    )  # fmt: skip
     assert cost_of(replace(accepted, discovery=part), "discover") == Loss(0.5, 1e-7)
     added = replace(part, relation="add-remove")
     assert cost_of(replace(accepted, discovery=added), "discover") == Loss(1.0, 2e-7)

@@ -1,0 +1,161 @@
+"""A privacy statement in words: plain sentences for people who decide about a product, exact ones for engineers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+from decimal import ROUND_CEILING, Decimal, localcontext
+
+from hushcount.campaigns.campaign import Stream
+from hushcount.privacy.guarantees import Released, Statement
+from hushcount.privacy.unit import Unit, Units
+
+_ONE_VALUE = "sent one value rather than another"
+_TOOK_PART = "took part (what the exact numbers of reports tell of that comes on top)"
+_ROLES = "as long as the parties keep to their roles"
+_EXACT = " How many reports there were is published exactly, and shows that a client was added or removed."
+
+
+def plain_sentences(result: Statement, units: Units) -> Iterator[str]:
+    """Yield what the figures of a statement tell about one person; each sentence holds by itself.
+
+    The same figures give the same sentences, so that two jobs say the same of the same clients. The odds between any
+    two values that a person may have sent are what `odds.Odds` bounds. All figures are rounded up.
+    """
+    local, counts, found, both = result.local, result.shuffled, result.discovery, result.total
+    lasting = None if local is None else local.epoch_epsilon
+    # If there are two streams, each sentence names its own.
+    counted = " to be counted" if found else ""
+    if counts and not lasting:
+        yield (
+            f"What the counts tell about {units.reports.person(counted)} changes the odds that the person "
+            f"{_ONE_VALUE} by {_within(counts)}, {_ROLES}."
+        )
+    if found:
+        relation = _ONE_VALUE if found.relation == "replace-one" else _TOOK_PART
+        enough = "enough people sent it" if result.per == "client" else "enough reports hold it"
+        yield (
+            f"A value is shown only when {enough}, about {found.clients_for_even_chance:,}: what "
+            f"the values found tell about {units.discovery.person(' for discovery')} changes the odds that the "
+            f"person {relation} by {_within(found)}, {_ROLES}."
+        )
+    if local is not None and lasting:
+        changes = "; when a value changed is not hidden" if (local.values or 0) > 1 else ""
+        yield (
+            "All counts of the epoch together, however often a person reports, change the odds that any one person "
+            f"{_ONE_VALUE} by {_odds(lasting)}, even if all parties broke their promises together, because each report "
+            f"is randomised on the person's own device and repeated from there{changes}."
+        )
+    if both:
+        yield (
+            f"Counts and values found together, of {units.person()}, change the odds that the person "
+            f"{_ONE_VALUE} by {_within(both)}, {_ROLES}."
+        )
+    if local is not None and not lasting:
+        yield (
+            f"Even if all parties broke their promises together, the reports of {units.reports.person(counted)} would "
+            f"change the odds that the person {_ONE_VALUE} by {_odds(local.epsilon)}, because each is "
+            "randomised on the person's own device."
+        )
+    if found:
+        yield (
+            "If the analyzer and the auxiliary server broke their promises together, the values sent for discovery "
+            "would be open to them, because they are sealed but not randomised."
+        )
+
+
+def exact_sentences(result: Statement, units: Units, covered: Collection[Stream], reports: int | None) -> Iterator[str]:
+    """Yield the statement for engineers; `covered` are its streams, `reports` how many frequency reports counted."""
+    yield from _of_whom(result, units, covered)
+    local, shuffled, found, total = result.local, result.shuffled, result.discovery, result.total
+    if local is not None:
+        yield (
+            f"Every frequency report is randomised on the client: whoever sees it, even all parties together, can tell "
+            f"any two values apart only by a factor of e^{rounded_up(local.epsilon_per_report)} for one report "
+            f"(local epsilon {rounded_up(local.epsilon)} for {local.unit}, replace-one)."
+        )
+        lasting = local.epoch_epsilon
+        if lasting:
+            yield (
+                "Clients repeat their answers within the epoch: all frequency reports that a client sends in it, "
+                f"however many, have local epsilon {rounded_up(lasting)} together, replace-one; the analyzer sees "
+                f"which of them are alike{', and so when a value changed' if (local.values or 0) > 1 else ''}."
+            )
+        if shuffled is not None:
+            only = ", and as long as it gets no other batch of the epoch, counted or not" if lasting else ""
+            yield (
+                f"Mixed among {shuffled.reports:,} reports, what the analyzer receives is "
+                f"{_pair(shuffled)}-private for {shuffled.unit}, replace-one, if the shuffler is honest and those "
+                f"reports are{only}."
+            )
+        elif reports is not None:
+            yield (
+                f"For {reports:,} reports no gain by shuffling is claimed: the local guarantee is the whole guarantee."
+            )
+    if found is not None:
+        enough = "clients sent" if result.per == "client" else "reports hold"
+        exact = _EXACT if found.relation == "add-remove" else ""
+        yield (
+            f"Discovery reports are not randomised: the auxiliary server reveals a value only when enough {enough} "
+            f"it (about {found.clients_for_even_chance} for an even chance), which is {_pair(found)}"
+            f"-private for {found.unit}, {found.relation}, if the shuffler and the auxiliary server are honest; "
+            f"the auxiliary server can test a value that it guesses.{exact}"
+        )
+    if total is not None:
+        who = "A client that sends both" if result.per == "client" else "Whoever sends one report of each stream"
+        yield f"{who} pays for both: {_pair(total)}, replace-one."
+
+
+def rounded_up(value: float) -> str:
+    """Return a number in four significant digits, not below the value, so that no figure claims more than holds."""
+    return f"{float(_ceiling(value, 4)):.4g}"
+
+
+def _of_whom(result: Statement, units: Units, covered: Collection[Stream]) -> Iterator[str]:
+    if result.per == "report":
+        yield (
+            f"Senders were told apart by authentication {result.authentication}, which tells no client from another: "
+            "the cap bound nobody, each guarantee is for one report, and a client that sent several pays for each of "
+            "them."
+        )
+        return
+    both: tuple[tuple[Stream, str, Unit], ...] = (
+        ("reports", "frequency", units.reports), ("discovery", "discovery", units.discovery)
+    )  # fmt: skip
+    for stream, kind, unit in both:
+        if stream in covered and unit.allotments > 1:
+            yield (
+                f"The {kind} reports are of {unit.allotments:,} collector windows, windows at one collector each: a "
+                f"client may have the cap of {unit.cap:,} in each of them, {unit.reports:,} in all, which every "
+                "guarantee is for."
+            )
+
+
+def _pair(part: Released) -> str:
+    return f"({rounded_up(part.epsilon)}, {rounded_up(part.delta)})"
+
+
+def _within(part: Released) -> str:
+    chance = f", but for a chance of {_chance(part.odds.chance)}" if part.odds.chance else ""
+    return f"{_odds(part.odds.epsilon)}{chance}"
+
+
+def _odds(epsilon: float) -> str:
+    """Return how much odds can change: per cent below a factor of two, else a factor; rounded up."""
+    gain = math.expm1(epsilon) if epsilon < 700.0 else math.inf
+    if gain < 1.0:
+        return f"{_ceiling(100.0 * gain, 2):f} % at most"
+    return f"a factor of {_ceiling(gain + 1.0, 3):f} at most" if math.isfinite(gain) else "any factor"
+
+
+def _chance(chance: float) -> str:
+    """Return a chance as one in so many, not less than it is, in two digits: 1 in 9,090,909 would seem exact."""
+    whole = math.floor(1.0 / chance)
+    scale = 10 ** max(0, len(str(whole)) - 2)
+    return f"1 in {whole // scale * scale:,}"
+
+
+def _ceiling(value: float, digits: int) -> Decimal:
+    with localcontext() as context:
+        context.prec, context.rounding = digits, ROUND_CEILING
+        return +Decimal(repr(value))
