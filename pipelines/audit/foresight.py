@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -15,10 +16,11 @@ from pipelines.audit.view import Finding, Verdict, View
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment, most_epochs_a_year
 from pipelines.ledger.balance import OverLimit, require_room
-from pipelines.ledger.charging import cost_of, linked
-from pipelines.ledger.file import opened
+from pipelines.ledger.charging import cost_of, release_of
+from pipelines.ledger.file import opened, read_charges, read_limit, read_newest
 from pipelines.ledger.own_time import believed
-from pipelines.ledger.records import Charge, Hop, Limit, read_charges, read_limit, read_newest, stamp
+from pipelines.ledger.records import Limit, stamp
+from pipelines.outputs.account import Hop
 
 _ENOUGH = 30
 """Windows ahead that a budget without renewal should allow."""
@@ -107,24 +109,16 @@ def _room(
     fits, most = 0, _ENOUGH
     while fits < most:
         tried = (fits + most + 1) // 2
-        *others, last = [_charge(campaign, hop, loss, now, senders) for hop, loss in costs * tried]
+        *others, last = [
+            replace(release_of(campaign, hop, loss, senders, "client"), state="committed", committed_at=stamp(now))
+            for hop, loss in costs * tried
+        ]
         try:
             require_room(limit, [*charges, *others], last, last.loss, now)
             fits = tried
         except OverLimit:
             most = tried - 1
     return limit, fits, now
-
-
-def _charge(campaign: Campaign, hop: Hop, loss: Loss, now: datetime, senders: Senders) -> Charge:
-    """Return what a release to come will stand in the ledger as."""
-    local, epoch_epsilon = linked(campaign, hop, senders)
-    return Charge(
-        key="", campaign=campaign.id, fingerprint=campaign.fingerprint.hex(), epoch=campaign.epoch, hop=hop,
-        manifest="", outline="", state="committed", epsilon=loss.epsilon, delta=loss.delta, local=local,
-        epoch_epsilon=epoch_epsilon, per="client", reports=None,
-        reserved_at=stamp(now), committed_at=stamp(now), host="", pid=0, run="",
-    )  # fmt: skip
 
 
 def year(deployment: Deployment, epochs: Epochs, _now: datetime) -> Iterator[Finding]:

@@ -65,7 +65,7 @@ def _charges(deployment: Deployment, _: list[Epochs]) -> Iterator[Finding]:
     if (ledger := deployment.ledger) is not None:
         from pipelines.ledger.report import check
 
-        said = check(ledger)["warnings"] if ledger.exists() else []
+        said = check(ledger).warnings if ledger.exists() else []
         found = "is whole" if ledger.exists() else "comes with the first release"
         yield Finding("ledger", "warning" if said else "good", "; ".join([f"{ledger} {found}", *said]))
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +15,10 @@ from pipelines.console.common import JsonOption, out_console, reported, show_jso
 from pipelines.console.numbers import MOST_LIMIT
 from pipelines.console.results import pair, remaining
 from pipelines.console.tables import show_table, stamp
+
+if TYPE_CHECKING:
+    from pipelines.ledger.records import Charge
+    from pipelines.outputs.account import Account, Spent
 
 app = new_app("Set, show, check and export what releases cost.")
 FileOption = Annotated[Path, typer.Option("--ledger", help="The ledger, a file.")]
@@ -47,9 +53,9 @@ def set_limit(
 
     account = job(ledger, campaign, epsilon, delta, renew_days, fixed=fixed)
     if as_json:
-        show_json(account)
+        show_json({"campaign": campaign, **asdict(account)})
         return
-    _show_accounts([account])
+    _show_accounts({campaign: account})
 
 
 @app.command("show")
@@ -65,24 +71,24 @@ def show(
     """
     from pipelines.ledger.report import describe
 
-    data = describe(ledger, campaign)
+    described = describe(ledger, campaign)
     if as_json:
-        show_json(data)
+        show_json(described.data())
         return
-    _show_accounts(data["campaigns"])
+    _show_accounts(described.accounts)
     heads = ("campaign", "hop", "reports", "epsilon", "delta", "state", "when", "key")
     rows = [
         (
-            f"{charge['campaign']} epoch {charge['epoch']}{_unit(charge)}",
-            charge["hop"],
-            "" if charge["reports"] is None else f"{charge['reports']:,}",
-            f"{charge['epsilon']:.4g}",
-            f"{charge['delta']:.4g}",
-            "stale reservation" if charge["stale"] else charge["state"],
-            stamp(datetime.fromisoformat(charge["committed_at"] or charge["reserved_at"])),
-            charge["key"][:12],
+            f"{charge.campaign} epoch {charge.epoch}{_unit(charge)}",
+            charge.hop,
+            "" if charge.reports is None else f"{charge.reports:,}",
+            f"{charge.epsilon:.4g}",
+            f"{charge.delta:.4g}",
+            "stale reservation" if charge.key in described.stale else charge.state,
+            stamp(datetime.fromisoformat(charge.stamped)),
+            charge.key[:12],
         )
-        for charge in data["charges"]
+        for charge in described.charges
     ]
     show_table(out_console(), heads, rows, title="charges", words=("campaign", "state", "when"))
 
@@ -98,15 +104,15 @@ def check(ledger: FileOption, as_json: JsonOption = False) -> None:
 
     done = job(ledger)
     if as_json:
-        show_json(done)
+        show_json(asdict(done))
         return
-    over = f"; over their limit: {', '.join(done['over'])}" if done["over"] else ""
+    over = f"; over their limit: {', '.join(done.over)}" if done.over else ""
     out_console().print(
-        f"whole: {done['charges']:,} charges, {done['reservations']:,} reservations, {done['limits']:,} limits{over}",
+        f"whole: {done.charges:,} charges, {done.reservations:,} reservations, {done.limits:,} limits{over}",
         soft_wrap=True,
         markup=False,
     )
-    for warning in done["warnings"]:
+    for warning in done.warnings:
         out_console().print(f"warning: {warning}", soft_wrap=True, markup=False)
 
 
@@ -154,23 +160,23 @@ def export(
     out_console().print(f"{number:,} charges written to {out}", soft_wrap=True, markup=False)
 
 
-def _show_accounts(accounts: list[dict[str, Any]]) -> None:
+def _show_accounts(accounts: Mapping[str, Account]) -> None:
     heads = ("campaign", "limit", "spent", "by", "releases", "remaining", "renews")
     rows = [
         (
-            f"{account['campaign']}{_unit(account['spent'])}",
-            pair(account["limit"]),
-            pair(account["spent"]),
-            account["spent"]["composition"],
-            f"{account['spent']['releases']:,}",
+            f"{campaign}{_unit(account.spent)}",
+            pair(account.limit),
+            pair(account.spent),
+            account.spent.composition,
+            f"{account.spent.releases:,}",
             remaining(account),
-            (account["renews"] or "never")[:10],
+            (account.renews or "never")[:10],
         )
-        for account in accounts
+        for campaign, account in accounts.items()
     ]
     show_table(out_console(), heads, rows, title="campaigns", words=("campaign", "by"))
 
 
-def _unit(cost: dict[str, Any]) -> str:
-    """Return what to add to a name where a cost is not a client's, as it should be, but one report's."""
-    return ", of one report" if cost["per"] == "report" else ""
+def _unit(cost: Charge | Spent) -> str:
+    """Return what to add to a name if a cost is one report's, and not a client's as it should be."""
+    return ", of one report" if cost.per == "report" else ""

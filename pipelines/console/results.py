@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
 if TYPE_CHECKING:
+    from hushcount.privacy.composition import Loss
+    from pipelines.outputs.account import Account, Charged, Spent, Terms
     from pipelines.outputs.estimates import TableFacts
     from pipelines.outputs.summary import HopSummary
 
@@ -37,24 +38,22 @@ def detection(table: TableFacts) -> str:
 
 def charged(summary: HopSummary) -> list[str]:
     """Return a line about what the ledger charged, or none without a ledger."""
-    ledger = summary.ledger
-    if not ledger:
+    charge = summary.ledger
+    if charge is None or charge == "no ledger":
         return []
-    charge, left = ledger["charged"], ledger["remaining"]
-    line = f"charged ({charge['epsilon']:.4g}, {charge['delta']:.4g}) for one {charge['per']}"
-    line += "" if charge["new"] else " before, not again"
-    return [line if left is None else f"{line}; {remaining(ledger)} remain in the ledger"]
+    line = f"charged {pair(charge)} for one {charge.per}{'' if charge.new else ' before, not again'}"
+    return [line if charge.account.remaining is None else f"{line}; {remaining(charge.account)} remain in the ledger"]
 
 
-def remaining(account: Mapping[str, Any]) -> str:
+def remaining(account: Account) -> str:
     """Return what more releases are certain to fit; where charges compose numerically, dearer ones may."""
-    least = "at least " if account["limit"] is not None and account["limit"]["composition"] == "numerical" else ""
-    return least + pair(account["remaining"])
+    least = "at least " if account.limit is not None and account.limit.composition == "numerical" else ""
+    return least + pair(account.remaining)
 
 
-def pair(guarantee: dict[str, Any] | None) -> str:
+def pair(guarantee: Charged | Loss | Spent | Terms | None) -> str:
     """Return epsilon and delta in parentheses."""
     if guarantee is None:
         return "none set"
-    epsilon = "no bound" if guarantee["epsilon"] is None else f"{guarantee['epsilon']:.4g}"
-    return f"({epsilon}, {guarantee['delta']:.4g})"
+    epsilon = "no bound" if guarantee.epsilon is None else f"{guarantee.epsilon:.4g}"
+    return f"({epsilon}, {guarantee.delta:.4g})"

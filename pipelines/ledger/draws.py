@@ -1,12 +1,14 @@
-"""A release that is drawn at random is drawn once for each key: a retried job hands out the first draw again.
+"""What a release is made from, by digest, and the draw of a random release: drawn once for each key.
 
-A second draw from the same reports would be a second release, whatever became of the first. A draw lies beside its
-ledger; its digest stands in the row of its charge, so that one which lies beside another name of the ledger is noticed
-before it is handed out.
+A second draw from the same reports would be a second release, so a retried job hands out the first draw again. A draw
+lies beside its ledger. Its digest stands in the charge's row: a draw that lies beside another name of the ledger is
+noticed before it is handed out.
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,10 +16,27 @@ from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import sync, write_new
 from pipelines.files import storage
 from pipelines.files.block_files import SUFFIX
-from pipelines.ledger import input
 from pipelines.ledger.file import LedgerError, resolved
 
 _LONGEST = 1 << 36
+
+
+def outline_of(directory: str) -> str:
+    """Return the digest of the sizes of a directory's block files; no file is opened."""
+    return _digest(f"{size}" for _, size in storage.list_files(directory, SUFFIX))
+
+
+def manifest_of(paths: Iterable[str]) -> str:
+    """Return the digest of the contents of files, the same in whatever order and under whatever names.
+
+    Sealed reports are random to whoever cannot open them, so that no two batches are alike, whatever they hold.
+    """
+    return _digest(storage.digest_of(path)[1] for path in paths)
+
+
+def manifest_in(directory: str) -> str:
+    """Return the digest of the contents of a directory's block files."""
+    return manifest_of(path for path, _ in storage.list_files(directory, SUFFIX))
 
 
 def draw_path(ledger: Path, key: str) -> Path:
@@ -27,10 +46,10 @@ def draw_path(ledger: Path, key: str) -> Path:
 
 
 def digest_of_draw(ledger: Path, key: str) -> str | None:
-    """Return the digest of the draw of a key, as of a directory that holds its file; None if none is kept here."""
+    """Return the digest of the draw of a key, as of a directory that holds its file; None if there is no draw."""
     kept = draw_path(ledger, key)
     try:
-        return input.manifest_of([str(kept)] if kept.stat().st_size else [])
+        return manifest_of([str(kept)] if kept.stat().st_size else [])
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -38,28 +57,22 @@ def digest_of_draw(ledger: Path, key: str) -> str | None:
 
 
 def fix_draw(ledger: Path, key: str, directory: str) -> str:
-    """Keep the block file that was just drawn, or put the draw that is kept already in its place.
+    """Keep the block file that was just drawn, or replace it by the draw that is kept already; return its digest.
 
-    Of two processes that draw at a time the first one's stays, and both hand it out. It is on the disk before it is
-    charged.
+    If two processes draw at a time, the first draw stays and both hand it out. It is on the disk before it is charged.
 
     Args:
         ledger: the ledger's path.
         key: the release's.
-        directory: with one block file, or none where nothing was kept.
-
-    Returns:
-        The digest of what the directory holds now.
+        directory: with one block file, or none if nothing was kept.
 
     Raises:
         LedgerError: the draw cannot be written or read.
     """
-    drawn = storage.list_files(directory, SUFFIX)
+    drawn = [path for path, _ in storage.list_files(directory, SUFFIX)]
     if len(drawn) > 1:
         raise HushcountError(f"a release has {len(drawn)} files, must have at most one: report this bug")
-    own = b""
-    for path, _ in drawn:
-        own = storage.read_bytes(path, _LONGEST)
+    own = storage.read_bytes(drawn[0], _LONGEST) if drawn else b""
     kept = draw_path(ledger, key)
     try:
         kept.parent.mkdir(mode=0o700, exist_ok=True)
@@ -71,8 +84,12 @@ def fix_draw(ledger: Path, key: str, directory: str) -> str:
     except OSError as error:
         raise LedgerError(f"cannot keep the draw {kept}: {error.strerror}") from None
     if first != own:
-        for path, _ in drawn:
+        for path in drawn:
             storage.remove(path)
         if first:
             storage.write_whole(storage.join(directory, f"released{SUFFIX}"), [first])
-    return input.manifest(directory)
+    return manifest_in(directory)
+
+
+def _digest(parts: Iterable[str]) -> str:
+    return hashlib.blake2b("\n".join(sorted(parts)).encode(), digest_size=32).hexdigest()

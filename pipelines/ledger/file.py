@@ -1,4 +1,7 @@
-"""The ledger's file: an SQLite database that is made whole, and opened only if it is a ledger of this version."""
+"""The ledger's file: an SQLite database that appears whole, and opens only if it is a ledger of this version.
+
+Every row has a digest, which shows whether the row was altered.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,13 @@ import sqlite3
 import uuid
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, fields
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import TypeVar
 
 from hushcount.errors import FormatError, HushcountError, UsageError
+from pipelines.ledger.records import Charge, Limit, digest_of, stamp
 
 VERSION = 2
 _APPLICATION = int.from_bytes(b"HCLG", "big")
@@ -30,16 +37,12 @@ _SCHEMA = (
         UNIQUE (fingerprint, epoch, hop, manifest))""",
     "CREATE TABLE clock (one INTEGER PRIMARY KEY CHECK (one = 1), newest TEXT NOT NULL)",
 )
-COLUMNS = {
-    "limits": ("campaign", "epsilon", "delta", "renew_days", "since", "composition", "digest"),
-    "charges": (
-        "key", "campaign", "fingerprint", "epoch", "hop", "manifest", "outline", "state", "epsilon", "delta",
-        "local", "epoch_epsilon", "per", "reports", "reserved_at", "committed_at", "host", "pid", "run", "draw",
-        "digest",
-    ),
-    "clock": ("one", "newest"),
-}  # fmt: skip
-"""The columns of every table, in their order."""
+_COLUMNS = {
+    "limits": [*(field.name for field in fields(Limit)), "digest"],
+    "charges": [*(field.name for field in fields(Charge)), "digest"],
+    "clock": ["one", "newest"],
+}
+Record = TypeVar("Record", Limit, Charge)
 
 
 class LedgerError(HushcountError):
@@ -53,17 +56,17 @@ def resolved(path: Path) -> Path:
 
 @contextmanager
 def opened(path: Path, *, create: bool = False, busy_seconds: float = _BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
-    """Open a ledger, and turn what SQLite reports in the block into one sentence.
+    """Open a ledger for a block; each error of SQLite in the block becomes one sentence.
 
     Args:
         path: the file.
-        create: whether to make it, readable by its owner only, where it is missing.
+        create: whether to make a missing file, readable by its owner only.
         busy_seconds: how long to wait for a process that writes to it.
 
     Raises:
-        UsageError: it is missing, or its directory is; or it has several hard links.
-        FormatError: it is no ledger, damaged, or of a newer version; it is left as it is.
-        LedgerError: another process holds it, or it cannot be read or written.
+        UsageError: the file or its directory is missing; or the file has several hard links.
+        FormatError: it is no ledger, damaged, or of another version; it stays as it is.
+        LedgerError: another process uses it, or it cannot be read or written.
     """
     path = resolved(path)
     if create and not path.exists():
@@ -79,12 +82,19 @@ def opened(path: Path, *, create: bool = False, busy_seconds: float = _BUSY_SECO
             connection.execute("PRAGMA synchronous = EXTRA")
             yield connection
     except sqlite3.Error as error:
-        raise _explained(path, error, busy_seconds) from None
+        text = str(error)
+        if "locked" in text or "busy" in text:
+            raise LedgerError(
+                f"ledger {path} was in use for more than {busy_seconds:g} s: run again when it is free"
+            ) from None
+        if isinstance(error, sqlite3.OperationalError):
+            raise LedgerError(f"ledger {path} cannot be used: {text}") from None
+        raise FormatError(f"ledger {path} is damaged or no ledger, {text}: restore it from a copy") from None
 
 
 @contextmanager
 def writing(connection: sqlite3.Connection) -> Iterator[None]:
-    """Hold the only write lock for a block: all its changes are made, or none where it ends with an exception."""
+    """Hold the only write lock for a block: all its changes are made, or none if it ends with an exception."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -96,10 +106,10 @@ def writing(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _require_one_name(path: Path) -> None:
-    """Refuse a file with a second hard link: SQLite's journal, which takes back a killed write, has a file's name."""
+    """Refuse a file with a second hard link: SQLite names its journal, which undoes a killed write, after the file."""
     if path.stat().st_nlink < 2:
         return
-    # One that was killed while it made the ledger left its temporary name.
+    # A process that was killed while it made the ledger left its temporary name.
     for left in path.parent.glob(f".{path.name}.*.tmp"):
         with suppress(FileNotFoundError):
             if left.samefile(path):
@@ -138,16 +148,60 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
         raise FormatError(
             f"ledger {path} has version {version}, this program reads version {VERSION}: use a newer Hushcount"
         )
-    for table, columns in COLUMNS.items():
-        there = tuple(row["name"] for row in connection.execute(f"PRAGMA table_info({table})"))
+    for table, columns in _COLUMNS.items():
+        there = [row["name"] for row in connection.execute(f"PRAGMA table_info({table})")]
         if there != columns or version < VERSION:
             raise FormatError(f"ledger {path} has another schema than version {VERSION}: restore it from a copy")
 
 
-def _explained(path: Path, error: sqlite3.Error, busy_seconds: float) -> HushcountError:
-    text = str(error)
-    if "locked" in text or "busy" in text:
-        return LedgerError(f"ledger {path} was in use for more than {busy_seconds:g} s: run again when it is free")
-    if isinstance(error, sqlite3.OperationalError):
-        return LedgerError(f"ledger {path} cannot be used: {text}")
-    return FormatError(f"ledger {path} is damaged or no ledger, {text}: restore it from a copy")
+def read_limits(connection: sqlite3.Connection) -> list[Limit]:
+    """Return all limits, by campaign; raises FormatError if a row was altered."""
+    return [_record(Limit, row) for row in connection.execute("SELECT * FROM limits ORDER BY campaign")]
+
+
+def read_limit(connection: sqlite3.Connection, campaign: str) -> Limit | None:
+    """Return a campaign's limit, or None; raises FormatError if a row was altered."""
+    return next((limit for limit in read_limits(connection) if limit.campaign == campaign), None)
+
+
+def read_charges(connection: sqlite3.Connection, campaign: str | None = None) -> list[Charge]:
+    """Return the charges and reservations of a campaign, or of all, oldest first; of one second, as they were made.
+
+    Raises:
+        FormatError: a row was altered.
+    """
+    rows = connection.execute("SELECT * FROM charges ORDER BY COALESCE(committed_at, reserved_at), rowid")
+    return [_record(Charge, row) for row in rows if campaign in (None, row["campaign"])]
+
+
+def read_newest(connection: sqlite3.Connection) -> datetime | None:
+    """Return the ledger's time at its last use, or None if it is new; raises FormatError if the time was altered."""
+    row = connection.execute("SELECT newest FROM clock").fetchone()
+    try:
+        return None if row is None else datetime.fromisoformat(row["newest"]).astimezone(timezone.utc)
+    except ValueError:
+        raise FormatError("the ledger's time was altered: restore the ledger from a copy") from None
+
+
+def put_newest(connection: sqlite3.Connection, now: datetime) -> None:
+    """Let a ledger remember its time."""
+    connection.execute("INSERT OR REPLACE INTO clock (one, newest) VALUES (1, ?)", (stamp(now),))
+
+
+def put(connection: sqlite3.Connection, record: Limit | Charge) -> None:
+    """Write a record in place of the one with its key."""
+    table = "limits" if isinstance(record, Limit) else "charges"
+    values = asdict(record)
+    # The columns hold floats; the digest is of what will be read, so a whole number must be one before.
+    values.update(epsilon=float(record.epsilon), delta=float(record.delta))
+    values["digest"] = digest_of(values)
+    marks = ", ".join("?" * len(values))
+    connection.execute(f"INSERT OR REPLACE INTO {table} ({', '.join(values)}) VALUES ({marks})", [*values.values()])  # noqa: S608  # our own names
+
+
+def _record(kind: type[Record], row: sqlite3.Row) -> Record:
+    values = dict(row)
+    if values.pop("digest") != digest_of(values):
+        name = values.get("key") or values["campaign"]
+        raise FormatError(f"the ledger's row {name} was altered: restore the ledger from a copy")
+    return kind(**values)

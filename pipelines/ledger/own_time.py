@@ -1,8 +1,8 @@
 """The ledger's own time, by which budgets renew: it never goes back, and a clock that is far ahead does not move it.
 
-A clock that is wrong once must not free what is spent. So a period begins by the clock only where that is at most `FAR`
-ahead of the newest moment that the ledger, or the deployment, knows to have come; everything that is written down is
-stamped no earlier than the ledger's time. A ledger that lay idle for longer is told the date by its operator.
+A clock that is wrong once must not free what is spent. So the clock begins a period only if it is at most `FAR` ahead
+of the newest moment that the ledger, or the deployment, knows to have come, and no stamp is earlier than the ledger's
+time. After a longer idle time the operator tells the ledger the date.
 """
 
 from __future__ import annotations
@@ -14,21 +14,11 @@ from pathlib import Path
 
 from hushcount.errors import UsageError
 from pipelines.ledger.clock import Clock
-from pipelines.ledger.file import opened, writing
-from pipelines.ledger.records import (
-    Charge,
-    Limit,
-    put,
-    put_newest,
-    read_charges,
-    read_limits,
-    read_newest,
-    stamp,
-    utc_now,
-)
+from pipelines.ledger.file import opened, put, put_newest, read_charges, read_limits, read_newest, writing
+from pipelines.ledger.records import Charge, Limit, stamp, utc_now
 
 FAR = timedelta(days=2)
-"""By how much a clock may be ahead and a period still begins by it: so much too early, and no more."""
+"""A clock may be so far ahead and still begin a period: so much too early, and no more."""
 _DAY = timedelta(days=1)
 
 
@@ -46,12 +36,12 @@ class LedgerTime:
 
     @property
     def mark(self) -> str:
-        """What is written now is stamped with this: a clock that is behind makes no charge older than it is."""
+        """The stamp of what is written now: a clock that is behind makes no charge older than it is."""
         return stamp(max(self.clock, self.now))
 
     @property
     def doubt(self) -> str:
-        """Why the clock is not followed, and the cure; empty where it is."""
+        """Why the ledger does not follow the clock, and the cure; empty if it does."""
         if abs(self.clock - self.now) <= FAR:
             return ""
         side = "ahead of" if self.clock > self.now else "behind"
@@ -68,9 +58,9 @@ def believed(clock: datetime, newest: datetime | None, known: datetime | None = 
     Args:
         clock: what this machine's clock says.
         newest: the ledger's time at its last use; None: it is new.
-        known: the latest moment that is known to have come by what else tells the time; None: nothing does.
+        known: the latest moment that has certainly come by other witnesses than the clock; None: there are none.
     """
-    # What tells the time may be wrong too: nothing moves the ledger further than the clock.
+    # A witness may be wrong too: nothing moves the ledger further than the clock.
     told = [moment for moment in (newest, None if known is None else min(known, clock)) if moment is not None]
     reach = max(told, default=clock)
     return max(reach, Clock(clock, FAR, trusted=reach).present())
@@ -83,19 +73,19 @@ def ledger_time(connection: sqlite3.Connection, known: datetime | None = None) -
 
 
 def advanced(connection: sqlite3.Connection, known: datetime | None = None) -> LedgerTime:
-    """Return the present, and let the ledger remember it; to be called where it is being written to."""
+    """Return the present and let the ledger remember it, in a transaction that writes."""
     time = ledger_time(connection, known)
     put_newest(connection, time.now)
     return time
 
 
 def beginning(charges: list[Charge], now: datetime) -> str:
-    """Return when the first period of a limit begins: with its first charge, or what was spent would be forgotten."""
+    """Return when the first period of a limit begins: with its first charge, so that no charge is forgotten."""
     return min([stamp(now), *(charge.committed_at for charge in charges if charge.committed_at)])
 
 
 def warnings(limits: list[Limit], charges: list[Charge], time: LedgerTime) -> list[str]:
-    """Return a sentence for each thing in a ledger that a wrong clock left there; none is of harm to clients."""
+    """Return a sentence for each trace that a wrong clock left in a ledger; none of them harms clients."""
     present = stamp(time.clock + FAR)
     said = [time.doubt] if time.doubt else []
     said += [
@@ -104,14 +94,13 @@ def warnings(limits: list[Limit], charges: list[Charge], time: LedgerTime) -> li
         for limit in limits
         if limit.since > present
     ]
-    ahead = [charge for charge in charges if (charge.committed_at or charge.reserved_at) > present]
-    if ahead:
-        said.append(f"{len(ahead):,} charges are stamped ahead of the clock, and count until then and a period longer")
+    if ahead := sum(charge.stamped > present for charge in charges):
+        said.append(f"{ahead:,} charges are stamped ahead of the clock, and count until then and a period longer")
     return said
 
 
 def confirm(path: Path, today: date) -> LedgerTime:
-    """Believe this machine's clock, whose date the operator gives; what is stamped ahead of it happened by now.
+    """Believe this machine's clock, because the operator gives its date; later stamps move back to that date.
 
     Args:
         path: the ledger.
@@ -124,20 +113,14 @@ def confirm(path: Path, today: date) -> LedgerTime:
     now = utc_now()
     if abs(now.date() - today) > _DAY:
         raise UsageError(f"date is {today}, must be what this machine's clock says, {now.date()}: set the clock right")
-    # Wherever that is today, this has not come yet.
+    # Today is over by then, wherever on earth.
     end = stamp(datetime.combine(today + 2 * _DAY, datetime.min.time(), timezone.utc))
     with opened(path) as connection, writing(connection):
         for charge in read_charges(connection):
-            put(connection, _by(charge, end))
-        charges = read_charges(connection)
+            committed = None if charge.committed_at is None else min(charge.committed_at, end)
+            put(connection, replace(charge, reserved_at=min(charge.reserved_at, end), committed_at=committed))
         for limit in read_limits(connection):
             if limit.since > end:
-                own = [charge for charge in charges if charge.campaign == limit.campaign]
-                put(connection, replace(limit, since=beginning(own, now)))
+                put(connection, replace(limit, since=beginning(read_charges(connection, limit.campaign), now)))
         put_newest(connection, now)
     return LedgerTime(now, now)
-
-
-def _by(charge: Charge, end: str) -> Charge:
-    committed = None if charge.committed_at is None else min(charge.committed_at, end)
-    return replace(charge, reserved_at=min(charge.reserved_at, end), committed_at=committed)

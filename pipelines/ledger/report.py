@@ -6,7 +6,8 @@ import csv
 import io
 import json
 import sqlite3
-from dataclasses import asdict, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,27 +18,70 @@ from hushcount.campaigns.campaign import Identifier
 from hushcount.errors import FormatError, UsageError
 from hushcount.formats.whole_files import write_new
 from hushcount.privacy.composition import Loss, basic
-from pipelines.ledger.balance import balance, counted, files_of, is_stale, losses
-from pipelines.ledger.file import COLUMNS, VERSION, opened, writing
+from pipelines.ledger.balance import balance, committed, counted, files_of, is_stale, losses, spent
+from pipelines.ledger.file import VERSION, opened, put, read_charges, read_limit, read_limits, writing
 from pipelines.ledger.own_time import LedgerTime, advanced, beginning, ledger_time, warnings
-from pipelines.ledger.records import Charge, Limit, charge_key, put, read_charges, read_limit, read_limits
+from pipelines.ledger.records import Charge, Limit, charge_key
+from pipelines.outputs.account import Account
+
+_NO_TIME = "has a time that is no ISO 8601 time with a zone"
+
+
+@dataclass(frozen=True)
+class Described:
+    """A ledger, or one campaign of it.
+
+    Attributes:
+        accounts: of each campaign, by id.
+        charges: all charges and reservations, oldest first.
+        stale: keys of the reservations whose run has ended.
+    """
+
+    accounts: Mapping[str, Account]
+    charges: list[Charge]
+    stale: frozenset[str]
+
+    def data(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        return {
+            "version": VERSION,
+            "campaigns": [{"campaign": name, **asdict(account)} for name, account in self.accounts.items()],
+            "charges": [{**asdict(charge), "stale": charge.key in self.stale} for charge in self.charges],
+        }
+
+
+@dataclass(frozen=True)
+class WholeLedger:
+    """A ledger in which no fault was found.
+
+    Attributes:
+        charges, reservations, limits: how many there are.
+        over: the campaigns that are over their limit, which was set lower afterwards.
+        warnings: a sentence for each trace of a wrong clock.
+    """
+
+    charges: int
+    reservations: int
+    limits: int
+    over: list[str]
+    warnings: list[str]
 
 
 def set_limit(
     path: Path, campaign: str, epsilon: float, delta: float, renew_days: int | None, *, fixed: bool = False
-) -> dict[str, Any]:
+) -> Account:
     """Set what a campaign's releases may come to, and return its account.
 
-    A limit that is set again keeps the beginning of its periods, so that no budget renews by being set.
+    A limit that is set again keeps the beginning of its periods, so that setting it renews no budget.
 
     Args:
-        path: the ledger, made where it is missing.
+        path: the ledger, made if it is missing.
         campaign: id of the campaign, for all its epochs.
         epsilon: nats, above 0.
         delta: in [0, 1), at which the releases' epsilon is stated.
         renew_days: after which the whole budget is there again; None: never.
-        fixed: whether the parameters of all its releases are declared to follow from no result, so that they compose
-            numerically; to be declared before the first charge of a period.
+        fixed: whether the operator declares, before the first charge of a period, that no parameter of a release
+            follows from a result, so that charges compose numerically.
 
     Raises:
         UsageError: an argument is out of its range.
@@ -56,15 +100,12 @@ def set_limit(
         raise UsageError(f"renew-days is {renew_days}, must be in 1..36500")
     with opened(path, create=True) as connection, writing(connection):
         now = advanced(connection).now
-        charges = read_charges(connection, campaign)
-        begin = beginning(charges, now)
-        limit = Limit(campaign, epsilon, delta, renew_days, begin, "numerical" if fixed else "basic")
-        old = read_limit(connection, campaign)
-        if old is not None:
-            limit = replace(limit, since=old.since)
-        _require_same_composition(old, limit, charges, now)
+        charges, old = read_charges(connection, campaign), read_limit(connection, campaign)
+        since = beginning(charges, now) if old is None else old.since
+        limit = Limit(campaign, epsilon, delta, renew_days, since, "numerical" if fixed else "basic")
+        _require_same_composition(old, limit, committed(charges), now)
         put(connection, limit)
-    return {"campaign": campaign, **balance(limit, charges, now).as_data()}
+    return balance(limit, charges, now)
 
 
 def _require_same_composition(old: Limit | None, new: Limit, charges: list[Charge], now: datetime) -> None:
@@ -80,44 +121,35 @@ def _require_same_composition(old: Limit | None, new: Limit, charges: list[Charg
             f"fixed-parameters is given after {len(counting):,} releases of campaign {new.campaign} in this period, "
             "must be given before the first: set the limit without it"
         )
-    if new.composition == "basic" and was_fixed and balance(new, charges, now).spent.epsilon > new.epsilon:
-        sums = basic(losses(counting, [charge for charge in charges if charge.state == "committed"]))
+    if new.composition == "basic" and was_fixed and spent(new, counting, charges).epsilon > new.epsilon:
+        sums = basic(losses(counting, charges))
         raise UsageError(
             f"limit of campaign {new.campaign} is ({new.epsilon:.6g}, {new.delta:.6g}), must be at least "
             f"({sums.epsilon:.6g}, {sums.delta:.6g}) without fixed-parameters: to that its charges add up"
         )
 
 
-def describe(path: Path, campaign: str | None = None) -> dict[str, Any]:
-    """Return a ledger as JSON data: each campaign's account, and all charges and reservations.
+def describe(path: Path, campaign: str | None = None) -> Described:
+    """Return each campaign's account, and all charges and reservations; or those of one campaign.
 
-    Args:
-        path: the ledger.
-        campaign: only this one's.
+    Raises:
+        UsageError, FormatError, LedgerError: the ledger cannot be read.
     """
     with opened(path) as connection:
         limits, charges, time = _read(connection)
-    now = time.now
-    known = {limit.campaign for limit in limits} | {charge.campaign for charge in charges}
-    names = sorted(name for name in known if campaign in (None, name))
-    return {
-        "version": VERSION,
-        "campaigns": [_account(name, limits, charges, now) for name in names],
-        "charges": [
-            {**asdict(charge), "stale": is_stale(charge, now)} for charge in charges if charge.campaign in names
-        ],
-    }
+    charges = [charge for charge in charges if campaign in (None, charge.campaign)]
+    names = {charge.campaign for charge in charges}
+    names |= {limit.campaign for limit in limits if campaign in (None, limit.campaign)}
+    stale = frozenset(charge.key for charge in charges if is_stale(charge, time.now))
+    return Described(_accounts(names, limits, charges, time.now), charges, stale)
 
 
-def check(path: Path) -> dict[str, Any]:
+def check(path: Path) -> WholeLedger:
     """Check that a ledger is whole: its pages, its schema, every row's digest, key and range, and the sums.
-
-    Returns:
-        How many charges, reservations and limits there are, the campaigns that are over their limit, and a sentence for
-        each thing that a wrong clock left.
 
     Raises:
         FormatError: it is not; the first fault is named.
+        UsageError, LedgerError: it cannot be read.
     """
     with opened(path) as connection:
         faults = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
@@ -125,17 +157,15 @@ def check(path: Path) -> dict[str, Any]:
             raise FormatError(f"ledger {path} is damaged, {faults[0]}: restore it from a copy")
         limits, charges, time = _read(connection)
     for charge in charges:
-        _check_charge(path, charge)
+        if fault := _fault_of(charge):
+            raise FormatError(f"ledger {path}: charge {charge.key} {fault}: restore it from a copy")
     for limit in limits:
-        _check_moments(path, f"limit of campaign {limit.campaign}", limit.since)
-    accounts = [_account(name, limits, charges, time.now) for name in sorted({limit.campaign for limit in limits})]
-    return {
-        "charges": sum(charge.state == "committed" for charge in charges),
-        "reservations": sum(charge.state == "reserved" for charge in charges),
-        "limits": len(limits),
-        "over": [one["campaign"] for one in accounts if _is_over(one)],
-        "warnings": warnings(limits, charges, time),
-    }
+        if not _are_moments(limit.since):
+            raise FormatError(f"ledger {path}: limit of campaign {limit.campaign} {_NO_TIME}: restore it from a copy")
+    accounts = _accounts({limit.campaign for limit in limits}, limits, charges, time.now)
+    over = [name for name, account in accounts.items() if _is_over(account)]
+    done = len(committed(charges))
+    return WholeLedger(done, len(charges) - done, len(limits), over, warnings(limits, charges, time))
 
 
 def export(path: Path, out: Path) -> int:
@@ -154,7 +184,7 @@ def export(path: Path, out: Path) -> int:
         text = json.dumps(data, indent=2) + "\n"
     else:
         buffer = io.StringIO()
-        writer = csv.DictWriter(buffer, COLUMNS["charges"][:-1], lineterminator="\n")
+        writer = csv.DictWriter(buffer, [field.name for field in fields(Charge)], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
         text = buffer.getvalue()
@@ -168,7 +198,7 @@ def export(path: Path, out: Path) -> int:
 
 
 def _read(connection: sqlite3.Connection) -> tuple[list[Limit], list[Charge], LedgerTime]:
-    """Return what a ledger held at one moment, and the present."""
+    """Return a ledger's rows of one moment, and the present."""
     connection.execute("BEGIN")
     try:
         return read_limits(connection), read_charges(connection), ledger_time(connection)
@@ -176,36 +206,35 @@ def _read(connection: sqlite3.Connection) -> tuple[list[Limit], list[Charge], Le
         connection.execute("COMMIT")
 
 
-def _account(name: str, limits: list[Limit], charges: list[Charge], now: datetime) -> dict[str, Any]:
-    limit = next((limit for limit in limits if limit.campaign == name), None)
-    return {"campaign": name, **balance(limit, (one for one in charges if one.campaign == name), now).as_data()}
+def _accounts(names: set[str], limits: list[Limit], charges: list[Charge], now: datetime) -> dict[str, Account]:
+    by_campaign = {limit.campaign: limit for limit in limits}
+    return {
+        name: balance(by_campaign.get(name), [charge for charge in charges if charge.campaign == name], now)
+        for name in sorted(names)
+    }
 
 
-def _is_over(account: dict[str, Any]) -> bool:
-    """Return whether a limit, set lower afterwards, is passed; an epsilon of None has no bound at the limit's delta."""
-    spent = account["spent"]["epsilon"]
-    return spent is None or spent > account["limit"]["epsilon"]
+def _is_over(account: Account) -> bool:
+    spent_by_now, limit = account.spent.epsilon, account.limit
+    return limit is not None and (spent_by_now is None or spent_by_now > limit.epsilon)
 
 
-def _check_charge(path: Path, charge: Charge) -> None:
-    """Check what the digest of a row does not: that it was right when it was written."""
-    name = f"charge {charge.key}"
+def _fault_of(charge: Charge) -> str | None:
+    """Return what the digest of a row does not show: that it was wrong when it was written."""
     try:
         _ = charge.loss
     except ValueError as error:
-        raise FormatError(f"ledger {path}: {name} has {error}: restore it from a copy") from None
-    _check_moments(path, name, charge.reserved_at, *([charge.committed_at] if charge.committed_at else []))
+        return f"has {error}"
+    if not _are_moments(charge.reserved_at, *([charge.committed_at] if charge.committed_at else [])):
+        return _NO_TIME
     key = charge_key(charge.fingerprint, charge.epoch, charge.hop, charge.manifest)
     is_drawn = charge.hop == "discover" and charge.state == "committed"
-    committed = (charge.committed_at is None) == (charge.state == "reserved")
-    if key != charge.key or not committed or (charge.draw is None) == is_drawn:
-        raise FormatError(f"ledger {path}: {name} contradicts itself: restore it from a copy")
+    has_time = (charge.committed_at is None) == (charge.state == "reserved")
+    return None if key == charge.key and has_time and (charge.draw is not None) == is_drawn else "contradicts itself"
 
 
-def _check_moments(path: Path, name: str, *moments: str) -> None:
+def _are_moments(*texts: str) -> bool:
     try:
-        dated = all(datetime.fromisoformat(moment).tzinfo for moment in moments)
+        return all(datetime.fromisoformat(text).tzinfo for text in texts)
     except ValueError:
-        dated = False
-    if not dated:
-        raise FormatError(f"ledger {path}: {name} has a time that is none: restore it from a copy")
+        return False

@@ -18,6 +18,7 @@ from hushcount.privacy.guarantees import Statement
 from hushcount.privacy.statement import statement
 from hushcount.senders import UNBOUND, Senders
 from hushcount.wire.places import MOST_PLACES
+from pipelines.outputs.account import Charged, NoLedger
 from pipelines.outputs.counts import BinCounts, Count, HopCounts, StreamCounts
 from pipelines.outputs.estimates import Estimates
 
@@ -55,7 +56,7 @@ class HopSummary(HopCounts):
         dead_letters: how many sealed reports were kept, and not kept, by stream and reason.
         replayed: reason of the dead letters that the output was made of.
         estimates: what estimating came to.
-        ledger: what was charged and what is left, as JSON: an empty one says that there is no ledger.
+        ledger: what was charged and what is left; None for a hop that charges nothing.
         left_out: streams below the minimum batch, of which nothing was released.
         released: how many bins the auxiliary server released.
         bins: what the analyzer made of them.
@@ -78,7 +79,7 @@ class HopSummary(HopCounts):
     dead_letters: Mapping[str, Mapping[str, Mapping[str, int]]] | None = None
     replayed: str | None = None
     estimates: Estimates | None = None
-    ledger: Mapping[str, Any] | None = None
+    ledger: Charged | NoLedger | None = None
     left_out: Mapping[Stream, StreamCounts] = field(default_factory=dict)
     released: Count | None = None
     bins: BinCounts | None = None
@@ -118,7 +119,7 @@ class HopSummary(HopCounts):
         }
         data = head | {name: part for name, part in said.items() if part is not None}
         if self.ledger is not None:
-            data["ledger"] = self.ledger or None
+            data["ledger"] = self.ledger.data() if isinstance(self.ledger, Charged) else None
         if self.batch is not None:
             data |= {"batch": self.batch, "window": self.window}
         if self.folder is not None:

@@ -18,9 +18,8 @@ from pipelines.batches.state import HOPS, MANIFESTS, RUNS
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
 from pipelines.files.storage_errors import told
-from pipelines.ledger import file
 from pipelines.ledger.clock import Clock, Witness, shown, usual_bound
-from pipelines.ledger.records import read_charges
+from pipelines.ledger.file import opened, read_charges
 
 _WRITES: dict[Party, str] = {"shuffler": "shuffled", "aux-server": "released", "analyzer": "results"}
 """A folder in which each party may write."""
@@ -83,9 +82,9 @@ def beside_ledger(clock: Clock, deployment: Deployment) -> Clock:
     """
     if deployment.ledger is None or not deployment.ledger.exists():
         return clock
-    with file.opened(deployment.ledger) as connection:
+    with opened(deployment.ledger) as connection:
         charges = read_charges(connection)
-    stamps = (datetime.fromisoformat(charge.committed_at or charge.reserved_at) for charge in charges)
+    stamps = (datetime.fromisoformat(charge.stamped) for charge in charges)
     return replace(clock, witnesses=(*clock.witnesses, Witness("the ledger", tuple(stamps))))
 
 

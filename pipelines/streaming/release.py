@@ -185,7 +185,7 @@ class WindowResults(beam.DoFn):
             if enough
             else withheld_summary("analyze", campaign, "reports", counts["reports"], released)
         )
-        summary = replace(summary, ledger={}, batch=released.batch, window=released.window)
+        summary = replace(summary, ledger="no ledger", batch=released.batch, window=released.window)
         if not enough:
             storage.remove_directory(work)
         else:

@@ -17,7 +17,8 @@ from pipelines.batches.hops import CHAIN
 from pipelines.batches.state import SEGMENTS, opened, snapshot
 from pipelines.files import storage
 from pipelines.ledger.file import opened as opened_ledger
-from pipelines.ledger.records import Charge, read_charges
+from pipelines.ledger.file import read_charges
+from pipelines.ledger.records import Charge
 from pipelines.outputs.staging import SUMMARY
 from tests.model.world import World, digest_of
 from tests.support.site import view_of

@@ -21,6 +21,7 @@ from pipelines.handover.upstream import senders_of
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.ledger.charging import charging, cost_of
 from pipelines.ledger.report import describe
+from pipelines.outputs.account import Charged
 from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.summary import make_summary
 from shuffler.collector.settings import CollectorPart
@@ -136,7 +137,9 @@ def test_a_charge_of_one_report_is_not_one_of_a_client(tmp_path: Path) -> None:
         counts = StreamCounts(100_000, 100_000, {})
         upstream = make_summary("shuffle", campaign, {"reports": counts}, None, senders=Senders(way))
         with charging(ledger, campaign, "analyze", upstream, str(folder)) as charge:
-            return dict(charge.commit(cost_of(statement(campaign, 100_000, Senders(way)), "analyze"), 100_000))
+            made = charge.commit(cost_of(statement(campaign, 100_000, Senders(way)), "analyze"), 100_000)
+            assert isinstance(made, Charged)
+            return made.data()
 
     first = charged("first", "client-token")
     assert (first["charged"]["per"], first["spent"]["per"]) == ("client", "client")
@@ -144,4 +147,4 @@ def test_a_charge_of_one_report_is_not_one_of_a_client(tmp_path: Path) -> None:
     # One release that speaks of reports, and the sum speaks of no client any more.
     assert (second["charged"]["per"], second["spent"]["per"]) == ("report", "report")
     assert second["charged"]["epsilon"] == pytest.approx(first["charged"]["epsilon"] / 3)
-    assert sorted(charge["per"] for charge in describe(ledger)["charges"]) == ["client", "report"]
+    assert sorted(charge["per"] for charge in describe(ledger).data()["charges"]) == ["client", "report"]

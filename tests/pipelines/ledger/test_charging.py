@@ -29,9 +29,10 @@ from hushcount.wire.blocks import HEADER_BYTES
 from pipelines.ledger.balance import OverLimit, balance, require_room
 from pipelines.ledger.charging import charging, cost_of
 from pipelines.ledger.draws import draw_path
-from pipelines.ledger.file import LedgerError, opened, writing
-from pipelines.ledger.records import Charge, Limit, charge_key, put, read_charges, stamp, utc_now
-from pipelines.ledger.report import check, describe, set_limit
+from pipelines.ledger.file import LedgerError, opened, put, read_charges, writing
+from pipelines.ledger.records import Charge, Limit, charge_key, stamp, utc_now
+from pipelines.ledger.report import WholeLedger, check, describe, set_limit
+from pipelines.outputs.account import Charged
 from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.summary import HopSummary
 from tests.pipelines.conftest import World
@@ -90,7 +91,9 @@ def upstream(reports: int = FORWARDED, way: Authentication = "client-token") -> 
 def release(ledger: Path, campaign: Campaign, folder: str, accepted: int = FORWARDED) -> dict[str, Any]:
     """What analyze does between its reservation and its output; return the summary's part about the ledger."""
     with charging(ledger, campaign, "analyze", upstream(), folder) as charge:
-        return dict(charge.commit(cost_of(statement(campaign, accepted, Senders("client-token")), "analyze"), accepted))
+        made = charge.commit(cost_of(statement(campaign, accepted, Senders("client-token")), "analyze"), accepted)
+        assert isinstance(made, Charged)
+        return made.data()
 
 
 def charges(ledger: Path) -> list[Charge]:
@@ -165,7 +168,7 @@ def test_every_part_of_the_key_counts() -> None:
 
 def test_without_a_ledger_nothing_is_charged(tmp_path: Path, campaign: Campaign) -> None:
     with charging(None, campaign, "analyze", upstream(), batch(tmp_path, "in")) as charge:
-        assert charge.commit(Loss(1.0, 0.0), FORWARDED) == {}
+        assert charge.commit(Loss(1.0, 0.0), FORWARDED) == "no ledger"
     assert not list(tmp_path.glob("*.db"))
 
 
@@ -243,7 +246,7 @@ def test_a_living_reservation_holds_room_and_a_dead_one_does_not(
     for dead in (replace(held, pid=ended.pid), replace(held, host="elsewhere", reserved_at=stamp(NOW))):
         with opened(ledger) as connection, writing(connection):
             put(connection, dead)
-        assert [charge["stale"] for charge in describe(ledger)["charges"]] == [True]
+        assert [charge["stale"] for charge in describe(ledger).data()["charges"]] == [True]
         release(ledger, campaign, second)
         with opened(ledger) as connection, writing(connection):
             connection.execute("DELETE FROM charges WHERE state = 'committed'")
@@ -297,7 +300,7 @@ def test_a_limit_is_met_exactly_and_composed_numerically() -> None:
     tight = Limit("small", 2.5, 1e-6, None, stamp(NOW), "numerical")
     wanted = made(999, NOW, Loss(0.05, 1e-10))
     require_room(tight, many, wanted, Loss(2.0, 0.0), NOW)
-    assert balance(tight, many, NOW).spent.bound == "numerical"
+    assert balance(tight, many, NOW).spent.composition == "numerical"
     with pytest.raises(OverLimit):
         require_room(replace(tight, delta=1e-9), many, wanted, Loss(2.0, 0.0), NOW)
     with pytest.raises(OverLimit):
@@ -310,7 +313,7 @@ def test_an_epoch_of_clients_that_remember_is_charged_once() -> None:
     days = [made(number, NOW + timedelta(days=number), TENTH, 1.0, 2.0) for number in range(5)]
     spent = [balance(limit, days[:number], NOW).spent.epsilon for number in range(1, 6)]
     assert spent == [0.1, 2.0, 2.0, 2.0, 2.0]
-    assert balance(limit, days, NOW).releases == 5
+    assert balance(limit, days, NOW).spent.releases == 5
     # As independent releases, as they were charged before, five would come to 0.5.
     fresh = [replace(one, local=None, epoch_epsilon=None) for one in days]
     assert balance(limit, fresh, NOW).spent.epsilon == pytest.approx(0.5, rel=0.05)
@@ -344,16 +347,19 @@ def test_a_limit_that_is_set_later_or_again_forgets_nothing(tmp_path: Path, camp
         old = replace(read_charges(connection)[0], committed_at=stamp(NOW))
         put(connection, old)
     first = set_limit(ledger, "small", 1.0, 1e-6, 36500)
-    assert first["limit"]["since"] == stamp(NOW)
-    assert first["spent"]["releases"] == 1
-    assert set_limit(ledger, "small", 2.0, 1e-6, 36500)["limit"] == {**first["limit"], "epsilon": 2.0}
-    assert set_limit(ledger, "small", 1e-6, 1e-6, None)["remaining"]["epsilon"] == 0.0
-    assert check(ledger)["over"] == ["small"]
+    assert first.limit is not None
+    assert first.limit.since == stamp(NOW)
+    assert first.spent.releases == 1
+    assert set_limit(ledger, "small", 2.0, 1e-6, 36500).limit == replace(first.limit, epsilon=2.0)
+    assert set_limit(ledger, "small", 1e-6, 1e-6, None).remaining == Loss(0.0, 0.0)
+    assert check(ledger).over == ["small"]
     with opened(ledger) as connection, writing(connection):
         put(connection, Limit("idle", 1.0, 0.0, 30, stamp(NOW)))
-    assert set_limit(ledger, "idle", 2.0, 0.0, 10)["limit"]["since"] == stamp(NOW)
+    idle = set_limit(ledger, "idle", 2.0, 0.0, 10).limit
+    assert idle is not None
+    assert idle.since == stamp(NOW)
     # At this delta no epsilon states what was spent.
-    assert set_limit(ledger, "small", 1.0, 1e-9, None)["spent"]["epsilon"] is None
+    assert set_limit(ledger, "small", 1.0, 1e-9, None).spent.epsilon is None
     assert "no bound" in done("ledger", "show", "--ledger", ledger).out
 
 
@@ -412,7 +418,7 @@ for number, folder in enumerate(folders):
             with staged(out + str(number), False) as directory:
                 stated = statement(campaign, 100_000, Senders("client-token"))
                 here("before the commit")
-                ledger_part = charge.commit(cost_of(stated, "analyze"), 100_000)
+                ledger_part = charge.commit(cost_of(stated, "analyze"), 100_000).data()
                 here("committed")
                 summary = {"hop": "analyze", "accepted": 100_000, "privacy": stated.data(), "ledger": ledger_part}
                 (Path(directory) / "summary.json").write_text(json.dumps(summary))
@@ -456,7 +462,7 @@ def test_a_process_that_is_killed(
     assert process.returncode == -signal.SIGKILL
     assert [charge.state for charge in charges(ledger)] == after
     assert (tmp_path / "out0").exists() == output
-    assert check(ledger)["charges"] == after.count("committed")
+    assert check(ledger).charges == after.count("committed")
     assert release(ledger, campaign, folder)["charged"]["new"] == (after == ["reserved"])
     assert [charge.state for charge in charges(ledger)] == ["committed"]
     with pytest.raises(OverLimit):
@@ -475,7 +481,7 @@ def test_a_process_that_is_killed_within_the_transaction(tmp_path: Path, campaig
     )
     run = subprocess.run([sys.executable, "-c", script, str(ledger)], check=False)  # noqa: S603  # our own script
     assert run.returncode == -signal.SIGKILL
-    assert check(ledger)["charges"] == 1
+    assert check(ledger).charges == 1
     assert release(ledger, campaign, batch(tmp_path, "in")) == {
         **before,
         "charged": {**before["charged"], "new": False},
@@ -500,7 +506,7 @@ def test_two_processes_at_a_time(tmp_path: Path, campaign_path: Path, campaign: 
     there = charges(ledger)
     assert [charge.state for charge in there] == ["committed"] * 4
     assert len({charge.manifest for charge in there}) == 4
-    assert check(ledger) == {"charges": 4, "reservations": 0, "limits": 1, "over": [], "warnings": []}
+    assert check(ledger) == WholeLedger(charges=4, reservations=0, limits=1, over=[], warnings=[])
     for words, name in zip(printed, ("left", "right"), strict=True):
         assert words.count("released") == len(list(tmp_path.glob(f"{name}-*")))
         assert 1 <= words.count("released") <= 4
@@ -605,7 +611,7 @@ def test_whole_numbers_are_read_as_they_were_written(ledger: Path) -> None:
     set_limit(ledger, "small", 5, 0, None)
     with opened(ledger) as connection, writing(connection):
         put(connection, made(1, NOW, Loss(2, 0)))
-    assert check(ledger)["charges"] == 1
+    assert check(ledger).charges == 1
     assert charges(ledger) == [made(1, NOW, Loss(2.0, 0.0))]
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.ledger.draws import draw_path
-from pipelines.ledger.file import opened
-from pipelines.ledger.records import Charge, read_charges
+from pipelines.ledger.file import opened, read_charges
+from pipelines.ledger.records import Charge
 from pipelines.ledger.report import check, set_limit
 from tests.pipelines.conftest import World
 from tests.pipelines.ledger.test_charging import batch
@@ -47,7 +47,7 @@ def release(ledger, out, here):
         here("drawn")
         charge.fix_draw(str(bins))
         here("fixed")
-        ledger_part = charge.commit(cost_of(stated, "discover"), 0)
+        ledger_part = charge.commit(cost_of(stated, "discover"), 0).data()
         here("committed")
         summary = {"hop": "release", "accepted": None, "privacy": stated.data(), "ledger": ledger_part}
         (Path(directory) / "summary.json").write_text(json.dumps(summary, default=str))
@@ -166,7 +166,7 @@ def test_two_processes_under_two_names_that_are_one_path_hand_out_one_draw(
     (charge,) = charges(ledger)
     assert charge.draw is not None
     assert sorted(path.name for path in home.iterdir()) == ["ledger.db", "ledger.db.draws"]
-    assert check(names[link])["charges"] == 1
+    assert check(names[link]).charges == 1
 
 
 @pytest.mark.long
@@ -223,5 +223,5 @@ def test_wherever_a_process_that_draws_is_killed_one_draw_is_handed_out(tmp_path
         assert len(outs) == 2 + out
         (charge,) = charges(root / "ledger.db")
         assert handed_out(*outs) == {draw_path(root / "ledger.db", charge.key).read_bytes()}
-        assert check(root / "ledger.db")["reservations"] == 0
+        assert check(root / "ledger.db").reservations == 0
     assert not points[-1][2]

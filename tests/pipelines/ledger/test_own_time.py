@@ -21,10 +21,11 @@ from hushcount.privacy.composition import Loss
 from pipelines.ledger import own_time
 from pipelines.ledger.balance import OverLimit, is_stale
 from pipelines.ledger.charging import charging
-from pipelines.ledger.file import opened, writing
+from pipelines.ledger.file import opened, put, read_charges, read_limit, writing
 from pipelines.ledger.own_time import FAR, believed, confirm
-from pipelines.ledger.records import Limit, put, read_charges, read_limit, stamp
+from pipelines.ledger.records import Limit, stamp
 from pipelines.ledger.report import check, describe, set_limit
+from pipelines.outputs.account import Spent
 from tests.pipelines.conftest import World
 from tests.pipelines.ledger.test_charging import NOW, batch, made, release, upstream
 from tests.support.jobs import done, new_campaign, refused
@@ -132,7 +133,7 @@ def test_a_limit_that_was_set_by_a_clock_ahead_of_now_is_one(
     limited(ledger)
     clock.now = NOW
     assert fitting(ledger, campaign, tmp_path, "in", 20) == 2
-    said = check(ledger)["warnings"]
+    said = check(ledger).warnings
     assert len(said) == 3
     assert "400 days behind the ledger's time" in said[0]
     assert f"limit of campaign small begins on {stamp(NOW + 400 * DAY)}, ahead of the clock: until then all" in said[1]
@@ -148,7 +149,7 @@ def test_a_limit_that_was_set_by_a_clock_ahead_of_now_is_one(
     # The operator says the date: all that was stamped ahead of it happened by then.
     refused("ledger", "confirm", "--ledger", ledger, "--date", "2027-04-05", says=["must be what", "2026-03-01"])
     done("ledger", "confirm", "--ledger", ledger, "--date", "2026-03-01")
-    assert check(ledger)["warnings"] == []
+    assert check(ledger).warnings == []
     assert fitting(ledger, campaign, tmp_path, "more") == 0
     clock.now = NOW + 1.5 * DAY
     assert not released(ledger, campaign, batch(tmp_path, "more"))
@@ -172,7 +173,7 @@ def test_a_release_by_a_clock_far_ahead_renews_nothing(
     assert fitting(ledger, campaign, tmp_path, "set again") == 0
     clock.now = NOW
     assert fitting(ledger, campaign, tmp_path, "right again") == 0
-    assert describe(ledger)["campaigns"][0]["renews"] == stamp(NOW + RENEWS * DAY)
+    assert describe(ledger).data()["campaigns"][0]["renews"] == stamp(NOW + RENEWS * DAY)
 
 
 def test_what_a_clock_far_ahead_charged_counts_until_that_is_past(
@@ -184,7 +185,7 @@ def test_what_a_clock_far_ahead_charged_counts_until_that_is_past(
     clock.now = NOW
     assert fitting(ledger, campaign, tmp_path, "right") == 1
     confirm(ledger, NOW.date())
-    assert check(ledger)["warnings"] == []
+    assert check(ledger).warnings == []
     with opened(ledger) as connection:
         assert {charge.committed_at for charge in read_charges(connection)} == {stamp(NOW), "2026-03-03T00:00:00+00:00"}
 
@@ -229,16 +230,23 @@ def test_a_limit_is_never_set_ahead_of_the_ledgers_time(ledger: Path, clock: Clo
     limited(ledger)
     clock.now = NOW + 400 * DAY
     account = set_limit(ledger, "other", 1.0, 1e-6, RENEWS)
-    assert account["limit"]["since"] == stamp(NOW)
+    assert account.limit is not None
+    assert account.limit.since == stamp(NOW)
     # Nothing comes to nothing.
-    assert account["spent"] == {"epsilon": 0.0, "delta": 0.0, "composition": "basic", "releases": 0, "per": "client"}
+    assert account.spent == Spent(0.0, 0.0, "basic", 0, "client")
 
 
 def test_a_time_that_is_none_is_said(ledger: Path, clock: Clock) -> None:
     limited(ledger)
     with opened(ledger) as connection, writing(connection):
         put(connection, Limit("odd", 1.0, 0.0, RENEWS, "2026-03-01"))
-    refused("ledger", "check", "--ledger", ledger, says=["limit of campaign odd has a time that is none"])
+    refused(
+        "ledger",
+        "check",
+        "--ledger",
+        ledger,
+        says=["limit of campaign odd has a time that is no ISO 8601 time with a zone"],
+    )
     with opened(ledger) as connection, writing(connection):
         connection.execute("UPDATE clock SET newest = 'soon'")
     refused("ledger", "show", "--ledger", ledger, says=["the ledger's time was altered"])
@@ -351,7 +359,7 @@ def test_a_release_that_crosses_a_renewal_is_charged_to_the_period_in_which_it_i
     assert Run(ledger, campaign_path, batch(tmp_path, "none"), after, after).said == "OverLimit"
     assert slow.end() == "released"
     clock.now = after
-    account: dict[str, Any] = describe(ledger)["campaigns"][0]
+    account: dict[str, Any] = describe(ledger).data()["campaigns"][0]
     assert (account["spent"]["releases"], account["spent"]["epsilon"]) == (2, LIMIT)
     assert fitting(ledger, campaign, tmp_path, "more") == 0
     assert datetime.fromisoformat(account["renews"]) == (NOW + 2 * DAY).astimezone(timezone.utc)

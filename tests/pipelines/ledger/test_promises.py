@@ -84,7 +84,7 @@ class Jobs:
             self.running.pop(number)[2].close()
 
     def account(self) -> dict[str, Any]:
-        (account,) = describe(self.ledger)["campaigns"]
+        (account,) = describe(self.ledger).data()["campaigns"]
         return account
 
 
@@ -140,7 +140,7 @@ def test_no_order_of_charges_passes_the_limit(
         assert account["spent"]["epsilon"] <= epsilon
     for number in list(jobs.running):
         jobs.fail(number)
-    assert check(ledger)["over"] == []
+    assert check(ledger).over == []
 
 
 # What remains, and the way of composing.
@@ -179,7 +179,7 @@ def test_by_default_parameters_may_follow_from_results_and_charges_add_up() -> N
     first = [made(number, NOW, cost) for number in range(49)]
     later = replace(made(101, NOW, cost), fingerprint="ee", epoch=2)
     alone, both = balance(limit, first, NOW), balance(limit, [*first, later], NOW)
-    assert (alone.spent.bound, alone.spent.epsilon, both.spent.epsilon) == ("basic", 2.45, 2.5)
+    assert (alone.spent.composition, alone.spent.epsilon, both.spent.epsilon) == ("basic", 2.45, 2.5)
     require_room(limit, first, later, Loss(2.0, 0.0), NOW)
     with pytest.raises(OverLimit):
         require_room(limit, [*first, later], replace(later, key="00"), Loss(2.0, 0.0), NOW)
