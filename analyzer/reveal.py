@@ -1,4 +1,4 @@
-"""Open what the auxiliary server released, and believe a value only if its hash is that of its bin."""
+"""Open the pairs that the auxiliary server released, and believe a value only if its hash is that of its bin."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from keys.store import KeyReference
 
 
 class Reveal(beam.DoFn):
-    """Released records in, found values out.
+    """Released pairs in, discovered values out.
 
-    A record is a bin's hash and its sealed value, believed only if it opens, is of this campaign, has the bin's hash,
-    and is the pair that an honest client makes of it: a forged pair is a bin of its own and reveals nothing.
+    A pair is a bin's hash and its sealed value. The value is believed only if it opens, is of this campaign, has the
+    bin's hash, and makes the same pair at an honest client: a forged pair has a bin of its own and reveals nothing.
 
-    Counted in "counts": accepted; unverified, a pair that no honest client makes; nothing, a bin of a report with no
-    value; no_item, a value that may be no item: it would break the lines of a table, or be lost in them.
+    Counted in "counts": accepted; unverified, a pair that no honest client makes; nothing, a bin of reports without a
+    value; no_item, a value that cannot be an item, because it would break the lines of a table.
 
     Args:
         key: reference to the analyzer's private key, opened in `setup`.
@@ -45,14 +45,13 @@ class Reveal(beam.DoFn):
 
 
 def reveal(key: PrivateKey, form: DiscoveryFormat, record: bytes) -> tuple[Counted, str | None]:
-    """Return ("accepted", value), or the reason why there is none and None, for one released record."""
+    """Return ("accepted", value), or the reason of a refusal and None, for one released pair."""
     bin_hash, sealed = record[:HASH_BYTES], record[HASH_BYTES:]
     plain = key.open(sealed)
     if plain is None or not plain.startswith(form.binding):
         return "unverified", None
-    padded = plain[len(form.binding) :]
     try:
-        value = form.unpad(padded)
+        value = form.unpad(plain[len(form.binding) :])
     except ValueError:
         return "unverified", None
     if value is None:
@@ -60,6 +59,4 @@ def reveal(key: PrivateKey, form: DiscoveryFormat, record: bytes) -> tuple[Count
     honest = Sealer(key.public_key).seal_alike(plain, form.hash_key)
     if form.hash(value) != bin_hash or honest != sealed:
         return "unverified", None
-    if not may_be_item(value):
-        return "no_item", None
-    return "accepted", value
+    return ("accepted", value) if may_be_item(value) else ("no_item", None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import IO, Any
 
 import apache_beam as beam
 import numpy as np
@@ -13,41 +15,55 @@ from apache_beam.pvalue import PCollection
 
 from hushcount.arrays import Counts, Reports, UInt64Array
 from hushcount.oracles.mechanism import Mechanism
-from hushcount.oracles.tally import narrowed
+from hushcount.oracles.tally import narrowed, read_array
 
 _BLOCK_CELLS = 1 << 21
 _WAITING_BYTES = 1 << 23
+_REPORTS = struct.Struct("<q")
 
 
 @dataclass(eq=False)
 class Sums:
-    """What has been added up so far: an accumulator, changed in place; at most 16 MiB for up to a million items.
+    """An accumulator, changed in place; at most 16 MiB for up to a million items.
 
     Attributes:
-        reports: how many.
+        reports: how many were added.
         counts: int64[rows of the block, width].
-        waiting: reports that are not yet in `counts`, because decoding many at once costs less than a few at a time.
+        waiting: reports that are not yet in `counts`: decoding many at once costs less than a few at a time.
     """
 
     reports: int
     counts: Counts
     waiting: list[Reports] = field(default_factory=list)
 
-    @property
-    def waiting_bytes(self) -> int:
-        return sum(reports.nbytes for reports in self.waiting)
-
     def __reduce__(self) -> tuple[Callable[..., Sums], tuple[Any, ...]]:
         """Travel with narrow integers: most counts of a large sketch are small."""
         return _widened, (self.reports, narrowed(self.counts), self.waiting)
+
+    def part_bytes(self) -> bytes:
+        """Return a tally part: the number of reports, then the counts as a .npy file."""
+        buffer = io.BytesIO()
+        buffer.write(_REPORTS.pack(self.reports))
+        np.lib.format.write_array(buffer, narrowed(self.counts), allow_pickle=False)
+        return buffer.getvalue()
 
 
 def _widened(reports: int, counts: npt.NDArray[np.signedinteger[Any]], waiting: list[Reports]) -> Sums:
     return Sums(reports, counts.astype(np.int64, copy=False), waiting)
 
 
+def read_part(stream: IO[bytes], cells: int) -> tuple[int, Counts]:
+    """Return the number of reports and the counts, int64[rows, width], of a tally part at a stream's position.
+
+    Raises:
+        FormatError: the array has more than `cells` counts, or is of another kind.
+    """
+    reports = _REPORTS.unpack(stream.read(_REPORTS.size))[0]
+    return reports, read_array(stream, "i", cells)
+
+
 def rows_per_block(mechanism: Mechanism, items: UInt64Array) -> int:
-    """Return how many rows of the tally for these items one accumulator holds: at most 16 MiB, or one row."""
+    """Return how many rows of the tally for these items are in one accumulator: at most 16 MiB, or one row."""
     rows, width = mechanism.encoder.tally_shape(items)
     return min(rows, max(1, _BLOCK_CELLS // width))
 
@@ -67,8 +83,8 @@ class SplitRows(beam.DoFn):
         order = np.argsort(blocks, kind="stable")
         ordered = np.take(reports, order)
         ordered["row"] %= np.uint32(self._rows)
-        found, starts = np.unique(blocks[order], return_index=True)
-        yield from zip(found.tolist(), np.split(ordered, starts[1:]), strict=True)
+        present, starts = np.unique(blocks[order], return_index=True)
+        yield from zip(present.tolist(), np.split(ordered, starts[1:]), strict=True)
 
 
 class TallyFn(beam.CombineFn):
@@ -86,7 +102,7 @@ class TallyFn(beam.CombineFn):
         sums.reports += len(reports)
         if self._mechanism.encoder.by_item:
             sums.waiting.append(reports)
-            return self.compact(sums) if sums.waiting_bytes >= _WAITING_BYTES else sums
+            return self._compact_if_long(sums)
         self._mechanism.accumulate(sums.counts, reports, self._items)
         return sums
 
@@ -96,8 +112,7 @@ class TallyFn(beam.CombineFn):
             total.reports += sums.reports
             total.counts += sums.counts
             total.waiting += sums.waiting
-            if total.waiting_bytes >= _WAITING_BYTES:
-                self.compact(total)
+            self._compact_if_long(total)
         return total
 
     def compact(self, sums: Sums) -> Sums:
@@ -109,13 +124,17 @@ class TallyFn(beam.CombineFn):
     def extract_output(self, sums: Sums) -> Sums:
         return self.compact(sums)
 
+    def _compact_if_long(self, sums: Sums) -> Sums:
+        long = sum(reports.nbytes for reports in sums.waiting) >= _WAITING_BYTES
+        return self.compact(sums) if long else sums
+
 
 class TallyReports(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
     """Arrays of well-formed reports in, (block of rows, Sums) out; nothing is dropped.
 
     Args:
         mechanism: the campaign's.
-        items: what the tally has columns for, `domain.tally_items`.
+        items: the items with a column in the tally, `domain.tally_items`.
     """
 
     def __init__(self, mechanism: Mechanism, items: UInt64Array) -> None:

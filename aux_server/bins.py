@@ -1,11 +1,11 @@
 """Bins: how many reports hold the same pair of hash and sealed value.
 
-Honest clients that hold a value make the same pair, byte for byte, so a bin has one sealed value and nothing is drawn.
-A forged pair, another sealed value under the same hash, is a bin of its own and takes nothing from the honest one.
+Honest clients with the same value make the same pair, byte for byte, so a bin has one sealed value. A forged pair,
+another sealed value under the same hash, has a bin of its own and takes nothing from the honest one.
 
-An honest client seals each report under a fresh ephemeral key, so that no two honest reports are equal. Equal ones are
-copies, which a shuffler could make of one client's report until its value is common enough to be revealed; they count
-once. It cannot make another box of the same content: it would have to open one.
+An honest client seals each report under a fresh ephemeral key, so no two honest reports are equal. Equal reports are
+copies. A shuffler could copy one client's report until its value is common enough to be revealed, so copies count once.
+It cannot make another box of the same content: it would have to open one.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from hushcount.wire.tags import TAG_BYTES
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Counts of a set of bins.
+    """A set of bins.
 
     Attributes:
         pairs: S[b], distinct, each a hash and a sealed value.
-        counts: int64[b], how many different reports hold each.
-        copies: how many reports were left out of the counts, as copies of others.
+        counts: int64[b], how many different reports hold each pair.
+        copies: how many reports were not counted because they are copies of others.
     """
 
     pairs: npt.NDArray[np.bytes_]
@@ -41,14 +41,14 @@ def counted_dtype(pair_bytes: int) -> np.dtype[Any]:
 
 
 def bins_of(block: bytes, pair_bytes: int) -> Bins:
-    """Count the pairs of records, each the tag of a report and the pair that was in it; equal tags count once."""
+    """Count the pairs of records, each a report's tag and its pair; equal tags count once."""
     records = np.frombuffer(block, dtype=[("tag", f"S{TAG_BYTES}"), ("pair", f"S{pair_bytes}")])
     pairs = records["pair"][first_of_equal(records["tag"])]
     return _grouped(pairs, np.ones(len(pairs), dtype=np.int64), len(records) - len(pairs))
 
 
 def united(block: bytes, pair_bytes: int) -> Bins:
-    """Add up the counts of equal pairs, from a block of bins."""
+    """Add up the counts of equal pairs in a block of bins."""
     parts = np.frombuffer(block, dtype=counted_dtype(pair_bytes))
     return _grouped(parts["pair"], parts["count"], 0)
 
@@ -62,10 +62,10 @@ def _grouped(pairs: npt.NDArray[np.bytes_], counts: npt.NDArray[np.int64], copie
 
 
 def order_by_pair(pairs: npt.NDArray[np.bytes_]) -> npt.NDArray[np.intp]:
-    """Return an order of S[n] in which equal pairs are neighbours.
+    """Return an order of S[n] that makes equal pairs neighbours.
 
-    By the first eight bytes, of a hash, in which different honest pairs differ. Where forged ones do not, those are
-    ordered by all bytes.
+    It compares the first eight bytes, part of a hash, which differ between different honest pairs. Only where forged
+    pairs share them, it compares all bytes.
     """
     words = first_words(pairs)
     order = np.argsort(words)

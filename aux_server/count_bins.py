@@ -1,7 +1,7 @@
-"""Count equal pairs, copies of a report once: first where equal reports meet, then where equal pairs do.
+"""Count equal pairs, copies of a report once: first group equal reports, then equal pairs.
 
-Half of all reports may hold one value. They are spread evenly by their own tags, and what goes on to the place of the
-pair is one record with a count from each, however many they were.
+Half of all reports may hold one value. The reports are spread evenly by their own tags, and each place then sends one
+record with a count to the place of the pair, however many reports it counted.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from hushcount.wire.tags import tag_keys, tags
 class CountBins(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
     """(place, block of tagged pairs) in; a dict of `bins` and `counts` out.
 
-    Copies of a report are no longer accepted, as which they were opened, but duplicates: "counts" is told so.
+    Copies of a report were counted as accepted when they were opened; "counts" turns them into duplicates.
 
     Args:
         pair_bytes: length of a pair, hash and sealed value.
-        places: over how many the bins are spread.
-        grouping: groups the blocks of a place: (place, block) to (place, iterable of blocks). The engine's own
-            grouping if it is not given.
+        places: how many places share the bins.
+        grouping: groups the blocks of a place: (place, block) to (place, iterable of blocks); by default the engine's
+            own grouping.
     """
 
     def __init__(self, pair_bytes: int, places: int, grouping: beam.PTransform | None = None) -> None:
@@ -47,18 +47,15 @@ class CountBins(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no 
             | "count once"
             >> beam.ParDo(CountOnce(self._pair_bytes, self._places, keys)).with_outputs("counts", main="bins")
         )
-        bins = single.bins | "equal pairs meet" >> self._grouping | "add up" >> beam.Map(add_up, self._pair_bytes)
+        bins = single.bins | "equal pairs meet" >> self._grouping | "add up" >> beam.Map(_add_up, self._pair_bytes)
         return {"bins": bins, "counts": single.counts}
 
 
 class CountOnce(beam.DoFn):
     """(place, blocks of tagged pairs) in, (place of the pair, its bins in one block) out.
 
-    Args:
-        pair_bytes: length of a pair.
-        places: how many.
-        keys: of the tags of pairs, which only spread the bins: a forger chooses the hash of its pairs, and could bring
-            all of them to one place by that.
+    `keys` are those of the tags of pairs, which only spread the bins: a forger chooses the hashes of its pairs, and
+    could otherwise bring all of them to one place.
     """
 
     def __init__(self, pair_bytes: int, places: int, keys: UInt64Array) -> None:
@@ -77,6 +74,5 @@ class CountOnce(beam.DoFn):
             yield TaggedOutput("counts", rejected("duplicate", bins.copies))
 
 
-def add_up(element: tuple[int, Iterable[bytes]], pair_bytes: int) -> Bins:
-    """Return the bins of a place, from blocks of the bins of parts of the reports."""
+def _add_up(element: tuple[int, Iterable[bytes]], pair_bytes: int) -> Bins:
     return united(b"".join(element[1]), pair_bytes)

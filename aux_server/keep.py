@@ -1,30 +1,51 @@
-"""Draw which bins are kept, and release their pairs."""
+"""Draw the kept bins, and release their pairs in random order, in one block."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
+from apache_beam.pvalue import PCollection
 
 from aux_server.bins import Bins
 from hushcount.discovery.keep_rules import KeepRule
-from hushcount.randomness import SystemWords, Words
+from hushcount.randomness import SystemWords, Words, permutation
 
 
-class Keep(beam.DoFn):
-    """Bins in, the pairs of kept bins out.
+class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
+    """Bins in; (0, block of the kept bins' pairs) out.
 
     Dropped: bins that are not kept; neither they nor their number leave.
 
-    Privacy: the set of kept bins is (epsilon, delta)-private as the rule states, and a pair is a function of its value
-        alone, so the release tells no more than that set, even to one who made some of the reports.
-    Randomness: cryptographic. An engine that loses a worker may run this step again and draw anew, so the pipeline puts
-        a checkpoint after it, and what leaves is one file, written after all draws and shown when it is whole: of two
-        draws of a bin only one is ever released. A draw derived from a key of the run would be the same each time, but
-        the key would lie in the job's graph, and it shows by how much a kept bin passed.
+    Privacy: the set of kept bins is (epsilon, delta)-private as the rule states. A pair is a function of its value
+        alone, and the order is a fresh permutation, so the release tells no more than that set, even to an analyzer
+        that made some of the reports.
+    Randomness: the operating system's cryptographic generator. An engine that loses a worker may run the draw again, so
+        a checkpoint follows it, and what leaves is one file, written after all draws and visible when complete: of two
+        draws of a bin only one is ever released. A draw derived from a key of the run would repeat, but the key would
+        lie in the job's graph, and it shows by how much a kept bin passed.
     """
+
+    def __init__(self, rule: KeepRule) -> None:
+        super().__init__()
+        self._rule = rule
+
+    def expand(self, bins: PCollection) -> PCollection:
+        return (
+            bins
+            | "keep" >> beam.ParDo(Keep(self._rule))
+            # The engine may retry what follows this checkpoint, not the draw before it.
+            | "drawn once" >> beam.Reshuffle()
+            | "one place" >> beam.Map(_one_place)
+            | "released records meet" >> beam.GroupByKey()
+            | "in random order" >> beam.Map(_in_random_order)
+        )
+
+
+class Keep(beam.DoFn):
+    """Bins in, the pairs of kept bins out."""
 
     def __init__(self, rule: KeepRule) -> None:
         self._rule = rule
@@ -36,7 +57,7 @@ class Keep(beam.DoFn):
 
 
 def draw_kept(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> npt.NDArray[np.bool_]:
-    """Return bool[b]: which bins are kept, each drawn by itself with `rule.keep_probability` of its count.
+    """Return bool[b]: each bin is kept independently, with `rule.keep_probability` of its count.
 
     Args:
         rule: the campaign's.
@@ -48,7 +69,7 @@ def draw_kept(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> np
     thresholds = rule.optimal_thresholds
     table = np.array(thresholds[:-1], dtype=np.uint64)
     chance = table[np.minimum(counts, len(table) - 1)]
-    # The last threshold is 2**64, which no 64-bit word holds: those bins are kept without a draw.
+    # The last threshold is 2**64, more than any 64-bit word: those bins are kept without a draw.
     return (counts >= len(table)) | (words.words(len(counts)) < chance)
 
 
@@ -60,3 +81,12 @@ def noisy(rule: KeepRule, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     measurement = dp.m.make_laplace(*space, scale=rule.noise_scale)
     return np.array(measurement(counts.tolist()), dtype=np.int64)
+
+
+def _one_place(record: bytes) -> tuple[int, bytes]:
+    return 0, record
+
+
+def _in_random_order(element: tuple[int, Iterable[bytes]]) -> tuple[int, bytes]:
+    records = list(element[1])
+    return element[0], b"".join(records[index] for index in permutation(len(records), SystemWords()))

@@ -9,28 +9,25 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import TaggedOutput
 
-from hushcount.arrays import UInt64Array
+from hushcount.arrays import Octets, UInt64Array
 from hushcount.discovery.pairs import DiscoveryFormat
-from hushcount.threads import available_threads, in_chunks
 from hushcount.wire.places import split
-from hushcount.wire.sealing import Octets
 from hushcount.wire.tags import TAG_BYTES, tags
-from keys.opening import Outcome, open_bound, outputs
+from keys.opening import Outcome, open_block, open_bound
 from keys.store import KeyReference
 
 
 class OpenPairs(beam.DoFn):
     """Blocks of sealed discovery reports in, (place, block of tagged pairs) out; a pair is hash and sealed value.
 
-    Before each pair goes the tag of the report that it was in, by which copies of the report are known; equal reports
-    go to one place.
+    The tag of its report precedes each pair. Copies of a report have equal tags, and go to one place.
 
     Dropped, to "dead" as (reason, sealed reports) and counted in "counts": not_opened, wrong_campaign.
 
     Args:
         key: reference to the auxiliary server's private key, opened in `setup`.
         form: the layout of the campaign's discovery reports.
-        places: over how many the reports are spread.
+        places: how many places share the reports.
         keys: of the tags of reports; the same for all workers of a job and unknown to senders.
     """
 
@@ -41,22 +38,17 @@ class OpenPairs(beam.DoFn):
         self._tag_keys = keys
 
     def setup(self) -> None:
-        self._keys = (self._reference.read(),)
-        self._threads = available_threads()
+        self._key = self._reference.read()
 
     def process(self, block: bytes) -> Iterator[Any]:
-        sealed = np.frombuffer(block, dtype=np.uint8).reshape(-1, self._form.sealed_bytes)
-        parts = in_chunks(self._open, sealed, self._threads)
-        tagged = np.concatenate([tagged for tagged, _ in parts])
-        outcomes = np.concatenate([outcome for _, outcome in parts])
+        tagged, outputs = open_block(block, self._form.sealed_bytes, self._open)
         of_report = np.ascontiguousarray(tagged[:, :TAG_BYTES]).view("<u4")
         yield from split(tagged.view(f"V{tagged.shape[1]}").reshape(-1), of_report, self._places)
-        for tag, value in outputs(outcomes, sealed):
+        for tag, value in outputs:
             yield TaggedOutput(tag, value)
 
     def _open(self, sealed: Octets) -> tuple[Octets, Octets]:
-        """Return the tagged pairs of the accepted reports, and the outcome of every row."""
-        plain, outcomes = open_bound(self._keys, sealed, self._form.binding)
+        plain, outcomes = open_bound(self._key, sealed, self._form.binding)
         good = outcomes == Outcome.ACCEPTED
         tagged = np.empty((int(good.sum()), TAG_BYTES + self._form.pair_bytes), dtype=np.uint8)
         tagged[:, :TAG_BYTES] = tags(sealed[good], self._tag_keys).view(np.uint8)

@@ -1,39 +1,113 @@
-"""Calls of Google's services by their libraries, over REST; credentials are those that Google's libraries find."""
+"""Google Cloud KMS and Secret Manager through Google's libraries, over REST, with the credentials that these find."""
 
 from __future__ import annotations
 
+import json
+import re
+from contextlib import suppress
+from importlib import import_module
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from hushcount.errors import HushcountError
+from hushcount.errors import HushcountError, UsageError
 from keys import cloud
 
+KMS_SCHEME = "gcp-kms://"
+SECRET_SCHEME = "gcp-secret:"  # noqa: S105  # no password
+_WORD = r"[A-Za-z0-9_.:-]{1,128}"
+_KEY_NAME = re.compile(rf"projects/{_WORD}/locations/{_WORD}/keyRings/{_WORD}/cryptoKeys/{_WORD}")
+_LONG_WORD = r"[A-Za-z0-9_.:-]{1,255}"
+_SECRET_NAME = re.compile(rf"projects/{_LONG_WORD}/secrets/{_LONG_WORD}/versions/(?:[1-9][0-9]{{0,9}}|latest)")
 _LOGGERS = ("google.auth", "google.cloud.kms_v1", "google.cloud.secretmanager_v1")
 
 
-def ask(service: str, variable: str, kind: Any, method: str, request: dict[str, Any]) -> Any:
-    """Return the answer of a service.
+class _Service(NamedTuple):
+    """A service: its name in errors, the variable that may hold another address, and its client class."""
 
-    Args:
-        service: what an error calls it.
-        variable: environment variable that may hold another address of it.
-        kind: the library's class of clients.
-        method: what to call.
-        request: its fields.
+    name: str
+    variable: str
+    module: str
+    client: str
 
-    Raises:
-        UsageError: the address is not safe.
-        HushcountError: there are no credentials, or the service refuses or gives no valid answer.
-    """
+    def client_class(self) -> Any:
+        try:
+            return getattr(import_module(self.module), self.client)
+        except ImportError:
+            raise cloud.missing_library(self.name, "gcp") from None
+
+
+_KMS = _Service(
+    "Google Cloud KMS",
+    "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDKMS",
+    "google.cloud.kms_v1",
+    "KeyManagementServiceClient",
+)
+_SECRETS = _Service(
+    "Google Secret Manager",
+    "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER",
+    "google.cloud.secretmanager_v1",
+    "SecretManagerServiceClient",
+)
+
+
+def encrypt(name: str, plain: bytes, context: dict[str, str]) -> bytes:
+    """Encrypt up to 64 KiB with the key of a resource name; the service authenticates the context with them."""
+    answer = _crypt(name, "encrypt", "plaintext", plain, context)
+    if not (answer.verified_plaintext_crc32c and answer.verified_additional_authenticated_data_crc32c):
+        raise HushcountError(f"{_KMS.name} did not confirm the CRC32C of what it encrypted: try again")
+    if not answer.name.startswith(f"{name}/cryptoKeyVersions/"):
+        raise HushcountError(f"{_KMS.name} encrypted with another key than {name}")
+    return _intact(_KMS, answer, "ciphertext")
+
+
+def decrypt(name: str, wrapped: bytes, context: dict[str, str]) -> bytes:
+    """Return what `encrypt` encrypted with the same key and context."""
+    return _intact(_KMS, _crypt(name, "decrypt", "ciphertext", wrapped, context), "plaintext")
+
+
+def secret_name(source: str) -> str:
+    """Return the resource name in gcp-secret://NAME; a command's path option may have removed a slash."""
+    name = source.removeprefix(SECRET_SCHEME).lstrip("/")
+    if not _SECRET_NAME.fullmatch(name):
+        raise UsageError(f"keys are {source!r}, must be gcp-secret://projects/P/secrets/S/versions/V")
+    return name
+
+
+def read_secret(name: str) -> str:
+    """Return the text of a secret's version."""
+    answer = _ask(_SECRETS, _SECRETS.client_class(), "access_secret_version", {"name": name})
+    data = _intact(_SECRETS, answer.payload, "data")
+    # The decoder's error holds the secret, so it must not become the context of ours.
+    with suppress(UnicodeDecodeError):
+        return data.decode()
+    raise HushcountError(f"{_SECRETS.name} answered without text in the secret's payload")
+
+
+def _crypt(name: str, method: str, field: str, value: bytes, context: dict[str, str]) -> Any:
+    if not _KEY_NAME.fullmatch(name):
+        raise UsageError(f"key of Google Cloud KMS is {name!r}, must be projects/P/locations/L/keyRings/R/cryptoKeys/K")
+    client_class = _KMS.client_class()
+    authenticated = json.dumps(context, sort_keys=True, separators=(",", ":")).encode()
+    request = {
+        "name": name,
+        field: value,
+        f"{field}_crc32c": _checksum(value),
+        "additional_authenticated_data": authenticated,
+        "additional_authenticated_data_crc32c": _checksum(authenticated),
+    }
+    return _ask(_KMS, client_class, method, request)
+
+
+def _ask(service: _Service, client_class: Any, method: str, request: dict[str, Any]) -> Any:
     from google.api_core.exceptions import GoogleAPICallError, ServerError, TooManyRequests
     from google.api_core.retry import Retry
     from google.auth.exceptions import GoogleAuthError
     from requests import exceptions as requests_exceptions
 
     cloud.silence(*_LOGGERS)
-    address = cloud.address_in(variable)
-    where = urlsplit(address).netloc if address else kind.DEFAULT_ENDPOINT
+    address = cloud.address_in(service.variable)
+    host = urlsplit(address).netloc if address else client_class.DEFAULT_ENDPOINT
     attempts = count(1)
 
     def is_worth_another(error: Exception) -> bool:
@@ -43,42 +117,37 @@ def ask(service: str, variable: str, kind: Any, method: str, request: dict[str, 
 
     failed: HushcountError
     try:
-        client = kind(transport="rest", client_options={"api_endpoint": address} if address else None)
-        # A redirect would send the secret to whom it names.
+        client = client_class(transport="rest", client_options={"api_endpoint": address} if address else None)
+        # A redirect would send the secret to another host.
         client.transport._session.max_redirects = 0
         retry = Retry(predicate=is_worth_another, initial=0.2, maximum=1.0)
         return getattr(client, method)(request=request, retry=retry, timeout=cloud.SECONDS)
     except GoogleAuthError as error:
         failed = HushcountError(
-            f"no credentials for {service}: {cloud.reason(error)}; run where a service account is attached, or run "
-            "gcloud auth application-default login"
+            f"no credentials for {service.name}: {cloud.reason(error)}; run where a service account is attached, or "
+            "run gcloud auth application-default login"
         )
     except GoogleAPICallError as error:
-        failed = cloud.refusal(service, where, int(error.code), _status_in(error.response))
+        failed = cloud.refusal(service.name, host, int(error.code), _status_in(error.response))
     except Exception as error:
-        failed = cloud.failure(service, where, error)
-    # Outside of the handlers, so that the library's error, which holds request and answer, does not go with it.
+        failed = cloud.failure(service.name, host, error)
+    # Raised outside the handlers: the library's error holds request and answer, and must not become the context.
     raise failed
 
 
-def checksum(data: bytes) -> int:
-    """Return the CRC32C by which Google's services and their callers find damage."""
+def _checksum(data: bytes) -> int:
     import google_crc32c
 
     return int(google_crc32c.value(data))
 
 
-def intact(service: str, answer: Any, field: str) -> bytes:
-    """Return the bytes in a field of an answer.
-
-    Raises:
-        HushcountError: there are none, or they do not match the CRC32C that came with them; they are not repeated.
-    """
+def _intact(service: _Service, answer: Any, field: str) -> bytes:
+    """Return a field of an answer, checked against the CRC32C that came with it."""
     data = bytes(getattr(answer, field))
     if not data:
-        raise HushcountError(f"{service} answered without {field}")
-    if getattr(answer, f"{field}_crc32c") != checksum(data):
-        raise HushcountError(f"{service} answered with a {field} that does not match its CRC32C: try again")
+        raise HushcountError(f"{service.name} answered without {field}")
+    if getattr(answer, f"{field}_crc32c") != _checksum(data):
+        raise HushcountError(f"{service.name} answered with a {field} that does not match its CRC32C: try again")
     return data
 
 

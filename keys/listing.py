@@ -1,8 +1,11 @@
-"""public.json: a key directory's public keys, of every role and every state (docs/adr/0017)."""
+"""A key directory's public.json: the public keys of every role and state (docs/adr/0017), and how it is changed."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
@@ -13,6 +16,9 @@ from hushcount.campaigns.public_keys import KeyId, PublicKeyPart, VerifyKeyPart
 from hushcount.errors import UsageError
 from hushcount.formats.models import Hex32, Part
 from hushcount.formats.reading import parse_model, read_file
+from hushcount.formats.whole_files import write_new
+from keys import records
+from keys.private import PrivateKey, SigningKey
 from keys.roles import SIGNING_ROLES, Role
 
 PUBLIC_FILE = "public.json"
@@ -44,7 +50,7 @@ class ListedKey(Part):
 
     @property
     def part(self) -> PublicKeyPart | VerifyKeyPart:
-        """The key as others are given it: without its history."""
+        """The key as others get it: without its history."""
         kind = VerifyKeyPart if self.role in SIGNING_ROLES else PublicKeyPart
         return kind(id=self.id, key=self.key, not_before=self.not_before, not_after=self.not_after)
 
@@ -60,7 +66,7 @@ class KeyListing(Part):
         if len(set(ids)) < len(ids):
             raise ValueError("keys: an id is listed twice")
         for role in {key.role for key in self.keys}:
-            begins = [key.not_before for key in self.of(role) if key.retired_at is None]
+            begins = [key.not_before for key in self.kept(role)]
             if len(set(begins)) < len(begins):
                 raise ValueError(f"keys: two of the role {role} begin at the same time")
         return self
@@ -69,17 +75,21 @@ class KeyListing(Part):
         """Return a role's keys, the oldest first."""
         return tuple(sorted((key for key in self.keys if key.role == role), key=lambda key: key.not_before))
 
+    def kept(self, role: Role) -> list[ListedKey]:
+        """Return a role's keys that are not retired, the oldest first."""
+        return [key for key in self.of(role) if key.retired_at is None]
+
     def find(self, id: str) -> ListedKey | None:
-        """Return the key of that id, or None."""
+        """Return the key with an id, or None."""
         return next((key for key in self.keys if key.id == id), None)
 
     def active(self, role: Role, at: datetime) -> ListedKey | None:
-        """Return the newest of a role's valid keys, or None if none is valid at that time."""
-        valid = [key for key in self.of(role) if key.retired_at is None and key.not_before <= at < key.not_after]
+        """Return the newest of a role's keys that are valid at a time, or None."""
+        valid = [key for key in self.kept(role) if key.not_before <= at < key.not_after]
         return valid[-1] if valid else None
 
     def state(self, key: ListedKey, at: datetime) -> State:
-        """Return what a key of this listing is for at that time; a retired one was always retired."""
+        """Return the state of a key of this listing at a time; a retired key counts as retired at any time."""
         if key.retired_at is not None:
             return "retired"
         if at < key.not_before:
@@ -87,17 +97,13 @@ class KeyListing(Part):
         return "active" if self.active(key.role, at) == key else "expiring"
 
     def opened_until(self, key: ListedKey) -> datetime | None:
-        """Return when the overlap with the next key ends, or None while there is no next one."""
-        later = [other for other in self.of(key.role) if other.not_before > key.not_before and other.retired_at is None]
-        return later[0].not_before + timedelta(seconds=later[0].overlap_seconds) if later else None
+        """Return when the overlap with the next key ends, or None while there is no next key."""
+        later = next((other for other in self.kept(key.role) if other.not_before > key.not_before), None)
+        return None if later is None else later.not_before + timedelta(seconds=later.overlap_seconds)
 
     def text(self) -> str:
-        """Return what public.json holds."""
+        """Return the content of public.json."""
         return self.model_dump_json(indent=2, exclude_none=True) + "\n"
-
-    def changed(self, key: ListedKey) -> KeyListing:
-        """Return the listing with this key in the place of the one of its id."""
-        return KeyListing(keys=tuple(key if other.id == key.id else other for other in self.keys))
 
 
 def read_listing(directory: Path) -> KeyListing:
@@ -112,3 +118,52 @@ def read_listing(directory: Path) -> KeyListing:
             f"key directory is {directory}, must be one that hushcount keys new made: it has no {PUBLIC_FILE}"
         )
     return parse_model(KeyListing, read_file(path, "key listing"), str(path))
+
+
+def new_key(role: Role, begins: datetime, days: int, overlap_seconds: int, wrap: str | None) -> tuple[ListedKey, str]:
+    """Make a key pair: its entry in public.json, and the content of its private key file."""
+    if days < 1:
+        raise UsageError(f"days is {days}, must be at least 1")
+    try:
+        ends = begins + timedelta(days)
+    except OverflowError:
+        raise UsageError(f"days is {days}, must end before the year 10000") from None
+    key = SigningKey.generate() if role in SIGNING_ROLES else PrivateKey.generate()
+    listed = ListedKey(
+        role=role,
+        id=key.id,
+        key=key.public_key.hex(),
+        not_before=begins,
+        not_after=ends,
+        overlap_seconds=overlap_seconds,
+    )
+    return listed, records.record(role, key.id, key.secret_for_storage(), wrap)
+
+
+@contextmanager
+def changing(directory: Path) -> Iterator[Callable[[Path, str, int], None]]:
+    """Lock a key directory, and yield a function that writes new files there; if the block fails they are removed.
+
+    Raises:
+        UsageError: the directory cannot be written.
+    """
+    made: list[Path] = []
+
+    def write(path: Path, content: str, mode: int) -> None:
+        write_new(path, content, mode)
+        made.append(path)
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield write
+        except BaseException:
+            for path in made:
+                path.unlink(missing_ok=True)
+            raise
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise UsageError(f"cannot write keys to {directory}: {error.strerror}") from None

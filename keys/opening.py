@@ -1,19 +1,24 @@
-"""Open whole blocks of a campaign's boxes, and tell what became of each: the same for every party that opens."""
+"""Open blocks of a campaign's sealed reports and sort them by outcome, for every party that opens."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import IntEnum
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
+from hushcount.arrays import Octets
 from hushcount.reasons import Counted
-from hushcount.wire.sealing import Octets
-from keys.private import PrivateKey, open_many
+from hushcount.threads import available_threads, in_chunks
+from keys.private import PrivateKey
+
+_Field = TypeVar("_Field", bound=np.generic)
 
 
 class Outcome(IntEnum):
-    """What became of a box."""
+    """What became of a sealed report."""
 
     ACCEPTED = 0
     NOT_OPENED = 1
@@ -29,26 +34,41 @@ _COUNTED: dict[Outcome, Counted] = {
 }
 
 
-def open_bound(keys: tuple[PrivateKey, ...], sealed: Octets, binding: bytes) -> tuple[Octets, Octets]:
-    """Open every row of uint8[n, L], and look whether it begins with the campaign's binding.
+def open_bound(key: PrivateKey, sealed: Octets, binding: bytes) -> tuple[Octets, Octets]:
+    """Open every row of uint8[n, L] and check that its content begins with the campaign's binding.
 
     Returns:
-        uint8[n, l], what follows the binding, without meaning where the outcome is not ACCEPTED; and the outcomes,
-        uint8[n], none of them MALFORMED: what follows is for the caller to judge.
+        The content after the binding, uint8[n, l], meaningless unless ACCEPTED, and the outcomes, uint8[n]. No outcome
+        is MALFORMED yet: the caller judges the content.
     """
-    result = open_many(keys, sealed)
-    bound = (result.plain[:, : len(binding)] == np.frombuffer(binding, dtype=np.uint8)).all(axis=1)
+    plain, opened = key.open_rows(sealed)
+    bound = (plain[:, : len(binding)] == np.frombuffer(binding, dtype=np.uint8)).all(axis=1)
     outcomes = np.full(len(sealed), Outcome.ACCEPTED, dtype=np.uint8)
     outcomes[~bound] = Outcome.WRONG_CAMPAIGN
-    outcomes[~result.opened] = Outcome.NOT_OPENED
-    return result.plain[:, len(binding) :], outcomes
+    outcomes[~opened] = Outcome.NOT_OPENED
+    return plain[:, len(binding) :], outcomes
 
 
-def outputs(outcomes: Octets, sealed: Octets) -> Iterator[tuple[str, tuple[Counted, int | bytes]]]:
-    """Yield ("counts", (reason, number)) of every outcome that came, and ("dead", (reason, boxes)) of those refused.
+def open_block(
+    block: bytes, sealed_bytes: int, open_chunk: Callable[[Octets], tuple[npt.NDArray[_Field], Octets]]
+) -> tuple[npt.NDArray[_Field], Iterator[tuple[str, tuple[Counted, int | bytes]]]]:
+    """Open a block of sealed reports on all cores.
 
-    The accepted are counted even where there are none.
+    Args:
+        block: sealed reports, one after another.
+        sealed_bytes: length of a sealed report.
+        open_chunk: opens uint8[n, sealed_bytes]: the accepted reports, and the outcome of every row.
+
+    Returns:
+        The accepted reports, and tagged outputs: ("counts", (reason, number)) for each outcome, always for
+        "accepted", and ("dead", (reason, sealed reports)) for each refusal.
     """
+    sealed = np.frombuffer(block, dtype=np.uint8).reshape(-1, sealed_bytes)
+    accepted, outcomes = zip(*in_chunks(open_chunk, sealed, available_threads()), strict=True)
+    return np.concatenate(accepted), _outputs(np.concatenate(outcomes), sealed)
+
+
+def _outputs(outcomes: Octets, sealed: Octets) -> Iterator[tuple[str, tuple[Counted, int | bytes]]]:
     for outcome, number in zip(Outcome, np.bincount(outcomes, minlength=len(Outcome)).tolist(), strict=True):
         reason = _COUNTED[outcome]
         if number or outcome == Outcome.ACCEPTED:

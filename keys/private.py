@@ -1,14 +1,12 @@
-"""Private keys in memory: one opens, one signs, and both refuse to be copied into anything else."""
+"""Private keys in memory: one class opens, one signs. Neither can be copied into anything else."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from nacl.bindings import (
-    crypto_box_keypair,
     crypto_box_seal_open,
     crypto_scalarmult_base,
     crypto_sign,
@@ -21,24 +19,42 @@ from nacl.utils import random
 from hushcount.arrays import Octets
 from hushcount.campaigns.public_keys import key_id, verify_key_id
 from hushcount.campaigns.signatures import Purpose, Signature, signed_bytes
-from hushcount.threads import in_chunks
 from hushcount.wire.boxes import open_rows
 
+SECRET_BYTES = 32
 _REFUSAL = "a private key must not be pickled or copied: pass its reference and open it where it is used"
+_Key = TypeVar("_Key", bound="Guarded")
 
 
 class Guarded:
-    """What every private key refuses. Its text is its id; it lets itself be used, and gets into nothing else.
+    """A private key of either kind: prints as its id; cannot be pickled, copied, compared or formatted.
 
     Attributes:
-        id: of its public key.
+        id: id of its public key.
         public_key: 32 bytes.
+
+    Raises:
+        ValueError: the secret does not have 32 bytes; the error does not show them.
     """
 
-    __slots__ = ("id", "public_key")
+    __slots__ = ("__secret", "id", "public_key")
 
     id: str
     public_key: bytes
+
+    def __init__(self, secret: bytes) -> None:
+        if len(secret) != SECRET_BYTES:
+            raise ValueError(f"secret has {len(secret)} bytes, must have {SECRET_BYTES}")
+        self.__secret = secret
+
+    @classmethod
+    def generate(cls: type[_Key]) -> _Key:
+        """Make a new key from libsodium's generator."""
+        return cls(random(SECRET_BYTES))
+
+    def secret_for_storage(self) -> bytes:
+        """Return the secret bytes: for key files, and for whoever searches that no key leaked."""
+        return self.__secret
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id}>"
@@ -56,111 +72,44 @@ class Guarded:
 
 
 class PrivateKey(Guarded):
-    """An X25519 private key. It is never formatted, pickled, compared or copied; it only opens.
+    """An X25519 private key, which only opens."""
 
-    Args:
-        secret: 32 bytes.
-
-    Raises:
-        ValueError: of another length; the bytes are not named.
-    """
-
-    __slots__ = ("__secret",)
+    __slots__ = ()
 
     def __init__(self, secret: bytes) -> None:
-        _require_secret(secret)
-        self.__secret = secret
+        super().__init__(secret)
         self.public_key = crypto_scalarmult_base(secret)
         self.id = key_id(self.public_key)
 
-    @classmethod
-    def generate(cls) -> PrivateKey:
-        """Make a new key from libsodium's generator."""
-        return cls(crypto_box_keypair()[1])
-
-    def secret_for_storage(self) -> bytes:
-        """Return the 32 secret bytes. For `keys.records` alone."""
-        return self.__secret
-
     def open(self, sealed: bytes) -> bytes | None:
-        """Return what a sealed box holds, or None when it is not one for this key: one failure, never which step."""
+        """Return the content of a sealed box, or None: one failure, which never tells the step that failed."""
         try:
-            plain: bytes = crypto_box_seal_open(sealed, self.public_key, self.__secret)
+            plain: bytes = crypto_box_seal_open(sealed, self.public_key, self.secret_for_storage())
         except (CryptoError, ValueError, TypeError):
             return None
         return plain
 
-    def open_rows(self, sealed: Octets) -> Opened:
-        """Open every row of uint8[n, L + SEAL_BYTES]."""
-        return Opened(*open_rows(sealed, self.public_key, self.__secret))
-
-
-@dataclass(frozen=True, eq=False)
-class Opened:
-    """What opening many boxes gave.
-
-    Attributes:
-        plain: uint8[n, L]; zero where opening failed.
-        opened: bool[n].
-    """
-
-    plain: Octets
-    opened: npt.NDArray[np.bool_]
-
-
-def open_many(keys: tuple[PrivateKey, ...], sealed: Octets, threads: int = 1) -> Opened:
-    """Open every row of uint8[n, L + SEAL_BYTES] with the first key that fits, on so many threads."""
-
-    def chunk(rows: Octets) -> Opened:
-        found = keys[0].open_rows(rows)
-        for key in keys[1:]:
-            rest = np.flatnonzero(~found.opened)
-            more = key.open_rows(rows[rest])
-            found.plain[rest], found.opened[rest] = more.plain, more.opened
-        return found
-
-    parts = in_chunks(chunk, sealed, threads)
-    return Opened(np.concatenate([part.plain for part in parts]), np.concatenate([part.opened for part in parts]))
+    def open_rows(self, sealed: Octets) -> tuple[Octets, npt.NDArray[np.bool_]]:
+        """Open every row of uint8[n, L + SEAL_BYTES]: uint8[n, L], zero where that failed, and bool[n] of successes."""
+        return open_rows(sealed, self.public_key, self.secret_for_storage())
 
 
 class SigningKey(Guarded):
-    """An Ed25519 private key. It is never formatted, pickled, compared or copied; it only signs.
+    """An Ed25519 private key, made from its seed, which only signs."""
 
-    Args:
-        secret: its seed, 32 bytes.
-
-    Raises:
-        ValueError: of another length; the bytes are not named.
-    """
-
-    __slots__ = ("__secret",)
+    __slots__ = ()
 
     def __init__(self, secret: bytes) -> None:
-        _require_secret(secret)
-        self.__secret = secret
+        super().__init__(secret)
         self.public_key = crypto_sign_seed_keypair(secret)[0]
         self.id = verify_key_id(self.public_key)
 
-    @classmethod
-    def generate(cls) -> SigningKey:
-        """Make a new key from libsodium's generator."""
-        return cls(random(32))
-
-    def secret_for_storage(self) -> bytes:
-        """Return the 32 secret bytes. For `keys.records` alone."""
-        return self.__secret
-
     def sign(self, payload: bytes, purpose: Purpose) -> Signature:
-        """Sign these bytes for this purpose; the same bytes have one signature, with no random part.
+        """Sign bytes for a purpose. Nothing is random: the same bytes always get the same signature.
 
         Raises:
             ValueError: there is no such purpose.
         """
-        _, private = crypto_sign_seed_keypair(self.__secret)
+        _, private = crypto_sign_seed_keypair(self.secret_for_storage())
         signed = crypto_sign(signed_bytes(payload, purpose), private)
         return Signature(key_id=self.id, signature=signed[:crypto_sign_BYTES].hex())
-
-
-def _require_secret(secret: bytes) -> None:
-    if len(secret) != 32:
-        raise ValueError(f"secret has {len(secret)} bytes, must have 32")

@@ -1,9 +1,10 @@
-"""Private key files: one key each, in JSON, its secret in hexadecimal digits or wrapped by a key service.
+"""Private key records, in JSON: the secret in hexadecimal digits, or wrapped by a key service.
 
     {"role": "analyzer", "id": "16 hexadecimal digits", "secret": "64 hexadecimal digits"}
     {"role": "analyzer", "id": "16 hexadecimal digits", "wrapped_by": "gcp-kms://...", "wrapped": "base64"}
 
-The same text may stand in an environment variable, one key a line, or there only the secret's digits.
+A key file has one record. A text source, env:NAME or gcp-secret://NAME, has one record a line, or only the secret's
+digits. Whatever is wrong with a record, no error shows a part of it.
 """
 
 from __future__ import annotations
@@ -12,95 +13,116 @@ import base64
 import json
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hushcount.errors import FormatError, UsageError
+from hushcount.errors import FormatError, HushcountError, UsageError
 from hushcount.formats.reading import open_regular, parse_object, take
-from keys.gcp_secrets import SCHEME, read_secret, secret_name
+from keys import aws, gcp
+from keys.private import SECRET_BYTES
 from keys.roles import Role
-from keys.wrapping import unwrap, wrap
 
-ENV = "env:"
+_ENV = "env:"
 _LONGEST = 16384
+_Crypt = Callable[[str, bytes, dict[str, str]], bytes]
+_SERVICES: dict[str, tuple[_Crypt, _Crypt]] = {
+    gcp.KMS_SCHEME: (gcp.encrypt, gcp.decrypt),
+    aws.KMS_SCHEME: (aws.encrypt, aws.decrypt),
+}
+"""How each key service encrypts and decrypts: the name of its key, bytes, and a context authenticated with them."""
 
 
 def key_path(directory: Path, role: Role, id: str) -> Path:
-    """Return where a directory has a private key."""
+    """Return the path of a private key in a key directory."""
     return directory / f"{role}-{id}.key"
 
 
-def record(role: Role, id: str, secret: bytes, wrapped_by: str | None) -> str:
-    """Return a key file's content; the secret is wrapped by that key of a key service, if one is named.
-
-    Raises:
-        HushcountError: the key service did not answer, or not with what it can unwrap again.
-    """
+def record(role: Role, id: str, secret: bytes, service: str | None) -> str:
+    """Return the content of a key file; `service` names the key of a key service that wraps the secret, if any."""
     fields: dict[str, str] = {"role": role, "id": id}
-    if wrapped_by is None:
+    if service is None:
         fields["secret"] = secret.hex()
     else:
-        fields |= {"wrapped_by": wrapped_by, "wrapped": base64.b64encode(wrap(wrapped_by, secret, role, id)).decode()}
+        fields |= {"wrapped_by": service, "wrapped": base64.b64encode(wrap(service, secret, role, id)).decode()}
     return json.dumps(fields) + "\n"
 
 
 def read_file(path: Path, role: Role, id: str) -> bytes:
-    """Return the 32 secret bytes of a key file.
-
-    Raises:
-        UsageError: missing, unreadable, open to others, or not that key's file; its content is never named.
-        HushcountError: the key service did not unwrap it.
-    """
-    (fields,) = _read_records(path)
+    """Return the secret in a key file, which must be private, and of this role and id."""
+    fields = _read_record(path)
     if fields.get("role") != role or fields.get("id") != id:
         raise UsageError(f"key file {path} is not the key of the role {role} that it is named after")
     return _secret(fields, f"key file {path}")
 
 
 def wrapped_by(path: Path) -> str | None:
-    """Return the name of the key that a key file is wrapped by, or None; nothing is unwrapped.
-
-    Raises:
-        UsageError: as `read_file`.
-    """
-    (fields,) = _read_records(path)
-    name = fields.get("wrapped_by")
+    """Return the key service's key that wraps a key file, or None; nothing is unwrapped."""
+    name = _read_record(path).get("wrapped_by")
     return None if name is None else str(name)
 
 
 def is_text(source: str) -> bool:
-    """Return whether a source of keys is a text of its own, env:NAME or gcp-secret://NAME, and no directory."""
-    return source.startswith((ENV, SCHEME))
+    """Return whether a source of keys is env:NAME or gcp-secret://NAME; else it is a directory."""
+    return source.startswith((_ENV, gcp.SECRET_SCHEME))
 
 
 def name_of(source: str) -> str:
-    """Return what a sentence calls a source that is a text."""
-    if source.startswith(ENV):
-        return f"environment variable {source.removeprefix(ENV)}"
-    return f"secret {secret_name(source)}"
+    """Return the name of a text source for sentences."""
+    if source.startswith(_ENV):
+        return f"environment variable {source.removeprefix(_ENV)}"
+    return f"secret {gcp.secret_name(source)}"
 
 
 def read_text(source: str, role: Role) -> list[tuple[str | None, bytes]]:
-    """Return id and secret of a role's keys in a source that is a text; the id of bare digits is not told: None.
-
-    Raises:
-        UsageError: the variable is not set, or the text holds no key; it is never repeated.
-        HushcountError: the secret cannot be read, or the key service did not unwrap a key in it.
-    """
-    where = name_of(source)
-    text = os.environ.get(source.removeprefix(ENV)) if source.startswith(ENV) else read_secret(secret_name(source))
+    """Return id and secret of each of a role's keys in a text source; bare digits have no id: None."""
+    name = name_of(source)
+    variable = source.removeprefix(_ENV)
+    text = gcp.read_secret(gcp.secret_name(source)) if variable == source else os.environ.get(variable)
     if text is None:
-        raise UsageError(f"{where} is not set: set it to a private key file's content")
-    if _hexadecimal(text.strip()):
+        raise UsageError(f"{name} is not set: set it to a private key file's content")
+    if _is_hexadecimal(text.strip()):
         return [(None, bytes.fromhex(text.strip()))]
-    lines = [line for line in text.splitlines() if line.strip()]
-    records = [_fields(line, where) for line in lines]
+    records = [_fields(line, name) for line in text.splitlines() if line.strip()]
     if not records:
-        raise UsageError(f"{where} is empty: set it to a private key file's content")
-    return [(str(fields.get("id")), _secret(fields, where)) for fields in records if fields.get("role") == role]
+        raise UsageError(f"{name} is empty: set it to a private key file's content")
+    return [(str(fields.get("id")), _secret(fields, name)) for fields in records if fields.get("role") == role]
 
 
-def _read_records(path: Path) -> list[dict[str, Any]]:
+def wrap(service: str, secret: bytes, role: str, id: str) -> bytes:
+    """Return a secret wrapped by a key of a key service, bound to its role and id."""
+    crypt, name = _key_of(service)
+    context = _context(role, id)
+    wrapped = crypt[0](name, secret, context)
+    if crypt[1](name, wrapped, context) != secret:
+        raise HushcountError(f"{service} does not unwrap what it wrapped: nothing was written")
+    return wrapped
+
+
+def unwrap(service: str, wrapped: bytes, role: str, id: str) -> bytes:
+    """Return the secret that was wrapped for that role and id."""
+    crypt, name = _key_of(service)
+    secret = crypt[1](name, wrapped, _context(role, id))
+    if len(secret) != SECRET_BYTES:
+        raise HushcountError(
+            f"{service} unwrapped {len(secret)} bytes, must be {SECRET_BYTES}: it wrapped something else"
+        )
+    return secret
+
+
+def _key_of(service: str) -> tuple[tuple[_Crypt, _Crypt], str]:
+    for scheme, crypt in _SERVICES.items():
+        if service.startswith(scheme):
+            return crypt, service.removeprefix(scheme)
+    raise UsageError(f"key service is {service!r}, must begin with {' or '.join(_SERVICES)}")
+
+
+def _context(role: str, id: str) -> dict[str, str]:
+    """Return what is authenticated with a secret: a wrapped secret in another record's place does not unwrap."""
+    return {"hushcount-role": role, "hushcount-key": id}
+
+
+def _read_record(path: Path) -> dict[str, Any]:
     try:
         with open_regular(path) as stream:
             mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
@@ -109,35 +131,33 @@ def _read_records(path: Path) -> list[dict[str, Any]]:
         raise UsageError(f"cannot read key file {path}: {error.strerror}") from None
     if mode & 0o077:
         raise UsageError(f"key file {path} has mode {mode:04o}, must be 0600: chmod 600 {path}")
-    return [_fields(raw, f"key file {path}")]
+    return _fields(raw, f"key file {path}")
 
 
-def _fields(raw: str | bytes, where: str) -> dict[str, Any]:
+def _fields(raw: str | bytes, name: str) -> dict[str, Any]:
     try:
-        return parse_object(raw.encode() if isinstance(raw, str) else raw, where)
+        return parse_object(raw.encode() if isinstance(raw, str) else raw, name)
     except (FormatError, UnicodeEncodeError):
-        # Not even a position of what is in a key file is repeated.
-        raise _no_key(where) from None
+        raise _no_key(name) from None
 
 
-def _secret(fields: dict[str, Any], where: str) -> bytes:
+def _secret(fields: dict[str, Any], name: str) -> bytes:
     """Return a record's secret, unwrapped."""
-    held = fields.get("secret")
-    if isinstance(held, str) and _hexadecimal(held):
-        return bytes.fromhex(held)
-    service, wrapped = fields.get("wrapped_by"), fields.get("wrapped")
+    secret, service, wrapped = (fields.get(field) for field in ("secret", "wrapped_by", "wrapped"))
+    if isinstance(secret, str) and _is_hexadecimal(secret):
+        return bytes.fromhex(secret)
     if not isinstance(service, str) or not isinstance(wrapped, str):
-        raise _no_key(where)
+        raise _no_key(name)
     try:
         raw = base64.b64decode(wrapped, validate=True)
     except ValueError:
-        raise _no_key(where) from None
+        raise _no_key(name) from None
     return unwrap(service, raw, str(fields.get("role")), str(fields.get("id")))
 
 
-def _hexadecimal(text: str) -> bool:
-    return len(text) == 64 and all(letter in "0123456789abcdef" for letter in text)
+def _is_hexadecimal(text: str) -> bool:
+    return len(text) == 2 * SECRET_BYTES and all(letter in "0123456789abcdef" for letter in text)
 
 
-def _no_key(where: str) -> UsageError:
-    return UsageError(f"{where} is not a private key of hushcount keys new")
+def _no_key(name: str) -> UsageError:
+    return UsageError(f"{name} is not a private key of hushcount keys new")

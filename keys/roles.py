@@ -1,4 +1,4 @@
-"""The roles that have keys: two parties open, three sign. The auxiliary server does both, with a key for each."""
+"""The roles with keys: two parties open, three sign. The auxiliary server does both, with a key for each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal
 
 OpeningRole = Literal["analyzer", "aux_server"]
 SigningRole = Literal["operator", "shuffler", "aux_signer"]
-Role = Literal["analyzer", "aux_server", "operator", "shuffler", "aux_signer"]
+Role = Literal[OpeningRole, SigningRole]
 OPENING_ROLES: tuple[OpeningRole, ...] = ("analyzer", "aux_server")
 SIGNING_ROLES: tuple[SigningRole, ...] = ("operator", "shuffler", "aux_signer")
 ROLES: tuple[Role, ...] = (*OPENING_ROLES, *SIGNING_ROLES)

@@ -1,4 +1,4 @@
-"""Rotate and retire: the next key before the last one ends, and an end to each (docs/adr/0017)."""
+"""Rotate and retire: make the next key before the last one ends, and destroy old ones (docs/adr/0017)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pathlib import Path
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import sync, write_over
 from keys import records
-from keys.directory import new_key, writing
-from keys.listing import PUBLIC_FILE, KeyListing, ListedKey, read_listing
+from keys.listing import PUBLIC_FILE, KeyListing, ListedKey, changing, new_key, read_listing
 from keys.roles import Role
 
 
@@ -28,15 +27,15 @@ def rotate(
 
     Args:
         directory: an existing key directory.
-        roles: whose; all that the directory has when not given.
-        overlap: for how long from then on the key before it is still opened with, at least a second.
-        begins: when; the present by default. The keys before it must last until then.
+        roles: by default all roles in the directory.
+        overlap: how long after that the earlier key is still opened with, at least a second.
+        begins: by default now. The earlier keys must last until then.
         days: validity from then on.
         wrap: key of a key service that wraps the new secrets; by default that of the role's newest key, if any.
-        now: the present.
+        now: by default the present.
 
     Raises:
-        UsageError: a role has no key here, or one that is pending already, or the dates leave a gap.
+        UsageError: a role has no key here, or already has a pending one, or the dates leave a gap.
         HushcountError: the key service did not wrap them.
     """
     present = (now or datetime.now(timezone.utc)).replace(microsecond=0)
@@ -45,7 +44,7 @@ def rotate(
         raise UsageError(f"begins is {start.isoformat()}, must not be before now, {present.isoformat()}")
     if overlap < timedelta(seconds=1):
         raise UsageError(f"overlap is {overlap}, must be at least 1s")
-    with writing(directory) as written:
+    with changing(directory) as write:
         listing = read_listing(directory)
         made = []
         for role in roles or tuple(dict.fromkeys(key.role for key in listing.keys)):
@@ -53,20 +52,19 @@ def rotate(
             path = records.key_path(directory, role, newest.id)
             service = wrap or (records.wrapped_by(path) if newest.retired_at is None else None)
             made.append(new_key(role, start, days, int(overlap.total_seconds()), service))
-        # A private key that no listing names does no harm; a listed one without its private key would.
+        # A private key without a listing does no harm; a listed key without its private key would.
         for listed, content in made:
-            written(records.key_path(directory, listed.role, listed.id), content, 0o600)
+            write(records.key_path(directory, listed.role, listed.id), content, 0o600)
         changed = KeyListing(keys=(*listing.keys, *(listed for listed, _ in made)))
-        _write(directory, changed)
+        write_over(directory / PUBLIC_FILE, changed.text(), 0o644)
     return changed
 
 
 def _newest(directory: Path, listing: KeyListing, role: Role, present: datetime, start: datetime) -> ListedKey:
-    """Return the key that the new one follows, if it may."""
+    """Return the key that the new one follows; refuse if the new one may not begin then."""
     if not listing.of(role):
         raise UsageError(f"{directory} has no key of the role {role}: hushcount keys new --role makes one elsewhere")
-    kept = [key for key in listing.of(role) if key.retired_at is None]
-    newest = (kept or list(listing.of(role)))[-1]
+    newest = (listing.kept(role) or listing.of(role))[-1]
     if newest.retired_at is None and newest.not_before > present:
         raise UsageError(
             f"the {role} key {newest.id} is pending until {newest.not_before.isoformat()}: it is the next one; "
@@ -85,36 +83,33 @@ def _newest(directory: Path, listing: KeyListing, role: Role, present: datetime,
 def retire(directory: Path, id: str, *, early: bool = False, now: datetime | None = None) -> ListedKey:
     """Destroy a private key; its public part stays listed, as retired.
 
-    The file is overwritten and removed. That makes it unreadable on a disk that writes in place; an SSD, a
-    copy-on-write file system, a snapshot or a backup may keep the old bytes. Where that matters wrap the keys by a key
-    service, and destroy its key.
+    The file is overwritten and removed. On a disk that writes in place, that makes it unreadable; an SSD, a
+    copy-on-write file system, a snapshot or a backup may keep the old bytes. Where that matters, wrap the keys by a
+    key service, and destroy its key.
 
     Args:
         directory: the key directory.
         id: of the key.
-        early: whether it may be destroyed before its overlap with the next key has ended.
-        now: the present.
+        early: destroy it even before its overlap with the next key has ended.
+        now: by default the present.
 
     Raises:
-        UsageError: there is no such key, it was retired before, it is the active one, or its overlap lasts.
+        UsageError: there is no such key, it is already retired, it is the active one, or its overlap lasts.
     """
     present = (now or datetime.now(timezone.utc)).replace(microsecond=0)
-    with writing(directory):
+    with changing(directory):
         listing = read_listing(directory)
         key = require_retirable(directory, listing, id, present, early)
         retired = key.model_copy(update={"retired_at": key.retired_at or present})
-        # Marked first: if this is interrupted, nobody relies on a key that is half destroyed, and it is done again.
-        _write(directory, listing.changed(retired))
+        changed = KeyListing(keys=tuple(retired if other.id == id else other for other in listing.keys))
+        # Listed as retired first: after an interruption nobody relies on a half-destroyed key, and retire runs again.
+        write_over(directory / PUBLIC_FILE, changed.text(), 0o644)
         destroy(records.key_path(directory, key.role, key.id))
     return retired
 
 
 def require_retirable(directory: Path, listing: KeyListing, id: str, now: datetime, early: bool) -> ListedKey:
-    """Return the key of that id if it may be retired.
-
-    Raises:
-        UsageError: as `retire`.
-    """
+    """Return the key with an id; raises as `retire` if it may not be retired."""
     key = listing.find(id)
     if key is None:
         raise UsageError(f"{directory} lists no key {id}: it lists {', '.join(one.id for one in listing.keys)}")
@@ -134,11 +129,7 @@ def require_retirable(directory: Path, listing: KeyListing, id: str, now: dateti
 
 
 def destroy(path: Path) -> None:
-    """Overwrite a file in place and remove it; no harm if it is gone.
-
-    Raises:
-        OSError: it cannot be written or removed.
-    """
+    """Overwrite a file in place and remove it; a missing file is no error."""
     try:
         descriptor = os.open(path, os.O_WRONLY)
     except FileNotFoundError:
@@ -152,7 +143,3 @@ def destroy(path: Path) -> None:
         os.close(descriptor)
     path.unlink()
     sync(path.parent)
-
-
-def _write(directory: Path, listing: KeyListing) -> None:
-    write_over(directory / PUBLIC_FILE, listing.text(), 0o644)

@@ -59,7 +59,7 @@ def verify(keys: Sequence[VerifyKeyPart], payload: bytes, purpose: Purpose, sign
         keys: those that are trusted for this; from elsewhere than the signature.
         payload: the bytes as they were signed.
         purpose: what they were signed for.
-        signature: of `keys.signing.sign`.
+        signature: of a private key in `keys`.
 
     Raises:
         SignatureError: made by none of these keys, for another purpose, or of other bytes.

@@ -14,7 +14,6 @@ from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_new
 from hushcount.oracles.catalogue import CATALOGUE
 from keys import store
-from keys.signing import sign
 from pipelines.console.command_table import new_app
 from pipelines.console.common import JsonOption, moment, progress_console, reported, show_facts, show_json
 from pipelines.console.mechanism_options import parse_settings
@@ -152,7 +151,7 @@ def sign_campaign(
     Example: hushcount campaign sign --campaign words.json --keys operator-keys
     """
     fingerprint = Campaign.read(campaign).fingerprint
-    signature = sign(store.active_key(keys, "operator"), fingerprint, "campaign")
+    signature = store.active_key(keys, "operator").sign(fingerprint, "campaign")
     path = signature_path(campaign)
     try:
         write_new(path, signature.model_dump_json() + "\n", 0o644)

@@ -29,7 +29,6 @@ from hushcount.formats.whole_files import write_new
 from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import plan
 from keys.listing import PUBLIC_FILE
-from keys.signing import sign
 from keys.store import KeyReference, PublicFile, active_key, read_public
 from pipelines.batches.rows import hops_done, made_batches, streams_done
 from pipelines.deployment.campaigns import Epochs
@@ -263,7 +262,7 @@ def _made(
         path = Path(scratch) / f"{campaign.id}.json"
         following.write(path)
         if signer is not None:
-            signature = sign(signer, following.fingerprint, "campaign")
+            signature = signer.sign(following.fingerprint, "campaign")
             write_new(signature_path(path), signature.model_dump_json() + "\n", _FILE_MODE)
         yield Campaign.read(path), path
 

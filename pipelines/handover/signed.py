@@ -13,7 +13,6 @@ from dataclasses import replace
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.campaigns.signatures import SIGNATURE_BYTES, SignatureError, parse_signature, verify
 from hushcount.errors import UsageError
-from keys.signing import sign
 from keys.store import KeyReference
 from pipelines.files import storage
 from pipelines.handover.batch_file import digest_of
@@ -29,7 +28,7 @@ SIGNATURE = f"{SUMMARY}.sig"
 def write_signed(directory: str, folders: Iterable[str], summary: HopSummary, reference: KeyReference) -> HopSummary:
     """Return a summary with the files, having written the signature of it as `write_summary` will write it."""
     summary = replace(summary, files=listed_files(directory, folders))
-    signature = sign(reference, storage.json_bytes(summary.data()), "summary")
+    signature = reference.sign(storage.json_bytes(summary.data()), "summary")
     storage.write_whole(storage.join(directory, SIGNATURE), [signature.model_dump_json().encode() + b"\n"])
     return summary
 

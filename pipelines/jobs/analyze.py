@@ -12,8 +12,7 @@ import apache_beam as beam
 from rich.console import Console
 
 from analyzer.open_reports import OpenReports
-from analyzer.tally_parts import part_bytes, read_part
-from analyzer.tally_reports import Sums, TallyReports, rows_per_block
+from analyzer.tally_reports import Sums, TallyReports, read_part, rows_per_block
 from hushcount.arrays import UInt64Array
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.domain import tally_items
@@ -176,7 +175,7 @@ class WriteTallyPart(beam.DoFn):
         if not allowed:
             return
         block, sums = element
-        storage.write_whole(storage.join(self._directory, f"{block:06d}.part"), [part_bytes(sums)])
+        storage.write_whole(storage.join(self._directory, f"{block:06d}.part"), [sums.part_bytes()])
 
 
 def gather_tally(mechanism: Mechanism, items: UInt64Array, directory: str) -> Tally:

@@ -14,8 +14,8 @@ from rich.console import Console
 
 from analyzer.reveal import Reveal
 from aux_server.count_bins import CountBins
+from aux_server.keep import Release
 from aux_server.open_pairs import OpenPairs
-from aux_server.release import Release
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.discovery.keep_rules import KeepRule

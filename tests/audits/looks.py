@@ -12,7 +12,7 @@ from hushcount.client import Client
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.responders.interval import Interval
 from hushcount.wire.sealing import SEAL_BYTES, Octets
-from keys.private import PrivateKey, open_many
+from keys.private import PrivateKey
 from tests.audits.auditor import Looks
 from tests.support.enumeration import repeated
 
@@ -23,10 +23,10 @@ _FEW_BITS = 12
 def opened(client: Client, key: PrivateKey, value: str, count: int) -> Octets:
     """Return the wire bytes of so many reports of a value: sent by the client, opened by the analyzer."""
     binding = np.frombuffer(client.campaign.binding("reports"), dtype=np.uint8)
-    plain = open_many((key,), client.reports([value] * count))
-    assert plain.opened.all()
-    assert (plain.plain[:, : len(binding)] == binding).all()
-    return plain.plain[:, len(binding) :]
+    plain, opened = key.open_rows(client.reports([value] * count))
+    assert opened.all()
+    assert (plain[:, : len(binding)] == binding).all()
+    return plain[:, len(binding) :]
 
 
 def drawn(client: Client, value: str, count: int) -> Octets:

@@ -13,7 +13,7 @@ import pytest
 
 from hushcount.errors import HushcountError, UsageError
 from keys import cloud
-from keys.wrapping import unwrap, wrap
+from keys.records import unwrap, wrap
 from tests.support.fake_kms import (
     ACCESS_KEY,
     AWS,

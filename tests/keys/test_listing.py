@@ -55,7 +55,7 @@ def test_a_key_is_pending_then_active_then_expiring_then_retired() -> None:
     assert states(listing, 40) == ["expiring", "active"]
     assert states(listing, 50) == ["expiring", "expiring"]
     assert [listing.opened_until(key) for key in listing.keys] == [day(27), None]
-    after = listing.changed(listed(1, 0, 30, retired=28))
+    after = KeyListing(keys=(listed(1, 0, 30, retired=28), second))
     assert states(after, 30) == ["retired", "active"]
     assert states(after, -1) == ["retired", "pending"]
 

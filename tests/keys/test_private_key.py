@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 
 from hushcount.errors import UsageError
+from hushcount.threads import in_chunks
 from hushcount.wire.sealing import SEAL_BYTES, Sealer
 from keys import store
 from keys.listing import read_listing
-from keys.private import PrivateKey, SigningKey, open_many
+from keys.private import PrivateKey, SigningKey
 from keys.roles import ROLES, SIGNING_ROLES
 from tests.support.records import key_file, key_reference
 
@@ -124,13 +125,11 @@ def test_many_are_opened_in_order_on_any_number_of_threads(opener: PrivateKey, t
     assert sealed.shape == (23, 9 + SEAL_BYTES)
     sealed[4] = np.frombuffer(Sealer(other.public_key).seal(plain[4].tobytes()), np.uint8)
     sealed[7, 40] ^= 1
-    result = open_many((opener,), sealed, threads)
-    assert list(np.flatnonzero(~result.opened)) == [4, 7]
-    assert np.array_equal(result.plain[result.opened], plain[result.opened])
-    assert not result.plain[~result.opened].any()
-    both = open_many((other, opener), sealed, threads)
-    assert list(np.flatnonzero(~both.opened)) == [7]
-    assert np.array_equal(both.plain[4], plain[4])
+    parts = in_chunks(opener.open_rows, sealed, threads)
+    found, opened = (np.concatenate(column) for column in zip(*parts, strict=True))
+    assert list(np.flatnonzero(~opened)) == [4, 7]
+    assert np.array_equal(found[opened], plain[opened])
+    assert not found[~opened].any()
 
 
 def test_key_files_are_private_whatever_the_umask(tmp_path: Path) -> None:

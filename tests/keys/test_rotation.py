@@ -13,7 +13,7 @@ import pytest
 
 from hushcount.errors import UsageError
 from keys import records, rotation
-from keys.listing import KeyListing, read_listing
+from keys.listing import read_listing
 from keys.roles import ROLES, Role
 from keys.rotation import destroy, retire, rotate
 from keys.store import active_key, create
@@ -110,11 +110,11 @@ def test_a_second_pending_key_and_a_role_without_keys_are_refused(tmp_path: Path
 def test_if_the_listing_cannot_be_written_the_new_keys_are_removed(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = files_under(keys)
 
-    def full(directory: Path, listing: KeyListing) -> None:
-        assert len(list(directory.glob("*.key"))) == 2 * len(ROLES)
+    def full(path: Path, data: str, mode: int) -> None:
+        assert len(list(path.parent.glob("*.key"))) == 2 * len(ROLES)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(rotation, "_write", full)
+    monkeypatch.setattr(rotation, "write_over", full)
     with pytest.raises(UsageError, match="No space left on device"):
         rotate(keys, overlap=WEEK, now=day(10))
     assert files_under(keys) == before

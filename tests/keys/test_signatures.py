@@ -26,7 +26,6 @@ from hushcount.campaigns.signatures import (
 from hushcount.errors import FormatError, UsageError
 from keys.private import SigningKey
 from keys.rotation import retire, rotate
-from keys.signing import sign
 from keys.store import active_key, create, verify_keys
 from tests.support.jobs import done, new_campaign, new_keys, refused, write_lines
 from tests.support.records import key_file
@@ -100,7 +99,7 @@ def test_a_purpose_that_is_none_is_refused() -> None:
 def test_a_reference_signs_and_the_directory_verifies(tmp_path: Path) -> None:
     create(tmp_path, days=30, roles=("shuffler",))
     reference = active_key(tmp_path, "shuffler")
-    signature = sign(reference, b"manifest", "manifest")
+    signature = reference.sign(b"manifest", "manifest")
     for place in (tmp_path, tmp_path / "public.json"):
         assert verify(verify_keys(place, "shuffler"), b"manifest", "manifest", signature).id == reference.id
     with pytest.raises(UsageError, match="lists no key of the operator"):
@@ -110,9 +109,9 @@ def test_a_reference_signs_and_the_directory_verifies(tmp_path: Path) -> None:
 def test_keys_of_every_state_verify_but_a_retired_one(tmp_path: Path) -> None:
     now = datetime.now(timezone.utc)
     create(tmp_path, days=30, roles=("operator",), now=now - timedelta(days=2))
-    old = sign(active_key(tmp_path, "operator"), b"x", "campaign")
+    old = active_key(tmp_path, "operator").sign(b"x", "campaign")
     rotate(tmp_path, overlap=timedelta(days=1), now=now - timedelta(days=1, seconds=1))
-    new = sign(active_key(tmp_path, "operator"), b"x", "campaign")
+    new = active_key(tmp_path, "operator").sign(b"x", "campaign")
     assert old.key_id != new.key_id
     for signature in (old, new):
         verify(verify_keys(tmp_path, "operator"), b"x", "campaign", signature)
@@ -137,7 +136,7 @@ def test_a_signing_key_file_that_cannot_be_used_signs_nothing(tmp_path: Path, da
     else:
         path.unlink()
     with pytest.raises(UsageError, match=r"mode 0644|is not the key|No such file") as caught:
-        sign(reference, b"x", "campaign")
+        reference.sign(b"x", "campaign")
     for text in (record["secret"], record["secret"][::-1]):
         assert text[:16] not in str(caught.value)
 

@@ -11,8 +11,8 @@ import pytest
 from hushcount.errors import HushcountError, UsageError
 from hushcount.wire.sealing import Sealer
 from keys import rotation, store
+from keys.records import unwrap, wrap
 from keys.store import KeyReference, campaign_key
-from keys.wrapping import unwrap, wrap
 from tests.support.fake_kms import AWS, GCP, OTHER, FakeServices
 from tests.support.jobs import done, refused
 from tests.support.records import key_file, key_reference

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.errors import HushcountError
-from keys.signing import sign
 from keys.store import KeyReference, active_key, verify_keys
 from pipelines.files import storage
 from pipelines.handover.signed import SIGNATURE, write_signed
@@ -47,7 +46,7 @@ class Handed:
         """Sign this as the summary and read all that a next party counts on, of every stream."""
         raw = json.dumps(summary).encode()
         (self.directory / "summary.json").write_bytes(raw)
-        (self.directory / SIGNATURE).write_text(sign(self.key, raw, "summary").model_dump_json())
+        (self.directory / SIGNATURE).write_text(self.key.sign(raw, "summary").model_dump_json())
         for stream in STREAMS:
             found = read_upstream(str(self.directory), "shuffle", self.campaign, self.trusted, stream)
             check_complete(found, self.campaign, stream, [], exact=True)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""AWS KMS by boto3: Encrypt and Decrypt with a symmetric key."""
+"""AWS KMS through boto3: encrypt and decrypt with a symmetric key."""
 
 from __future__ import annotations
 
@@ -9,29 +9,18 @@ from urllib.parse import urlsplit
 from hushcount.errors import HushcountError, UsageError
 from keys import cloud
 
-SCHEME = "aws-kms://"
+KMS_SCHEME = "aws-kms://"
 _SERVICE = "AWS KMS"
 _ARN = re.compile(r"arn:aws(?:-[a-z-]+)?:kms:([a-z0-9-]{1,32}):[0-9]{12}:(?:key|alias)/[A-Za-z0-9/_-]{1,256}")
-_ENDPOINT = "AWS_ENDPOINT_URL_KMS"
 
 
 def encrypt(name: str, plain: bytes, context: dict[str, str]) -> bytes:
-    """Return up to 4096 bytes, encrypted.
-
-    Args:
-        name: arn:aws:kms:REGION:ACCOUNT:key/ID, or alias/NAME in the place of key/ID.
-        plain: the bytes.
-        context: the encryption context, authenticated with them.
-
-    Raises:
-        UsageError: the name is not a key's, or boto3 or credentials are missing.
-        HushcountError: the service refuses or gives no valid answer.
-    """
+    """Encrypt up to 4096 bytes with the key of an ARN; the service authenticates the context with them."""
     return _ask(name, "encrypt", "CiphertextBlob", Plaintext=plain, EncryptionContext=context)
 
 
 def decrypt(name: str, wrapped: bytes, context: dict[str, str]) -> bytes:
-    """Return what was encrypted with that key in that context; see `encrypt`."""
+    """Return what `encrypt` encrypted with the same key and context."""
     return _ask(name, "decrypt", "Plaintext", CiphertextBlob=wrapped, EncryptionContext=context)
 
 
@@ -46,32 +35,32 @@ def _ask(name: str, method: str, wanted: str, **fields: Any) -> bytes:
     except ImportError:
         raise cloud.missing_library(_SERVICE, "aws") from None
     cloud.silence("boto3", "botocore")
-    cloud.address_in(_ENDPOINT)
+    cloud.address_in("AWS_ENDPOINT_URL_KMS")
     limits = Config(
         connect_timeout=cloud.SECONDS,
         read_timeout=cloud.SECONDS,
         retries={"mode": "standard", "total_max_attempts": cloud.ATTEMPTS},
     )
-    where = match[1]
+    host = match[1]
     failed: HushcountError
     try:
         client = boto3.session.Session().client("kms", region_name=match[1], config=limits)
         # The AWS configuration file may name an address too.
         cloud.require_safe(client.meta.endpoint_url, "the endpoint URL of AWS KMS")
-        where = urlsplit(client.meta.endpoint_url).netloc
+        host = urlsplit(client.meta.endpoint_url).netloc
         value = getattr(client, method)(KeyId=name, **fields).get(wanted)
         if isinstance(value, bytes) and value:
             return value
-        failed = HushcountError(f"{_SERVICE} at {where} answered without {wanted}")
+        failed = HushcountError(f"{_SERVICE} at {host} answered without {wanted}")
     except UsageError:
         raise
     except (NoCredentialsError, PartialCredentialsError) as error:
-        # These two say which variable is missing, and no value.
+        # These two name the missing variable and show no value.
         failed = UsageError(f"no credentials for {_SERVICE}: {error}; set them or run where a role is attached")
     except ClientError as error:
         status = error.response["ResponseMetadata"]["HTTPStatusCode"]
-        failed = cloud.refusal(_SERVICE, where, status, error.response["Error"].get("Code"))
+        failed = cloud.refusal(_SERVICE, host, status, error.response["Error"].get("Code"))
     except Exception as error:
-        failed = cloud.failure(_SERVICE, where, error)
-    # Outside of the handlers, so that the library's error, which holds request and answer, does not go with it.
+        failed = cloud.failure(_SERVICE, host, error)
+    # Raised outside the handlers: the library's error holds request and answer, and must not become the context.
     raise failed
