@@ -23,8 +23,7 @@ from hushcount.kernels.progressions import Progressions
 from hushcount.kernels.walk import walk
 from hushcount.maths import field61
 from hushcount.maths.primes import prime_at_least
-from hushcount.oracles.costs import DecodeCost
-from hushcount.oracles.decoding import DecodeLoad, candidates_cost, cheapest, group_cost, walk_cost
+from hushcount.oracles.decoding import DecodeCost, DecodeLoad, candidates_cost, cheapest, group_cost, walk_cost
 from hushcount.oracles.encoders.affine import Affine
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.responders.interval import Interval

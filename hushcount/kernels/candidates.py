@@ -1,7 +1,8 @@
 """Decode item by item: whether each report supports a wanted item, several reports to one machine instruction.
 
-The loops over reports hold neither branch nor division, so that the compiler vectorises them; a tile of reports stays
-in the nearest cache while every item is held against it.
+The loops over reports have neither branch nor division, so that the compiler vectorises them; a tile of reports stays
+in the nearest cache while it meets every item. The loops of names with 61 are over the field of 2**61 - 1: items that
+no list holds, by their fingerprints.
 """
 
 from __future__ import annotations
@@ -12,24 +13,27 @@ import numpy as np
 import numpy.typing as npt
 
 from hushcount.arrays import Counts, UInt64Array
-from hushcount.kernels.candidates61 import TILE, strided61, windows61
 from hushcount.kernels.compiled import compiled
-from hushcount.kernels.division import exact_division, quotient
 from hushcount.kernels.progressions import Progressions
-from hushcount.kernels.turns import middle_of, residue_at, turns
+from hushcount.kernels.residues import (
+    HALF,
+    LOW31,
+    exact_division,
+    middle_of,
+    quotient,
+    residue61,
+    residue_at,
+    turns,
+)
 from hushcount.maths import field61
 from hushcount.threads import at_once, spans
 
+_TILE = 1024
+"""Reports that are compared with an item at once: they stay in the nearest cache."""
+
 
 def candidates(counts: Counts, progressions: Progressions, items: UInt64Array, threads: int = 1) -> None:
-    """Add to `counts` how many progressions hold each item, in time proportional to progressions times items.
-
-    Args:
-        counts: int64[c], changed in place.
-        progressions: P below 2**31, or 2**61-1.
-        items: uint64[c], below P.
-        threads: over how many the items are spread.
-    """
+    """Do what `decoding.decode` says in time proportional to progressions times items, which threads share."""
     wanted = items.astype(np.uint64)
     count = _count_windows if progressions.stride == 1 else _count_strided
     at_once(lambda rows: count(counts[rows], progressions, wanted[rows]), spans(len(items), threads), threads)
@@ -38,7 +42,7 @@ def candidates(counts: Counts, progressions: Progressions, items: UInt64Array, t
 def _count_windows(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
     prime, begins, lengths = progressions.prime, progressions.begins, progressions.lengths
     if prime == field61.PRIME:
-        windows61(counts, progressions.slopes, np.uint64(prime) - begins, lengths, items)
+        _windows61(counts, progressions.slopes, np.uint64(prime) - begins, lengths, items)
         return
     # Words of 32 bits are twice as quick, and enough where P (P-1) is below 2**32.
     word = np.uint32 if prime < 1 << 16 else np.uint64
@@ -52,7 +56,7 @@ def _count_strided(counts: Counts, progressions: Progressions, items: UInt64Arra
     inverse, twos = (np.uint64(value) for value in exact_division(progressions.stride))
     ahead = np.uint64(prime) - progressions.begins
     if prime == field61.PRIME:
-        strided61(counts, progressions.slopes, ahead, lengths, items, inverse, twos)
+        _strided61(counts, progressions.slopes, ahead, lengths, items, inverse, twos)
         return
     turned = turns(ahead % np.uint64(prime), prime, np.uint64)
     slopes = turns(progressions.slopes, prime, np.uint64)
@@ -68,10 +72,10 @@ def _windows(
     items: npt.NDArray[Any],
 ) -> None:
     """Count whether `a x`, as a word, lies in the arcs of the window; two items to a pass share what is loaded."""
-    for start in range(0, slopes.shape[0], TILE):
-        slope = slopes[start : start + TILE]
-        begin = begins[start : start + TILE]
-        size = sizes[start : start + TILE]
+    for start in range(0, slopes.shape[0], _TILE):
+        slope = slopes[start : start + _TILE]
+        begin = begins[start : start + _TILE]
+        size = sizes[start : start + _TILE]
         for column in range(0, items.shape[0] - 1, 2):
             one, other = _window(slope, begin, size, items[column], items[column + 1])
             counts[column] += one
@@ -105,10 +109,10 @@ def _strided(
     prime: np.uint64,
 ) -> None:
     ahead = ahead + middle_of(prime)
-    for start in range(0, slopes.shape[0], TILE):
-        slope = slopes[start : start + TILE]
-        offset = ahead[start : start + TILE]
-        length = lengths[start : start + TILE]
+    for start in range(0, slopes.shape[0], _TILE):
+        slope = slopes[start : start + _TILE]
+        offset = ahead[start : start + _TILE]
+        length = lengths[start : start + _TILE]
         for column in range(items.shape[0]):
             counts[column] += _progression(slope, offset, length, items[column], inverse, twos, prime)
 
@@ -127,5 +131,67 @@ def _progression(
     count = np.uint64(0)
     for index in range(slopes.shape[0]):
         residue = residue_at(slopes[index] * item + ahead[index], prime)
+        count += np.uint64(quotient(residue, inverse, twos) < lengths[index])
+    return count
+
+
+@compiled()
+def _windows61(
+    counts: Counts, slopes: UInt64Array, ahead: UInt64Array, lengths: UInt64Array, items: UInt64Array
+) -> None:
+    """Count how often `a x + ahead mod P` is below the length."""
+    highs, lows = slopes >> HALF, slopes & LOW31
+    for start in range(0, slopes.shape[0], _TILE):
+        high, low = highs[start : start + _TILE], lows[start : start + _TILE]
+        offset, length = ahead[start : start + _TILE], lengths[start : start + _TILE]
+        for column in range(items.shape[0]):
+            counts[column] += _window61(high, low, offset, length, items[column])
+
+
+@compiled()
+def _strided61(
+    counts: Counts,
+    slopes: UInt64Array,
+    ahead: UInt64Array,
+    lengths: UInt64Array,
+    items: UInt64Array,
+    inverse: np.uint64,
+    twos: np.uint64,
+) -> None:
+    """Count how often `a x + ahead mod P` is the stride times a number below the length."""
+    highs, lows = slopes >> HALF, slopes & LOW31
+    for start in range(0, slopes.shape[0], _TILE):
+        high, low = highs[start : start + _TILE], lows[start : start + _TILE]
+        offset, length = ahead[start : start + _TILE], lengths[start : start + _TILE]
+        for column in range(items.shape[0]):
+            counts[column] += _progression61(high, low, offset, length, items[column], inverse, twos)
+
+
+@compiled()
+def _window61(
+    highs: UInt64Array, lows: UInt64Array, ahead: UInt64Array, lengths: UInt64Array, item: np.uint64
+) -> np.uint64:
+    item_high, item_low = item >> HALF, item & LOW31
+    count = np.uint64(0)
+    for index in range(highs.shape[0]):
+        residue = residue61(highs[index], lows[index], ahead[index], item_high, item_low)
+        count += np.uint64(residue < lengths[index])
+    return count
+
+
+@compiled()
+def _progression61(
+    highs: UInt64Array,
+    lows: UInt64Array,
+    ahead: UInt64Array,
+    lengths: UInt64Array,
+    item: np.uint64,
+    inverse: np.uint64,
+    twos: np.uint64,
+) -> np.uint64:
+    item_high, item_low = item >> HALF, item & LOW31
+    count = np.uint64(0)
+    for index in range(highs.shape[0]):
+        residue = residue61(highs[index], lows[index], ahead[index], item_high, item_low)
         count += np.uint64(quotient(residue, inverse, twos) < lengths[index])
     return count

@@ -6,7 +6,7 @@ import numpy as np
 
 from hushcount.arrays import Counts, UInt64Array
 from hushcount.kernels.compiled import compiled
-from hushcount.kernels.residues61 import HALF, LOW31, residue61
+from hushcount.kernels.residues import HALF, LOW31, residue61
 from hushcount.threads import at_once, spans
 
 _TILE = 1024

@@ -11,27 +11,22 @@ import numpy.typing as npt
 from hushcount.arrays import Counts, UInt64Array
 from hushcount.kernels.compiled import compiled
 from hushcount.kernels.progressions import Progressions
-from hushcount.kernels.turns import middle_of, residue_at, turn_of
+from hushcount.kernels.residues import middle_of, residue_at, turn_of
 from hushcount.threads import at_once
 
 
 def group(counts: Counts, progressions: Progressions, items: UInt64Array, threads: int = 1) -> None:
-    """Add to `counts` how many progressions hold each item, in time proportional to distinct slopes times (P + c).
+    """Do what `decoding.decode` says in time proportional to distinct slopes, which threads share, times (P + c).
 
     A progression is two steps of a difference array, four if it passes the end of the circle. One running sum of
-    stride t for each slope, and one gather along `x -> a x mod P`.
-
-    Args:
-        counts: int64[c], changed in place.
-        progressions: fewer than 2**32, P below 2**31. The more at once, the better.
-        items: uint64[c], below P.
-        threads: over how many the slopes are spread.
+    stride t for each slope, and one gather along `x -> a x mod P`. For P below 2**31, and fewer than 2**32
+    progressions; the more at once, the better.
     """
     if not len(progressions.slopes):
         return
     sizes = np.bincount(progressions.slopes.astype(np.intp))
-    # No residue is held by more progressions than a slope has, so the smallest integers that count them are exact
-    # although the steps down wrap around: small enough a table stays in the nearest cache.
+    # A residue is in at most as many progressions as its slope has, so the smallest integers for that are exact,
+    # although the steps down wrap around; a small table stays in the nearest cache.
     kind = np.min_scalar_type(int(sizes.max()))
     places = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
     begins, lengths = _by_slope(progressions.slopes, places, progressions.begins, progressions.lengths)
@@ -42,7 +37,7 @@ def group(counts: Counts, progressions: Progressions, items: UInt64Array, thread
         _group(mine, steps, *span, places, begins, lengths, stride, prime, wanted)
         return mine
 
-    # As many progressions for each thread, not as many slopes.
+    # Threads share the progressions, not the slopes, evenly.
     ends = np.searchsorted(places, np.linspace(0, places[-1], threads + 1)[1:-1])
     bounds = [0, *ends.tolist(), len(sizes)]
     for mine in at_once(count, list(pairwise(bounds)), threads):

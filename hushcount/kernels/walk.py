@@ -8,20 +8,15 @@ import numpy.typing as npt
 from hushcount.arrays import Counts, UInt64Array
 from hushcount.kernels.compiled import compiled
 from hushcount.kernels.progressions import Progressions
-from hushcount.kernels.turns import middle_of, residue_at, turn_of
+from hushcount.kernels.residues import middle_of, residue_at, turn_of
 from hushcount.threads import at_once, spans
 
 
 def walk(counts: Counts, progressions: Progressions, items: UInt64Array, threads: int = 1) -> None:
-    """Add to `counts` how many progressions hold each item, in time proportional to the residues that they hold.
+    """Do what `decoding.decode` says in time proportional to the residues of the progressions, which threads share.
 
-    The items of a progression are one themselves: `x = a^-1 (begin + j t) mod P`.
-
-    Args:
-        counts: int64[c], changed in place.
-        progressions: fewer than 2**32, P below 2**31.
-        items: uint64[c], below P.
-        threads: over how many the progressions are spread.
+    The items of a progression are one themselves: `x = a^-1 (begin + j t) mod P`. For P below 2**31, and fewer than
+    2**32 progressions.
     """
     slopes, begins, lengths = progressions.slopes, progressions.begins, progressions.lengths
     if not len(slopes):
@@ -49,7 +44,7 @@ def _walk(
     stride: np.uint64,
     prime: np.uint64,
 ) -> None:
-    """`turned` keeps the turn of each inverse that is met, since slopes repeat: no turn is 0."""
+    """`turned` keeps the turn of each slope's inverse, since slopes repeat: no turn is 0."""
     middle = middle_of(prime)
     for index in range(slopes.shape[0]):
         slope = slopes[index]

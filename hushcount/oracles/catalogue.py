@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from hushcount.errors import UsageError
 from hushcount.maths.objectives import Objective
@@ -12,13 +13,13 @@ from hushcount.maths.probability import require_epsilon
 from hushcount.oracles import recipes
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.parameters import Parameters, Value
-from hushcount.oracles.recipes import Build, Rule
+from hushcount.oracles.recipes import Build, Rule, over_identity, over_pool
 from hushcount.oracles.responders.randomised_response import RandomisedResponse
 from hushcount.oracles.responders.unary import Unary
 
 MAX_DOMAIN = (1 << 31) - 1
 ANY_SEED = "0" * 64
-"""For plans: which functions a pool has makes no difference to its law."""
+"""For plans: the law of a pool does not depend on which functions it has."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,9 @@ class FrequencyOracle:
         title: its name in full.
         source: where it is described.
         build: from epsilon, domain and parameters to the mechanism.
-        parameters: every parameter that a campaign file must hold, with its default, or the rule that plans it.
-        optional: further parameters, which need not be there.
+        parameters: every parameter that a campaign file must have, with its default, or the rule that plans it.
+        optional: further parameters, which may be left out.
+        objective: from the parameters to what the rules minimise, if that is not for the user to choose.
         open_domain: whether it can serve items that no list holds.
         seeded: whether it needs a seed for a pool's functions.
         blocks: whether it puts items in blocks.
@@ -42,130 +44,80 @@ class FrequencyOracle:
     build: Build
     parameters: Mapping[str, Value | Rule] = field(default_factory=dict)
     optional: tuple[str, ...] = ()
+    objective: Callable[[Parameters], Objective] | None = None
     open_domain: bool = False
     seeded: bool = False
     blocks: bool = False
     bit_for_each_item: bool = False
 
 
+_whole = partial(FrequencyOracle, bit_for_each_item=True)
+_open = partial(FrequencyOracle, open_domain=True)
+_pooled = partial(FrequencyOracle, open_domain=True, seeded=True)
 _APPLE: Mapping[str, Value | Rule] = {"k": 65_536, "m": 1024}
 
 CATALOGUE: Mapping[str, FrequencyOracle] = {
     "grr": FrequencyOracle(
-        "Generalised randomised response", "Kairouz et al. 2016", recipes.over_identity(RandomisedResponse.spending)
+        "Generalised randomised response", "Kairouz et al. 2016", over_identity(RandomisedResponse.spending)
     ),
-    "ss": FrequencyOracle(
-        "Subset Selection",
-        "Ye, Barg 2018; [P26] 5.1",
-        recipes.subset_selection,
-        {"s": recipes.size},
-        bit_for_each_item=True,
+    "ss": _whole("Subset Selection", "Ye, Barg 2018; [P26] 5.1", recipes.subset_selection, {"s": recipes.size}),
+    "wss": _whole(
+        "Weighted Subset Selection", "[P26] 5.3", recipes.weighted_subset_selection, {"design": recipes.design}, ("s",)
     ),
-    "wss": FrequencyOracle(
-        "Weighted Subset Selection",
-        "[P26] 5.3",
-        recipes.weighted_subset_selection,
-        {"design": recipes.design},
-        optional=("s",),
-        bit_for_each_item=True,
-    ),
-    "sue": FrequencyOracle(
-        "Symmetric unary encoding, basic RAPPOR",
-        "Wang et al. 2017",
-        recipes.over_identity(Unary.symmetric),
-        bit_for_each_item=True,
-    ),
-    "oue": FrequencyOracle(
+    "sue": _whole("Symmetric unary encoding, basic RAPPOR", "Wang et al. 2017", over_identity(Unary.symmetric)),
+    "oue": _whole(
         "Optimised unary encoding, asymmetric RAPPOR",
         "Wang et al. 2017",
-        recipes.over_identity(lambda epsilon, width: Unary.spending(epsilon, width, 0.5)),
-        bit_for_each_item=True,
+        over_identity(lambda epsilon, width: Unary.spending(epsilon, width, 0.5)),
     ),
-    "rappor": FrequencyOracle(
+    "rappor": _pooled(
         "RAPPOR, a hash function for each cohort",
         "Erlingsson et al. 2014",
-        recipes.over_pool(Unary.symmetric),
+        over_pool(Unary.symmetric),
         {"k": 64, "m": 128},
-        open_domain=True,
-        seeded=True,
     ),
-    "apple-cms": FrequencyOracle(
-        "Apple's Count Mean Sketch",
-        "Apple 2017",
-        recipes.over_pool(Unary.symmetric),
-        _APPLE,
-        open_domain=True,
-        seeded=True,
-    ),
-    "hcms": FrequencyOracle(
-        "Apple's Hadamard Count Mean Sketch",
-        "Apple 2017",
-        recipes.hadamard_sketch,
-        _APPLE,
-        open_domain=True,
-        seeded=True,
-    ),
-    "gcms": FrequencyOracle(
+    "apple-cms": _pooled("Apple's Count Mean Sketch", "Apple 2017", over_pool(Unary.symmetric), _APPLE),
+    "hcms": _pooled("Apple's Hadamard Count Mean Sketch", "Apple 2017", recipes.hadamard_sketch, _APPLE),
+    "gcms": _pooled(
         "General Count Mean Sketch",
         "[J] section 4.1",
         recipes.general_sketch,
         {"k": 1024, "m": 1024, "s": recipes.pool_size},
         optional=("p",),
-        open_domain=True,
-        seeded=True,
     ),
-    "gcms-target": FrequencyOracle(
+    "gcms-target": _pooled(
         "Optimal Count Mean Sketch for a target share f",
         "[J] section 4.3",
-        recipes.general_sketch_for_target,
-        {"k": 1024, "m": 1024, "f": 0.1, "s": recipes.target_size},
-        open_domain=True,
-        seeded=True,
+        recipes.general_sketch,
+        {"k": 1024, "m": 1024, "f": 0.1, "s": recipes.pool_size},
+        objective=recipes.target,
     ),
     "he": FrequencyOracle("Hadamard encoding", "Bassily, Smith 2015; [P25] 4.1", recipes.hadamard),
     "hr": FrequencyOracle("Hadamard response", "Acharya, Sun 2019; [P25] 4.2, the same law as he", recipes.hadamard),
     "rhr": FrequencyOracle(
-        "Recursive Hadamard Response",
-        "Chen et al. 2020; [P25] 4.3",
-        recipes.recursive_hadamard,
-        {"b": recipes.bits},
-        blocks=True,
+        "Recursive Hadamard Response", "Chen et al. 2020; [P25] 4.3", recipes.hadamard, {"b": recipes.bits}, blocks=True
     ),
-    "blh": FrequencyOracle("Binary local hashing", "Wang et al. 2017", recipes.folded, {"B": 2}, open_domain=True),
-    "olh": FrequencyOracle(
-        "Optimised local hashing", "Wang et al. 2017", recipes.folded, {"B": recipes.rounded_buckets}, open_domain=True
+    "blh": _open("Binary local hashing", "Wang et al. 2017", recipes.folded, {"B": 2}),
+    "olh": _open("Optimised local hashing", "Wang et al. 2017", recipes.folded, {"B": recipes.rounded_buckets}),
+    "ocms": _open(
+        "Optimised Count Mean Sketch, exact B", "docs/mathematics.md 5", recipes.folded, {"B": recipes.buckets}
     ),
-    "ocms": FrequencyOracle(
-        "Optimised Count Mean Sketch, exact B",
-        "docs/mathematics.md 5",
-        recipes.folded,
-        {"B": recipes.buckets},
-        open_domain=True,
-    ),
-    "ocms-mse": FrequencyOracle(
+    "ocms-mse": _open(
         "OCMS+RR for the worst case, prior f",
         "[P25] Theorem 3.6",
-        recipes.folded_for_worst_case,
-        {"f": 1.0, "B": recipes.worst_case_buckets},
-        open_domain=True,
+        recipes.folded,
+        {"f": 1.0, "B": recipes.buckets},
+        objective=recipes.worst_case,
     ),
-    "ocms-l2": FrequencyOracle(
+    "ocms-l2": _open(
         "OCMS+RR for the l1 and l2 losses",
         "[P25] Theorem 3.8",
         recipes.folded,
-        {"B": recipes.l2_buckets},
-        open_domain=True,
+        {"B": recipes.buckets},
+        objective=lambda _: Objective("l2"),
     ),
-    "ocms-round": FrequencyOracle(
-        "OCMS, B = round(1 + e)", "[P26] 5.2", recipes.folded, {"B": recipes.rounded_buckets}, open_domain=True
-    ),
-    "ais": FrequencyOracle(
-        "Affine Interval Selection",
-        "docs/mathematics.md 4",
-        recipes.affine_intervals,
-        {"s": recipes.window},
-        open_domain=True,
-    ),
+    "ocms-round": _open("OCMS, B = round(1 + e)", "[P26] 5.2", recipes.folded, {"B": recipes.rounded_buckets}),
+    "ais": _open("Affine Interval Selection", "docs/mathematics.md 4", recipes.affine_intervals, {"s": recipes.window}),
 }
 
 
@@ -173,7 +125,7 @@ def frequency_oracle(name: str) -> FrequencyOracle:
     """Return the named frequency oracle.
 
     Raises:
-        UsageError: none has the name; the known ones are listed and the nearest suggested.
+        UsageError: no oracle has the name; the message lists the known names and suggests the nearest.
     """
     if name in CATALOGUE:
         return CATALOGUE[name]
@@ -188,20 +140,19 @@ def build(name: str, epsilon: float, domain: int | None, parameters: Parameters)
     Args:
         name: a key of CATALOGUE.
         epsilon: the local budget of one report, in [0.0001, 40].
-        domain: the number of items, "other" among them; None for an open domain.
+        domain: the number of items, "other" included; None for an open domain.
         parameters: by the letters of docs/mathematics.md.
 
     Raises:
         ValueError: a parameter is missing, unknown or out of range; the sentence says which and the range.
     """
-    chosen = frequency_oracle(name)
-    require_epsilon(epsilon)
-    _check_names(name, chosen, parameters)
-    _check_domain(name, chosen, domain)
+    chosen = _checked(name, epsilon, domain, parameters)
     required = (*chosen.parameters, *(("seed",) if chosen.seeded else ()))
     missing = [key for key in required if key not in parameters]
     if missing:
         raise ValueError(f"mechanism {name} lacks the parameter {missing[0]}")
+    if chosen.objective:
+        chosen.objective(parameters)
     return chosen.build(epsilon, domain, parameters)
 
 
@@ -212,15 +163,12 @@ def plan(
 
     Args:
         settings: what the user fixed; the rest is filled in.
-        seed: 64 hexadecimal digits for a pool's functions, where the settings hold none.
+        seed: 64 hexadecimal digits for a pool's functions, if the settings have no seed.
 
     Returns:
         Parameters that `build` takes.
     """
-    chosen = frequency_oracle(name)
-    require_epsilon(epsilon)
-    _check_names(name, chosen, settings)
-    _check_domain(name, chosen, domain)
+    chosen = _checked(name, epsilon, domain, settings)
     planned = [key for key, value in chosen.parameters.items() if callable(value)]
     if "p" in settings and any(key not in settings for key in planned):
         raise ValueError(f"p is given without {planned[0]}: give both, or {planned[0]} alone, or neither")
@@ -228,23 +176,27 @@ def plan(
     if chosen.seeded:
         complete.setdefault("seed", seed)
     for key, value in chosen.parameters.items():
-        if key not in complete:
-            complete[key] = value(epsilon, domain, complete, objective) if callable(value) else value
+        if not callable(value):
+            complete.setdefault(key, value)
+        elif key not in complete:
+            own = chosen.objective(complete) if chosen.objective else objective
+            complete[key] = value(epsilon, domain, complete, own)
     build(name, epsilon, domain, complete)
     return complete
 
 
-def _check_names(name: str, chosen: FrequencyOracle, parameters: Parameters) -> None:
+def _checked(name: str, epsilon: float, domain: int | None, parameters: Parameters) -> FrequencyOracle:
+    """Return the named oracle; raise ValueError if it has no such parameter, or does not serve the domain."""
+    chosen = frequency_oracle(name)
+    require_epsilon(epsilon)
     known = (*chosen.parameters, *chosen.optional, *(("seed",) if chosen.seeded else ()))
     for key in parameters:
         if key not in known:
-            takes = ", ".join(known) if known else "none"
+            takes = ", ".join(known) or "none"
             raise ValueError(f"parameter {key} is unknown to mechanism {name}, which takes: {takes}")
-
-
-def _check_domain(name: str, chosen: FrequencyOracle, domain: int | None) -> None:
     if domain is None and not chosen.open_domain:
         able = ", ".join(key for key, value in CATALOGUE.items() if value.open_domain)
         raise ValueError(f"mechanism {name} needs a dictionary; an open domain is served by {able}")
     if domain is not None and not 2 <= domain <= MAX_DOMAIN:
         raise ValueError(f"domain is {domain}, must be in 2..{MAX_DOMAIN} items, 'other' included")
+    return chosen

@@ -1,10 +1,9 @@
-"""Decoding affine reports: three exact ways to the same counts, and which of them is the cheapest.
+"""Decoding and its cost: operations and estimated seconds of one thread, for plans and for the choice of the way.
 
+Affine reports have three exact ways to the same counts (docs/mathematics.md section 4), so the choice is one of time:
 - *walk*: add 1 to every item that a report supports;
 - *group*: count all reports of one slope at once, in the coordinate where their windows are intervals;
-- *candidates*: hold every report against every wanted item, many to one machine instruction.
-
-All three are integer counts and equal to the last unit, so the choice is one of time only (docs/mathematics.md 4).
+- *candidates*: compare every report with every wanted item, many in one machine instruction.
 """
 
 from __future__ import annotations
@@ -15,14 +14,19 @@ from dataclasses import dataclass
 from hushcount.arrays import Counts, UInt64Array
 from hushcount.kernels.progressions import Progressions
 from hushcount.maths import field61
-from hushcount.oracles.costs import DecodeCost
 from hushcount.threads import available_threads
 
 AT_ONCE = 1 << 21
 """Progressions that are decoded at once: the more, the better for counting by slope, at about 50 bytes each."""
 
+CELL_NS = 3.0
+BIT_NS = 0.9
+HASH_NS = 40.0
+BUTTERFLY_NS = 2.0
+"""Nanoseconds to count a supported cell, to count a bit, to hash an item into a row and look it up, and of one step of
+the fast transform, as `hushcount simulate` measured them on one thread of a 2-core server. Estimates, no promises."""
 # Nanoseconds of one thread of an AMD EPYC (Zen 4, AVX-512), as benchmarks/decode.py measures them; a table is read as
-# "for primes up to". Counters leave the caches one after the other as the prime grows.
+# "for primes up to". As the prime grows, the counters leave one cache after the other.
 _WALK_STEP = ((1 << 17, 0.60), (1 << 20, 1.1), (1 << 23, 2.2), (1 << 31, 8.0))
 _WALK_REPORT, _WALK_SLOPE, _WALK_RESIDUE = 10.0, 60.0, 3.0
 _GROUP_RESIDUE, _GROUP_RESIDUE_STRIDED = 0.33, 0.55
@@ -38,14 +42,50 @@ _WORTH_A_THREAD = 0.01
 
 
 @dataclass(frozen=True)
+class DecodeCost:
+    """What decoding takes.
+
+    Attributes:
+        way: "walk", "group" or "candidates" of affine reports; "cells" if cells are tallied; "definition".
+        operations: how often its inner loops run.
+        seconds: of one thread of the reference machine; machines without wide vector units take much longer.
+    """
+
+    way: str
+    operations: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class CountCost:
+    """The cost of adding the cells of reports to a tally: cells or bits that are counted, nanoseconds of one thread."""
+
+    operations: float
+    nanoseconds: float
+
+
+def cells_cost(count: CountCost, items: int, transform: float = 0.0, hashes: float = 0.0) -> DecodeCost:
+    """Return the cost of an encoder that tallies cells and then looks up each item.
+
+    Args:
+        count: of the reports.
+        items: number of items to look up.
+        transform: steps of the fast transform.
+        hashes: of items into rows.
+    """
+    nanoseconds = count.nanoseconds + transform * BUTTERFLY_NS + hashes * HASH_NS + items
+    return DecodeCost("cells", count.operations + transform + hashes + items, nanoseconds * 1e-9)
+
+
+@dataclass(frozen=True)
 class DecodeLoad:
     """How much there is to decode.
 
     Attributes:
-        progressions: r, how many arithmetic progressions the reports are.
+        progressions: r, the number of arithmetic progressions that the reports are.
         prime: P.
         length: residues in one of them, on average.
-        items: c, how many items are wanted.
+        items: c, the number of wanted items.
         stride: t, 1 for windows.
     """
 
@@ -55,6 +95,12 @@ class DecodeLoad:
     items: int
     stride: int = 1
 
+    @property
+    def slopes(self) -> float:
+        """How many of the `(P-1)/2` slopes r reports are expected to have."""
+        slopes = max(1.0, (self.prime - 1) / 2)
+        return -slopes * math.expm1(-self.progressions / slopes)
+
 
 def walk_cost(load: DecodeLoad) -> DecodeCost:
     """`r (length)` steps; an inverse for each distinct slope, and one pass over P counters."""
@@ -62,7 +108,7 @@ def walk_cost(load: DecodeLoad) -> DecodeCost:
     nanoseconds = (
         steps * _at(_WALK_STEP, load.prime)
         + load.progressions * _WALK_REPORT
-        + _distinct_slopes(load) * _WALK_SLOPE
+        + load.slopes * _WALK_SLOPE
         + load.prime * _WALK_RESIDUE
     )
     return DecodeCost("walk", steps + load.prime, nanoseconds * 1e-9)
@@ -72,9 +118,8 @@ def group_cost(load: DecodeLoad) -> DecodeCost:
     """`A (P + c)` for A distinct slopes: a running sum and a gather for each."""
     residue = _GROUP_RESIDUE if load.stride == 1 else _GROUP_RESIDUE_STRIDED
     each = load.prime * residue + load.items * _at(_GROUP_ITEM, load.prime)
-    distinct = _distinct_slopes(load)
-    operations = distinct * (load.prime + load.items) + load.progressions
-    return DecodeCost("group", operations, (distinct * each + load.progressions * _GROUP_REPORT) * 1e-9)
+    operations = load.slopes * (load.prime + load.items) + load.progressions
+    return DecodeCost("group", operations, (load.slopes * each + load.progressions * _GROUP_REPORT) * 1e-9)
 
 
 def candidates_cost(load: DecodeLoad) -> DecodeCost:
@@ -86,10 +131,8 @@ def candidates_cost(load: DecodeLoad) -> DecodeCost:
 
 def cheapest(load: DecodeLoad) -> DecodeCost:
     """Return the way that takes the fewest seconds; over 2**61 - 1 there is only one."""
-    one_by_one = candidates_cost(load)
-    if load.prime == field61.PRIME:
-        return one_by_one
-    return min(one_by_one, walk_cost(load), group_cost(load), key=lambda cost: cost.seconds)
+    ways = (candidates_cost,) if load.prime == field61.PRIME else (candidates_cost, walk_cost, group_cost)
+    return min((way(load) for way in ways), key=lambda cost: cost.seconds)
 
 
 def decode(counts: Counts, progressions: Progressions, items: UInt64Array, threads: int | None = None) -> None:
@@ -99,7 +142,7 @@ def decode(counts: Counts, progressions: Progressions, items: UInt64Array, threa
         counts: changed in place.
         progressions: of one stride.
         items: below P.
-        threads: over how many the work is spread; None: over all cores, where it is enough to be worth it.
+        threads: number of threads; None: all cores, if the work is worth it.
     """
     if not (len(items) and len(progressions.slopes)):
         return
@@ -112,12 +155,6 @@ def decode(counts: Counts, progressions: Progressions, items: UInt64Array, threa
     cost = cheapest(DecodeLoad(len(progressions.slopes), progressions.prime, length, len(items), progressions.stride))
     threads = threads or max(1, min(available_threads(), int(cost.seconds / _WORTH_A_THREAD)))
     {"candidates": candidates, "group": group, "walk": walk}[cost.way](counts, progressions, items, threads)
-
-
-def _distinct_slopes(load: DecodeLoad) -> float:
-    """Return how many of the `(P-1)/2` slopes r reports are expected to have."""
-    slopes = max(1.0, (load.prime - 1) / 2)
-    return -slopes * math.expm1(-load.progressions / slopes)
 
 
 def _at(table: tuple[tuple[int, float], ...], prime: int) -> float:

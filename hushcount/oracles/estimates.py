@@ -17,8 +17,8 @@ class Levels:
     """How sure a table of estimates must be of what it states.
 
     Attributes:
-        confidence: in (0, 1): how often an interval holds the truth.
-        false_positive_rate: in (0, 0.5): how often an item that nobody holds is called detected.
+        confidence: in (0, 1), the probability that an interval holds the truth.
+        false_positive_rate: in (0, 0.5), the probability that an item that nobody holds is called detected.
     """
 
     confidence: float = 0.95
@@ -31,15 +31,15 @@ class Levels:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Unbiased estimates, one an item, never clipped or rescaled: a rare item's count may well be below zero.
+    """Unbiased estimates, one an item, never clipped or rescaled: a rare item's count may be below zero.
 
     Attributes:
         count: float64[c], users (reports) that hold the item.
         standard_error: float64[c], users: the noise of the clients' randomisation, at the estimated count.
         collision_error: float64[c], users: with a pool of fixed hash functions, the root mean square over pools of the
-            bias by items that share cells with this one. More reports do not average it away. Zero where functions are
-            fresh. It is a size, and no interval follows from it: few frequent items make a law that leans to the right.
-        evidence: the law of the scores, which intervals and detection follow from.
+            bias by items that share cells with this one. More reports do not average it away. Zero with fresh
+            functions. No interval follows from it: with few frequent items its law leans to the right.
+        evidence: the law of the scores; intervals and detection follow from it.
     """
 
     count: FloatArray
@@ -53,9 +53,9 @@ class Estimate:
         return np.hypot(self.standard_error, self.collision_error)
 
     def repeated(self, times: int) -> Estimate:
-        """Return the estimate of reports of which a client may have sent the same one so many times.
+        """Return the estimate if a client may have sent the same report so many times.
 
-        The variance of a sum of l equal answers is `l^2`, not l times, that of one: that of all at most l times.
+        The variance of a sum of l equal answers is `l^2` times that of one, so the variance grows by l at most.
         """
         error = math.sqrt(times) * self.standard_error
         return replace(self, standard_error=error, evidence=self.evidence.repeated(times))
@@ -63,16 +63,13 @@ class Estimate:
     def interval(self, confidence: float, looks: int = 1) -> tuple[FloatArray, FloatArray]:
         """Return (low, high) for each item, float64[c] each; they may lie outside 0..n, as the count may.
 
-        With `looks` above 1 they hold the truth of so many items together with the confidence, however they depend.
-        Bonferroni: each misses with probability `(1 - confidence)/looks` at most, so any with `1 - confidence`. The
-        largest or smallest of many estimates, or any picked after a look, may be read by these.
+        With `looks` above 1 the intervals of so many items hold all their truths together with the confidence, however
+        the items depend (Bonferroni: each misses with probability `(1 - confidence)/looks` at most). So they are valid
+        for the largest or smallest of many estimates, or for any that is picked after a look.
 
         Args:
-            confidence: in (0, 1).
-            looks: of how many items these are some.
-
-        Raises:
-            UsageError: the confidence is out of its range.
+            confidence: in (0, 1); UsageError otherwise.
+            looks: the number of items that the reader looks at.
         """
         _check_confidence(confidence)
         return self.evidence.limits((1.0 - confidence) / (2.0 * max(looks, 1)))
@@ -80,15 +77,12 @@ class Estimate:
     def detected(self, false_positive_rate: float, looks: int = 1) -> BoolArray:
         """Return bool[c]: which scores are too large for items that nobody holds.
 
-        Those of a p-value of `false_positive_rate/looks` at most: the probability of such a score or a larger one if
-        nobody held the item. With `looks` above 1, of so many items any is detected falsely with that rate at most.
+        Their p-value, the probability of such a score or a larger one if nobody held the item, is at most
+        `false_positive_rate/looks`. With `looks` above 1 the rate is that of any false detection among so many items.
 
         Args:
-            false_positive_rate: in (0, 0.5).
-            looks: of how many items these are some.
-
-        Raises:
-            UsageError: the rate is out of its range.
+            false_positive_rate: in (0, 0.5); UsageError otherwise.
+            looks: the number of items that the reader looks at.
         """
         _check_rate(false_positive_rate)
         return np.asarray(self.evidence.p_values() <= false_positive_rate / max(looks, 1))

@@ -1,7 +1,7 @@
 """What an item's score says: how likely it is if nobody holds the item, and between which counts the truth lies.
 
-One class for each law of scores: a sum of reports that support the item or not, signed scores within blocks, and a pool
-whose cells other items share. All are exact, or err on the careful side; docs/mathematics.md section 9.
+One class for each law of scores: sums of supporting reports, signed scores within blocks, cells of a pool that items
+share. All are exact, or err on the careful side; docs/mathematics.md section 9.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ class Evidence(Protocol):
     """The law of the scores of c items.
 
     Attributes:
-        repeats: l, so many times a client may have sent one and the same answer; 1 if each report is drawn afresh. As
-            careful as if every client had: then n/l answers are independent, each worth l users.
+        repeats: l, how often a client may have sent the same answer; 1 if each report is drawn afresh. The laws assume
+            that every client did: then n/l answers are independent, each worth l users.
     """
 
     @property
     def repeats(self) -> int: ...
 
     def repeated(self, times: int) -> Evidence:
-        """Return the law of scores of which a client may have sent the same answer so many times."""
+        """Return the law of scores if a client may have sent the same answer so many times."""
         ...
 
     def p_values(self) -> FloatArray:
@@ -40,7 +40,7 @@ class Evidence(Protocol):
         ...
 
     def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
-        """Return (low, high), float64[c] each, in users: the truth is below, or above, with probability `tail`."""
+        """Return (low, high), float64[c] each, users: the truth is below low with probability `tail`, as above high."""
         ...
 
 
@@ -49,7 +49,7 @@ class Supports:
     """Independent reports that support an item or not: C is Bin(F, p*) + Bin(n - F, q*).
 
     The p-value is the binomial tail of Bin(n, q*). Limits are Clopper and Pearson's for C/n, mapped to users by
-    `(n pi - n q*)/(p* - q*)`, where few reports support the item, or few do not: exact if clients are a sample, and
+    `(n pi - n q*)/(p* - q*)`, if few reports support the item, or few do not: exact if clients are a sample, and
     careful for these clients, because a sum of two binomials spreads less than one. Else `count -+ z error`.
 
     Attributes:
@@ -57,7 +57,6 @@ class Supports:
         reports: n.
         own, other: p*, q*.
         count, error: float64[c], users: the estimate and its standard error.
-        repeats: see `Evidence`.
     """
 
     supports: IntArray
@@ -91,14 +90,13 @@ class Supports:
 class Signs:
     """Reports that support an item or oppose it, of those that named its block.
 
-    If nobody holds the item, each of these is as likely to support as to oppose it, whatever else its client holds: the
-    p-value is the tail of Bin(named, 1/2), exact. Scores are symmetric, and limits are `count -+ z error`.
+    If nobody holds the item, each is as likely to support as to oppose it, whatever its client holds: the p-value is
+    the tail of Bin(named, 1/2), exact. Scores are symmetric, and limits are `count -+ z error`.
 
     Attributes:
         scores: int64[c], supporting less opposing reports.
         named: int64[c], both together.
         count, error: float64[c], users.
-        repeats: see `Evidence`.
     """
 
     scores: IntArray
@@ -123,19 +121,18 @@ class SharedCells:
     """Scores of a pool, at cells that other items share: noise and collisions in one law, taken from the tally.
 
     The p-value is the tail of `CellSum`, over the draw of the functions. Limits combine what the cells of others say
-    and the noise of the item's own reports, each at its limit ("MOVER": Zou and Donner 2008). Of a tail that the few
-    cells of a small pool do not show they say nothing but that the truth is between 0 and n.
+    and the noise of the item's own reports, each at its limit ("MOVER": Zou and Donner 2008). If a small pool has too
+    few cells to show so small a tail, they are 0 and n.
 
     Attributes:
         scores: int64[c].
         reports: n.
         law: of the score of an item that nobody holds.
-        frequent: of items that are a good part of what others collide with: the law without their own cells, by place.
+        frequent: the law without an item's own cells, by its place, for items that others often collide with.
         count: float64[c], users.
         gain: p* - q*.
         own: p, that a report supports its own cell.
         widening: `sqrt(m/(m-1))`: a row's cells share the noise of its mean.
-        repeats: see `Evidence`; the law of the others' cells shows theirs.
     """
 
     scores: IntArray
@@ -160,11 +157,11 @@ class SharedCells:
         below, above = (np.full(len(self.count), each) for each in self.law.deviations(tail))
         seen = self.p_values() <= tail
         for place, law in self.frequent.items():
-            # An item that only meets a frequent one would have that one taken out of its law.
+            # The law of an item that only meets a frequent one must keep that one.
             if seen[place]:
                 below[place], above[place] = law.deviations(tail)
         scale = self.widening / self.gain
-        # Of F own reports: F p(1-p)/gain^2, with F at the limit itself, as Wilson's interval has it.
+        # F own reports add F p(1-p)/gain^2, with F at the limit itself, as in Wilson's interval.
         square = self.repeats * _quantile(tail) ** 2 * self.own * (1.0 - self.own) / self.gain**2
         low = self.count - _root((scale * above) ** 2, square, self.count, -1.0)
         return low, self.count + _root((scale * below) ** 2, square, self.count, 1.0)

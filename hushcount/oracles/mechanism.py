@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hushcount.arrays import BoolArray, Counts, FloatArray, Reports, UInt64Array
 from hushcount.maths.variance import Numbers, SupportLaw
-from hushcount.oracles.costs import DecodeCost
+from hushcount.oracles.decoding import DecodeCost
 from hushcount.oracles.encoders.base import Encoder, Scored
 from hushcount.oracles.estimates import Estimate
 from hushcount.oracles.responders.base import Responder
@@ -26,8 +26,8 @@ class Mechanism:
 
     A report adds a score to every item, with mean `p*` for the item that its client holds and `q*` for any other:
     `count = (C - n q*) / (p* - q*)` is unbiased, C the sum of an item's scores: one estimator for the whole grid
-    ([J] eq. (4) is this with `q* = p/m + q(1 - 1/m)`). A score is 1 for an item that the report supports, else 0; with
-    blocks of items, -1 for one that it opposes.
+    ([J] eq. (4) is this with `q* = p/m + q(1 - 1/m)`). A report's score is 1 for an item that it supports, else 0; with
+    blocks of items, -1 for an item that it opposes.
 
     Args:
         encoder: in which cell an item falls.
@@ -42,7 +42,7 @@ class Mechanism:
     def __post_init__(self) -> None:
         if self.encoder.cells != self.responder.width:
             raise ValueError(f"encoder has {self.encoder.cells} cells, responder {self.responder.width}: must be equal")
-        # A tally of several rows is as large before the first report.
+        # A tally of several rows has its full size before the first report.
         rows, width = self.encoder.tally_shape(np.empty(0, dtype=np.uint64))
         if rows > 1 and rows * width > MOST_CELLS:
             raise ValueError(
@@ -66,7 +66,7 @@ class Mechanism:
 
     @property
     def report_bits(self) -> float:
-        """The information in a report: the binary logarithm of how many there are."""
+        """The binary logarithm of the number of different reports."""
         return wire.report_bits(self.fields)
 
     @property
@@ -76,7 +76,7 @@ class Mechanism:
 
     @property
     def law(self) -> SupportLaw:
-        """The law of one report's scores, which estimates and variances follow from."""
+        """The law of one report's scores; estimates and variances follow from it."""
         return self.encoder.law(self.responder.p, self.responder.q)
 
     @property
@@ -86,18 +86,15 @@ class Mechanism:
 
     @property
     def q_star(self) -> float:
-        """The mean score that it adds to another item, over the function drawn as well."""
+        """The mean score that it adds to another item, also over the function drawn."""
         return float(self.law.other)
 
     def encode(self, items: UInt64Array, words: Words) -> Reports:
-        """Privatise one item for each client.
+        """Privatise one item for each client; return report[n], independent of each other.
 
         Args:
-            items: uint64[n], in 0..domain-1, or fingerprints where the domain is open.
+            items: uint64[n], in 0..domain-1, or fingerprints if the domain is open.
             words: the source of randomness, cryptographic on every path that leaves the client.
-
-        Returns:
-            report[n], independent of each other.
         """
         reports = np.zeros(len(items), dtype=self.report)
         self.encoder.draw(reports, words)
@@ -119,7 +116,7 @@ class Mechanism:
         return wire.pack(self.fields, reports)
 
     def unpack(self, octets: npt.NDArray[np.uint8]) -> tuple[Reports, BoolArray]:
-        """Return the reports and bool[n], which of them are well formed; see `fields.unpack`."""
+        """Return the reports and bool[n]: whether each is well formed; see `fields.unpack`."""
         return wire.unpack(self.fields, octets)
 
     def new_tally(self, items: UInt64Array) -> Counts:
@@ -131,21 +128,8 @@ class Mechanism:
         self.encoder.accumulate(tally, self.responder, reports, items)
 
     def counts(self, tally: Tally, items: UInt64Array) -> FloatArray:
-        """Return float64[c]: the unbiased estimates of `estimate`, without their errors.
-
-        Raises:
-            ValueError: the tally is empty, or an item is outside what it was made for.
-        """
-        return self._counts(self._scores(tally, items), tally.reports)
-
-    def _scores(self, tally: Tally, items: UInt64Array) -> Counts:
-        if tally.reports < 1:
-            raise ValueError(f"reports is {tally.reports}, must be at least 1 to estimate anything")
-        return self.encoder.scores(tally.counts, tally.items, items)
-
-    def _counts(self, scores: Counts, n: int) -> FloatArray:
-        law = self.law
-        return np.asarray((scores - n * float(law.other)) / float(law.gain), dtype=np.float64)
+        """Return float64[c]: the counts of `estimate`, without their errors."""
+        return self._scored(tally, items).count
 
     def estimate(self, tally: Tally, items: UInt64Array) -> Estimate:
         """Estimate how many of the tally's reports hold each item.
@@ -157,33 +141,31 @@ class Mechanism:
         Raises:
             ValueError: the tally is empty, or an item is outside what it was made for.
         """
-        scores = self._scores(tally, items)
-        count = self._counts(scores, tally.reports)
-        return self.encoder.estimate(Scored(self.responder, self.law, tally, items, scores, count))
+        return self.encoder.estimate(self._scored(tally, items))
+
+    def _scored(self, tally: Tally, items: UInt64Array) -> Scored:
+        if tally.reports < 1:
+            raise ValueError(f"reports is {tally.reports}, must be at least 1 to estimate anything")
+        law, scores = self.law, self.encoder.scores(tally.counts, tally.items, items)
+        count = np.asarray((scores - tally.reports * float(law.other)) / float(law.gain), dtype=np.float64)
+        return Scored(self.responder, law, tally, items, scores, count)
 
     def decode_cost(self, reports: int, items: int) -> DecodeCost:
-        """Return the cost of tallying so many reports and estimating so many items.
-
-        Args:
-            reports: n.
-            items: that are asked for: the dictionary, or those of an open domain that one has in mind.
-        """
+        """Return the cost of tallying so many reports and estimating so many items, in operations and seconds."""
         return self.encoder.decode_cost(self.responder, reports, items)
 
     def variance(self, n: int, share: Numbers, near: Numbers | None = None) -> FloatArray:
         """Return the variance of an estimated count by randomisation, in users squared, exact: `SupportLaw.noise`.
 
-        Collisions in a pool are no noise and not part of it, see `collision_variance`. With blocks of items it
-        depends on `near`, the share of the users of the other items of the block; the worst case if not given.
+        Without collisions in a pool: see `collision_variance`. With blocks of items it depends on `near`, the share of
+        the users of the other items of the block; the worst case if not given.
         """
         return self.law.noise(n, share, near)
 
     def collision_variance(self, others_squared: Numbers) -> FloatArray:
         """Return the mean square error by collisions in a fixed pool, in users squared.
 
-        Args:
-            others_squared: the sum of the squared counts of all other items.
-
-        Reference: docs/mathematics.md section 5, last term of Var[C].
+        For the sum of the squared counts of all other items. Reference: docs/mathematics.md section 5, last term of
+        Var[C].
         """
         return np.asarray(np.multiply(self.law.clash, others_squared), dtype=np.float64)

@@ -9,11 +9,7 @@ Parameters = Mapping[str, Value]
 
 
 def integer(parameters: Parameters, key: str) -> int:
-    """Return an integer parameter.
-
-    Raises:
-        ValueError: it is another kind of value.
-    """
+    """Return an integer parameter; ValueError if it is another kind of value."""
     value = parameters[key]
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(f"{key} is {value!r}, must be an integer")
@@ -21,11 +17,7 @@ def integer(parameters: Parameters, key: str) -> int:
 
 
 def real(parameters: Parameters, key: str) -> float:
-    """Return a real parameter.
-
-    Raises:
-        ValueError: it is no number.
-    """
+    """Return a real parameter; ValueError if it is no number."""
     value = parameters[key]
     if isinstance(value, (bool, str)):
         raise ValueError(f"{key} is {value!r}, must be a number")

@@ -1,7 +1,10 @@
 """Adjustments of estimated counts that an analyst may ask for: each buys consistency with a bias, which it states.
 
-Estimates are unbiased because they may be negative and need not add up to the reports. What makes them look possible
-pulls counts in one direction; so no job adjusts unasked, and no interval or error holds for an adjusted count.
+Estimates are unbiased because they may be negative and need not add up to the reports. An adjustment pulls counts in
+one direction; so no job adjusts unasked, and no interval or error is valid for an adjusted count.
+
+Counts go in and out as float64[c], users, in one order; `total` is the users that hold one of these items. A number
+that is not finite, a total out of range or no count at all is a ValueError.
 
 Reference: T. Wang, M. Lopuhaa-Zwakenberg, Z. Li, B. Skoric, N. Li, "Locally Differentially Private Frequency Estimation
 with Consistency", NDSS 2020, whose names for the methods are given with each function.
@@ -18,17 +21,8 @@ def non_negative(counts: FloatArray) -> FloatArray:
     """Return `max(count, 0)` for each item.
 
     Bias: upward, and only for rare items. With a true count F and normal noise of standard deviation v it is
-    `v phi(F/v) - F Phi(-F/v)`: 0.4 v where nobody holds the item, below 0.01 v from F = 2 v on. The sum over many rare
+    `v phi(F/v) - F Phi(-F/v)`: 0.4 v if nobody holds the item, below 0.01 v from F = 2 v on. The sum over many rare
     items is far too large.
-
-    Args:
-        counts: float64[c], users.
-
-    Returns:
-        float64[c], users.
-
-    Raises:
-        ValueError: a count is not finite, or there is none.
 
     Reference: Wang et al., Base-Pos.
     """
@@ -38,21 +32,11 @@ def non_negative(counts: FloatArray) -> FloatArray:
 def sum_to(counts: FloatArray, total: float) -> FloatArray:
     """Return the counts, each shifted by the same amount so that they add up to `total`.
 
-    The nearest counts with that sum in squared distance. Bias: none for any item, if the counts are unbiased and
-    `total` is the true sum or an unbiased estimate of it; else every item carries the same share of its error. Counts
-    may be negative still. Little is gained: independent errors shrink by one part in 2c. Estimates of a whole
-    dictionary with "other" add up to the reports already where every report supports equally many of its items: by grr
-    and ss, and by wss with a design of just as many cells; nearly by ais; not by sue, oue, or wss with spare cells.
-
-    Args:
-        counts: float64[c], users.
-        total: users that hold one of these items.
-
-    Returns:
-        float64[c], users.
-
-    Raises:
-        ValueError: a number is not finite, or there is no count.
+    The nearest counts with that sum in squared distance. No bias, if the counts are unbiased and `total` is the true
+    sum or an unbiased estimate of it; else every item carries the same share of its error. Counts may still be
+    negative. Little is gained: independent errors shrink by one part in 2c. Estimates of a whole dictionary with
+    "other" already add up to the reports if every report supports equally many of its items: with grr and ss, and wss
+    with a design of just as many cells; nearly with ais; not with sue, oue, or wss with spare cells.
 
     Reference: Wang et al., Norm.
     """
@@ -64,31 +48,21 @@ def sum_to(counts: FloatArray, total: float) -> FloatArray:
 def norm_sub(counts: FloatArray, total: float) -> FloatArray:
     """Return `max(count - t, 0)` for each item, with the one t that makes them add up to `total`.
 
-    Shifting all that is left above 0 and clipping, again and again, ends here; so does the projection on the simplex
-    `{x >= 0, sum x = total}` in Euclidean distance: one function under two names. It is found directly, by sorting.
-    Bias: upward for rare items, which clipping lifts; downward for frequent ones, by t each and by as much in sum. The
-    more items are rare, the larger t: among thousands that hardly anybody holds it comes to several standard errors.
-
-    Args:
-        counts: float64[c], users.
-        total: users that hold one of these items, at least 0.
-
-    Returns:
-        float64[c], users, in the order of the counts.
-
-    Raises:
-        ValueError: a number is not finite, the total is negative, or there is no count.
+    This is the end of shifting and clipping again and again, and also the Euclidean projection on the simplex
+    `{x >= 0, sum x = total}`; sorting finds it directly. `total` is at least 0. Bias: upward for rare items, which
+    clipping lifts; downward for frequent ones, by t each and by as much in sum. The more items are rare, the larger t:
+    several standard errors among thousands that hardly anybody holds.
 
     Reference: Wang et al., Norm-Sub; J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra, "Efficient Projections onto
     the l1-Ball for Learning in High Dimensions", ICML 2008, Figure 1.
     """
     counts = _checked(counts)
     _check_total(total, 0.0)
-    # Moving all counts together changes nothing; counted from the largest, what is kept is no farther off than `total`.
+    # Moving all counts together changes nothing; from the largest count, no kept count is farther than `total`.
     gap = counts - counts.max()
     falling = -np.sort(-gap)
     shift = (np.cumsum(falling) - total) / np.arange(1, len(counts) + 1)
-    # The j largest items stay, for the last j where the shift that j items need leaves the least of them at 0 or above.
+    # The j largest items stay, for the last j whose shift leaves the least of them at 0 or above.
     kept = int(np.flatnonzero(falling >= shift)[-1])
     return np.maximum(gap - shift[kept], 0.0)
 

@@ -12,14 +12,14 @@ _ROOM = np.linspace(1.0, 1.2, 400)
 
 
 def detection_power(mechanism: Mechanism, reports: FloatArray, share: float, rate: float) -> FloatArray:
-    """Return the probability that an item is detected, for each number of reports.
+    """Return the probability that an item is detected, for each number of reports, float64[c] of whole numbers.
 
-    Of clients that hold it with probability `share` each: `P(Bin(n, pi) >= t)`, `pi = q* + share (p* - q*)`, t
-    the least with `P(Bin(n, q*) >= t) <= rate`. Where exactly `share n` hold it the count spreads less.
+    Each client holds the item with probability `share`: `P(Bin(n, pi) >= t)`, `pi = q* + share (p* - q*)`, t the least
+    with `P(Bin(n, q*) >= t) <= rate`. If exactly `share n` clients hold it, the count spreads less.
 
     Args:
         mechanism: of independent functions, in one block.
-        reports: float64[c], whole numbers.
+        reports: n of each.
         share: in (0, 1].
         rate: of false detections.
     """
@@ -32,8 +32,8 @@ def detection_power(mechanism: Mechanism, reports: FloatArray, share: float, rat
 def reports_to_detect(mechanism: Mechanism, share: float, power: float, rate: float) -> int | None:
     """Return a number of reports from which on an item of that share is detected with that power, or None.
 
-    Power climbs in teeth, because counts are whole: it is held to the target up to a fifth more reports, where the
-    teeth are far smaller than the climb.
+    Power climbs in teeth, because counts are whole: all numbers up to a fifth more reports must have that power;
+    beyond, the teeth are far smaller than the climb.
     """
 
     def enough(n: int) -> bool:

@@ -12,7 +12,6 @@ from hushcount.maths.primes import prime_at_least
 from hushcount.maths.probability import probability_threshold
 from hushcount.maths.variance import supporting
 from hushcount.oracles.encoders.affine import Affine
-from hushcount.oracles.encoders.base import Encoder
 from hushcount.oracles.encoders.hadamard import Hadamard
 from hushcount.oracles.encoders.identity import Identity
 from hushcount.oracles.encoders.nested import Nested
@@ -36,13 +35,13 @@ def over_identity(responder: Callable[[float, int], Responder]) -> Build:
     return lambda epsilon, domain, _: Mechanism(Identity(domain or 0), responder(epsilon, domain or 0))
 
 
-def _pool(parameters: Parameters) -> Pool:
-    return Pool(integer(parameters, "k"), integer(parameters, "m"), str(parameters["seed"]))
-
-
 def over_pool(responder: Callable[[float, int], Responder]) -> Build:
     """Return the builder of a responder over the cells of a pool; `responder` is (epsilon, cells)."""
     return lambda epsilon, _, given: Mechanism(_pool(given), responder(epsilon, integer(given, "m")))
+
+
+def _pool(parameters: Parameters) -> Pool:
+    return Pool(integer(parameters, "k"), integer(parameters, "m"), str(parameters["seed"]))
 
 
 def subset_selection(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
@@ -61,7 +60,7 @@ def weighted_subset_selection(epsilon: float, domain: int | None, given: Paramet
 
 
 def general_sketch(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
-    """Subsets of a pool's cells, of given p where there is one."""
+    """Subsets of a pool's cells; p may be smaller than the budget allows."""
     pool, size = _pool(given), integer(given, "s")
     if "p" not in given:
         return Mechanism(pool, Subset.spending(epsilon, pool.cells, size))
@@ -71,12 +70,6 @@ def general_sketch(epsilon: float, domain: int | None, given: Parameters) -> Mec
     return Mechanism(pool, responder)
 
 
-def general_sketch_for_target(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
-    """General Count Mean Sketch, its target share f checked."""
-    _target(given)
-    return general_sketch(epsilon, domain, given)
-
-
 def hadamard_sketch(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
     """Signs of a pool's cells."""
     pool = _pool(given)
@@ -84,30 +77,18 @@ def hadamard_sketch(epsilon: float, domain: int | None, given: Parameters) -> Me
 
 
 def hadamard(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
-    """Signs of the items."""
-    return Mechanism(Hadamard(domain or 0), RandomisedResponse.spending(epsilon, 2))
-
-
-def recursive_hadamard(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
-    """Signs of the items in `2**(b-1)` blocks."""
-    bits, most = integer(given, "b"), (domain or 2).bit_length()
+    """Signs of the items in `2**(b-1)` blocks; one block without b."""
+    bits, most = integer(given, "b") if "b" in given else 1, (domain or 2).bit_length()
     if not 1 <= bits <= most:
         raise ValueError(f"b is {bits}, must be in 1..{most} bits for {domain} items: there are 2**(b-1) blocks")
-    encoder: Encoder = Hadamard(domain or 0, 1 << (bits - 1))
+    encoder = Hadamard(domain or 0, 1 << (bits - 1))
     return Mechanism(encoder, RandomisedResponse.spending(epsilon, encoder.cells))
 
 
 def folded(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
     """Affine functions folded into B buckets, with randomised response."""
     buckets = integer(given, "B")
-    encoder = Affine(domain, _prime(domain), buckets)
-    return Mechanism(encoder, RandomisedResponse.spending(epsilon, buckets))
-
-
-def folded_for_worst_case(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
-    """The same, its prior f checked."""
-    _worst_case(given)
-    return folded(epsilon, domain, given)
+    return Mechanism(Affine(domain, _prime(domain), buckets), RandomisedResponse.spending(epsilon, buckets))
 
 
 def affine_intervals(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
@@ -118,6 +99,19 @@ def affine_intervals(epsilon: float, domain: int | None, given: Parameters) -> M
 
 def _prime(domain: int | None) -> int:
     return field61.PRIME if domain is None else prime_at_least(domain)
+
+
+def target(given: Parameters) -> Objective:
+    """The variance of items of share f."""
+    share = real(given, "f")
+    if not 0.0 <= share <= 1.0:
+        raise ValueError(f"f is {share}, must be in [0, 1]")
+    return Objective("target", share)
+
+
+def worst_case(given: Parameters) -> Objective:
+    """The variance of the worst share up to f."""
+    return Objective("mse", largest=real(given, "f"))
 
 
 def size(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
@@ -132,41 +126,14 @@ def window(epsilon: float, domain: int | None, given: Parameters, objective: Obj
 
 def pool_size(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
     """The s of subsets of a pool's cells."""
-    rows, cells = integer(given, "k"), integer(given, "m")
-    Pool(rows, cells, str(given["seed"]))
-    clash = 1.0 / (rows * (cells - 1))
-    return best_size(epsilon, cells, domain, objective, lambda p, q: supporting(p, q, 1.0 / cells, clash))
-
-
-def _target(given: Parameters) -> Objective:
-    share = real(given, "f")
-    if not 0.0 <= share <= 1.0:
-        raise ValueError(f"f is {share}, must be in [0, 1]")
-    return Objective("target", share)
-
-
-def _worst_case(given: Parameters) -> Objective:
-    return Objective("mse", largest=real(given, "f"))
-
-
-def target_size(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
-    """The same for items of share f."""
-    return pool_size(epsilon, domain, given, _target(given))
+    pool = _pool(given)
+    clash = 1.0 / (pool.rows * (pool.cells - 1))
+    return best_size(epsilon, pool.cells, domain, objective, lambda p, q: supporting(p, q, 1.0 / pool.cells, clash))
 
 
 def buckets(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
     """B for the objective."""
     return best_buckets(epsilon, _prime(domain), domain, objective)
-
-
-def worst_case_buckets(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
-    """B for the worst share up to f."""
-    return buckets(epsilon, domain, given, _worst_case(given))
-
-
-def l2_buckets(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
-    """B for the l1 and l2 losses."""
-    return buckets(epsilon, domain, given, Objective("l2"))
 
 
 def rounded_buckets(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
@@ -175,7 +142,7 @@ def rounded_buckets(epsilon: float, domain: int | None, given: Parameters, objec
 
 
 def bits(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
-    """Chen et al.: as many bits as the budget can protect, `2^b >= e`; no more blocks than items."""
+    """Chen et al.: as many bits as the budget can protect, `2^b >= e`; at most as many blocks as items."""
     return min(max(1, math.ceil(epsilon / math.log(2.0))), (domain or 2).bit_length())
 
 

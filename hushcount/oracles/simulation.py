@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from nacl.bindings import randombytes_buf_deterministic
 
-from hushcount.arrays import FloatArray, UInt64Array
+from hushcount.arrays import FloatArray, IntArray, UInt64Array
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
 from hushcount.randomness import SystemWords, Words, hex_seed
@@ -36,10 +36,7 @@ class SeededWords:
 
 
 def fresh_functions(seed: int | None, run: int) -> str:
-    """Return the seed of a pool's functions for a run, 64 hexadecimal digits.
-
-    Runs take their words from number 0 on; the functions of a run must not come from the same.
-    """
+    """Return the seed of a pool's functions for a run, 64 hexadecimal digits, apart from the words of all runs."""
     return hex_seed(SystemWords() if seed is None else SeededWords(seed, -1 - run))
 
 
@@ -53,7 +50,7 @@ class Population:
     """
 
     items: UInt64Array
-    held: np.ndarray[tuple[int], np.dtype[np.int64]]
+    held: IntArray
 
     @property
     def n(self) -> int:
@@ -67,7 +64,7 @@ class Population:
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """What simulated estimates missed by, in shares, over the items of interest.
+    """The errors of simulated estimates, in shares, over the items of interest.
 
     Attributes:
         l1: float64[runs], sum of absolute errors of each run; [P26] section 6.
@@ -93,9 +90,9 @@ class Losses:
 
     @property
     def bias_z(self) -> FloatArray:
-        """float64[c]: mean errors in standard deviations of a mean; beyond 5 or so something is biased.
+        """float64[c]: mean errors in standard deviations of a mean; beyond about 5 something is biased.
 
-        Where nothing varies, as at a large epsilon, an error is infinitely many, and none is none.
+        If nothing varies, as at a large epsilon, an error is infinitely many, and no error is 0.
         """
         never = np.where(self.error == 0.0, 0.0, np.inf)
         deviation = np.sqrt(self.variance / self.runs)
@@ -115,12 +112,12 @@ def simulate(
     Args:
         mechanism_of: from the number of a run to its mechanism: a pool's functions should be drawn anew each time.
         population: who holds what.
-        runs: how many collections.
+        runs: number of collections.
         seed: to be able to repeat it; the system's generator if None.
         interest: the items over which losses are taken.
-        threads: how many runs at once; fewer where their tallies would take more than a gibibyte together.
+        threads: number of runs at once; fewer if their tallies would take more than a gibibyte together.
 
-    Privacy: none is at stake: the values are given. Clients and jobs must not import this module.
+    Privacy: this protects nothing: the values are public. Clients and jobs must not import this module.
     """
 
     def one(run: int) -> Losses:
@@ -129,21 +126,17 @@ def simulate(
 
     rows, width = mechanism_of(0).encoder.tally_shape(population.items)
     at_once = min(threads, max(1, _MOST_CELLS // (rows * width)))
-    if at_once == 1:
-        yield from map(one, range(runs))
-        return
     with ThreadPoolExecutor(at_once) as pool:
-        yield from pool.map(one, range(runs))
+        yield from (map if at_once == 1 else pool.map)(one, range(runs))
 
 
 def gather(parts: Iterator[Losses]) -> Losses:
-    """Return the losses of all runs together; of each run two numbers are kept, so that there may be many."""
-    l1, l2, sums, seconds = [], [], np.zeros(0), np.zeros(3)
+    """Return the losses of all runs together, in a memory that hardly grows with their number."""
+    l1, l2, sums, seconds = [], [], np.zeros((3, 1)), np.zeros(3)
     for part in parts:
         l1.append(part.l1)
         l2.append(part.l2)
-        of_items = np.array([part.error, part.square, part.variance])
-        sums = of_items if not sums.size else sums + of_items
+        sums = sums + np.array([part.error, part.square, part.variance])
         seconds += (part.encode_seconds, part.tally_seconds, part.decode_seconds)
     if not l1:
         raise ValueError("runs is 0, must be at least 1")
@@ -174,15 +167,6 @@ def _collect(mechanism: Mechanism, population: Population, words: Words, interes
     began = time.thread_time()
     estimated = mechanism.counts(Tally(counts, n, items), items[interest])
     decoding = time.thread_time() - began
-    error = (estimated - population.held[interest]) / n
-    square = error**2
-    return Losses(
-        np.array([np.abs(error).sum()]),
-        np.array([square.sum()]),
-        error,
-        square,
-        exact_variance(mechanism, population)[interest],
-        encoding,
-        tallying,
-        decoding,
-    )
+    error, variance = (estimated - population.held[interest]) / n, exact_variance(mechanism, population)[interest]
+    l1, l2 = np.array([np.abs(error).sum()]), np.array([(error**2).sum()])
+    return Losses(l1, l2, error, error**2, variance, encoding, tallying, decoding)

@@ -23,7 +23,7 @@ _LONGEST_HEADER = 512
 _LONGEST_SENDERS = 512
 _SENDERS = "senders"
 MOST_CELLS = 1 << 28
-"""Most counts of a tally where nothing says how many it must have: 2 GiB."""
+"""Most counts of a tally if nothing says how many it must have: 2 GiB."""
 _DAMAGE = (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 """What numpy and zipfile raise on a damaged archive; NotImplementedError is a RuntimeError."""
 
@@ -34,8 +34,8 @@ class Tally:
 
     Attributes:
         counts: int64[rows, width]; by cell for identity and pool encoders, by item for affine ones.
-        reports: n, how many reports were added; state of its own, not derived from the counts.
-        items: uint64[c], the items that the columns of an affine tally stand for; ignored by the others.
+        reports: n, the number of reports that were added; state of its own, not derived from the counts.
+        items: uint64[c], the items of the columns of an affine tally; other encoders ignore them.
         senders: of the reports.
     """
 
@@ -60,20 +60,16 @@ def save(tally: Tally, fingerprint: bytes, stream: IO[bytes]) -> None:
             with archive.open(f"{name}.npy", "w") as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
         with archive.open("counts.npy", "w", force_zip64=True) as member:
-            _write_narrowed(member, tally.counts)
-
-
-def _write_narrowed(stream: IO[bytes], counts: Counts) -> None:
-    """Write a large array as .npy without a copy of the whole of it."""
-    kind = _narrowest(counts)
-    header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": counts.shape}
-    np.lib.format.write_array_header_1_0(stream, header)
-    for rows in np.array_split(counts, max(1, counts.size // _CELLS_AT_ONCE)):
-        stream.write(rows.astype(kind).tobytes())
+            # Part by part, without a narrowed copy of the whole.
+            kind = _narrowest(tally.counts)
+            header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": tally.counts.shape}
+            np.lib.format.write_array_header_1_0(member, header)
+            for rows in np.array_split(tally.counts, max(1, tally.counts.size // _CELLS_AT_ONCE)):
+                member.write(rows.astype(kind).tobytes())
 
 
 def narrowed(counts: Counts) -> npt.NDArray[np.signedinteger[Any]]:
-    """Return the same integers in the narrowest signed type that holds them: most of a large sketch are small."""
+    """Return the same integers in the narrowest signed type that fits: most counts of a large sketch are small."""
     return counts.astype(_narrowest(counts), copy=False)
 
 
@@ -85,15 +81,10 @@ def _narrowest(counts: Counts) -> np.dtype[np.signedinteger[Any]]:
 
 
 def read_array(stream: IO[bytes], kind: str, most: int) -> npt.NDArray[Any]:
-    """Read an array of integers from the .npy form: what it says of its size is believed only up to a bound.
-
-    Args:
-        stream: at its beginning.
-        kind: "i" for signed, "u" for unsigned.
-        most: how many integers it may have.
+    """Read an array of at most so many integers from the .npy form, a kind "i" (signed) or "u" (unsigned).
 
     Raises:
-        ValueError: it is of another kind, says that it has more, or has fewer than it says.
+        ValueError: it is of another kind, claims more integers, or has fewer than it claims.
     """
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ValueError("not of version 1")
@@ -106,7 +97,7 @@ def read_array(stream: IO[bytes], kind: str, most: int) -> npt.NDArray[Any]:
 
 
 def load(stream: IO[bytes], fingerprint: bytes, most: int = MOST_CELLS) -> Tally:
-    """Read a tally of this campaign that has at most so many cells, and so many items.
+    """Read a tally of this campaign that has at most so many cells, and at most so many items.
 
     Raises:
         FormatError: not a tally, of another version, or of another campaign.

@@ -14,9 +14,7 @@ from hushcount.kernels.progressions import Progressions
 from hushcount.maths import field61
 from hushcount.maths.primes import is_prime
 from hushcount.oracles import decoding
-from hushcount.oracles.costs import DecodeCost
-from hushcount.oracles.encoders.base import require_items
-from hushcount.oracles.encoders.universal import Universal
+from hushcount.oracles.encoders.base import Universal, require_items
 from hushcount.oracles.responders.base import Responder
 from hushcount.oracles.responders.runs import Runs
 from hushcount.randomness import Words, uniform
@@ -27,11 +25,11 @@ from hushcount.wire.fields import Field, Number, report_dtype
 class Affine(Universal):
     """`h(x) = (a x + b) mod P mod B`, a fresh `a` in 1..(P-1)/2 (and `b` in 0..P-1) for each report.
 
-    `a = 0` is excluded, so that two items never share a residue: the family is sharply 2-transitive but for the sign.
-    The slopes above P/2 would add nothing: `y -> P-1-y` maps the residues under a, windows on windows and buckets on
-    buckets, to residues under -a, so half of the slopes make every supported set with the same probability
-    (enumerated in the tests) and a report is one bit shorter. Unfolded (B = P) no `b` is drawn: the responder's own
-    answer is uniform over the circle of cells and absorbs any shift.
+    `a = 0` is excluded, so that two items never share a residue: up to sign, the family is sharply 2-transitive. The
+    slopes above P/2 would add nothing: `y -> P-1-y` maps the residues under a, windows to windows and buckets to
+    buckets, to residues under -a. So half of the slopes make every supported set with the same probability (enumerated
+    in the tests), and a report is one bit shorter. Unfolded (B = P) no `b` is drawn: the responder's own answer is
+    uniform over the circle of cells and absorbs any shift.
 
     Args:
         domain: d, the number of items, 2..P; None for an open domain, whose items are 61-bit fingerprints.
@@ -109,35 +107,30 @@ class Affine(Universal):
     def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
         """Count by the cheapest of three exact ways, integers throughout (docs/mathematics.md section 4).
 
-        They read a report as arithmetic progressions. A responder whose reports are no runs of cells is asked item by
-        item, which no oracle of the catalogue needs.
+        They read a report as arithmetic progressions. If a responder's reports are no runs of cells (no oracle of the
+        catalogue has such a responder), each report is asked for each item.
         """
         require_items(items, self.domain or self.prime)
         step = max(1, decoding.AT_ONCE // self._progressions_each(_no_runs(responder)))
         for start in range(0, len(reports), step):
             part = reports[start : start + step]
             runs = responder.runs(part)
-            if runs is None:
-                self._count_by_definition(tally, responder, part, items)
-            else:
+            if runs is not None:
                 decoding.decode(tally[0], self.progressions(runs, part), items)
-
-    def _count_by_definition(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
-        for column, item in enumerate(items):
-            cells = self.cell(reports, np.full(len(reports), item, dtype=np.uint64))
-            tally[0, column] += np.count_nonzero(responder.supports(reports, cells))
+                continue
+            for column, item in enumerate(items):
+                cells = self.cell(part, np.full(len(part), item, dtype=np.uint64))
+                tally[0, column] += np.count_nonzero(responder.supports(part, cells))
 
     def _progressions_each(self, runs: Runs | None) -> int:
         """Return how many progressions a report is."""
-        if runs is None:
-            return 1
-        return runs.starts.shape[1] * (runs.length if self.folded else 1)
+        return runs.starts.shape[1] * (runs.length if self.folded else 1) if runs else 1
 
     def progressions(self, runs: Runs, reports: Reports) -> Progressions:
         """Return the reports in the form that decoding reads.
 
-        A window of the unfolded circle is one progression of stride 1. Of a folded one each cell is one of stride B:
-        the residues `z, z + B, ...` below P, moved back by the shift.
+        A window of the unfolded circle is one progression of stride 1. Each cell of a folded one is a progression of
+        stride B: the residues `z, z + B, ...` below P, moved back by the shift.
         """
         slopes, firsts = reports["slope"].astype(np.uint64), runs.starts
         if not self.folded:
@@ -151,18 +144,18 @@ class Affine(Universal):
         spread = np.repeat(slopes, cells.shape[1])
         return Progressions(self.prime, self.buckets, spread, begins.reshape(-1), lengths.reshape(-1))
 
-    def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
-        """Return the cost of the way that `accumulate` takes when it is given all reports at once."""
+    def decode_cost(self, responder: Responder, reports: int, items: int) -> decoding.DecodeCost:
+        """Return the cost of the way that `accumulate` takes if it gets all reports at once."""
         runs = _no_runs(responder)
         if runs is None:
             pairs = float(reports) * items
-            return DecodeCost("definition", pairs, pairs * decoding.DEFINITION_NS * 1e-9)
+            return decoding.DecodeCost("definition", pairs, pairs * decoding.DEFINITION_NS * 1e-9)
         each = self._progressions_each(runs)
         at_once = min(reports, max(1, decoding.AT_ONCE // each))
         length, stride = (self.prime / self.buckets, self.buckets) if self.folded else (runs.length, 1)
         cost = decoding.cheapest(decoding.DecodeLoad(at_once * each, self.prime, length, items, stride))
         calls = reports / max(1, at_once)
-        return DecodeCost(cost.way, calls * cost.operations, calls * cost.seconds)
+        return decoding.DecodeCost(cost.way, calls * cost.operations, calls * cost.seconds)
 
     def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
         if not len(items):
@@ -176,5 +169,5 @@ class Affine(Universal):
 
 
 def _no_runs(responder: Responder) -> Runs | None:
-    """Return the runs of no reports: how many there are of one and how long they are, or None."""
+    """Return the runs of no reports: they tell the number and the length of a report's runs."""
     return responder.runs(np.zeros(0, dtype=report_dtype(responder.fields)))

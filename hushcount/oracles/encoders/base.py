@@ -9,9 +9,10 @@ from typing import Protocol
 import numpy as np
 
 from hushcount.arrays import Counts, FloatArray, Reports, UInt64Array
-from hushcount.maths.variance import Numbers, SupportLaw
-from hushcount.oracles.costs import DecodeCost
+from hushcount.maths.variance import Numbers, SupportLaw, supporting
+from hushcount.oracles.decoding import DecodeCost
 from hushcount.oracles.estimates import Estimate
+from hushcount.oracles.evidence import Supports
 from hushcount.oracles.responders.base import Responder
 from hushcount.oracles.tally import Tally
 from hushcount.randomness import Words
@@ -19,33 +20,31 @@ from hushcount.wire.fields import Field
 
 
 class Encoder(Protocol):
-    """A family of hash functions from items to cells: a frozen value of public parameters.
-
-    Attributes:
-        cells: how many cells a function has.
-        domain: how many items there are, 0..domain-1; None where an item is any 61-bit fingerprint.
-    """
+    """A family of hash functions from items to cells: a frozen value of public parameters."""
 
     @property
-    def cells(self) -> int: ...
+    def cells(self) -> int:
+        """How many cells a function has."""
+        ...
+
     @property
-    def domain(self) -> int | None: ...
+    def domain(self) -> int | None:
+        """How many items there are, 0..domain-1; None if an item is any 61-bit fingerprint."""
+        ...
+
     @property
     def fields(self) -> tuple[Field, ...]:
-        """The fields that name the function in a report; none where there is one function only."""
+        """The fields that name the function in a report; empty if there is one function only."""
         ...
 
     @property
     def collision(self) -> Fraction:
-        """The probability that two different items fall in one cell, over the function drawn.
-
-        With blocks, that of two items of one block; items of different blocks never do.
-        """
+        """The probability that two different items (with blocks: of one block) share a cell, over the function."""
         ...
 
     @property
     def by_item(self) -> bool:
-        """Whether the tally has a column for each item that is asked for, and none can be asked for later."""
+        """Whether the tally has a column for each item that is asked for, so that no other can be asked for later."""
         ...
 
     @property
@@ -63,10 +62,7 @@ class Encoder(Protocol):
         ...
 
     def tally_shape(self, items: UInt64Array) -> tuple[int, int]:
-        """Return (rows, width) of the tally that serves these items.
-
-        Where there are several rows, a report counts in one of them, which its field `row` names.
-        """
+        """Return (rows, width) of the tally that serves these items; a report counts in the row of its field `row`."""
         ...
 
     def draw(self, reports: Reports, words: Words) -> None:
@@ -132,13 +128,37 @@ class Scored:
 
     @property
     def held(self) -> FloatArray:
-        """float64[c], users: the estimates, as far as they can be true."""
+        """float64[c], users: the estimates, clipped to what can be true."""
         return np.clip(self.count, 0.0, self.tally.reports)
 
     def noise(self, near: FloatArray | None = None) -> FloatArray:
         """Return float64[c], users: the standard errors at these counts; for `near` see `SupportLaw.noise`."""
         n = self.tally.reports
         return np.sqrt(self.law.noise(n, self.held / n, near))
+
+
+class Universal:
+    """What encoders share if any two items share a cell with one probability, `collision`, afresh for each report."""
+
+    @property
+    def scatters(self) -> bool:
+        return False
+
+    @property
+    def least_collision(self: Encoder) -> Fraction:
+        return self.collision
+
+    def law(self: Encoder, p: Numbers, q: Numbers) -> SupportLaw:
+        return supporting(p, q, float(self.collision))
+
+    def near_users(self, items: UInt64Array, held: FloatArray) -> FloatArray | None:
+        return None
+
+    def estimate(self, scored: Scored) -> Estimate:
+        law, noise = scored.law, scored.noise()
+        own, other = float(law.own), float(law.other)
+        evidence = Supports(scored.scores, scored.tally.reports, own, other, scored.count, noise)
+        return Estimate(scored.count, noise, np.zeros(len(scored.count)), evidence)
 
 
 def require_items(items: UInt64Array, domain: int) -> None:

@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from hushcount.arrays import Counts, FloatArray, Reports, UInt64Array
 from hushcount.maths.variance import Numbers, SupportLaw, opposing
-from hushcount.oracles.costs import DecodeCost, cells_cost
-from hushcount.oracles.encoders.base import Scored, require_items
-from hushcount.oracles.encoders.universal import Universal
+from hushcount.oracles.decoding import DecodeCost, cells_cost
+from hushcount.oracles.encoders.base import Scored, Universal, require_items
 from hushcount.oracles.estimates import Estimate
 from hushcount.oracles.evidence import Signs
 from hushcount.oracles.responders.base import Responder
@@ -27,17 +26,16 @@ class Hadamard(Universal):
     """Item x is row `x div B` of the matrix, in block `x mod B`; its cell is `2 (x mod B)`, plus 1 for a minus sign.
 
     The column is uniform over all K, so two rows agree in sign with probability exactly 1/2. With one block this is
-    Hadamard encoding and Hadamard response; with more it is the encoding of Recursive Hadamard Response, where items
-    of different blocks never meet and those of one block meet half of the time: all of its items together are the
-    worst case.
+    Hadamard encoding and Hadamard response. With more it is the encoding of Recursive Hadamard Response: items of
+    different blocks never meet, those of one block half of the time; all users in one block are the worst case.
 
     Args:
         domain: d, the number of items, at least 2.
         blocks: B, 1..d.
 
     Reference: Bassily and Smith 2015; Acharya, Sun, Zhang 2019; Chen, Kairouz, Ozgur 2020; [P25] sections 4.1 to 4.3.
-    The matrix is the smallest that has a row for every item of a block; the papers waste its constant row, which is as
-    good as any other, because the law of a pair of rows is all that matters.
+    The matrix is the smallest that has a row for every item of a block. The papers leave its constant row unused; it is
+    as good as any other, because only the law of a pair of rows matters.
     """
 
     domain: int
@@ -75,8 +73,8 @@ class Hadamard(Universal):
 
     def cell(self, reports: Reports, items: UInt64Array) -> UInt64Array:
         require_items(items, self.domain)
-        minus = parity(reports["column"].astype(np.uint64) & self._rows(items))
-        return np.uint64(2) * self.block_of(items) + minus
+        rows, blocks = np.divmod(items, np.uint64(self.blocks))
+        return np.uint64(2) * blocks + parity(reports["column"].astype(np.uint64) & rows)
 
     def block_of(self, items: UInt64Array) -> UInt64Array:
         return items % np.uint64(self.blocks)
@@ -91,8 +89,8 @@ class Hadamard(Universal):
     def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
         """One fast transform for all items: `O(K B log K)`, whatever the number of reports."""
         require_items(wanted, self.domain)
-        signed = self.signed(tally)[self._rows(wanted).astype(np.intp), self.block_of(wanted).astype(np.intp)]
-        # Supporting plus opposing reports are all of the block: with one block, all there are.
+        signed = self.signed(tally)[np.divmod(wanted.astype(np.intp), self.blocks)]
+        # Supporting plus opposing reports are all of the block: with one block, all reports.
         return signed if self.blocks > 1 else (signed + tally.sum()) // 2
 
     def signed(self, tally: Counts) -> Counts:
@@ -127,9 +125,6 @@ class Hadamard(Universal):
         """Return int64[c]: how many reports named a cell of each wanted item's block."""
         by_block: Counts = tally.reshape(self.order, self.blocks, 2).sum(axis=(0, 2))
         return by_block[self.block_of(wanted).astype(np.intp)]
-
-    def _rows(self, items: UInt64Array) -> UInt64Array:
-        return items // np.uint64(self.blocks)
 
 
 def parity(values: UInt64Array) -> UInt64Array:

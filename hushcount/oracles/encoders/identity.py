@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 from hushcount.arrays import Counts, Reports, UInt64Array
-from hushcount.oracles.costs import DecodeCost, cells_cost
-from hushcount.oracles.encoders.base import require_items
-from hushcount.oracles.encoders.universal import Universal
+from hushcount.oracles.decoding import DecodeCost, cells_cost
+from hushcount.oracles.encoders.base import Universal, require_items
 from hushcount.oracles.responders.base import Responder
 from hushcount.randomness import Words
 from hushcount.wire.fields import Field

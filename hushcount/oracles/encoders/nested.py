@@ -10,10 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from hushcount.arrays import Counts, Reports, UInt64Array
-from hushcount.oracles.costs import DecodeCost, cells_cost
+from hushcount.oracles.decoding import DecodeCost, cells_cost
 from hushcount.oracles.encoders.hadamard import Hadamard, walsh_hadamard
-from hushcount.oracles.encoders.pool import Pool
-from hushcount.oracles.encoders.pooled import Pooled
+from hushcount.oracles.encoders.pool import Pool, Pooled
 from hushcount.oracles.responders.base import Responder
 from hushcount.randomness import Words
 from hushcount.wire.fields import Field

@@ -1,4 +1,4 @@
-"""Pool: k hash functions fixed for the campaign; a report names the one that it used, its row."""
+"""Pool: k hash functions fixed for the campaign; a report names its function, its row. Collisions are a bias."""
 
 from __future__ import annotations
 
@@ -6,24 +6,99 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from nacl.bindings import randombytes_buf_deterministic
 
-from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.arrays import Counts, FloatArray, Reports, UInt64Array
 from hushcount.maths import field61
-from hushcount.oracles.costs import DecodeCost, cells_cost
-from hushcount.oracles.encoders.pooled import Pooled
+from hushcount.maths.variance import Numbers, SupportLaw, supporting
+from hushcount.oracles.decoding import DecodeCost, cells_cost
+from hushcount.oracles.encoders.base import Encoder, Scored
+from hushcount.oracles.estimates import Estimate
+from hushcount.oracles.evidence import SharedCells
+from hushcount.oracles.random_cells import cell_sum
 from hushcount.oracles.responders.base import Responder
+from hushcount.oracles.tally import Tally
 from hushcount.randomness import Words, uniform
 from hushcount.threads import available_threads
 from hushcount.wire.fields import Field, Number
 
-_CHUNK_HASHES = 1 << 20
-
 MOST_FUNCTIONS = 1 << 18
 """Most functions of a pool: every client expands them all from the seed, 24 bytes each."""
+_CHUNK_HASHES = 1 << 20
+_FREQUENT = 50
+"""An item that causes this part of the variance of the others' cells has a law of its own.
+
+At most so many items that clients hold can be frequent; forged reports can make any number of items seem so."""
+
+
+class PoolEncoder(Encoder, Protocol):
+    """An encoder of k fixed functions, its `rows`."""
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def pool_cells(self) -> int:
+        """m, the number of cells over which the fixed functions spread the items."""
+        ...
+
+    def cell_scores(self, tally: Counts) -> Counts:
+        """Return int64[k, m]: what each cell adds to the score of the items in it; `scores` is the sum over rows."""
+        ...
+
+    def cells_of(self, item: int) -> UInt64Array:
+        """Return uint64[k]: the item's cell under every function."""
+        ...
+
+    def cell_squares(self, tally: Counts, reports: int, responder: Responder) -> float:
+        """Estimate `sum over rows and cells of N^2`, N the clients of the row whose own cell it is; unbiased."""
+        ...
+
+
+class Pooled:
+    """The laws and estimates of a `PoolEncoder`."""
+
+    scatters = False
+
+    def law(self: PoolEncoder, p: Numbers, q: Numbers) -> SupportLaw:
+        return supporting(p, q, float(self.collision), 1.0 / (self.rows * (self.pool_cells - 1)))
+
+    def near_users(self, items: UInt64Array, held: FloatArray) -> FloatArray | None:
+        return None
+
+    def estimate(self: PoolEncoder, scored: Scored) -> Estimate:
+        n, held, noise = scored.tally.reports, scored.held, scored.noise()
+        # Others hold at least one report each, so their squares add up to no less than their number.
+        others = np.maximum(sum_of_squares(self, scored.tally, scored.responder) - held**2, n - held)
+        collisions = np.sqrt(np.multiply(scored.law.clash, others))
+        return Estimate(scored.count, noise, collisions, _shared_cells(self, scored))
+
+
+def _shared_cells(encoder: PoolEncoder, scored: Scored) -> SharedCells:
+    """Return what a pool's scores say, by the cells of others in this very tally."""
+    matrix, m, gain = encoder.cell_scores(scored.tally.counts), encoder.pool_cells, float(scored.law.gain)
+    law = cell_sum(matrix)
+    # What an item adds to the cells is no collision of its own.
+    part = scored.law.clash * np.maximum(scored.count, 0.0) ** 2 * gain**2
+    largest = np.argsort(-part, kind="stable")[:_FREQUENT]
+    places = largest[part[largest] > law.variance / _FREQUENT]
+    frequent = {int(place): cell_sum(matrix, encoder.cells_of(int(scored.items[place]))) for place in places}
+    n, own, widening = scored.tally.reports, float(scored.law.own), math.sqrt(m / (m - 1.0))
+    return SharedCells(scored.scores, n, law, frequent, scored.count, gain, own, widening)
+
+
+def sum_of_squares(encoder: PoolEncoder, tally: Tally, responder: Responder) -> float:
+    """Estimate the sum over all items of their squared counts from a pool's tally alone, no dictionary needed.
+
+    Over rows and functions the squared counts of cells, N_jc^2, add up to `n(1 - 1/k) + S/k + (n^2 - S)/(mk)` on
+    average. Solved for S. Derived here; simulated in the tests.
+    """
+    k, m, n = encoder.rows, encoder.pool_cells, tally.reports
+    squares = encoder.cell_squares(tally.counts, n, responder)
+    return (squares - n * (1.0 - 1.0 / k) - n * n / (m * k)) * k / (1.0 - 1.0 / m)
 
 
 @dataclass(frozen=True)
@@ -55,6 +130,10 @@ class Pool(Pooled):
             raise ValueError(f"m is {self.cells}, must be in 2..{1 << 24} cells")
         if len(self.seed) != 64 or set(self.seed) - set("0123456789abcdef"):
             raise ValueError(f"seed is {self.seed!r}, must be 64 lower-case hexadecimal digits")
+
+    @property
+    def pool_cells(self) -> int:
+        return self.cells
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -93,10 +172,6 @@ class Pool(Pooled):
         table = coefficients(self.rows, self.seed)
         return sum_of_cells(matrix, table, self.cells, wanted, available_threads())
 
-    @property
-    def pool_cells(self) -> int:
-        return self.cells
-
     def cell_scores(self, tally: Counts) -> Counts:
         return tally
 
@@ -106,9 +181,9 @@ class Pool(Pooled):
     def cell_squares(self, tally: Counts, reports: int, responder: Responder) -> float:
         """In row j with n_j reports, `sum_c (M_jc - q n_j)^2` has mean `n_j v + (p-q)^2 sum_c N_jc^2`.
 
-        `v` is the variance of one report over the cells. Where reports support a varying number of cells, n_j is not
-        known but estimated by the row's sum over the mean size S, which takes `(2q/S - m q^2/S^2) size_variance` from
-        v. Derived here; simulated in the tests.
+        `v` is the variance of one report over the cells. If reports support a varying number of cells, n_j is unknown;
+        its estimate, the row's sum over the mean size S, takes `(2q/S - m q^2/S^2) size_variance` from v. Derived here;
+        simulated in the tests.
         """
         p, q, m, varying = responder.p, responder.q, self.cells, responder.size_variance
         size = p + (m - 1) * q

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from hushcount.arrays import BoolArray, Counts, FloatArray, Reports, UInt64Array
 from hushcount.maths.probability import epsilon_spent, spending_threshold
-from hushcount.oracles.costs import CountCost
+from hushcount.oracles.decoding import CELL_NS, CountCost
 from hushcount.oracles.responders.runs import Runs
 from hushcount.randomness import WORD_VALUES, Words
 from hushcount.wire.fields import Field
@@ -164,7 +164,8 @@ class Sized:
         self.runs(reports).count(tally, rows)
 
     def count_cost(self, reports: int) -> CountCost:
-        return CountCost.of_cells(reports * (self.p + (self.width - 1) * self.q))
+        cells = reports * (self.p + (self.width - 1) * self.q)
+        return CountCost(cells, cells * CELL_NS)
 
     @abstractmethod
     def runs(self, reports: Reports) -> Runs: ...

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hushcount.arrays import BoolArray, Counts, FloatArray, Reports, UInt64Array
 from hushcount.maths.probability import odds_ratio, probability_threshold, spending_flip, symmetric_threshold
-from hushcount.oracles.costs import CountCost
+from hushcount.oracles.decoding import BIT_NS, CountCost
 from hushcount.randomness import WORD_VALUES, Words, below, event_bits
 from hushcount.wire.fields import MOST_BYTES, Bits, Field
 
@@ -117,7 +117,8 @@ class Unary:
             tally[here] += np.add.reduceat(cells, firsts, axis=0, dtype=np.int64)
 
     def count_cost(self, reports: int) -> CountCost:
-        return CountCost.of_bits(float(reports * self.width))
+        bits = float(reports * self.width)
+        return CountCost(bits, bits * BIT_NS)
 
     def runs(self, reports: Reports) -> None:
         return None

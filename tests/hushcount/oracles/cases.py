@@ -12,7 +12,7 @@ from hushcount.designs.sources import find_design
 from hushcount.maths.fingerprints import fingerprints
 from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import CATALOGUE, build, plan
-from hushcount.oracles.encoders.pooled import Pooled
+from hushcount.oracles.encoders.pool import Pooled
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.parameters import Parameters, Value
 

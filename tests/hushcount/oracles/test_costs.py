@@ -9,7 +9,7 @@ import pytest
 
 from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import CATALOGUE, build, plan
-from hushcount.oracles.costs import BIT_NS, BUTTERFLY_NS, CELL_NS, HASH_NS, DecodeCost
+from hushcount.oracles.decoding import BIT_NS, BUTTERFLY_NS, CELL_NS, HASH_NS, DecodeCost
 from tests.support.words import SeededWords
 
 SEED = "5eed" * 16

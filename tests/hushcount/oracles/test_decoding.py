@@ -12,10 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hushcount.kernels.candidates import candidates
-from hushcount.kernels.division import exact_division
 from hushcount.kernels.group import group
 from hushcount.kernels.progressions import Progressions
-from hushcount.kernels.turns import middle_of, residue_at, turn_of, turns
+from hushcount.kernels.residues import exact_division, middle_of, residue_at, turn_of, turns
 from hushcount.kernels.walk import walk
 from hushcount.maths import field61
 from hushcount.oracles.decoding import (

@@ -10,8 +10,7 @@ import pytest
 from hushcount.maths.fingerprints import fingerprints
 from hushcount.oracles.encoders.hadamard import Hadamard, walsh_hadamard
 from hushcount.oracles.encoders.nested import Nested
-from hushcount.oracles.encoders.pool import Pool
-from hushcount.oracles.encoders.pooled import Pooled
+from hushcount.oracles.encoders.pool import Pool, Pooled
 from hushcount.oracles.responders.randomised_response import RandomisedResponse
 from hushcount.wire.fields import report_dtype
 from tests.hushcount.oracles.cases import pool_seed

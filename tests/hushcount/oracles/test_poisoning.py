@@ -13,8 +13,8 @@ from hushcount.discovery.keep_rules import KeepRule
 from hushcount.discovery.pairs import HASH_BYTES
 from hushcount.maths.fingerprints import fingerprints
 from hushcount.oracles.catalogue import ANY_SEED, CATALOGUE, build
-from hushcount.oracles.encoders import pooled as pooled_module
-from hushcount.oracles.encoders.pooled import Pooled
+from hushcount.oracles.encoders import pool as pool_module
+from hushcount.oracles.encoders.pool import Pooled
 from hushcount.oracles.influence import influence
 from hushcount.oracles.random_cells import CellSum, cell_sum
 from hushcount.oracles.tally import Tally
@@ -90,7 +90,7 @@ def test_reports_that_support_every_item_make_few_laws(monkeypatch: pytest.Monke
         made.append(cell_sum(*arguments))
         return made[-1]
 
-    monkeypatch.setattr(pooled_module, "cell_sum", counted_law)
+    monkeypatch.setattr(pool_module, "cell_sum", counted_law)
     tally = mechanism.new_tally(items)
     mechanism.accumulate(tally, np.concatenate([honest, full]), items)
     estimate = mechanism.estimate(Tally(tally, 2400, items), items)

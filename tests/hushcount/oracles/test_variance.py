@@ -10,7 +10,7 @@ import pytest
 from hushcount.arrays import UInt64Array
 from hushcount.oracles.catalogue import build
 from hushcount.oracles.encoders.nested import Nested
-from hushcount.oracles.encoders.pooled import Pooled, sum_of_squares
+from hushcount.oracles.encoders.pool import Pooled, sum_of_squares
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
 from tests.hushcount.oracles.cases import SMALL, Case, pool_seed

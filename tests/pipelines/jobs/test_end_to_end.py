@@ -11,7 +11,7 @@ import pytest
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.domain import known_items
-from hushcount.oracles.encoders.pooled import Pooled
+from hushcount.oracles.encoders.pool import Pooled
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import load
 from keys.roles import OPENING_ROLES
