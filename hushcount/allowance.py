@@ -1,13 +1,11 @@
-"""How many reports a client may still make: no more of a stream in a window than the campaign's cap.
+"""How many reports a client may still make: at most the campaign's cap of each stream in each window.
 
-The shuffler settles the cap for whoever shows a token of a client; this keeps an honest client from sending what would
-be dropped, and from spending its budget more often than the statement of a result assumes, whoever collects.
+The shuffler enforces the cap on whoever shows a client token. The allowance keeps an honest client from sending what
+the shuffler would drop, and from spending its budget more often than the statement assumes, whoever collects.
 """
 
 from __future__ import annotations
 
-import os
-import stat
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -17,15 +15,12 @@ from pydantic import AfterValidator, Field, PositiveInt
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.collection.windows import is_window, window_at
-from hushcount.errors import FormatError, HushcountError, UsageError
+from hushcount.errors import FormatError, HushcountError
+from hushcount.formats.client_files import ThreadLock, locked, read_private, write_private
 from hushcount.formats.models import Part
-from hushcount.formats.reading import open_regular, parse_model, take
-from hushcount.formats.whole_files import sync, write_over
-from hushcount.memory import ThreadLock, locked
+from hushcount.formats.reading import parse_model
 
 _MOST_BYTES = 1 << 20
-_MODE = 0o600
-_DAY = timedelta(days=1)
 
 
 def _window_name(name: str) -> str:
@@ -47,18 +42,18 @@ class _Made(Part):
 
 @dataclass(frozen=True, eq=False)
 class Allowance:
-    """Counts what one client makes, window by window, by this machine's clock; may be used by many threads.
+    """Counts the reports of one client, window by window, by this machine's clock; many threads may use it.
 
     A clock that is set back opens no window again.
 
     Args:
-        window: length of the deployment's windows, which tile time from 1970 on. A client that is told a shorter one
+        window: length of the deployment's windows, which tile time from 1970 on. A client that is given a shorter one
             makes more, of which the shuffler forwards the cap.
         path: file of mode 0600 in which the numbers outlive the process, made with the first report; beside it a file
-            `.lock`, where the system can lock files. It names no value. None: the count ends with the process.
+            `.lock`, if the system can lock files. It names no value. None: the count ends with the process.
     """
 
-    window: timedelta = _DAY
+    window: timedelta = timedelta(days=1)
     path: Path | None = None
     _held: list[_Made] = field(default_factory=lambda: [_Made()], repr=False)
     _lock: ThreadLock = field(default_factory=ThreadLock, repr=False)
@@ -68,16 +63,10 @@ class Allowance:
             raise ValueError(f"window is {self.window}, must be at least 1 second")
 
     def take(self, campaign: Campaign, stream: Stream, number: int, now: datetime | None = None) -> None:
-        """Count so many reports that are about to be made; where they pass the cap, count none.
-
-        Args:
-            campaign: whose.
-            stream: which.
-            number: how many.
-            now: the present; the clock's by default.
+        """Count `number` reports that are about to be made, or none if they exceed the cap.
 
         Raises:
-            OverCap: they pass the cap; nothing may be made.
+            OverCap: they exceed the cap; nothing may be made.
             FormatError, UsageError, HushcountError: the file is damaged, or cannot be read or written; nor then.
         """
         name = f"{campaign.fingerprint.hex()}/{stream}"
@@ -87,7 +76,8 @@ class Allowance:
                 return
             path = Path(self.path)
             with locked(path, "allowance"):
-                _write(path, self._counted(_read(path), campaign, name, number, now))
+                made = self._counted(_read(path), campaign, name, number, now)
+                write_private(path, "allowance", made.model_dump_json() + "\n")
 
     def _counted(self, made: _Made, campaign: Campaign, name: str, number: int, now: datetime | None) -> _Made:
         present = window_at(now or datetime.now(timezone.utc), self.window).name
@@ -105,24 +95,9 @@ class Allowance:
 
 def _read(path: Path) -> _Made:
     try:
-        with open_regular(path) as stream:
-            mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
-            if os.name == "posix" and mode & 0o077:
-                raise UsageError(f"allowance file {path} has mode {mode:04o}, must be 0600: chmod 600 {path}")
-            return parse_model(_Made, take(stream, _MOST_BYTES, "the file"), "the file")
-    except FileNotFoundError:
-        return _Made()
-    except OSError as error:
-        raise UsageError(f"cannot read allowance file {path}: {error.strerror}") from None
+        raw = read_private(path, "allowance", _MOST_BYTES)
+        return _Made() if raw is None else parse_model(_Made, raw, "the file")
     except FormatError:
         raise FormatError(
             f"allowance file {path} is damaged: restore it, or remove it, and this client may make its cap anew"
         ) from None
-
-
-def _write(path: Path, made: _Made) -> None:
-    try:
-        write_over(path, made.model_dump_json() + "\n", _MODE)
-        sync(path.absolute().parent)
-    except OSError as error:
-        raise HushcountError(f"cannot write allowance file {path}: {error.strerror}, nothing may be sent") from None

@@ -14,7 +14,7 @@ from hushcount.arrays import UInt64Array
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.campaigns.domain import items_of
-from hushcount.campaigns.public_keys import valid_key
+from hushcount.campaigns.public_keys import PublicKeyPart, valid_key
 from hushcount.discovery.pairs import HASH_BYTES, DiscoveryFormat
 from hushcount.errors import HushcountError, UsageError
 from hushcount.items import canonical, fault_of_text
@@ -28,17 +28,16 @@ _SALT_BYTES, _NAME_END = 16, 32
 
 @dataclass(frozen=True)
 class Client:
-    """Privatises and seals values of one client for one campaign. Holds no secret; may be shared by threads and kept.
+    """Privatises and seals values of one client for one campaign. Holds no secret; threads may share it.
 
     Args:
         campaign: from `Campaign.read`.
-        dictionary: the campaign's; read from beside the campaign file when it is not given.
-        memory: where answers are kept, so that a value that is sent again is answered alike: given if the campaign says
-            that clients remember, and only then.
-        allowance: what this client may still make: of each stream in each window the campaign's cap. By default windows
-            are days, and what was made is forgotten with the process; `Allowance(window, path)` keeps it in a file.
-        uncapped: whether to count nothing: for a process that makes many clients' reports, such as a load test. The
-            guarantees for one client then do not hold for whoever sends more.
+        dictionary: the campaign's; by default read from beside the campaign file.
+        memory: where the client keeps its answers, if the campaign says that clients remember, and only then.
+        allowance: counts what this client makes, up to the campaign's cap of each stream in each window. By default
+            windows are days, and the count ends with the process; `Allowance(window, path)` keeps it in a file.
+        uncapped: count nothing, in a process that makes many clients' reports, such as a load test. The guarantees for
+            one client then do not hold for whoever sends more.
 
     Raises:
         UsageError: a memory is missing or one too many, the dictionary is missing or another one, or no key of the
@@ -46,14 +45,12 @@ class Client:
 
     Privacy: a frequency report is epsilon-locally private, replace-one. A discovery report hides its value only as
         long as the auxiliary server and the analyzer do not collude, and within the (epsilon, delta) of the keep rule;
-        from the auxiliary server it hides only values that it cannot guess.
-        A client that sends both pays for both. Without a memory, sending the same value again spends the budget again.
-        With one, all frequency reports of a campaign's epoch together spend `long_run_epsilon(epsilon, k)` for its
-        k = `memory_values` different values, those outside the dictionary being one. A further value, or one that the
-        memory has no room for, is answered as the last of them was, because to fall silent would tell. The price: an
-        answer that is sent again is the same, sealed afresh, so the shuffler sees no link, but the analyzer sees which
-        reports are alike, in one batch or in many, which for k above 1 tells when a value changed; and shuffling gains
-        nothing.
+        from the auxiliary server it hides only values that it cannot guess. A client that sends both pays for both.
+        Without a memory, sending the same value again spends the budget again. With one, all frequency reports of a
+        campaign's epoch together spend k epsilon, for k = `memory_values` different values; all values outside the
+        dictionary count as one. A further value, or one that the memory has no room for, is answered as the last of
+        them, because silence would tell. The price: shuffling gains nothing, and the analyzer sees which reports are
+        alike, in one batch or in many, which for k above 1 tells when a value changed. The shuffler sees no link.
     Randomness: the operating system's cryptographic generator.
     """
 
@@ -91,10 +88,7 @@ class Client:
             raise UsageError("the dictionary is not the campaign's: give the one that came with it")
 
     def report(self, value: str) -> bytes:
-        """Return one sealed frequency report, whatever the value.
-
-        One outside the dictionary is reported as "other", and so is one that may be no item (`items.may_be_item`).
-        """
+        """Return one sealed frequency report; "other" for a value outside the dictionary or no item (`items`)."""
         return self.reports([value]).tobytes()
 
     def reports(self, values: Sequence[str], threads: int = 1) -> Octets:
@@ -102,35 +96,36 @@ class Client:
 
         Raises:
             OverCap: they are more than this client may make in this window.
-            HushcountError: the memory holds no answer of this epoch and cannot keep one, or cannot be read: then for
-                every value alike.
+            HushcountError: the memory cannot be read, or has no answer of this epoch and cannot keep one; whatever the
+                values are.
         """
         texts = [_text(value) for value in values]
         items = items_of(self.campaign.require_frequency(), self.dictionary, texts)
-        recipient = self._analyzer
+        recipient = _sealer(self.campaign.keys.analyzer)
         self._take("reports", len(values))
         packed = self._drawn(items) if self.memory is None else self._remembered(items, self.memory)
-        return recipient.seal_many(_bound(self.campaign.binding("reports"), packed), threads)
+        binding = np.frombuffer(self.campaign.binding("reports"), dtype=np.uint8)
+        head = np.broadcast_to(binding, (len(packed), len(binding)))
+        return recipient.seal_many(np.concatenate([head, packed], axis=1), threads)
 
     def discovery_report(self, value: str | None) -> bytes:
-        """Return one sealed discovery report; None stands for "nothing to discover".
-
-        Raises:
-            OverCap: it is more than this client may make in this window.
-            UsageError: the value is longer than the campaign allows; its length is named, never the value. An app that
-                then sends nothing tells the shuffler so; one that sends `discovery_report(None)` does not.
-        """
+        """Return one sealed discovery report; None stands for "nothing to discover". Raises as `discovery_reports`."""
         return self.discovery_reports([value]).tobytes()
 
     def discovery_reports(self, values: Sequence[str | None], threads: int = 1) -> Octets:
         """Return uint8[n, L]: one sealed discovery report for each value, all of the same length.
 
-        With a dictionary, a value that it lists is nothing to discover; nor is one that may be no item, such as the
-        empty string or one with a control character (`items.fault_of_text`): it would never be revealed. Such a report
-        carries a random hash and no value, so that every client sends one and to send says nothing.
+        There is nothing to discover in a value that the dictionary lists, or that is no item, such as the empty string
+        or one with a control character (`items.fault_of_text`). Such a report carries a random hash and no value:
+        every client sends one, so that sending tells nothing.
+
+        Raises:
+            OverCap: they are more than this client may make in this window.
+            UsageError: a value is longer than the campaign allows; its length is named, never the value. An app that
+                then sends nothing tells the shuffler so; one that sends `discovery_report(None)` does not.
         """
         texts = [None if value is None else _text(value) for value in values]
-        form, recipient = self.campaign.discovery_format, self._analyzer
+        form, recipient = self.campaign.discovery_format, _sealer(self.campaign.keys.analyzer)
         wanted, rows = _each_once([text if self._is_new(text) else None for text in texts])
 
         def pairs(chunk: list[str | None]) -> bytes:
@@ -138,7 +133,7 @@ class Client:
 
         made = b"".join(in_chunks(pairs, wanted, threads))
         plain = np.frombuffer(made, dtype=np.uint8).reshape(len(wanted), form.plain_bytes)
-        outer = self._aux_server
+        outer = _sealer(self.campaign.keys.aux_server)
         self._take("discovery", len(values))
         return outer.seal_many(plain[rows], threads)
 
@@ -163,12 +158,9 @@ class Client:
         return answers[place.reshape(-1)]
 
     def _answer(self, item: int, memory: Memory) -> bytes:
-        """Return the one answer to an item, drawn if a place is free for it; if none is, that of the last place.
+        """Return the one answer to an item, drawn if a place is free for it; else that of the last place.
 
-        A place that cannot be kept is no place: to raise for an item without an answer alone would tell.
-
-        Raises:
-            HushcountError: the memory holds no answer of this epoch and cannot keep one, whatever the item.
+        A place that cannot be kept is no place: to raise only for an item without an answer would tell.
         """
         held = b""
         for place in range(self.campaign.memory_values):
@@ -177,7 +169,7 @@ class Client:
             if found is None:
                 salt = SystemWords().words(_SALT_BYTES // 8).tobytes()
                 drawn = self._drawn(np.array([item], dtype=np.uint64)).tobytes()
-                # Of two threads that draw at a time both go by what was kept first.
+                # Two threads that draw at the same time both take what was kept first.
                 try:
                     found = memory.keep(key, salt + _name(item, salt) + drawn)
                 except HushcountError:
@@ -190,39 +182,29 @@ class Client:
         return held[_NAME_END:]
 
     def _is_new(self, value: str | None) -> bool:
-        """Return whether there is something to discover; a value that is too long is, and is refused."""
+        """Return whether there is something to discover; a value that is too long is refused later."""
         if value is None or (self.dictionary is not None and value in self.dictionary):
             return False
         return fault_of_text(value) is None
 
-    @property
-    def _analyzer(self) -> Sealer:
-        return Sealer(bytes.fromhex(valid_key(self.campaign.keys.analyzer).key))
 
-    @property
-    def _aux_server(self) -> Sealer:
-        return Sealer(bytes.fromhex(valid_key(self.campaign.keys.aux_server).key))
+def _sealer(keys: tuple[PublicKeyPart, ...]) -> Sealer:
+    return Sealer(bytes.fromhex(valid_key(keys).key))
 
 
 def _place_key(campaign: Campaign, place: int) -> bytes:
-    """Return the key of a place for an answer: of this campaign and epoch alone, by the fingerprint."""
+    """Return the key of a place for an answer, which only this campaign and epoch has."""
     named = campaign.fingerprint + place.to_bytes(8, "little")
     return hashlib.blake2b(named, digest_size=KEY_BYTES, person=b"reports").digest()
 
 
 def _name(item: int, salt: bytes) -> bytes:
-    """Return which item an answer is to, salted, so that no two memories name an item alike."""
+    """Return the salted name of the item of an answer: no two memories name an item alike."""
     return hashlib.blake2b(item.to_bytes(8, "little"), digest_size=_NAME_END - _SALT_BYTES, salt=salt).digest()
 
 
-def _bound(binding: bytes, rows: Octets) -> Octets:
-    """Put the campaign's binding before every row."""
-    head = np.broadcast_to(np.frombuffer(binding, dtype=np.uint8), (len(rows), len(binding)))
-    return np.concatenate([head, rows], axis=1)
-
-
 def _pair(form: DiscoveryFormat, recipient: Sealer, value: str | None) -> bytes:
-    """Return a value's binding, hash and inner box; of a value that is None, random ones that no other report has."""
+    """Return the binding, hash and inner box of a value; of None, random ones that no other report has."""
     if value is None:
         fresh = SystemWords().words(8).tobytes()
         bin_hash, key = fresh[:HASH_BYTES], fresh[HASH_BYTES:]
@@ -232,7 +214,7 @@ def _pair(form: DiscoveryFormat, recipient: Sealer, value: str | None) -> bytes:
 
 
 def _each_once(values: Sequence[str | None]) -> tuple[list[str | None], npt.NDArray[np.intp]]:
-    """Return the different values, and which of them each is; every None stands for itself: no two pairs are alike."""
+    """Return the different values, and the index of each; every None counts as another value."""
     places: dict[str, int] = {}
     wanted: list[str | None] = []
     rows = np.empty(len(values), dtype=np.intp)
@@ -244,7 +226,7 @@ def _each_once(values: Sequence[str | None]) -> tuple[list[str | None], npt.NDAr
 
 
 def _text(value: str) -> str:
-    """Return the one spelling of a value; refuse what is no text at all: a fault of the app, whatever the value."""
+    """Return the canonical spelling of a value."""
     if not isinstance(value, str):
         raise UsageError(f"a value is a {type(value).__name__}, must be a str")
     return canonical(value)

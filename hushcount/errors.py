@@ -1,4 +1,4 @@
-"""The errors Hushcount raises for its caller's mistakes: one sentence each, fit to be shown as it is."""
+"""The errors Hushcount raises for its caller's mistakes: one sentence each, to be shown as it is."""
 
 from __future__ import annotations
 
@@ -20,11 +20,7 @@ class FormatError(UsageError):
 
 
 class NotYet(HushcountError):
-    """Nothing is wrong, but the minimum batch is not reached: run again when more reports have arrived.
-
-    Attributes:
-        streams: those that do not reach it.
-    """
+    """`streams` do not reach the minimum batch; nothing is wrong: run again when more reports have arrived."""
 
     exit_status = 3
 
@@ -34,21 +30,17 @@ class NotYet(HushcountError):
 
 
 class LostLock(HushcountError):
-    """Another run works on the same state, or the state was exchanged: this run records nothing any more."""
+    """Another run works on the same state, or somebody replaced the state: this run records nothing more."""
 
 
 class TooFewOpened(HushcountError):
-    """Fewer reports could be opened and accepted than the minimum batch: there is no result, and more cannot come."""
+    """Fewer reports were opened and accepted than the minimum batch, and no more can come: there is no result."""
 
     exit_status = 3
 
 
 class RetiredKey(HushcountError):
-    """What is to be opened is sealed to a key that was destroyed: it can be counted, and no more.
-
-    Attributes:
-        id: of the key.
-    """
+    """A report is sealed to the destroyed key `id`: it can be counted, but not opened."""
 
     def __init__(self, message: str, id: str) -> None:
         super().__init__(message)

@@ -1,78 +1,41 @@
-"""The client's memory: the same value is answered alike within a campaign, so that repetition tells nothing more.
+"""The client's memory: it answers the same value alike within a campaign, so that repetition tells nothing more.
 
 Without it, a client that reports a value again and again averages its own noise away (docs/adr/0010). With it, the
-plain answer to a value is drawn once for each campaign and epoch, kept, and sealed afresh each time that it is sent.
+client draws the plain answer to a value once for each campaign and epoch, and seals it afresh each time it sends it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
-import math
 import os
-import stat
-import threading
-import weakref
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Literal, Protocol
 
 from hushcount.errors import FormatError, HushcountError, UsageError
-from hushcount.formats.reading import TABLE_BYTES, open_regular, parse_object, take
-from hushcount.formats.whole_files import sync, write_over
-from hushcount.randomness import SystemWords
+from hushcount.formats.client_files import ThreadLock, locked, read_private, write_private
+from hushcount.formats.models import Hex32, Part, text_of
+from hushcount.formats.reading import TABLE_BYTES, parse_model
+from hushcount.randomness import SystemWords, hex_seed
 
 KEY_BYTES = 32
-_FORMAT = 1
 
 
 class Memory(Protocol):
-    """Answers by a key of 32 bytes; both methods may be called by many threads."""
+    """Answers by a key of 32 bytes; many threads may call both methods."""
 
     def get(self, key: bytes) -> bytes | None:
         """Return the answer under a key, or None."""
         ...
 
     def keep(self, key: bytes, answer: bytes) -> bytes:
-        """Store an answer unless the key holds one, and return what it holds now, when that is stored for good.
+        """Store an answer unless the key has one, and return the key's answer once that is stored for good.
 
         Raises:
-            HushcountError: it cannot be stored. The caller must then not send it: an answer that is sent and
-                forgotten is drawn anew the next time.
+            HushcountError: it cannot be stored. The caller must then not send it: a client that forgets an answer
+                that it sent draws another one the next time.
         """
         ...
-
-
-class ThreadLock:
-    """A lock among the threads of a process; in one that is forked while a thread holds it, it is free."""
-
-    def __init__(self) -> None:
-        self.renew()
-        _LOCKS.add(self)
-
-    def renew(self) -> None:
-        """Let go of what a thread holds that is not in this process."""
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_error: object) -> None:
-        self._lock.release()
-
-
-_LOCKS: weakref.WeakSet[ThreadLock] = weakref.WeakSet()
-
-
-def _renew_locks() -> None:
-    for lock in _LOCKS:
-        lock.renew()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,20 +66,20 @@ class ProcessMemory:
 
 @dataclass(frozen=True, eq=False)
 class FileMemory:
-    """Answers in one file of the device, mode 0600, replaced whole with every new answer.
+    """Answers in one file of the device, mode 0600; every new answer replaces the whole file.
 
-    Keys are hashed once more under a random key that is drawn with the file and lies in it. So the file names no value,
-    but whoever reads it can test a value that it guesses, and sees answers that were, or will be, sent: it is as
-    private as the rest of what the app keeps of its user.
+    The file hashes keys once more, under a random key of its own that is in it. So it names no value, but whoever reads
+    it can test a guessed value, and sees answers that were or will be sent: it is as private as the rest of what the
+    app keeps of its user.
 
-    A file that is damaged is refused, never begun anew: new answers to old values are what this is there to prevent.
-    A file that was deleted is not noticed. It may be deleted when the campaign's epoch is over.
+    A damaged file is refused, never begun anew: new answers to old values are what it prevents. A deleted file is not
+    noticed. It may be deleted when the campaign's epoch is over.
 
     Args:
-        path: of the file, made with the first answer; beside it a file `.lock`, where the system can lock files.
-            Elsewhere one process at a time may use it.
-        limit: most answers, of all campaigns and epochs together. In an epoch that has one, a further value is then
-            answered as the last of them; an epoch that has none cannot begin, and every value of it is refused.
+        path: of the file, made with the first answer; beside it a file `.lock`, if the system can lock files. On other
+            systems one process at a time may use it.
+        limit: most answers, of all campaigns and epochs together. An epoch with an answer then answers a further value
+            as the last of them; an epoch without any cannot begin, and every value of it is refused.
     """
 
     path: Path
@@ -131,109 +94,52 @@ class FileMemory:
 
     def get(self, key: bytes) -> bytes | None:
         held = _read(self.path)
-        return None if held is None else held.answers.get(held.name(key))
+        answer = None if held is None else held.answers.get(held.name(key))
+        return None if answer is None else bytes.fromhex(answer)
 
     def keep(self, key: bytes, answer: bytes) -> bytes:
         with self._lock, locked(self.path, "memory"):
-            held = _read(self.path) or _Held(SystemWords().words(4).tobytes(), {})
+            held = _read(self.path) or _Held(key=hex_seed(SystemWords()), answers={}, digest="")
             name = held.name(key)
             if name not in held.answers:
                 _require_room(len(held.answers), self.limit)
-                held.answers[name] = answer
-                _write(self.path, held)
-            return held.answers[name]
+                held = held.model_copy(update={"answers": {**held.answers, name: answer.hex()}})
+                held = held.model_copy(update={"digest": held.computed_digest()})
+                write_private(self.path, "memory", held.model_dump_json() + "\n")
+            return bytes.fromhex(held.answers[name])
 
 
-def long_run_epsilon(epsilon: float, values: int) -> float:
-    """Return the local epsilon of all that a client with a memory ever sends in a campaign's epoch: `k epsilon`.
+class _Held(Part):
+    """The content of a file: its own key, and answers by hashed key."""
 
-    Two histories of a client are told apart by its answers alone, however often it sends each: one independent answer
-    for each of at most k distinct values. The analyzer may see besides which of its reports are alike.
-
-    Args:
-        epsilon: of one report, in nats.
-        values: k, distinct values over the epoch, at least 0; a client that never changes has 1.
-    """
-    if not (epsilon >= 0.0 and math.isfinite(epsilon)):
-        raise ValueError(f"epsilon is {epsilon}, must be finite and at least 0")
-    if values < 0:
-        raise ValueError(f"values is {values}, must be at least 0")
-    return epsilon * values
-
-
-@dataclass(frozen=True)
-class _Held:
-    """What a file holds: its own key, and answers by hashed key."""
-
-    secret: bytes
-    answers: dict[str, bytes]
+    format: Literal[1] = 1
+    key: Hex32
+    answers: dict[str, Annotated[str, text_of(r"^([0-9a-f]{2})*$", "must be hexadecimal digits")]]
+    digest: str
 
     def name(self, key: bytes) -> str:
-        return hashlib.blake2b(key, key=self.secret, digest_size=KEY_BYTES, person=b"client memory").hexdigest()
+        own = bytes.fromhex(self.key)
+        return hashlib.blake2b(key, key=own, digest_size=KEY_BYTES, person=b"client memory").hexdigest()
 
-    def digest(self) -> str:
-        listed = "".join(f"{name}={answer.hex()};" for name, answer in sorted(self.answers.items()))
-        return hashlib.blake2b(listed.encode(), key=self.secret, digest_size=16).hexdigest()
+    def computed_digest(self) -> str:
+        listed = "".join(f"{name}={answer};" for name, answer in sorted(self.answers.items()))
+        return hashlib.blake2b(listed.encode(), key=bytes.fromhex(self.key), digest_size=16).hexdigest()
 
 
 def _read(path: Path) -> _Held | None:
-    """Return what the file holds, or None where there is no file."""
-    try:
-        with open_regular(path) as stream:
-            mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
-            raw = take(stream, TABLE_BYTES, f"memory file {path}")
-    except FileNotFoundError:
+    raw = read_private(path, "memory", TABLE_BYTES)
+    if raw is None:
         return None
-    except OSError as error:
-        raise UsageError(f"cannot read memory file {path}: {error.strerror}") from None
-    if os.name == "posix" and mode & 0o077:
-        raise UsageError(f"memory file {path} has mode {mode:04o}, must be 0600: chmod 600 {path}")
     try:
-        data = parse_object(raw, f"memory file {path}")
-        answers = {str(name): bytes.fromhex(answer) for name, answer in data["answers"].items()}
-        held = _Held(bytes.fromhex(data["key"]), answers)
-        whole = data["format"] == _FORMAT and len(held.secret) == KEY_BYTES and data["digest"] == held.digest()
-    except (ValueError, KeyError, TypeError, AttributeError):
-        whole = False
-    if not whole:
+        held = parse_model(_Held, raw, "the file")
+    except FormatError:
+        held = None
+    if held is None or held.digest != held.computed_digest():
         raise FormatError(
-            f"memory file {path} is damaged or of another version: restore it, because answers drawn anew to values "
-            "that were answered before would spend their budget again"
+            f"memory file {path} is damaged or of another version: restore it, because new answers to values that were "
+            "answered before would spend their budget again"
         )
     return held
-
-
-def _write(path: Path, held: _Held) -> None:
-    answers = {name: answer.hex() for name, answer in held.answers.items()}
-    data = {"format": _FORMAT, "key": held.secret.hex(), "answers": answers, "digest": held.digest()}
-    try:
-        write_over(path, json.dumps(data) + "\n", 0o600)
-        # The new file's name too: after a power cut the old one would answer anew what was sent.
-        if os.name == "posix":
-            sync(path.parent)
-    except OSError as error:
-        raise HushcountError(f"cannot write memory file {path}: {error.strerror}, nothing may be sent") from None
-
-
-@contextlib.contextmanager
-def locked(path: Path, what: str) -> Iterator[None]:
-    """Keep other processes out while a file of a client is read and replaced; `what` names it in the error."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    try:
-        descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise HushcountError(f"cannot write {what} file {path}: {error.strerror}, nothing may be sent") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        # A process that was forked meanwhile has the file open too: closing it here alone would not let go.
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
-        os.close(descriptor)
 
 
 def _require_limit(limit: int) -> None:

@@ -1,8 +1,8 @@
 """The one door to randomness: unsigned 64-bit words, and the exact draws made from them.
 
-Everything random that touches a report, a batch or a release takes its words from a `Words` source given as an
-argument. On every privacy path that is `SystemWords`, the operating system's cryptographic generator. Seeded sources
-exist in `hushcount/oracles/simulation.py`, which no party imports, and in the tests.
+Every random choice about a report, a batch or a release takes its words from an argument, a `Words` source. On every
+privacy path that is `SystemWords`. Seeded sources exist in `hushcount/oracles/simulation.py`, which no party imports,
+and in the tests.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nacl.bindings import randombytes_buf_deterministic
 from hushcount.arrays import UInt64Array
 
 WORD_VALUES = 1 << 64
-"""How many values a random word has; probabilities are thresholds out of this number."""
+"""How many values a word has; probabilities are thresholds out of this number."""
 _DIGITS = 8
 _EXPANDED_WORDS = 128
 _MOST_EXPANDED_WORDS = 1 << 15
@@ -36,8 +36,8 @@ class Words(Protocol):
 class SystemWords:
     """Words from the operating system's cryptographic generator (`os.urandom`).
 
-    A large request is a ChaCha20 stream under a 256-bit key that the system drew for this request alone: three times
-    as fast, and nothing is kept from which an earlier or a later request could be computed.
+    A large request is a ChaCha20 stream under a 256-bit key that the system draws for this request alone: three times
+    as fast, and no state remains from which an earlier or a later request could be computed.
     """
 
     def words(self, count: int) -> UInt64Array:
@@ -52,18 +52,12 @@ class SystemWords:
 
 
 def hex_seed(words: Words) -> str:
-    """Draw 256 bits as 64 hexadecimal digits, as campaigns hold seeds and keys of hashes."""
+    """Draw 256 bits as 64 hexadecimal digits."""
     return words.words(4).tobytes().hex()
 
 
 def below(threshold: int, count: int, words: Words) -> npt.NDArray[np.bool_]:
-    """Draw `count` independent events, each of probability exactly `threshold / 2**64`.
-
-    Args:
-        threshold: 0..2**64.
-        count: how many events.
-        words: the source; one word an event.
-    """
+    """Draw `count` independent events, each of probability exactly `threshold / 2**64`, for one word an event."""
     if not 0 <= threshold <= WORD_VALUES:
         raise ValueError(f"threshold is {threshold}, must be in 0..2**64")
     drawn = words.words(count)
@@ -75,13 +69,9 @@ def below(threshold: int, count: int, words: Words) -> npt.NDArray[np.bool_]:
 def event_bits(threshold: int, count: int, words: Words) -> UInt64Array:
     """Draw uint64[count] of 64 bits each, every bit set independently with probability exactly `threshold / 2**64`.
 
-    All bits compare their own random number with the threshold at once, from its highest digit down; after eight
-    digits one in 256 is undecided still, and each of these draws its remaining digits by itself.
-
-    Args:
-        threshold: 1..2**64-1.
-        count: how many words.
-        words: the source; about 8.25 words a word.
+    All bits compare their own random number with the threshold at once, from its highest digit down. After eight
+    digits one bit in 256 is undecided, and draws its other digits alone: about 8.25 words a word. The threshold is in
+    1..2**64-1.
     """
     if not 0 < threshold < WORD_VALUES:
         raise ValueError(f"threshold is {threshold}, must be in 1..2**64-1")
@@ -106,12 +96,8 @@ def event_bits(threshold: int, count: int, words: Words) -> UInt64Array:
 def uniform(bound: int, count: int, words: Words) -> UInt64Array:
     """Draw uint64[count], each exactly uniform on 0..bound-1, by rejection.
 
-    A plain `word % bound` favours small values; words in the incomplete last stretch are drawn again instead.
-
-    Args:
-        bound: 1..2**64.
-        count: how many draws.
-        words: the source; one word a draw, and one more for each rejected word.
+    A plain `word % bound` favours small values; instead, words in the incomplete last stretch are drawn again. The
+    bound is in 1..2**64.
     """
     if not 1 <= bound <= WORD_VALUES:
         raise ValueError(f"bound is {bound}, must be in 1..2**64")
@@ -130,8 +116,8 @@ def uniform(bound: int, count: int, words: Words) -> UInt64Array:
 def permutation(count: int, words: Words) -> npt.NDArray[np.intp]:
     """Draw a uniformly random order of 0..count-1: every one of the `count!` orders is equally likely.
 
-    Ranks of distinct uniform keys are exchangeable, so no order is favoured; keys with a tie are drawn anew as a whole,
-    because breaking the tie by position would favour the order of arrival.
+    Ranks of distinct uniform keys are exchangeable, so no order is favoured. A tie draws all keys anew, because
+    breaking it by position would favour the order of arrival.
     """
     while True:
         keys = words.words(count)

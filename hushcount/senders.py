@@ -1,9 +1,8 @@
-"""How senders are told apart, and how often each gets the cap: of whom a guarantee speaks, and of how many reports.
+"""How senders are told apart, and how often each gets the cap: whom a guarantee protects, and how many reports.
 
-The contribution cap counts by what a client shows. Where clients show nothing of their own, each report counts as
-another client's: the cap binds nobody, and one client may send a value as often as it takes to reveal it. Where they
-show a token, its hash is keyed anew for each window of each collector, so that a client gets the cap once for each key
-behind a batch: an allotment.
+Without client tokens each report counts as another client's: the cap binds nobody, and one client may send a value as
+often as it takes to reveal it. The hash of a token has a new key for each window of each collector, so that a client
+gets the cap once for each key behind a batch: an allotment.
 """
 
 from __future__ import annotations
@@ -19,20 +18,14 @@ Authentication = Literal["none", "bearer", "client-token"]
 WAYS: tuple[Authentication, ...] = get_args(Authentication)
 WEAKEST: Authentication = "none"
 KEY, ALLOTMENTS = "authentication", "allotments"
-"""Where a summary says both."""
+"""Their keys in a summary."""
 MOST_ALLOTMENTS = 1 << 16
-"""More than any rule or gain by shuffling allows; a batch of more is as one whose clients nobody tells apart."""
+"""More than any rule or gain by shuffling allows; with more, clients count as not told apart."""
 
 
 @dataclass(frozen=True)
 class Senders:
-    """Whose reports a batch holds.
-
-    Attributes:
-        way: by which they were told apart.
-        reports: how many times a client gets the cap of frequency reports, at least 1.
-        discovery: the same of discovery reports.
-    """
+    """How the senders of a batch were told apart, and how many times each gets the cap of a stream, at least 1."""
 
     way: Authentication = WEAKEST
     reports: int = 1
@@ -44,25 +37,24 @@ class Senders:
         return tells_clients_apart(self.way)
 
     def allotments(self, stream: Literal["reports", "discovery"]) -> int:
-        """Return how many times a client gets the cap of a stream."""
         return self.reports if stream == "reports" else self.discovery
 
     def data(self) -> dict[str, Any]:
-        """Return it as it stands in summaries."""
+        """Return it as summaries hold it."""
         return {KEY: self.way, ALLOTMENTS: {"reports": self.reports, "discovery": self.discovery}}
 
 
 UNBOUND = Senders()
-"""Senders of whom nothing is known, so that the cap binds none."""
+"""Unknown senders: the cap binds nobody."""
 
 
 def weakest(ways: Iterable[Authentication]) -> Authentication:
-    """Return the weakest of the ways in which a batch was collected; of none, the weakest that there is."""
+    """Return the weakest of these ways; the weakest of all if there are none."""
     return min(ways, key=WAYS.index, default=WEAKEST)
 
 
 def as_way(said: object) -> Authentication:
-    """Return the way that is said; the weakest where nothing or something else is."""
+    """Return the way that this names; the weakest if it names none."""
     return next((way for way in WAYS if way == said), WEAKEST)
 
 
@@ -72,30 +64,21 @@ def tells_clients_apart(way: Authentication) -> bool:
 
 
 def counted(way: Authentication, reports: object, discovery: object) -> Senders:
-    """Return senders of so many allotments of each stream; where these cannot be, of the weakest way: nothing binds.
-
-    Args:
-        way: by which they were told apart.
-        reports: allotments of frequency reports, from whoever says so.
-        discovery: of discovery reports.
-    """
+    """Return senders with these allotments of each stream, or UNBOUND if the numbers, which may be foreign, are not."""
     if _is_count(reports) and _is_count(discovery):
         return Senders(way, reports, discovery)
     return UNBOUND
 
 
 def _is_count(said: object) -> TypeGuard[int]:
-    # A bool is an int to Python, and no number to us.
+    # Not isinstance: a bool is an int.
     return type(said) is int and 1 <= said <= MOST_ALLOTMENTS
 
 
 def recapped(senders: Senders, before: object, cap: int) -> Senders:
-    """Return the senders of reports that were forwarded under another cap, in allotments of this one.
+    """Return the senders of reports that were forwarded under the cap `before`, in allotments of `cap`.
 
-    Args:
-        senders: as they were forwarded.
-        before: the cap under which they were, from whoever says so; where it is none, nothing binds a client.
-        cap: of the campaign that they are read by now.
+    UNBOUND if `before`, which may be foreign, is not a count.
     """
     if not _is_count(before):
         return UNBOUND
@@ -104,7 +87,7 @@ def recapped(senders: Senders, before: object, cap: int) -> Senders:
 
 
 def told_in(summary: Mapping[str, Any]) -> Senders:
-    """Return whose reports a summary says that there are; UNBOUND where it does not say all of it."""
+    """Return the senders that a summary states; UNBOUND if it does not state all."""
     times = summary.get(ALLOTMENTS)
     if not isinstance(times, Mapping):
         return UNBOUND
@@ -112,15 +95,7 @@ def told_in(summary: Mapping[str, Any]) -> Senders:
 
 
 def require_told_apart(senders: Senders, uncapped: bool) -> None:
-    """Refuse discovery where any one client can reveal a value, unless that is wanted.
-
-    Args:
-        senders: of the input.
-        uncapped: whether the operator says that discovery without a cap is wanted.
-
-    Raises:
-        UsageError: it is not.
-    """
+    """Raise UsageError if any one client can reveal a value, unless the operator wants discovery without a cap."""
     if not senders.told_apart and not uncapped:
         raise UsageError(
             f"senders were told apart by authentication {senders.way!r}, must be 'client-token' for discovery: any one "

@@ -1,4 +1,4 @@
-"""Work on consecutive chunks of rows at once, in threads: for compiled code and libraries that free the GIL."""
+"""Work on chunks of rows in threads: for compiled code and libraries that free the GIL."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ T = TypeVar("T")
 
 
 def in_chunks(work: Callable[[S], T], rows: S, threads: int) -> list[T]:
-    """Call `work` on consecutive chunks of an array or list, in order, on so many threads."""
+    """Call `work` on consecutive chunks of an array or list; return the results in order."""
     if threads <= 1 or len(rows) < 2 * threads:
         return [work(rows)]
     return at_once(lambda span: work(rows[span]), spans(len(rows), threads), threads)
 
 
 def spans(count: int, parts: int) -> list[slice]:
-    """Return 0..count-1 in at most so many consecutive spans of nearly the same length, none of them empty."""
+    """Return 0..count-1 in at most `parts` consecutive spans of nearly the same length, none of them empty."""
     step = max(1, -(-count // parts))
     return [slice(start, min(start + step, count)) for start in range(0, count, step)]
 
 
 def at_once(work: Callable[[P], T], parts: Sequence[P], threads: int) -> list[T]:
-    """Call `work` on each part, in order, on so many threads."""
+    """Call `work` on each part; return the results in order."""
     if threads <= 1 or len(parts) < 2:
         return [work(part) for part in parts]
     with ThreadPoolExecutor(threads) as pool:

@@ -45,14 +45,14 @@ class MechanismPart(Part):
 
 
 class DictionaryPart(Part):
-    """Where the known items are, and which they are."""
+    """The file of the known items."""
 
     path: FileName = Field(description="one item a line, text or .gz, in the directory of the campaign file")
     items: int = Field(ge=1, le=MOST_ITEMS)
     digest: Hex32 = Field(description="BLAKE2b-256 of the items, one a line")
 
     def is_of(self, dictionary: Dictionary) -> bool:
-        """Return whether a dictionary is the one that is meant here, and has as many items as are said."""
+        """Return whether this is the part of that dictionary."""
         return (len(dictionary.items), dictionary.digest) == (self.items, self.digest)
 
 
@@ -63,7 +63,7 @@ class ShufflePart(Part):
         default=1,
         ge=1,
         le=1000,
-        description="reports of one client that are forwarded of each stream, in one window at one collector",
+        description="reports of a client forwarded of each stream, in a window at a collector",
     )
     minimum_batch: int = Field(default=1000, ge=1, le=10**12, description="no stream of fewer reports is released")
     delta: float = Field(default=1e-8, gt=0.0, lt=1.0, description="delta at which the shuffled epsilon is stated")
@@ -79,10 +79,7 @@ class Campaign(Part):
     dictionary: DictionaryPart | None = Field(default=None, description="absent with a mechanism: the open domain")
     memory: bool = Field(default=False, description="whether clients repeat their answer to a value for the epoch")
     memory_values: int = Field(
-        default=1,
-        ge=1,
-        le=1000,
-        description="different values that a remembering client answers in an epoch; a further one counts as the last",
+        default=1, ge=1, le=1000, description="different values that a client remembers; a further counts as the last"
     )
     shuffle: ShufflePart = Field(default_factory=ShufflePart)
     discovery: DiscoveryPart | None = None
@@ -110,55 +107,43 @@ class Campaign(Part):
         shared = {key.id for key in self.keys.analyzer} & {key.id for key in self.keys.aux_server}
         if shared:
             wrong.append(f"keys: {', '.join(sorted(shared))} is of both roles: one party would open both layers")
-        for check in (self._build_frequency, self._build_rule):
+        for name in ("frequency", "keep_rule"):
             try:
-                check()
+                getattr(self, name)
             except ValueError as error:
                 wrong.append(str(error))
         if wrong:
             raise ValueError("; ".join(wrong))
         return self
 
-    def _build_frequency(self) -> Mechanism | None:
-        part = self.mechanism
-        if part is None:
-            return None
-        domain = None if self.dictionary is None else self.dictionary.items + 1
-        try:
-            return build(part.name, part.epsilon, domain, part.parameters)
-        except ValueError as error:
-            raise ValueError(f"mechanism: {error}") from None
-
-    def _build_rule(self) -> KeepRule | None:
-        part = self.discovery
-        if part is None:
-            return None
-        try:
-            return KeepRule(part.rule, part.epsilon, part.delta, part.relation, self.shuffle.cap)
-        except ValueError as error:
-            raise ValueError(f"discovery: {error}") from None
-
     @cached_property
     def frequency(self) -> Mechanism | None:
-        """The mechanism of the frequency reports, or None where only discovery runs."""
-        return self._build_frequency()
-
-    @property
-    def epoch_epsilon(self) -> float | None:
-        """The local epsilon of all that a client with a memory sends in the epoch; None without one: it has no end."""
-        return self.memory_values * self.require_frequency().epsilon if self.memory else None
+        """The mechanism of the frequency reports, or None if only discovery runs."""
+        part, domain = self.mechanism, None if self.dictionary is None else self.dictionary.items + 1
+        try:
+            return None if part is None else build(part.name, part.epsilon, domain, part.parameters)
+        except ValueError as error:
+            raise ValueError(f"mechanism: {error}") from None
 
     @cached_property
     def keep_rule(self) -> KeepRule | None:
         """The rule by which the auxiliary server keeps a bin, or None without discovery."""
-        return self._build_rule()
+        part = self.discovery
+        try:
+            if part is None:
+                return None
+            return KeepRule(part.rule, part.epsilon, part.delta, part.relation, self.shuffle.cap)
+        except ValueError as error:
+            raise ValueError(f"discovery: {error}") from None
+
+    @property
+    def epoch_epsilon(self) -> float | None:
+        """The local epsilon of all that a client with a memory sends in the epoch; None without a memory: no bound."""
+        return self.memory_values * self.require_frequency().epsilon if self.memory else None
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """BLAKE2b-256 of all that the campaign fixes, of the hash key its commitment.
-
-        Where the dictionary file lies is no part of it, nor whether the hash key is there or withheld.
-        """
+        """BLAKE2b-256 of the campaign file, without the dictionary's path, and with the hash key's commitment."""
         data = self.model_dump(mode="json")
         if self.dictionary is not None:
             del data["dictionary"]["path"]
@@ -185,31 +170,19 @@ class Campaign(Part):
         return BINDING_BYTES + self.require_frequency().report_bytes + SEAL_BYTES
 
     def require_frequency(self) -> Mechanism:
-        """Return the mechanism.
-
-        Raises:
-            UsageError: the campaign carries no frequency reports.
-        """
+        """Return the mechanism; UsageError if the campaign carries no frequency reports."""
         if self.frequency is None:
             raise UsageError(f"campaign {self.id} carries no frequency reports, only discovery")
         return self.frequency
 
     def require_keep_rule(self) -> KeepRule:
-        """Return the keep rule.
-
-        Raises:
-            UsageError: the campaign carries no discovery reports.
-        """
+        """Return the keep rule; UsageError if the campaign carries no discovery reports."""
         if self.keep_rule is None:
             raise UsageError(_NO_DISCOVERY.format(self.id))
         return self.keep_rule
 
     def require_hash_key(self) -> bytes:
-        """Return the key of the discovery hash.
-
-        Raises:
-            UsageError: the campaign carries no discovery reports, or this file is one without the key.
-        """
+        """Return the key of the discovery hash; UsageError if there is no discovery, or this file withholds the key."""
         if self.discovery is None:
             raise UsageError(_NO_DISCOVERY.format(self.id))
         if self.discovery.hash_key is None:
@@ -222,25 +195,20 @@ class Campaign(Part):
     def redacted(self) -> Campaign:
         """Return the same campaign, of the same fingerprint, without the key of the discovery hash.
 
-        It is all that the shuffler and the auxiliary server need: who holds nothing else cannot test a value that it
-        guesses against the hashes. Clients hold the key, so it is no secret from whoever asks one of them.
+        The shuffler and the auxiliary server need no more, and without the key cannot test a guessed value against the
+        hashes. Clients hold the key, so it is no secret from whoever asks one of them.
         """
         if self.discovery is None:
             return self
-        withheld = {"hash_key": None, "hash_key_commitment": self.discovery.commitment}
         data = self.model_dump(mode="json")
-        data["discovery"] |= withheld
+        data["discovery"] |= {"hash_key": None, "hash_key_commitment": self.discovery.commitment}
         campaign = Campaign.model_validate(data)
         campaign._directory = self._directory
         return campaign
 
     @property
     def discovery_format(self) -> DiscoveryFormat:
-        """The layout of the discovery reports; without the hash key, which it leaves empty, it makes none.
-
-        Raises:
-            UsageError: the campaign carries none.
-        """
+        """The layout of the discovery reports, with an empty hash key if this file withholds it; UsageError if none."""
         part = self.discovery
         if part is None:
             raise UsageError(_NO_DISCOVERY.format(self.id))
@@ -259,7 +227,7 @@ class Campaign(Part):
             raise UsageError(f"the campaign's dictionary {path} is missing: put it there, as it came with the campaign")
         dictionary = read_dictionary(path, self.dictionary.items)
         if not self.dictionary.is_of(dictionary):
-            # Of the file nothing is told, which may be any file of that name.
+            # The error tells nothing of the file, which may be any file of that name.
             raise UsageError(f"dictionary {path} is not the campaign's: put the one there that came with the campaign")
         return dictionary
 
@@ -276,7 +244,7 @@ class Campaign(Part):
         return campaign
 
     def text(self, path: Path) -> str:
-        """Return what a file of that name, .json or .toml, holds; UsageError if it ends otherwise."""
+        """Return the content of a campaign file, .json or .toml by its path; UsageError for another ending."""
         data = self.model_dump(mode="json", exclude_none=True)
         if path.suffix == ".toml":
             import tomli_w
@@ -287,11 +255,7 @@ class Campaign(Part):
         raise UsageError(f"campaign file is {path}, must end in .json or .toml")
 
     def write(self, path: Path) -> None:
-        """Write the campaign to a new file, .json or .toml.
-
-        Raises:
-            UsageError: the file exists, or its ending is another.
-        """
+        """Write the campaign to a new file, .json or .toml; UsageError if it exists or has another ending."""
         try:
             write_new(path, self.text(path), 0o644)
         except FileExistsError:

@@ -1,4 +1,4 @@
-"""Dictionaries: the items that a campaign knows in advance, and how strings become items of a mechanism."""
+"""Dictionaries: the items that a campaign knows in advance."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from hushcount.arrays import UInt64Array
 from hushcount.errors import UsageError
 from hushcount.formats.reading import open_regular
 from hushcount.items import MOST_SPELLED_BYTES, canonical, fault_of_item
-from hushcount.maths.fingerprints import OTHER, fingerprints
 
 
 @dataclass(frozen=True)
 class Dictionary:
-    """A list of distinct items, each in its one spelling (`items.canonical`); whoever asks gives that one too.
+    """A list of distinct items in their canonical spelling (`items.canonical`), in which callers ask too.
 
     Raises:
-        UsageError: an item stands twice, is none (`items.fault_of_item`), or there is none; its line is named.
+        UsageError: there are no items, or one is invalid (`items.fault_of_item`) or there twice; its line is named.
     """
 
     items: tuple[str, ...]
@@ -37,7 +36,7 @@ class Dictionary:
         if not self.items:
             raise UsageError("the list of items is empty, must hold at least 1 item")
         if len(self._index) != len(self.items):
-            # Of two alike the index holds the last.
+            # The index has the last of two equal items.
             line, other = next((line, at) for line, item in enumerate(self.items) if (at := self._index[item]) != line)
             raise UsageError(f"lines {line + 1} and {other + 1} of the list of items are alike in NFC: remove one")
         for line, item in enumerate(self.items, start=1):
@@ -46,7 +45,7 @@ class Dictionary:
 
     @property
     def digest(self) -> str:
-        """BLAKE2b-256 of the items, one a line: the identity of the dictionary, wherever the file lies."""
+        """BLAKE2b-256 of the items, one a line: the identity of the dictionary."""
         text = "".join(f"{item}\n" for item in self.items)
         return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
 
@@ -57,13 +56,6 @@ class Dictionary:
         """Return uint64[n]: the position of each value, or the number of items, which stands for "other"."""
         other = len(self.items)
         return np.fromiter((self._index.get(value, other) for value in values), dtype=np.uint64, count=len(values))
-
-    def fingerprints(self, values: Sequence[str]) -> UInt64Array:
-        """Return uint64[n]: the fingerprint of each value, or the reserved one of "other"."""
-        known = np.fromiter((value in self._index for value in values), dtype=np.bool_, count=len(values))
-        # Others may be no text at all.
-        named = fingerprints(value if listed else "" for value, listed in zip(values, known, strict=True))
-        return np.where(known, named, np.uint64(OTHER))
 
     @cached_property
     def _index(self) -> dict[str, int]:
@@ -91,7 +83,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
 
 
 def read_items(path: Path) -> list[str]:
-    """Read one item a line, UTF-8, each in its one spelling.
+    """Read one item a line, UTF-8, each in its canonical spelling.
 
     Raises:
         UsageError: the file is missing, unreadable, damaged or not UTF-8.
@@ -106,20 +98,18 @@ def read_items(path: Path) -> list[str]:
 
 
 def kept_ending(path: Path) -> str:
-    """Return the ending that a copy of a dictionary must have to be read alike: .gz tells that it is packed."""
+    """Return the ending that a copy of a dictionary must keep: .gz tells that it is compressed."""
     return "".join(ending for ending in path.suffixes[-2:] if ending in (".txt", ".gz"))
 
 
 def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
     """Read a dictionary, one item a line, text or .gz, which another party may have made.
 
-    Args:
-        path: of the file.
-        most: how many items it may have; no more is read or unpacked than so many can take.
+    It may have `most` items; no more is read or unpacked than these can take.
 
     Raises:
-        UsageError: it is missing, unreadable, no regular file, damaged or longer, or a line is no item, or twice there;
-            nothing of what it holds is repeated.
+        UsageError: it is missing, unreadable, no regular file, damaged or longer, or a line is no item, or there twice;
+            the error repeats nothing of its content.
     """
     items: dict[str, None] = {}
     try:
@@ -137,7 +127,7 @@ def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
 
 
 def _items(stream: IO[bytes] | gzip.GzipFile, path: Path) -> Iterator[tuple[int, str]]:
-    """Yield line and item of an open dictionary; refuse as soon as a line is no item, or too many bytes have come."""
+    """Yield line numbers and items of an open dictionary, up to a line that is no item or too many bytes."""
     left = MOST_BYTES
     longest = MOST_SPELLED_BYTES + len(codecs.BOM_UTF8) + len(b"\r\n")
     for number in count(1):

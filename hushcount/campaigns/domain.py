@@ -1,4 +1,4 @@
-"""From strings to the items of a mechanism: positions in the dictionary, or fingerprints where a pool hashes them."""
+"""From strings to the items of a mechanism: positions in the dictionary, or fingerprints if a pool hashes them."""
 
 from __future__ import annotations
 
@@ -15,32 +15,26 @@ from hushcount.oracles.mechanism import Mechanism
 
 
 def items_of(mechanism: Mechanism, dictionary: Dictionary | None, values: Sequence[str]) -> UInt64Array:
-    """Return uint64[n]: the item of each value; one outside the dictionary is the reserved item "other".
+    """Return uint64[n]: the item of each value; the reserved item "other" for one outside the dictionary.
 
-    A dictionary of None is the open domain, where every string that may be an item is one of its own.
+    A dictionary of None is the open domain, where every string that may be an item is an item of its own.
     """
-    if dictionary is None:
-        fit = np.fromiter((may_be_item(value) for value in values), dtype=np.bool_, count=len(values))
-        if fit.all():
-            return fingerprints(values)
-        named = fingerprints(value if may_be_item(value) else "" for value in values)
-        return np.where(fit, named, np.uint64(OTHER))
-    if mechanism.encoder.domain is None:
-        return dictionary.fingerprints(values)
-    return dictionary.positions(values)
+    if dictionary is not None and mechanism.encoder.domain is not None:
+        return dictionary.positions(values)
+    known = may_be_item if dictionary is None else dictionary.__contains__
+    fit = np.fromiter(map(known, values), dtype=np.bool_, count=len(values))
+    # The others may hold a lone surrogate, which has no fingerprint.
+    named = fingerprints(value if listed else "" for value, listed in zip(values, fit, strict=True))
+    return np.where(fit, named, np.uint64(OTHER))
 
 
 def other_item(mechanism: Mechanism) -> int:
-    """Return the reserved item "other": the last position, or the fingerprint that no string has."""
+    """Return the reserved item "other": the last position, or a fingerprint that no string has."""
     return OTHER if mechanism.encoder.domain is None else mechanism.encoder.domain - 1
 
 
 def known_items(mechanism: Mechanism, dictionary: Dictionary | None, values: Sequence[str]) -> UInt64Array:
-    """Return the items of values to be estimated; unlike a client's, each must be one that the campaign can hold.
-
-    Raises:
-        UsageError: a value is not in the dictionary; its line is named.
-    """
+    """Return the items of values to estimate; UsageError names the line of one that is not in the dictionary."""
     if dictionary is not None:
         for line, value in enumerate(values, start=1):
             if value not in dictionary:
@@ -54,11 +48,8 @@ def known_items(mechanism: Mechanism, dictionary: Dictionary | None, values: Seq
 def tally_items(mechanism: Mechanism, wanted: UInt64Array | None = None) -> UInt64Array:
     """Return the items that a tally has columns for, uint64[c], distinct and ascending.
 
-    All of a dictionary with "other"; none where cells are tallied; of an open domain without a sketch those that are
-    `wanted`, because no other can be asked for later.
-
-    Raises:
-        UsageError: items must be wanted and none are.
+    All of a dictionary with "other"; none if the tally counts cells; in an open domain without a sketch those `wanted`,
+    because no other can be asked for later: UsageError if there are none.
     """
     encoder = mechanism.encoder
     if encoder.domain is not None or not encoder.by_item:

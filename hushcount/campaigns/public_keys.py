@@ -1,10 +1,10 @@
-"""Public keys: those that clients seal to, by role, and those that signatures are checked by."""
+"""Public keys: those that clients seal to, by role, and those that verify signatures."""
 
 from __future__ import annotations
 
 import hashlib
 from datetime import datetime, timezone
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -15,15 +15,15 @@ KeyId = Annotated[str, text_of(r"^[0-9a-f]{16}$", "must be 16 hexadecimal digits
 """16 hexadecimal digits that name a public key."""
 
 
+_SIGNING = b"verify key"
+
+
 class _KeyPart(Part):
+    _person: ClassVar[bytes]
     id: KeyId
     key: Hex32
     not_before: datetime
     not_after: datetime
-
-    @classmethod
-    def _id_of(cls, public_key: bytes) -> str:
-        raise NotImplementedError
 
     @model_validator(mode="after")
     def _check(self) -> _KeyPart:
@@ -31,7 +31,7 @@ class _KeyPart(Part):
             raise ValueError("not_before and not_after must name a time zone, as in 2026-01-01T00:00:00Z")
         if self.not_before >= self.not_after:
             raise ValueError(f"not_after is {self.not_after.isoformat()}, must be later than not_before")
-        named = self._id_of(bytes.fromhex(self.key))
+        named = _id_of(bytes.fromhex(self.key), self._person)
         if self.id != named:
             raise ValueError(f"id is {self.id}, but the key has id {named}")
         return self
@@ -40,17 +40,13 @@ class _KeyPart(Part):
 class PublicKeyPart(_KeyPart):
     """A party's public key and when clients may seal to it."""
 
-    @classmethod
-    def _id_of(cls, public_key: bytes) -> str:
-        return key_id(public_key)
+    _person: ClassVar[bytes] = b""
 
 
 class VerifyKeyPart(_KeyPart):
-    """The public key of whoever signs (Ed25519), and when it signs. Its id is such that it is no PublicKeyPart."""
+    """The public key of whoever signs (Ed25519), and when it signs. Its id tells it from a PublicKeyPart."""
 
-    @classmethod
-    def _id_of(cls, public_key: bytes) -> str:
-        return verify_key_id(public_key)
+    _person: ClassVar[bytes] = _SIGNING
 
 
 class KeysPart(Part):
@@ -61,21 +57,21 @@ class KeysPart(Part):
 
 
 def key_id(public_key: bytes) -> str:
-    """Return the id of a public key that is sealed to: 16 hexadecimal digits of its BLAKE2b hash."""
-    return hashlib.blake2b(public_key, digest_size=8).hexdigest()
+    """Return the id of a public key for sealing: 16 hexadecimal digits of its BLAKE2b hash."""
+    return _id_of(public_key, b"")
 
 
 def verify_key_id(public_key: bytes) -> str:
-    """Return the id of a public key that signatures are checked by; another one than if it were sealed to."""
-    return hashlib.blake2b(public_key, digest_size=8, person=b"verify key").hexdigest()
+    """Return the id of a public key for verifying, which no public key for sealing has."""
+    return _id_of(public_key, _SIGNING)
+
+
+def _id_of(public_key: bytes, person: bytes) -> str:
+    return hashlib.blake2b(public_key, digest_size=8, person=person).hexdigest()
 
 
 def valid_key(keys: tuple[PublicKeyPart, ...], at: datetime | None = None) -> PublicKeyPart:
-    """Return the key that clients seal to now: of those valid, the one whose validity began last.
-
-    Raises:
-        UsageError: none is valid.
-    """
+    """Return the key that clients seal to now: the valid one that began last; UsageError if none is valid."""
     now = at or datetime.now(timezone.utc)
     valid = [key for key in keys if key.not_before <= now < key.not_after]
     if not valid:

@@ -1,4 +1,4 @@
-"""Signatures (Ed25519): what anyone can check with a public key. Signing needs a private key and lives in `keys`."""
+"""Signatures (Ed25519), checked with a public key. Signing needs a private key and lives in `keys`."""
 
 from __future__ import annotations
 
@@ -17,49 +17,33 @@ from hushcount.formats.models import Part, text_of
 from hushcount.formats.reading import parse_model, read_file
 
 Purpose = Literal["campaign", "batch", "manifest", "summary"]
-"""What a signature is for; one that was made for another purpose is refused, whatever the bytes are."""
-
+"""What a signature is for; one for another purpose is refused, whatever the bytes are."""
 SIGNATURE_BYTES = 4096
 """Longest signature file."""
 
 
 class SignatureError(HushcountError):
-    """What was signed is not what is there, or nobody signed it whose key is trusted."""
+    """The bytes are not those that were signed, or no trusted key signed them."""
 
 
 class Signature(Part):
-    """A signature and which key made it.
-
-    Attributes:
-        key_id: of the VerifyKeyPart that it is checked by.
-        signature: 64 bytes in hexadecimal digits.
-    """
+    """A signature, 64 bytes in hexadecimal digits, and the id of its VerifyKeyPart."""
 
     key_id: KeyId
     signature: Annotated[str, text_of(r"^[0-9a-f]{128}$", "must be 128 hexadecimal digits, in lower case")]
 
 
 def signed_bytes(payload: bytes, purpose: Purpose) -> bytes:
-    """Return what is signed: the payload after the name of its purpose, so that no signature serves two.
-
-    Raises:
-        ValueError: there is no such purpose.
-    """
+    """Return the bytes to sign: the payload after the name of its purpose, so that no signature serves two."""
     if purpose not in get_args(Purpose):
         raise ValueError(f"purpose is {purpose!r}, must be one of {', '.join(get_args(Purpose))}")
     return b"hushcount signature 1\0" + purpose.encode() + b"\0" + payload
 
 
 def verify(keys: Sequence[VerifyKeyPart], payload: bytes, purpose: Purpose, signature: Signature) -> VerifyKeyPart:
-    """Check a signature of exactly these bytes, and return the key that made it.
+    """Check a signature of exactly these bytes by one of the trusted keys, and return the key that made it.
 
     Not promised: when it was made, nor that nothing newer was signed since.
-
-    Args:
-        keys: those that are trusted for this; from elsewhere than the signature.
-        payload: the bytes as they were signed.
-        purpose: what they were signed for.
-        signature: of a private key in `keys`.
 
     Raises:
         SignatureError: made by none of these keys, for another purpose, or of other bytes.
@@ -83,12 +67,6 @@ def verify_campaign(
 ) -> VerifyKeyPart:
     """Check the operator's signature of a campaign: of its fingerprint, so that it holds for the redacted file too.
 
-    Args:
-        keys: as in `verify`.
-        campaign: that was signed.
-        signature: of its fingerprint.
-        at: the present; the clock's by default.
-
     Raises:
         SignatureError: as in `verify`, or the key is not valid now: a signature does not tell when it was made.
     """
@@ -102,24 +80,15 @@ def verify_campaign(
 
 
 def signature_path(path: Path) -> Path:
-    """Return where the signature of a file lies: beside it, `.sig` after its name."""
+    """Return the path of a file's signature: beside it, `.sig` after its name."""
     return path.with_name(f"{path.name}.sig")
 
 
 def read_signature(path: Path) -> Signature:
-    """Read a signature file.
-
-    Raises:
-        UsageError: missing or unreadable.
-        FormatError: not a signature file.
-    """
+    """Read a signature file; UsageError if it is missing or unreadable, FormatError if it is no signature file."""
     return parse_signature(read_file(path, "signature", SIGNATURE_BYTES), f"signature {path}")
 
 
 def parse_signature(raw: bytes, name: str) -> Signature:
-    """Return the signature in a file's bytes; `name` is the file's, for the error.
-
-    Raises:
-        FormatError: it is none.
-    """
+    """Return the signature in a file's bytes, or raise FormatError, which names the file."""
     return parse_model(Signature, raw, name)

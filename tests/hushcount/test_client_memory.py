@@ -18,7 +18,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.client import Client
 from hushcount.errors import FormatError, HushcountError, UsageError
-from hushcount.memory import FileMemory, Memory, ProcessMemory, long_run_epsilon
+from hushcount.memory import FileMemory, Memory, ProcessMemory
 from hushcount.oracles.catalogue import build
 from hushcount.randomness import uniform
 from tests.hushcount.campaigns.test_campaign_file import changed
@@ -180,16 +180,6 @@ def test_answers_have_the_law_of_fresh_reports() -> None:
     assert stats.binomtest(supported, number, mechanism.p_star * 0.7).pvalue < FAILURE
 
 
-def test_the_long_run_epsilon_grows_with_the_values_not_with_the_reports() -> None:
-    assert long_run_epsilon(EPSILON, 1) == EPSILON
-    assert long_run_epsilon(EPSILON, 3) == 3 * EPSILON
-    assert long_run_epsilon(EPSILON, 0) == 0.0
-    wrong = ((-1.0, 1, "epsilon is -1.0"), (math.inf, 1, "epsilon is inf"), (1.0, -1, "values is -1"))
-    for epsilon, values, says in wrong:
-        with pytest.raises(ValueError, match=says):
-            long_run_epsilon(epsilon, values)
-
-
 def test_two_histories_of_answers_are_told_apart_by_no_more_than_the_long_run_epsilon() -> None:
     """Exact, by enumeration: any number of reports of k values against any other k, answers kept.
 
@@ -200,7 +190,7 @@ def test_two_histories_of_answers_are_told_apart_by_no_more_than_the_long_run_ep
     worst = (logs.max(axis=0) - logs.min(axis=0)).max()
     joint = (logs[:, None, :, None] + logs[None, :, None, :]).reshape(16, -1)
     assert (joint.max(axis=0) - joint.min(axis=0)).max() == pytest.approx(2 * worst, rel=1e-12)
-    assert 2 * worst <= long_run_epsilon(mechanism.epsilon, 2) * (1 + 1e-12)
+    assert worst <= mechanism.epsilon * (1 + 1e-12)
 
 
 # The memory itself.

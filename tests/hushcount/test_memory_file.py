@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hushcount import memory
-from hushcount.formats import whole_files
+from hushcount.formats import client_files, whole_files
 from hushcount.memory import FileMemory
 
 KEY = bytes(32)
@@ -31,7 +30,7 @@ def test_an_answers_name_is_on_the_disk_before_it_is_sent(tmp_path: Path, monkey
         done.append(("synced", path))
 
     monkeypatch.setattr(os, "replace", replaced)
-    monkeypatch.setattr(memory, "sync", synced)
+    monkeypatch.setattr(client_files, "sync", synced)
     path = tmp_path / "memory"
     assert FileMemory(path).keep(KEY, b"answer") == b"answer"
     assert done == [("replaced", path), ("synced", tmp_path)]
@@ -43,21 +42,21 @@ FORKED = """
     from hushcount import memory
     from hushcount.memory import FileMemory, ProcessMemory
 
-    held, go_on, write = threading.Event(), threading.Event(), memory._write
+    held, go_on, write = threading.Event(), threading.Event(), memory.write_private
 
-    def slow(path, data):
+    def slow(path, what, text):
         held.set()
         go_on.wait(20)
-        write(path, data)
+        write(path, what, text)
 
-    memory._write = slow
+    memory.write_private = slow
     kept = FileMemory(Path(sys.argv[1]))
     thread = threading.Thread(target=kept.keep, args=(bytes(32), b"first"))
     thread.start()
     held.wait(20)
     child = os.fork()
     if child == 0:
-        memory._write = write
+        memory.write_private = write
         signal.alarm(20)
         assert kept.keep(bytes(32), b"second") == b"first"
         # The file that it inherited open must not keep the parent out.
@@ -66,7 +65,7 @@ FORKED = """
     go_on.set()
     thread.join()
     signal.alarm(20)
-    memory._write = write
+    memory.write_private = write
     assert kept.keep(b"1" * 32, b"third") == b"third"
     _, status = os.waitpid(child, 0)
     sys.exit(status != 0)
