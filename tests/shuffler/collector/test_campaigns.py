@@ -54,6 +54,7 @@ def test_a_fault_in_the_reading_of_campaigns_that_nobody_foresaw_ends_no_houseke
             raise ZeroDivisionError
         return read_campaigns(directory, known)
 
+    monkeypatch.setattr(service, "_TICK_SECONDS", 0.1)
     monkeypatch.setattr(service, "read_campaigns", read)
 
     async def run() -> None:

@@ -35,7 +35,6 @@ def test_every_window_has_a_manifest_that_names_its_segments_and_its_refusals(tm
     site = make_site(tmp_path / "site", window=LONG)
     length = site.campaign().sealed_bytes("reports")
     with running(site) as collector:
-        # So that all of it comes in one window.
         for _ in range(3):
             assert collector.post(os.urandom(4 * length)).status_code == 202
         for body, epoch in ((b"x", 1), (b"xy", 1), (os.urandom(length), 9)):
