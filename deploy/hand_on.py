@@ -22,12 +22,12 @@ from pathlib import Path
 
 from hushcount.errors import FormatError, HushcountError, UsageError
 from hushcount.wire.blocks import Kind
-from pipelines.batches.rows import Batch
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.block_files import SUFFIX, find_files, total_records
 from pipelines.files.storage_errors import cause, silent_clients
-from pipelines.handover.file_list import all_files, files_of
+from pipelines.handover.file_list import all_files
+from pipelines.handover.names import Batch
 from pipelines.outputs.folders import folder_of
 from pipelines.outputs.labels import SEALED
 from pipelines.outputs.received_summary import read_summary
@@ -242,8 +242,9 @@ def _wanted(made: _Made, folder: str) -> dict[str, tuple[int, str | None]]:
 
     As the summary lists them; where it lists none, as they are, without a digest.
     """
-    if folder in (made.summary.files or {}):
-        return {**files_of(made.summary, folder)}
+    listed = (made.summary.files or {}).get(folder)
+    if listed is not None:
+        return {file.name: (file.bytes, file.digest) for file in listed}
     return {name: (size, None) for name, size in _held(made, folder).items()}
 
 

@@ -26,7 +26,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError, NotYet, UsageError
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
-from pipelines.handover.signing_keys import signer_of, verified_by
+from pipelines.handover.parties import signer_of, verified_by
 from pipelines.outputs.staging import BY_HAND, SUMMARY, Writer
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pipelines.audit.report_checks import OF_REPORTS
 from pipelines.audit.settings_checks import OF_SETTINGS, clock, disk, silent, store
 from pipelines.audit.view import Finding, Verdict, View
 from pipelines.batches.state import opened, snapshot
-from pipelines.batches.unclaimed import unclaimed
+from pipelines.batches.waiting import unclaimed
 from pipelines.deployment.campaigns import Epochs, read_epochs
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files.storage_errors import told

@@ -15,9 +15,9 @@ from hushcount.collection.windows import Window, window_start
 from hushcount.formats.reading import parse_object
 from pipelines.batches.rows import closed_windows, known_windows
 from pipelines.batches.state import HOPS, MANIFESTS, SEGMENTS
+from pipelines.batches.waiting import stored_segments
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
-from pipelines.files import storage
 
 Verdict = Literal["good", "warning", "bad"]
 
@@ -104,9 +104,7 @@ class View:
     @cached_property
     def stored(self) -> dict[str, int]:
         """The bytes of every segment in the store, by its path in the folder of segments."""
-        root = self.deployment.folder("segments")
-        found = storage.list_tree(storage.join(root, self.campaign), "*/*/*/*.blocks")
-        return {storage.relative(path, root): size for path, size in found}
+        return {str(segment): size for segment, size in stored_segments(self.deployment, self.campaign)}
 
     @cached_property
     def unlisted(self) -> dict[str, int]:

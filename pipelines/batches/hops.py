@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hushcount.campaigns.campaign import Campaign, Stream
-from pipelines.batches.rows import Batch
 from pipelines.deployment.settings import Deployment, Party
+from pipelines.handover.names import Batch
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
@@ -22,8 +22,8 @@ class Hop:
         name: of the job; it stands in summaries.
         party: whose job it is.
         folder: of the store, in which it writes.
-        input: the hop that wrote what it reads; None: segments, which collectors wrote.
-        stream: of which a batch must be, so that there is anything to do; None: of any.
+        input: the hop whose output it reads; None: segments, which collectors wrote.
+        stream: that a batch must have for the hop to run; None: any.
         signer: whose key signs what it hands on; None: it hands on nothing.
     """
 
@@ -35,32 +35,24 @@ class Hop:
     signer: SigningRole | None = None
 
 
-CHAIN: Mapping[str, Hop] = {
-    hop.name: hop
-    for hop in (
-        Hop("shuffle", "shuffler", "shuffled", signer="shuffler"),
-        Hop("release", "aux-server", "released", input="shuffle", stream="discovery", signer="aux_signer"),
-        Hop("discover", "analyzer", "found", input="release", stream="discovery"),
-        Hop("analyze", "analyzer", "results", input="shuffle", stream="reports"),
-    )
-}
+_HOPS = (
+    Hop("shuffle", "shuffler", "shuffled", signer="shuffler"),
+    Hop("release", "aux-server", "released", input="shuffle", stream="discovery", signer="aux_signer"),
+    Hop("discover", "analyzer", "found", input="release", stream="discovery"),
+    Hop("analyze", "analyzer", "results", input="shuffle", stream="reports"),
+)
+CHAIN: Mapping[str, Hop] = {hop.name: hop for hop in _HOPS}
 """The hops by name, in their order."""
-HANDED_ON: Mapping[str, Hop] = {name: hop for name, hop in CHAIN.items() if hop.signer is not None}
+HANDED_ON: Mapping[str, Hop] = {hop.name: hop for hop in _HOPS if hop.signer}
 """Those that write for another party; retention deletes what they wrote."""
-READERS: Mapping[Stream, str] = {
-    hop.stream: hop.name for hop in CHAIN.values() if hop.stream and hop.input == "shuffle"
-}
-"""Which hop reads what the shuffler handed on of a stream."""
+READERS: Mapping[Stream, str] = {hop.stream: hop.name for hop in _HOPS if hop.stream and hop.input == "shuffle"}
+"""The hop that reads what the shuffler handed on of a stream."""
 
 
 def hop_names(campaign: Campaign, parties: Container[Party]) -> list[str]:
     """Return the hops of a campaign's batches that these parties run, in their order."""
-    wanted = {"shuffle"}
-    if campaign.discovery is not None:
-        wanted |= {"release", "discover"}
-    if campaign.mechanism is not None:
-        wanted.add("analyze")
-    return [hop.name for hop in CHAIN.values() if hop.name in wanted and hop.party in parties]
+    streams = {None, *campaign.streams}
+    return [hop.name for hop in _HOPS if hop.stream in streams and hop.party in parties]
 
 
 def output_of(deployment: Deployment, hop: str, batch: Batch) -> str:

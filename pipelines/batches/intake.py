@@ -1,4 +1,4 @@
-"""From what collectors left in the store to batches: manifests are registered, windows closed when they are due."""
+"""From what collectors left in the store to batches: register manifests, close windows when they are due."""
 
 from __future__ import annotations
 
@@ -17,32 +17,29 @@ from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.storage_errors import told
-from pipelines.handover.batch_file import fault_of
-from pipelines.handover.manifest_files import placed_manifest
+from pipelines.handover.file_list import fault_of
+from pipelines.handover.upstream import placed_manifest
 
 
 def new_manifests(
     deployment: Deployment, campaign: str, known: Container[str]
 ) -> Iterator[tuple[str, Manifest | Exception]]:
-    """Yield the manifests that are not known, by their path in the folder of segments; or what is wrong with one.
+    """Yield each manifest that is not known, or why it cannot be read, by its path in the folder of segments.
 
     Raises:
         UsageError: the folder cannot be listed.
     """
     root = deployment.folder("segments")
-    found = storage.list_tree(storage.join(root, campaign), f"*/*/*{SUFFIX}")
-    for path, _ in found:
+    for path, _ in storage.list_tree(storage.join(root, campaign), f"*/*/*{SUFFIX}"):
+        # CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/COLLECTOR-ID.manifest.json
         relative = storage.relative(path, root)
         if relative not in known:
             try:
-                yield relative, _read(path, relative)
+                data = storage.read_bytes(path, LISTING_BYTES)
+                manifest: Manifest | Exception = placed_manifest(data, path, relative.rpartition("/")[0])
             except Exception as error:
-                yield relative, error
-
-
-def _read(path: str, relative: str) -> Manifest:
-    # CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/COLLECTOR-ID.manifest.json
-    return placed_manifest(storage.read_bytes(path, LISTING_BYTES), path, relative.rpartition("/")[0])
+                manifest = error
+            yield relative, manifest
 
 
 def register_new(state: Database, deployment: Deployment, campaign: str) -> list[str]:
@@ -68,17 +65,17 @@ def register_new(state: Database, deployment: Deployment, campaign: str) -> list
 
 
 def take_back_restored(state: Database, deployment: Deployment, campaign: str, now: datetime) -> list[str]:
-    """Let segments that were put aside wait again if they are what their manifests say by now.
+    """Let segments that were put aside wait again once they match their manifests, until their grace period ends.
 
-    After the grace period nothing takes them any more, and they are not looked at. Returned is a sentence for each that
-    cannot be read.
+    Returns:
+        A sentence for each that cannot be read.
     """
     with state.begin() as connection:
         aside = rows.quarantined(connection, campaign)
         windows = rows.known_windows(connection, campaign)
     problems = []
     for segment, _ in aside:
-        path = storage.join(deployment.folder("segments"), *segment.path.split("/"))
+        path = deployment.folder("segments", segment.path)
         if windows[segment.window].end + deployment.windows.grace < now or not storage.exists(path):
             continue
         try:
@@ -95,15 +92,15 @@ def take_back_restored(state: Database, deployment: Deployment, campaign: str, n
 def close_due(
     state: Database, deployment: Deployment, epochs: Epochs, now: datetime, say: Callable[[str], None]
 ) -> Iterator[str]:
-    """Close the windows that are due, oldest first; yield the name of each when it is closed, and go on."""
-    windows = deployment.windows
+    """Close the windows that are due, oldest first; yield the name of each when it is closed."""
+    windows, campaign = deployment.windows, epochs.campaign
     with state.begin() as connection:
-        due = closing.due_windows(connection, epochs.campaign, windows.patience, deployment.file.collectors, now)
-    before = outputs_there(deployment, epochs.campaign, {window.name for window in due}) if due else set()
+        due = closing.due_windows(connection, campaign, windows.patience, deployment.file.collectors, now)
+    before = outputs_there(deployment, campaign, {window.name for window in due}) if due else set()
     for window in due:
-        say(f"{epochs.campaign}: closing {window.name}")
+        say(f"{campaign}: closing {window.name}")
         with state.begin() as connection:
-            closing.close(connection, epochs.campaign, window, epochs.campaigns, windows.grace, now, before)
+            closing.close(connection, campaign, window, epochs.campaigns, windows.grace, now, before)
         yield window.name
     with state.begin() as connection:
-        closing.give_up(connection, epochs.campaign, windows.grace, now)
+        closing.give_up(connection, campaign, windows.grace, now)

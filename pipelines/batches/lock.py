@@ -1,7 +1,7 @@
-"""The lock of a state, and the fence that keeps a run out that has lost it without knowing (docs/adr/0024).
+"""The lock of a state, and the fence that stops a run that has lost it without knowing (docs/adr/0024).
 
 A lock ends with its connection, which may be cut while the run works. So whoever takes it raises a token in the state,
-and each transaction of a run reads it: a run that is no longer the last one changes nothing any more.
+and each transaction of a run reads it: only the last run changes anything.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Run:
     """Who holds the lock.
 
     Attributes:
-        token: greater than that of whoever held it before.
-        owner: 16 random hexadecimal digits: a state that was restored gives a token again.
+        token: greater than that of any earlier holder.
+        owner: 16 random hexadecimal digits: a restored state gives a token again.
     """
 
     token: int
@@ -50,19 +50,19 @@ def alone(engine: Engine, address: str, wait: bool) -> Iterator[Engine]:
         The state for this run: each transaction on it raises LostLock as soon as another run took the lock.
 
     Raises:
-        HushcountError: another run is at work, and it is not to be waited for.
+        HushcountError: another run is at work, and `wait` is false.
     """
     with _locked(engine, address, wait):
         yield _fenced(engine, address)
 
 
 def writer_of(state: Engine) -> Writer:
-    """Return the run that a state of `alone` is for, as who writes its outputs."""
+    """Return the writer of the outputs of a run, from its state of `alone`."""
     return Writer(run_of(state).token, partial(prove, state))
 
 
 def run_of(state: Engine) -> Run:
-    """Return the run that a state of `alone` is for."""
+    """Return the run of a state of `alone`."""
     run: Run = state.get_execution_options()[_RUN]
     return run
 
@@ -75,6 +75,7 @@ def prove(state: Engine) -> None:
 
 @contextmanager
 def _locked(engine: Engine, address: str, wait: bool) -> Iterator[None]:
+    busy = HushcountError(f"another run is at work on {shown(address)}: nothing was done; --wait waits for its end")
     if engine.dialect.name == "postgresql":
         with engine.connect() as connection:
             # Closed, not pooled, at the end: that gives the lock back even if the connection is broken.
@@ -82,7 +83,7 @@ def _locked(engine: Engine, address: str, wait: bool) -> Iterator[None]:
             if wait:
                 connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _LOCK})
             elif not connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _LOCK}).scalar_one():
-                raise _busy(address)
+                raise busy
             connection.commit()
             yield
         return
@@ -93,28 +94,20 @@ def _locked(engine: Engine, address: str, wait: bool) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
-            raise _busy(address) from None
+            raise busy from None
         yield
     finally:
         os.close(descriptor)
 
 
-def _busy(address: str) -> HushcountError:
-    return HushcountError(f"another run is at work on {shown(address)}: nothing was done; --wait waits for its end")
-
-
 def _fenced(engine: Engine, address: str) -> Engine:
-    """Take the next token, and return the engine whose transactions end where it is not the last one."""
+    """Take the next token, and return the engine that lets only the last run's transactions through."""
     owner = secrets.token_hex(8)
     taken = update(RUNS).values(token=RUNS.c.token + 1, owner=owner).returning(RUNS.c.token)
     with engine.begin() as connection:
         run = Run(connection.execute(taken).scalar_one(), owner)
     fenced = engine.execution_options(**{_RUN: run})
-
-    def check(connection: Connection) -> None:
-        require_last(connection, run, address)
-
-    event.listen(fenced, "begin", check)
+    event.listen(fenced, "begin", lambda connection: require_last(connection, run, address))
     return fenced
 
 
@@ -126,7 +119,7 @@ def require_last(connection: Connection, run: Run, address: str) -> None:
     """
     last = select(RUNS.c.token, RUNS.c.owner)
     if not connection.get_execution_options().get(READ_ONLY):
-        # Whoever takes the lock waits for the transactions that are under way; SQLite's are one at a time anyway.
+        # Whoever takes the lock waits for the transactions under way; SQLite's are one at a time anyway.
         last = last.with_for_update(read=True)
     if connection.execute(last).all() != [(run.token, run.owner)]:
         raise LostLock(

@@ -1,65 +1,44 @@
-"""Batches: which segments are shuffled together. Decided in the state database, each segment in one batch at most.
+"""Batches: which segments are shuffled together. The state database decides; each segment is in one batch at most.
 
-A segment joins the batch of the window in which it came, or of a later one within the grace period where it was late or
-where too few reports of its stream had come; after that it is `too_late`. A stream does not wait for another: the batch
-of a window holds those that reach the minimum. docs/adr/0014.
+A segment joins the batch of the window in which it came. If it was late, or too few reports of its stream had come, it
+joins that of a later window within the grace period; after that it is `too_late`. A stream does not wait for another:
+the batch of a window holds those that reach the minimum. docs/adr/0014.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from itertools import product
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, func, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Table, and_, func, select, update
 
 from hushcount.collection.envelopes import ENVELOPES
-from hushcount.collection.epochs import FINGERPRINT_DIGITS, folder_name
+from hushcount.collection.epochs import FINGERPRINT_DIGITS
 from hushcount.collection.manifests import Manifest
-from hushcount.collection.windows import Window, is_window, window_start
+from hushcount.collection.windows import Window, window_start
 from pipelines.batches.state import BATCHES, DELETED, HOPS, MANIFESTS, SEGMENT_STATES, SEGMENTS, WINDOWS
-from pipelines.handover.batch_file import BATCH_NAME, BatchSegment
+from pipelines.handover.batch_file import BatchSegment
+from pipelines.handover.names import Batch
 from pipelines.outputs.counts import HopCounts
 from pipelines.outputs.received_summary import parse_counts
 from pipelines.outputs.summary import HopSummary
 
 UNLISTED = "named by its batch, and by no manifest"
-"""Why a segment is in the state whose manifest was not there when it was taken from its batch's file."""
+"""The reason of a segment that came from its batch's file before its manifest was there."""
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Segments of one campaign file that are shuffled together, of one stream or of several.
+def of_batch(table: Table, batch: Batch) -> ColumnElement[bool]:
+    """Return the condition that a row is of a batch."""
+    return and_(table.c.campaign == batch.campaign, (table.c.name if table is BATCHES else table.c.batch) == batch.name)
 
-    Attributes:
-        campaign: id.
-        window: name of the window at whose end it was made.
-        epoch: of the campaign file.
-        fingerprint: of the campaign file, its first 16 digits.
-    """
 
-    campaign: str
-    window: str
-    epoch: int
-    fingerprint: str
-
-    @property
-    def name(self) -> str:
-        """WINDOW-EPOCH-FINGERPRINT, also of its folders."""
-        return f"{self.window}-{folder_name(self.epoch, self.fingerprint)}"
-
-    @classmethod
-    def named(cls, campaign: str, name: str) -> Batch | None:
-        """Return the batch of that name; None if no batch has it: people put folders of their own beside ours."""
-        window, epoch, fingerprint = name.split("-") if re.fullmatch(BATCH_NAME, name) else ("", "", "")
-        if not is_window(window):
-            return None
-        return cls(campaign, window, int(epoch), fingerprint)
+def in_state(campaign: str, state: str) -> ColumnElement[bool]:
+    """Return the condition that a segment of a campaign is in a state."""
+    return and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == state)
 
 
 def known_manifests(connection: Connection, campaign: str) -> set[str]:
@@ -90,21 +69,11 @@ def register(connection: Connection, path: str, manifest: Manifest) -> None:
     known = {row.path: row.digest for row in rows}
     for stream, segments in manifest.segments.items():
         for segment in segments:
-            segment_path = f"{folder}/{stream}/{segment.name}"
-            if known.get(segment_path) == segment.digest:
-                connection.execute(update(SEGMENTS).where(SEGMENTS.c.path == segment_path).values(reason=None))
-                continue
-            connection.execute(
-                SEGMENTS.insert().values(
-                    **shared,
-                    path=segment_path,
-                    stream=stream,
-                    records=segment.records,
-                    bytes=segment.bytes,
-                    digest=segment.digest,
-                    state="waiting",
-                )
-            )
+            facts = {"path": f"{folder}/{stream}/{segment.name}", **segment.model_dump(exclude={"name"})}
+            if known.get(facts["path"]) == segment.digest:
+                connection.execute(update(SEGMENTS).where(SEGMENTS.c.path == facts["path"]).values(reason=None))
+            else:
+                connection.execute(SEGMENTS.insert().values(**shared, **facts, stream=stream, state="waiting"))
 
 
 def known_windows(connection: Connection, campaign: str) -> dict[str, Window]:
@@ -120,31 +89,30 @@ def known_windows(connection: Connection, campaign: str) -> dict[str, Window]:
 
 
 def close_window(connection: Connection, campaign: str, window: str, seconds: int, now: datetime) -> None:
-    """Enter a window of that length as closed; it must not be."""
+    """Enter an open window of that length as closed."""
     row = {"campaign": campaign, "window": window, "closed_at": now.isoformat(), "seconds": seconds}
     connection.execute(WINDOWS.insert().values(**row))
 
 
 def closed_windows(connection: Connection, campaign: str) -> set[str]:
-    """Return the names of the windows that were closed."""
+    """Return the names of the closed windows."""
     return set(connection.execute(select(WINDOWS.c.window).where(WINDOWS.c.campaign == campaign)).scalars())
 
 
 def deleted_folders(connection: Connection, campaign: str) -> dict[tuple[str, str], bool]:
-    """Return what is going, or gone, by folder and batch: whether all of it is."""
+    """Return what retention deletes, by folder and batch: whether all of it is gone."""
     rows = connection.execute(select(DELETED).where(DELETED.c.campaign == campaign))
     return {(row.folder, row.batch): row.complete for row in rows}
 
 
 def counts_of(connection: Connection, batch: Batch) -> dict[str, HopCounts]:
     """Return what each hop that has run counted of a batch, by the hop."""
-    mine = and_(HOPS.c.campaign == batch.campaign, HOPS.c.batch == batch.name)
-    rows = connection.execute(select(HOPS.c.hop, HOPS.c.counts).where(mine))
+    rows = connection.execute(select(HOPS.c.hop, HOPS.c.counts).where(of_batch(HOPS, batch)))
     return {hop: parse_counts(counts) for hop, counts in rows}
 
 
 def hops_done(connection: Connection, campaign: str) -> dict[str, set[str]]:
-    """Return which hops have run, by the name of the batch; batches of which none has are left out."""
+    """Return the hops that have run, by the name of the batch; a batch without any is not in it."""
     done: dict[str, set[str]] = defaultdict(set)
     for batch, hop in connection.execute(select(HOPS.c.batch, HOPS.c.hop).where(HOPS.c.campaign == campaign)):
         done[batch].add(hop)
@@ -152,7 +120,7 @@ def hops_done(connection: Connection, campaign: str) -> dict[str, set[str]]:
 
 
 def streams_done(connection: Connection, campaign: str) -> dict[str, set[str]]:
-    """Return of which streams the hops that have run counted reports, by the name of the batch."""
+    """Return the streams that the finished hops counted, by the name of the batch."""
     done: dict[str, set[str]] = defaultdict(set)
     for batch, counts in connection.execute(select(HOPS.c.batch, HOPS.c.counts).where(HOPS.c.campaign == campaign)):
         done[batch] |= parse_counts(counts).streams.keys()
@@ -165,32 +133,23 @@ def shuffled_batches(connection: Connection, campaign: str) -> set[str]:
 
 
 def made_batches(connection: Connection, campaign: str) -> list[Batch]:
-    """Return all batches that stand, oldest window first."""
-    rows = connection.execute(
-        select(BATCHES)
-        .where(BATCHES.c.campaign == campaign, BATCHES.c.state == "made")
-        .order_by(BATCHES.c.window, BATCHES.c.epoch)
-    )
+    """Return all batches that are not dissolved, oldest window first."""
+    made = select(BATCHES).where(BATCHES.c.campaign == campaign, BATCHES.c.state == "made")
+    rows = connection.execute(made.order_by(BATCHES.c.window, BATCHES.c.epoch))
     return [Batch(row.campaign, row.window, row.epoch, row.fingerprint) for row in rows]
 
 
-def stand(connection: Connection, batch: Batch) -> None:
-    """Let a batch stand, also if it was dissolved."""
-    mine = and_(BATCHES.c.campaign == batch.campaign, BATCHES.c.name == batch.name)
-    if connection.execute(update(BATCHES).where(mine).values(state="made")).rowcount == 0:
-        row = {"epoch": batch.epoch, "fingerprint": batch.fingerprint, "window": batch.window, "state": "made"}
-        connection.execute(BATCHES.insert().values(name=batch.name, campaign=batch.campaign, **row))
+def make_batch(connection: Connection, batch: Batch) -> None:
+    """Enter a batch as made, also if it was dissolved."""
+    if connection.execute(update(BATCHES).where(of_batch(BATCHES, batch)).values(state="made")).rowcount == 0:
+        connection.execute(BATCHES.insert().values(name=batch.name, **vars(batch), state="made"))
 
 
 def segments_of(connection: Connection, batch: Batch) -> dict[str, list[BatchSegment]]:
     """Return the segments of a batch by their stream, sorted by path."""
-    rows = connection.execute(
-        select(SEGMENTS)
-        .where(SEGMENTS.c.campaign == batch.campaign, SEGMENTS.c.batch == batch.name, SEGMENTS.c.state == "batched")
-        .order_by(SEGMENTS.c.path)
-    )
+    mine = select(SEGMENTS).where(of_batch(SEGMENTS, batch), SEGMENTS.c.state == "batched")
     found: dict[str, list[BatchSegment]] = defaultdict(list)
-    for row in rows:
+    for row in connection.execute(mine.order_by(SEGMENTS.c.path)):
         found[row.stream].append(_segment(row))
     return found
 
@@ -201,16 +160,20 @@ def _segment(row: Row[Any]) -> BatchSegment:
 
 def quarantine(connection: Connection, path: str, reason: str) -> None:
     """Take a segment out of all batches, until it is what its manifest says."""
-    connection.execute(
-        update(SEGMENTS).where(SEGMENTS.c.path == path).values(state="quarantined", batch=None, reason=reason)
-    )
+    aside = {"state": "quarantined", "batch": None, "reason": reason}
+    connection.execute(update(SEGMENTS).where(SEGMENTS.c.path == path).values(**aside))
 
 
 def quarantined(connection: Connection, campaign: str) -> list[tuple[BatchSegment, str]]:
-    """Return the segments that were put aside, each with what was wrong with it, sorted by path."""
-    mine = and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "quarantined")
-    rows = connection.execute(select(SEGMENTS).where(mine).order_by(SEGMENTS.c.path))
+    """Return the segments that were put aside, each with its fault, sorted by path."""
+    rows = connection.execute(select(SEGMENTS).where(in_state(campaign, "quarantined")).order_by(SEGMENTS.c.path))
     return [(_segment(row), row.reason) for row in rows]
+
+
+def dropped(connection: Connection, campaign: str) -> dict[str, tuple[int, str]]:
+    """Return how many reports of each segment are too late, and why, by its path."""
+    rows = connection.execute(select(SEGMENTS).where(in_state(campaign, "too_late")))
+    return {row.path: (row.records, row.reason) for row in rows}
 
 
 def let_wait(connection: Connection, path: str) -> None:
@@ -219,7 +182,7 @@ def let_wait(connection: Connection, path: str) -> None:
 
 
 def records_by_state(connection: Connection, campaign: str) -> dict[tuple[str, str], int]:
-    """Return how many collected reports are in which state, by stream and state: all of them, none left out."""
+    """Return how many collected reports are in which state, by stream and state; absent ones are 0."""
     place = (SEGMENTS.c.stream, SEGMENTS.c.state)
     sums = select(*place, func.sum(SEGMENTS.c.records)).where(SEGMENTS.c.campaign == campaign).group_by(*place)
     found = {(stream, state): int(records) for stream, state, records in connection.execute(sums)}
@@ -227,31 +190,25 @@ def records_by_state(connection: Connection, campaign: str) -> dict[tuple[str, s
 
 
 def take_out(connection: Connection, batch: Batch, streams: Collection[str]) -> None:
-    """Let the segments of streams of a batch wait again, because too few of their reports can be forwarded.
-
-    A batch that none stays in is dissolved.
-    """
-    mine = and_(SEGMENTS.c.campaign == batch.campaign, SEGMENTS.c.batch == batch.name)
+    """Let streams of a batch wait again, because too few of their reports can be forwarded; dissolve an empty batch."""
+    mine = of_batch(SEGMENTS, batch)
     short = and_(mine, SEGMENTS.c.stream.in_(streams))
     connection.execute(update(SEGMENTS).where(short).values(state="waiting", batch=None))
     if connection.execute(select(SEGMENTS.c.path).where(mine)).first() is None:
-        here = and_(BATCHES.c.campaign == batch.campaign, BATCHES.c.name == batch.name)
-        connection.execute(update(BATCHES).where(here).values(state="dissolved"))
+        connection.execute(update(BATCHES).where(of_batch(BATCHES, batch)).values(state="dissolved"))
 
 
 def record(connection: Connection, batch: Batch, hop: str, counted: HopCounts) -> None:
     """Enter what a hop counted; streams that the shuffler left out, because too few can be forwarded, wait again."""
-    if hop == "shuffle":
-        left_out = segments_of(connection, batch).keys() - counted.streams.keys()
-        if left_out:
-            take_out(connection, batch, left_out)
-    row = {"campaign": batch.campaign, "batch": batch.name, "hop": hop}
-    counts, finished_at = json.dumps(counted.counts.data(), sort_keys=True), datetime.now(timezone.utc)
+    if hop == "shuffle" and (left_out := segments_of(connection, batch).keys() - counted.streams.keys()):
+        take_out(connection, batch, left_out)
     connection.execute(
         HOPS.insert().values(
-            **row,
-            counts=counts,
+            campaign=batch.campaign,
+            batch=batch.name,
+            hop=hop,
+            counts=json.dumps(counted.counts.data(), sort_keys=True),
             folder=counted.folder if isinstance(counted, HopSummary) else None,
-            finished_at=finished_at.isoformat(timespec="seconds"),
+            finished_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         )
     )

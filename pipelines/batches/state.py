@@ -1,7 +1,7 @@
 """The state database of `hushcount run`: which segments are in which batch, and what each hop counted.
 
-SQLite in a file, or PostgreSQL by URL. It holds names, numbers and digests; no report, no token, no value. What it
-says is decided in transactions, and every file is made from what it says, so that a killed run goes on where it was.
+SQLite in a file, or PostgreSQL by URL. It holds names, numbers and digests; no report, no token, no value. Transactions
+decide what it says, and every file follows from it: the next run resumes a killed one.
 """
 
 from __future__ import annotations
@@ -43,103 +43,61 @@ _BUSY_SECONDS = 30
 _MAKING = 0x4D616B65  # "Make"
 MODE = 0o600
 READ_ONLY = "postgresql_readonly"
-"""The option of a transaction that only looks."""
+"""The option of a transaction that only reads."""
 
 _METADATA = MetaData()
+
+
+def _table(name: str, keys: str, required: dict[str, Any], optional: str = "") -> Table:
+    """Return a table: text columns as its key, then those that every row has, then text that may be missing."""
+    return Table(
+        name,
+        _METADATA,
+        *(Column(key, String, primary_key=True) for key in keys.split()),
+        *(Column(column, kind, nullable=False) for column, kind in required.items()),
+        *(Column(column, String) for column in optional.split()),
+    )
+
+
+_OF_FILE = {"campaign": String, "epoch": Integer, "fingerprint": String, "window": String}
+_MANIFEST = {"seconds": Integer, "collector": String, "authentication": String, "refused": Text, "damaged": Integer}
+_SEGMENT = {"stream": String, "records": BigInteger, "bytes": BigInteger, "digest": String, "authentication": String}
+_BATCH = {"epoch": Integer, "fingerprint": String, "window": String, "state": String}
+
 VERSIONS = Table("hushcount_state", _METADATA, Column("version", Integer, primary_key=True))
-MANIFESTS = Table(
-    "manifests",
-    _METADATA,
-    Column("path", String, primary_key=True),
-    Column("campaign", String, nullable=False),
-    Column("epoch", Integer, nullable=False),
-    Column("fingerprint", String, nullable=False),
-    Column("window", String, nullable=False),
-    Column("seconds", Integer, nullable=False),
-    Column("collector", String, nullable=False),
-    Column("authentication", String, nullable=False),
-    Column("refused", Text, nullable=False),
-    Column("damaged", Integer, nullable=False),
-)
-"""What each collector closed: one row for each manifest; `refused` is JSON, number by reason."""
-SEGMENTS = Table(
-    "segments",
-    _METADATA,
-    Column("path", String, primary_key=True),
-    Column("campaign", String, nullable=False),
-    Column("epoch", Integer, nullable=False),
-    Column("fingerprint", String, nullable=False),
-    Column("window", String, nullable=False),
-    Column("stream", String, nullable=False),
-    Column("records", BigInteger, nullable=False),
-    Column("bytes", BigInteger, nullable=False),
-    Column("digest", String, nullable=False),
-    Column("authentication", String, nullable=False),
-    Column("state", String, nullable=False),
-    Column("batch", String),
-    Column("reason", String),
-)
+MANIFESTS = _table("manifests", "path", {**_OF_FILE, **_MANIFEST})
+"""One row for each manifest, that is what a collector closed; `refused` is JSON, number by reason."""
+SEGMENTS = _table("segments", "path", {**_OF_FILE, **_SEGMENT, "state": String}, "batch reason")
 """One row for each segment; `state` is one of SEGMENT_STATES."""
 SEGMENT_STATES = ("batched", "waiting", "too_late", "quarantined")
-BATCHES = Table(
-    "batches",
-    _METADATA,
-    Column("name", String, primary_key=True),
-    Column("campaign", String, primary_key=True),
-    Column("epoch", Integer, nullable=False),
-    Column("fingerprint", String, nullable=False),
-    Column("window", String, nullable=False),
-    Column("state", String, nullable=False),
-)
+BATCHES = _table("batches", "name campaign", _BATCH)
 """One row for each batch; `state` is made, or dissolved where too few reports stayed: its segments wait again."""
-WINDOWS = Table(
-    "windows",
-    _METADATA,
-    Column("campaign", String, primary_key=True),
-    Column("window", String, primary_key=True),
-    Column("closed_at", String, nullable=False),
-    Column("seconds", Integer, nullable=False),
-)
-"""One row for each window that was closed, with its length."""
+WINDOWS = _table("windows", "campaign window", {"closed_at": String, "seconds": Integer})
+"""One row for each closed window, with its length."""
 HOPS = Table(
     "hops",
     _METADATA,
-    Column("campaign", String, primary_key=True),
-    Column("batch", String, primary_key=True),
-    Column("hop", String, primary_key=True),
+    *(Column(key, String, primary_key=True) for key in ("campaign", "batch", "hop")),
     Column("counts", Text, nullable=False),
     Column("folder", String),
     Column("finished_at", String, nullable=False),
 )
-"""One row for each job that was done; `counts` is JSON, as in its summary; `folder` of the run, in a store."""
-DELETED = Table(
-    "deleted",
-    _METADATA,
-    Column("campaign", String, primary_key=True),
-    Column("folder", String, primary_key=True),
-    Column("batch", String, primary_key=True),
-    Column("complete", Boolean, nullable=False),
-)
-"""One row for each part of a batch whose time was over; `complete` once all its files are gone."""
-RUNS = Table(
-    "runs",
-    _METADATA,
-    Column("token", BigInteger, nullable=False),
-    Column("owner", String, nullable=False),
-    Column("at", String),
-)
+"""One row for each finished job; `counts` is JSON, as in its summary; `folder` of the run, in a store."""
+DELETED = _table("deleted", "campaign folder batch", {"complete": Boolean})
+"""One row for each part of a batch that retention deletes; `complete` once all its files are gone."""
+RUNS = _table("runs", "", {"token": BigInteger, "owner": String}, "at")
 """One row: who took the lock last, and the last moment that a run trusted (ISO 8601)."""
 
 
 @contextmanager
 def opened(address: str) -> Iterator[Engine]:
-    """Open the state, and make it where there is none.
+    """Open the state; a missing one is made.
 
     Args:
         address: file of an SQLite database, or a postgresql:// URL; its password may come from PGPASSWORD or ~/.pgpass.
 
     Raises:
-        UsageError: it cannot be reached, or is none of ours, or is of another version.
+        UsageError: it cannot be reached, holds foreign tables, or is of another version.
     """
     engine = _engine(address)
     try:
@@ -158,9 +116,9 @@ def opened(address: str) -> Iterator[Engine]:
 
 @contextmanager
 def snapshot(engine: Engine) -> Iterator[Connection]:
-    """Yield a connection that sees the state as it is now, for long looks that must not hold up a run.
+    """Yield a connection that sees the state as it is now, for long readers that must not block a run.
 
-    SQLite's readers and writers wait for each other, so that it is a copy in memory; PostgreSQL's do not.
+    SQLite's readers and writers wait for each other, so this is a copy in memory; PostgreSQL's do not wait.
     """
     if engine.dialect.name == "postgresql":
         look = {"isolation_level": "REPEATABLE READ", READ_ONLY: True}
@@ -189,7 +147,7 @@ def _engine(address: str) -> Engine:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, MODE))
-        # Opened anew for each transaction: what lies at the path by then is what is read and written.
+        # Each transaction opens the path anew, and so uses the file that lies there by then.
         engine = create_engine("sqlite://", creator=partial(_connect, path), poolclass=NullPool)
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
         raise UsageError(
@@ -198,12 +156,13 @@ def _engine(address: str) -> Engine:
     except OSError as error:
         raise UsageError(f"cannot make state {address}: {error.strerror}") from None
     event.listen(engine, "connect", _synchronous)
-    event.listen(engine, "begin", _immediate)
+    # Who reads in order to write must not find that another has written meanwhile.
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     return engine
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    # Not made where it is gone: it would be a state that knows of nothing.
+    # A lost file is not made anew here: that state would know of nothing.
     file = f"file:{quote(str(path))}?mode=rw"
     return sqlite3.connect(file, uri=True, timeout=_BUSY_SECONDS, check_same_thread=False)
 
@@ -214,26 +173,20 @@ def _synchronous(connection: Any, _record: Any) -> None:
     connection.execute("PRAGMA synchronous = FULL")
 
 
-def _immediate(connection: Connection) -> None:
-    # Who reads in order to write must not find that another has written meanwhile.
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-
 def _prepare(connection: Connection, shown: str) -> None:
     if VERSIONS.name not in inspect(connection).get_table_names():
         _make(connection, shown)
     found = _only(connection, VERSIONS.c.version, shown)
-    if found == VERSION:
-        _only(connection, RUNS.c.token, shown)
-    else:
+    if found != VERSION:
         cure = "use the newer hushcount" if found > VERSION else "use the older hushcount, or begin with a new state"
         raise UsageError(f"state {shown} is of version {found}, this is version {VERSION}: {cure}")
+    _only(connection, RUNS.c.token, shown)
 
 
 def _make(connection: Connection, shown: str) -> None:
     """Make the tables, unless another process makes them at the same time."""
     if connection.dialect.name == "postgresql":
-        # Until the transaction ends; SQLite's has the whole file to itself.
+        # Held until the transaction ends; SQLite's transaction has the whole file to itself.
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MAKING})
     tables = inspect(connection).get_table_names()
     if VERSIONS.name in tables:

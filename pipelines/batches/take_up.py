@@ -1,4 +1,4 @@
-"""A hop that ran before is not run again: what it left is taken up, if it is of this very batch (docs/adr/0024)."""
+"""A hop that ran before does not run again: its output is taken up, if it is of this very batch (docs/adr/0024)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import UsageError
 from pipelines.batches.hops import CHAIN, HANDED_ON, output_of
-from pipelines.batches.rows import Batch
 from pipelines.batches.tombstones import tombstone_path
 from pipelines.batches.writing import batch_path
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.handover.batch_file import collected, read_batch
+from pipelines.handover.names import Batch
 from pipelines.outputs.counts import HopCounts
 from pipelines.outputs.received_summary import read_counts, read_summary
 from pipelines.outputs.staging import SUMMARY
@@ -29,8 +29,7 @@ def taken_up(
 ) -> HopCounts | None:
     """Return what a hop counted when it ran before; None: it has not run.
 
-    Its own output says so; else what it left where retention deleted that; else a later hop's output, which was made
-    from it.
+    Its own output says so; else the tombstone that retention left; else a later hop's output, which was made from it.
 
     Args:
         deployment: whose store it is.
@@ -41,10 +40,9 @@ def taken_up(
         known: what the state says that hops of this batch counted.
 
     Raises:
-        UsageError: an output is there, and is of something else, or cannot be read.
+        UsageError: an output is there, and is of another batch, or cannot be read.
     """
-    out = output_of(deployment, hop, batch)
-    if storage.exists(storage.join(out, SUMMARY)):
+    if storage.exists(storage.join(output_of(deployment, hop, batch), SUMMARY)):
         return _of_this_batch(deployment, campaign, batch, hop, known)
     if hop in HANDED_ON:
         left = tombstone_path(deployment, HANDED_ON[hop].folder, batch)
@@ -62,17 +60,16 @@ def taken_up(
 def _of_this_batch(
     deployment: Deployment, campaign: Campaign, batch: Batch, hop: str, known: Mapping[str, HopCounts]
 ) -> HopSummary:
-    """Return the summary of an output, which must be of this batch and made from what the hop before left of it."""
+    """Return the summary of an output, which must be of this batch and made from its input as that is now."""
     out = output_of(deployment, hop, batch)
     summary = read_summary(storage.join(out, SUMMARY))
-    given = (summary.hop, summary.fingerprint, summary.batch)
-    if given != (hop, campaign.fingerprint.hex(), batch.name):
+    if (summary.hop, summary.fingerprint, summary.batch) != (hop, campaign.fingerprint.hex(), batch.name):
         raise UsageError(
             f"{out} does not hold what hushcount {hop} made of batch {batch.name}: it was not taken up; put back what "
             "was there, or move it away"
         )
     source, digest = _input_of(deployment, campaign, batch, hop)
-    # Without its input it must agree with what is known of the hops before.
+    # Also where the input was deleted, it must agree with what is known of the hops before.
     counted = {before.hop: before for before in summary.upstream}
     differ = [before for before in CHAIN if before in known and counted.get(before, known[before]) != known[before]]
     if differ or (digest is not None and summary.made_from != digest):
@@ -84,7 +81,7 @@ def _of_this_batch(
 
 
 def _input_of(deployment: Deployment, campaign: Campaign, batch: Batch, hop: str) -> tuple[str, str | None]:
-    """Return what a hop reads, and the digest of its summary; None where that was deleted."""
+    """Return the input of a hop, and the digest of its summary; None where that was deleted."""
     before = CHAIN[hop].input
     if before is None:
         path = batch_path(deployment, batch)

@@ -1,23 +1,27 @@
-"""What waits after its window has closed, and when it is dropped: said before it happens, by run, status and doctor."""
+"""What waits in the store, and when it is dropped: run, status and doctor say so before it happens."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Literal
 
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import Connection, func, select
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.collection.epochs import folder_name
+from hushcount.collection.envelopes import ENVELOPES
+from hushcount.collection.epochs import COLLECTION_FILE, folder_name
 from hushcount.collection.windows import window_at
+from hushcount.errors import HushcountError
 from hushcount.formats.reading import MOST_SEGMENTS
-from pipelines.batches.closing import full
-from pipelines.batches.rows import closed_windows, known_windows
+from pipelines.batches.rows import closed_windows, in_state, known_windows
 from pipelines.batches.state import SEGMENTS
-from pipelines.deployment.settings import WindowsPart
+from pipelines.deployment.settings import Deployment, WindowsPart
+from pipelines.files import storage
+from pipelines.files.block_files import header_of
+from pipelines.handover.names import SegmentPath
 
 _TIME = "%Y-%m-%d %H:%M UTC"
 Verdict = Literal["warning", "bad"]
@@ -55,25 +59,16 @@ def waiting_of(
     windows: WindowsPart,
     now: datetime,
 ) -> list[Waiting]:
-    """Return what waits of a campaign.
-
-    Args:
-        connection: to the state.
-        campaign: id.
-        files: campaign files by epoch and the digits of the fingerprint.
-        windows: length and grace period.
-        now: the present.
-    """
+    """Return what waits of a campaign; `files` are its campaign files by epoch and digits of the fingerprint."""
     known, closed = known_windows(connection, campaign), closed_windows(connection, campaign)
     by = (SEGMENTS.c.epoch, SEGMENTS.c.fingerprint, SEGMENTS.c.stream, SEGMENTS.c.window)
-    mine = and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "waiting")
     numbers: dict[tuple[int, str, str], dict[str, int]] = defaultdict(dict)
-    sums = select(*by, func.sum(SEGMENTS.c.records)).where(mine).group_by(*by)
+    sums = select(*by, func.sum(SEGMENTS.c.records)).where(in_state(campaign, "waiting")).group_by(*by)
     for epoch, fingerprint, stream, window, records in connection.execute(sums):
         numbers[epoch, fingerprint, stream][window] = int(records)
     found = []
     for (epoch, fingerprint, stream), by_window in sorted(numbers.items()):
-        # What has come of a window that is not closed yet does not wait: it may be taken when that closes.
+        # Reports of an open window do not wait: a batch may take them when it closes.
         left = {window: number for window, number in by_window.items() if window in closed}
         if not left:
             continue
@@ -89,7 +84,7 @@ def waiting_of(
             floor = file.shuffle.minimum_batch
             if (missing := floor - sum(by_window.values())) > 0:
                 unless = f"at least {missing:,} more come by then"
-            elif full(connection, campaign, epoch, fingerprint, stream):
+            elif _is_full(connection, campaign, epoch, fingerprint, stream):
                 unless = (
                     "a window that closes by then takes them: the last batch took all the segments that it can, "
                     f"{MOST_SEGMENTS:,}, so that collectors need a greater segment_bytes"
@@ -97,7 +92,7 @@ def waiting_of(
             else:
                 unless = "a window that closes by then brings enough that can be forwarded"
             why = f"unless {unless}; the minimum batch is {floor:,}, a longer windows.grace gives them time"
-        # Of the windows that end in time the last one.
+        # The last of the windows that end in time.
         last = window_at(ends, windows.length)
         verdict: Verdict = "warning" if taken and now < last.start - windows.length else "bad"
         total = sum(left.values())
@@ -109,7 +104,49 @@ def waiting_of(
     return found
 
 
-def dropped(connection: Connection, campaign: str) -> dict[str, tuple[int, str]]:
-    """Return how many reports of each segment are too late, and why, by its path."""
-    mine = and_(SEGMENTS.c.campaign == campaign, SEGMENTS.c.state == "too_late")
-    return {row.path: (row.records, row.reason) for row in connection.execute(select(SEGMENTS).where(mine))}
+def _is_full(connection: Connection, campaign: str, epoch: int, fingerprint: str, stream: str) -> bool:
+    """Return whether the newest batch of a stream took as many segments as it could."""
+    mine = (SEGMENTS.c.epoch == epoch, SEGMENTS.c.fingerprint == fingerprint, SEGMENTS.c.stream == stream)
+    numbers = select(func.count()).where(in_state(campaign, "batched"), *mine).group_by(SEGMENTS.c.batch)
+    newest = connection.execute(numbers.order_by(SEGMENTS.c.batch.desc()).limit(1)).scalar()
+    return (newest or 0) >= MOST_SEGMENTS
+
+
+def stored_segments(deployment: Deployment, campaign: str | None = None) -> Iterator[tuple[SegmentPath, int]]:
+    """Yield every segment in the store, of one campaign or of all, with its bytes, sorted by path."""
+    root = deployment.folder("segments")
+    here = root if campaign is None else storage.join(root, campaign)
+    for path, size in storage.list_tree(here, "*/*/*/*.blocks" if campaign else "*/*/*/*/*.blocks"):
+        if (segment := SegmentPath.parse(storage.relative(path, root))) is not None:
+            yield segment, size
+
+
+def unclaimed(deployment: Deployment, campaigns: Container[str]) -> dict[str, str]:
+    """Return a sentence for each campaign whose segments wait without a campaign file, by its id: no run takes them.
+
+    Args:
+        deployment: whose store it is; empty where the shuffler does not run.
+        campaigns: ids of those that have files, valid or not.
+    """
+    found: dict[str, list[SegmentPath]] = defaultdict(list)
+    for segment, _ in stored_segments(deployment) if "shuffler" in deployment.file.parties else ():
+        if segment.campaign not in campaigns:
+            found[segment.campaign].append(segment)
+    return {campaign: _sentence(deployment, campaign, segments) for campaign, segments in sorted(found.items())}
+
+
+def _sentence(deployment: Deployment, campaign: str, segments: list[SegmentPath]) -> str:
+    numbers: Counter[str] = Counter()
+    unreadable = 0
+    for segment in segments:
+        try:
+            numbers[segment.stream] += header_of(deployment.folder("segments", str(segment))).records
+        except (HushcountError, OSError):
+            unreadable += 1
+    what = [f"{numbers[stream]:,} {stream}" for stream in ENVELOPES if numbers[stream]]
+    what += [f"{unreadable:,} segments that cannot be read"] if unreadable else []
+    return (
+        f"{campaign}: {' and '.join(what) or 'segments'} wait in {deployment.folder('segments', campaign)}, and no run "
+        f"takes them: {deployment.campaigns / campaign} has no {COLLECTION_FILE}; publish the campaign file there with "
+        "hushcount epoch publish, or remove them if they are of no campaign of yours"
+    )

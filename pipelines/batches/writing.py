@@ -8,10 +8,11 @@ from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.formats.reading import LISTING_BYTES
 from pipelines.batches import rows
 from pipelines.batches.hops import output_of
-from pipelines.batches.rows import Batch
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
-from pipelines.handover.batch_file import SUFFIX, BatchFile, BatchSegment, fault_of
+from pipelines.handover.batch_file import SUFFIX, BatchFile, BatchSegment
+from pipelines.handover.file_list import fault_of
+from pipelines.handover.names import Batch
 from pipelines.outputs.staging import SUMMARY
 
 
@@ -21,16 +22,16 @@ def batch_path(deployment: Deployment, batch: Batch) -> str:
 
 
 def write_batch(state: Database, deployment: Deployment, campaign: Campaign, batch: Batch) -> str:
-    """Check every segment against its manifest, put those aside that fail, and write the file of the batch."""
+    """Check every segment against its manifest, put aside those that fail, write the file of the batch; return it."""
     root = deployment.folder("segments")
     with state.begin() as connection:
-        found = rows.segments_of(connection, batch)
+        listed = rows.segments_of(connection, batch)
         windows = rows.known_windows(connection, batch.campaign)
     good: dict[Stream, tuple[BatchSegment, ...]] = {}
-    for stream in (stream for stream in campaign.streams if stream in found):
+    for stream in (stream for stream in campaign.streams if stream in listed):
         kept = []
-        for segment in found[stream]:
-            fault = fault_of(storage.join(root, *segment.path.split("/")), segment.bytes, segment.digest)
+        for segment in listed[stream]:
+            fault = fault_of(storage.join(root, segment.path), segment.bytes, segment.digest)
             if fault is None:
                 kept.append(segment)
                 continue
@@ -55,10 +56,10 @@ def write_batch(state: Database, deployment: Deployment, campaign: Campaign, bat
 
 
 def _earlier(state: Database, deployment: Deployment, batch: Batch) -> tuple[str, ...]:
-    """Return the batches of the same campaign file that were shuffled before, and of which this one may hold copies.
+    """Return the batches of the same campaign file that were shuffled before, and whose reports this one may repeat.
 
-    A client that has no answer sends its report again, and the window may have ended in between. So it may be in a
-    batch within the grace period: before this one or, if this one had to wait for something, after it.
+    A client that has no answer sends its report again, and the window may have ended in between. So the copy may be in
+    a batch within the grace period: before this one or, if this one had to wait for something, after it.
     """
     grace = deployment.windows.grace
     with state.begin() as connection:
@@ -66,14 +67,14 @@ def _earlier(state: Database, deployment: Deployment, batch: Batch) -> tuple[str
         windows = rows.known_windows(connection, batch.campaign)
         waited = [windows[part.window] for parts in rows.segments_of(connection, batch).values() for part in parts]
         gone = {name for folder, name in rows.deleted_folders(connection, batch.campaign) if folder == "shuffled"}
-        # One that is lost is named too: what cannot be compared must not be forwarded.
+        # A lost output is named too: reports that cannot be compared must not be forwarded.
         there = rows.shuffled_batches(connection, batch.campaign) - gone
-    # What came late is compared as if it had come in time.
+    # Late segments are compared as if they had come in time.
     start = min([window.start for window in waited], default=windows[batch.window].start)
     return tuple(
         other.name
         for other in made
-        if (other.epoch, other.fingerprint) == (batch.epoch, batch.fingerprint)
+        if other.file == batch.file
         and other.window != batch.window
         and windows[other.window].end + grace >= start
         and windows[batch.window].end + grace >= windows[other.window].start

@@ -29,7 +29,7 @@ from pipelines.console.options import (
 )
 from pipelines.console.results import charged, largest
 from pipelines.console.signing_options import SignedByOption
-from pipelines.handover.signing_keys import verified_by
+from pipelines.handover.parties import verified_by
 
 app = new_app()
 

@@ -20,7 +20,7 @@ from pipelines.console.common import (
 from pipelines.console.options import CampaignOption, KeysOption, LedgerOption, OutOption, PartyName
 from pipelines.console.results import charged
 from pipelines.console.signing_options import SignedByOption, SignWithOption
-from pipelines.handover.signing_keys import signer_of, verified_by
+from pipelines.handover.parties import signer_of, verified_by
 
 UncappedOption = Annotated[
     bool, typer.Option("--uncapped", help="Also where no client was told from another: any one can reveal a value.")

@@ -19,7 +19,7 @@ from pipelines.console.common import (
 )
 from pipelines.console.options import CampaignOption, OutOption
 from pipelines.console.signing_options import SignWithOption
-from pipelines.handover.signing_keys import signer_of
+from pipelines.handover.parties import signer_of
 
 app = new_app()
 

@@ -43,7 +43,7 @@ def status(
     from pipelines.audit.reconcile import Account, account_of
     from pipelines.audit.view import View
     from pipelines.batches.state import opened, snapshot
-    from pipelines.batches.unclaimed import unclaimed
+    from pipelines.batches.waiting import unclaimed
     from pipelines.deployment.campaigns import read_epochs
     from pipelines.deployment.settings import Deployment
 

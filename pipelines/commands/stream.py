@@ -69,7 +69,7 @@ def stream(
 
     Example: hushcount stream --campaign c.json --segments S --keys keys --out out --window 1h --lateness 10m
     """
-    from pipelines.handover.signing_keys import signer_of
+    from pipelines.handover.parties import signer_of
     from pipelines.streaming.job import absolute
     from pipelines.streaming.job import stream as job
     from pipelines.streaming.output import streamed

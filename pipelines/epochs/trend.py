@@ -17,11 +17,11 @@ from hushcount.errors import UsageError
 from hushcount.estimating import estimated
 from hushcount.items import canonical
 from hushcount.oracles.estimates import Levels
-from pipelines.batches.rows import Batch
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.epochs.tracked_items import ITEMS_FILE, read_tracked
 from pipelines.files import storage
+from pipelines.handover.names import Batch
 from pipelines.jobs import results
 from pipelines.outputs.folders import folder_of
 from pipelines.outputs.staging import SUMMARY

@@ -13,36 +13,32 @@ from hushcount.errors import FormatError, UsageError
 from hushcount.formats.models import Hex32, Part, text_of
 from hushcount.formats.reading import LISTING_BYTES, MOST_SEGMENTS, validated
 from hushcount.senders import WEAKEST, Authentication, weakest
-from hushcount.wire.blocks import read_header
 from pipelines.files import storage
-from pipelines.files.block_files import BlockFile, find_files
-from pipelines.files.storage_errors import cause
+from pipelines.files.block_files import BlockFile, find_files, header_of
+from pipelines.handover.names import BATCH_NAME
 from pipelines.outputs.counts import HopCounts, StreamCounts
 from pipelines.outputs.folders import folder_of
 from pipelines.outputs.labels import SEALED
 from pipelines.outputs.summary import HopSummary, digest_of_json
 
 SUFFIX = ".batch.json"
-
-
-BATCH_NAME = r"[0-9]{8}T[0-9]{6}Z-[0-9]{6,}-[0-9a-f]{16}"
-"""WINDOW-EPOCH-FINGERPRINT."""
 BatchName = Annotated[str, text_of(f"^{BATCH_NAME}$", "must be the name of a batch: WINDOW-EPOCH-FINGERPRINT")]
+SegmentText = Annotated[
+    str, text_of(r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,255}\.blocks$", "must be the path of a segment in the store")
+]
 _MOST = 1 << 40
 _LONGEST_WINDOW = 366 * 86_400
 
 
 class BatchSegment(Part):
-    """One segment: its path from the folder of segments on."""
+    """One segment; `path` is relative to the folder of segments, `authentication` tells its senders apart."""
 
-    path: Annotated[
-        str, text_of(r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,255}\.blocks$", "must be the path of a segment in the store")
-    ]
+    path: SegmentText
     window: str
     records: int = Field(ge=1, le=_MOST)
     bytes: int = Field(ge=1, le=_MOST)
     digest: Hex32
-    authentication: Authentication = Field(default=WEAKEST, description="by which its senders were told apart")
+    authentication: Authentication = WEAKEST
 
 
 class BatchFile(Part):
@@ -54,18 +50,21 @@ class BatchFile(Part):
     fingerprint: Hex32
     window: str
     windows: dict[str, Annotated[int, Field(ge=1, le=_LONGEST_WINDOW)]] = Field(
-        default={},
-        max_length=MOST_SEGMENTS,
-        description="seconds of its window and of its segments' windows",
+        default={}, max_length=MOST_SEGMENTS, description="seconds of its window and of its segments' windows"
     )
     segments_folder: str = Field(description="where the paths of segments begin")
     shuffled_folder: str = Field(default="", description="where the names of earlier batches begin")
     earlier: tuple[BatchName, ...] = Field(
         default=(),
         max_length=MOST_SEGMENTS,
-        description="batches that were shuffled before, whose reports are not forwarded again",
+        description="batches shuffled before: copies of their reports are not forwarded again",
     )
     segments: dict[Stream, Annotated[tuple[BatchSegment, ...], Field(max_length=MOST_SEGMENTS)]]
+
+    @property
+    def all_segments(self) -> list[BatchSegment]:
+        """The segments of all streams."""
+        return [segment for segments in self.segments.values() for segment in segments]
 
 
 def is_batch(path: str) -> bool:
@@ -74,7 +73,7 @@ def is_batch(path: str) -> bool:
 
 
 def named_batch(path: str) -> str:
-    """Return the name of the batch that a batch's file is of."""
+    """Return the name of the batch in the path of its file."""
     return path.rpartition("/")[2].removesuffix(SUFFIX)
 
 
@@ -83,7 +82,7 @@ def read_batch(path: str, campaign: Campaign) -> BatchFile:
 
     Raises:
         UsageError: it cannot be read, or is of another campaign file.
-        FormatError: it is none.
+        FormatError: it is not the file of a batch.
     """
     batch = validated(BatchFile, storage.read_json(path, LISTING_BYTES), path, "is no batch that hushcount run wrote")
     if batch.fingerprint != campaign.fingerprint.hex():
@@ -91,22 +90,21 @@ def read_batch(path: str, campaign: Campaign) -> BatchFile:
             f"{path} is of campaign {batch.campaign} with fingerprint {batch.fingerprint}, the campaign file has "
             f"{campaign.fingerprint.hex()}: give the file it was made with"
         )
-    if any(".." in segment.path.split("/") for segments in batch.segments.values() for segment in segments):
+    if any(".." in segment.path.split("/") for segment in batch.all_segments):
         raise FormatError(f"{path} names a segment outside its folder")
     return batch
 
 
 def batch_files(batch: BatchFile, stream: Stream) -> list[BlockFile]:
-    """Return the files of a batch's stream, their headers read and checked against what the batch says.
+    """Return the files of a batch's stream, their headers checked against what the batch says.
 
     Raises:
         UsageError: one is missing, or is not what it was when the batch was made; the file is named.
     """
     found = []
     for segment in batch.segments.get(stream, ()):
-        path = storage.join(batch.segments_folder, *segment.path.split("/"))
-        with storage.open_read(path) as stream_of_bytes:
-            header = read_header(stream_of_bytes, path)
+        path = storage.join(batch.segments_folder, segment.path)
+        header = header_of(path)
         if (header.kind, header.records, header.file_bytes) != (ENVELOPES[stream], segment.records, segment.bytes):
             raise UsageError(f"{path} is not the file that the batch names: restore it")
         found.append(BlockFile(path, header, header.blocks))
@@ -114,11 +112,7 @@ def batch_files(batch: BatchFile, stream: Stream) -> list[BlockFile]:
 
 
 def released_files(batch: BatchFile, stream: Stream) -> list[BlockFile]:
-    """Return the files of what earlier batches forwarded of a stream.
-
-    Raises:
-        UsageError: one is damaged or cut; it is named.
-    """
+    """Return the files of what earlier batches forwarded of a stream; UsageError names one that is damaged or cut."""
     found = []
     for name in batch.earlier:
         where = folder_of(storage.join(batch.shuffled_folder, name))
@@ -129,38 +123,14 @@ def released_files(batch: BatchFile, stream: Stream) -> list[BlockFile]:
     return found
 
 
-def fault_of(path: str, expected_bytes: int, digest: str) -> str | None:
-    """Return what is wrong with a file that was written with this length and digest; None: nothing.
-
-    Raises:
-        UsageError: it cannot be read now, which says nothing of what it holds.
-    """
-    size, found = digest_of(path)
-    if size != expected_bytes:
-        return f"has {size} bytes, was written with {expected_bytes}"
-    return None if found == digest else "fails its digest"
-
-
-def digest_of(path: str) -> tuple[int, str]:
-    """Return the length of a file and the BLAKE2b-256 of its bytes, in hexadecimal digits.
-
-    Raises:
-        UsageError: it cannot be read.
-    """
-    try:
-        return storage.digest_of(path)
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {cause(error)}") from None
-
-
 def collected(batch: BatchFile) -> HopSummary:
     """Return the batch as the summary of the hop before the shuffler: what the collectors received for it."""
     numbers = {name: sum(segment.records for segment in segments) for name, segments in batch.segments.items()}
-    way = weakest(segment.authentication for segments in batch.segments.values() for segment in segments)
+    way = weakest(segment.authentication for segment in batch.all_segments)
     paths = {stream: [segment.path for segment in segments] for stream, segments in batch.segments.items()}
     senders = senders_of(way, paths)
     counts = HopCounts.of("collect", {name: StreamCounts(number, number, {}) for name, number in numbers.items()})
-    # Into the digest of this goes all that the batch says, so that what is made of it tells which batch it was.
+    # All that the batch says goes into this digest: an output tells which batch it was made of.
     told = {
         "campaign": batch.campaign,
         "epoch": batch.epoch,
@@ -170,11 +140,7 @@ def collected(batch: BatchFile) -> HopSummary:
         "window": batch.window,
     }
     return HopSummary(
-        counts.hop,
-        counts.received,
-        counts.accepted,
-        counts.rejected,
-        counts.streams,
+        **vars(counts),
         campaign=batch.campaign,
         fingerprint=batch.fingerprint,
         upstream=(),

@@ -1,25 +1,39 @@
-"""The files of an output as its summary lists them, each with its length and digest."""
+"""Files with their lengths and digests: as a summary lists them, and as they are now."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from hushcount.errors import UsageError
 from pipelines.files import storage
-from pipelines.handover.batch_file import digest_of
-from pipelines.outputs.summary import HopSummary, ListedFile
+from pipelines.files.storage_errors import cause
+from pipelines.outputs.summary import ListedFile
 
 
-def files_of(summary: HopSummary, folder: str) -> dict[str, tuple[int, str]]:
-    """Return bytes and digest of each file of a folder that a summary lists, by name; of another none."""
-    return {file.name: (file.bytes, file.digest) for file in (summary.files or {}).get(folder, ())}
+def listed_as(path: str) -> ListedFile:
+    """Return a file as a summary lists it; raises UsageError if it cannot be read."""
+    try:
+        return ListedFile(path.rpartition("/")[2], *storage.digest_of(path))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {cause(error)}") from None
+
+
+def fault_of(path: str, expected_bytes: int, digest: str) -> str | None:
+    """Return how a file differs from what was written with this length and digest; None: it does not.
+
+    Raises:
+        UsageError: it cannot be read now, which says nothing about what is in it.
+    """
+    now = listed_as(path)
+    if now.bytes != expected_bytes:
+        return f"has {now.bytes} bytes, was written with {expected_bytes}"
+    return None if now.digest == digest else "fails its digest"
 
 
 def listed_files(directory: str, folders: Iterable[str]) -> dict[str, tuple[ListedFile, ...]]:
-    """Return name, bytes and digest of every file of a job's output, by its folder."""
-    paths = {folder: [path for path, _ in all_files(storage.join(directory, folder))] for folder in folders}
+    """Return every file of a job's output, by its folder."""
     return {
-        folder: tuple(ListedFile(path.rpartition("/")[2], *digest_of(path)) for path in found)
-        for folder, found in paths.items()
+        folder: tuple(listed_as(path) for path, _ in all_files(storage.join(directory, folder))) for folder in folders
     }
 
 

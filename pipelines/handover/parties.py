@@ -1,31 +1,35 @@
-"""What one party hands to the next: a summary that says of which batch it is, and that belongs in that batch's folder.
+"""What one party hands to the next: a summary that names its batch, in that batch's folder, signed if there is a key.
 
-The folder's name is the batch's. `hushcount run` names it WINDOW-EPOCH-FINGERPRINT; a job that is run by hand is given
-it, as the last name of `--out`. So what was copied from one batch's folder to another's is refused, signed or not.
+The folder's name is the batch's. `hushcount run` names it WINDOW-EPOCH-FINGERPRINT; a job that is run by hand takes it
+from the last name of `--out`. So a copy in the folder of another batch is refused, signed or not.
+
+Keys are imported only when one is named: a party that does not sign has no package of them.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.epochs import folder_name
 from hushcount.errors import UsageError
 from pipelines.files import storage
-from pipelines.handover.batch_file import BATCH_NAME
+from pipelines.handover.names import Batch
 from pipelines.outputs.staging import placed, write_summary
 from pipelines.outputs.summary import HopSummary
 
 if TYPE_CHECKING:
+    from hushcount.campaigns.public_keys import VerifyKeyPart
+    from keys.roles import SigningRole
     from keys.store import KeyReference
 
 
 def batch_name(directory: str) -> str:
-    """Return the name of the batch that a directory is for: its own last name, not that of what a link leads to."""
+    """Return the name of the batch that a directory is for: its own last name, not that of a link's target."""
     path = directory if storage.is_remote(directory) else os.path.abspath(directory)
     return path.rstrip("/").rpartition("/")[2]
 
@@ -39,18 +43,17 @@ def hand_on(
         The summary as written: with its batch, and with the files if it is signed.
 
     Args:
-        directory: where it is made.
+        directory: where the output is made.
         out: where it will be; its last name is the batch's.
         folders: of the directory that another party reads.
         summary: of the hop.
         signer: of the party; None: unsigned.
-        batch: name of the batch, where it has one of its own.
+        batch: name of the batch; empty: the last name of `out`.
     """
     batch = batch or batch_name(out)
-    # Before it is signed.
+    # The signature covers the batch.
     summary = placed(directory, replace(summary, batch=batch, window=_window(batch)))
     if signer is not None:
-        # A party that does not sign has no keys.
         from pipelines.handover.signed import write_signed
 
         summary = write_signed(directory, folders, summary, signer)
@@ -58,11 +61,7 @@ def hand_on(
 
 
 def require_own_folder(out: str, batch: str) -> None:
-    """Refuse to sign a batch that has a name of its own into a folder of another name, where nobody would take it.
-
-    Raises:
-        UsageError: the output has another name.
-    """
+    """Raise UsageError before a named batch is signed into a folder of another name, where nobody would take it."""
     if batch and batch != batch_name(out):
         raise UsageError(
             f"output directory {out} is for batch {batch}: what is signed must lie in a folder of that name"
@@ -70,16 +69,12 @@ def require_own_folder(out: str, batch: str) -> None:
 
 
 def require_place(directory: str, summary: HopSummary, campaign: Campaign, signed: bool) -> None:
-    """Check that an output lies in the folder of its batch; unsigned ones only where the folder is a batch's of `run`.
-
-    Raises:
-        UsageError: it lies elsewhere.
-    """
+    """Raise UsageError if an output lies outside its batch's folder; unsigned ones may lie in folders not of `run`."""
     name, given = batch_name(directory), summary.batch
     window = _window(name)
     if not signed and window is None:
         return
-    # Of another party's text only what is a batch's name is repeated.
+    # The text is another party's: only the name of a batch is repeated.
     shown = f"batch {given}" if given is not None and _window(given) else "another batch"
     expected = name if window is None else f"{window}-{folder_name(campaign.epoch, campaign.fingerprint.hex())}"
     if (given, summary.window, name) != (name, window, expected):
@@ -91,4 +86,35 @@ def require_place(directory: str, summary: HopSummary, campaign: Campaign, signe
 
 def _window(name: str) -> str | None:
     """Return the window in the name of a batch of `hushcount run`; None for other names."""
-    return name.partition("-")[0] if re.fullmatch(BATCH_NAME, name) else None
+    batch = Batch.named("", name)
+    return None if batch is None else batch.window
+
+
+def signer_of(keys: Path | str | None, role: SigningRole) -> KeyReference | None:
+    """Return the key that a party signs with, or None without a key directory.
+
+    Raises:
+        UsageError: the key is missing, it cannot be used, or the signing package is not installed.
+    """
+    if keys is None:
+        return None
+    try:
+        from keys.store import active_key
+    except ModuleNotFoundError as error:
+        if error.name != "keys":
+            raise
+        raise UsageError(
+            "what is handed on cannot be signed: the package keys is not in this image; run it in the one that is "
+            "built with --target signing, or of Dataflow's --target shuffler-signing"
+        ) from None
+
+    return active_key(keys, role)
+
+
+def verified_by(keys: Path | None, role: SigningRole) -> tuple[VerifyKeyPart, ...]:
+    """Return the keys one of which must have signed the input; empty: signatures are not checked."""
+    if keys is None:
+        return ()
+    from keys.store import verify_keys
+
+    return verify_keys(keys, role)

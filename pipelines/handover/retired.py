@@ -1,4 +1,4 @@
-"""What becomes of a batch whose key was destroyed: it is counted, to the last report, and nothing else."""
+"""A batch whose key was destroyed: every report is counted, and nothing else is done."""
 
 from __future__ import annotations
 
@@ -39,21 +39,19 @@ def account_retired(
     released: bool = False,
     writer: Writer = BY_HAND,
 ) -> NoReturn:
-    """Write a summary.json that counts every report of a batch as retired_key, and nothing beside it; then raise.
+    """Write a summary.json that counts every report of a batch as retired_key, and no other file; then raise.
 
-    Nothing is opened, so nothing is released and no ledger charged. The exit status says that there is no result.
+    Nothing is opened, released or charged. The exit status says that there is no result.
 
     Args:
         retired: which key.
         campaign: whose reports.
         hop: analyze, release or discover: who writes.
         input_directory: the batch; its files are counted.
-        out: output directory.
-        overwrite: whether a result there may be replaced.
+        out, overwrite, writer: the output, whether a result there may be replaced, and who writes it.
         signed_by: public keys of the party before; empty: signatures are not checked.
         signer: of the auxiliary server, for its release; None: unsigned.
-        released: whether the input is what the auxiliary server released, to be opened by the analyzer.
-        writer: who writes `out`.
+        released: whether the input is the auxiliary server's release, for the analyzer to open.
 
     Raises:
         CountedRetired: always, with the number of reports and where they are counted.
@@ -79,7 +77,7 @@ def _of_reports(campaign: Campaign, upstream: HopSummary, hop: str, source: str)
     check_complete(upstream, campaign, stream, files, exact=True)
     number = upstream.accepted_of(stream)
     summary = make_summary(hop, campaign, {stream: StreamCounts(number, 0, {REASON: number})}, None, upstream)
-    # The analyzer's hop takes it as a release of nothing, so that the chain of a batch goes on.
+    # The analyzer's hop reads it as an empty release, and the batch's chain goes on.
     return replace(summary, released=0) if hop == "release" else summary
 
 

@@ -1,8 +1,8 @@
-"""Signed outputs: what one party handed on is what the next one reads, file by file, of the very batch.
+"""Signed outputs: the next party reads exactly what the one before handed on, file by file, of this batch.
 
 `summary.json` names hop, campaign, epoch, fingerprint, batch and window, and lists the files with their digests;
-`summary.json.sig` beside these is the party's signature of exactly its bytes. So a file that was lost, added, exchanged
-or altered on the way, and a whole output that was put in the place of another, is named before any of it is read.
+`summary.json.sig` beside the files signs exactly its bytes. So a lost, added, exchanged or altered file, and an output
+in the place of another, is named before any of it is read.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from hushcount.campaigns.signatures import SIGNATURE_BYTES, SignatureError, pars
 from hushcount.errors import UsageError
 from keys.store import KeyReference
 from pipelines.files import storage
-from pipelines.handover.batch_file import digest_of
-from pipelines.handover.file_list import all_files, files_of, listed_files
+from pipelines.handover.file_list import all_files, listed_as, listed_files
 from pipelines.outputs.folders import folder_of
 from pipelines.outputs.received_summary import parse_summary
 from pipelines.outputs.staging import SUMMARY
@@ -26,7 +25,7 @@ SIGNATURE = f"{SUMMARY}.sig"
 
 
 def write_signed(directory: str, folders: Iterable[str], summary: HopSummary, reference: KeyReference) -> HopSummary:
-    """Return a summary with the files, having written the signature of it as `write_summary` will write it."""
+    """Sign a summary as `write_summary` will write it, and return it with its files listed."""
     summary = replace(summary, files=listed_files(directory, folders))
     signature = reference.sign(storage.json_bytes(summary.data()), "summary")
     storage.write_whole(storage.join(directory, SIGNATURE), [signature.model_dump_json().encode() + b"\n"])
@@ -38,11 +37,11 @@ def read_signed(directory: str, keys: Sequence[VerifyKeyPart]) -> HopSummary:
 
     Args:
         directory: what the party before handed on.
-        keys: those of that party, from elsewhere than the directory.
+        keys: of that party, from elsewhere than the directory.
 
     Raises:
         SignatureError: nobody signed it, or somebody else did.
-        UsageError: the summary is missing, or is none.
+        UsageError: the summary is missing or invalid.
     """
     path = storage.join(directory, SUMMARY)
     payload = storage.read_bytes(path)
@@ -60,22 +59,23 @@ def require_files(directory: str, folder: str, summary: HopSummary, *, digests: 
 
     Args:
         directory: what the party before handed on.
-        folder: of the stream that is to be read; the others may have been given to somebody else.
+        folder: of the stream to read; the other streams may have gone to another party.
         summary: of `read_signed`.
-        digests: whether to read the files; without, only their names and lengths are compared.
+        digests: whether to read the files; else only their names and lengths are compared.
 
     Raises:
-        SignatureError: a file is missing, was added, or is not what was signed; it is named.
+        SignatureError: a file is missing, was added, or differs from what was signed; it is named.
         UsageError: the summary lists no such folder.
     """
-    if folder not in (summary.files or {}):
+    listed = (summary.files or {}).get(folder)
+    if listed is None:
         raise UsageError(f"{storage.join(directory, SUMMARY)} lists no {folder} files")
-    signed = files_of(summary, folder)
+    signed = {file.name: file for file in listed}
     where = storage.join(folder_of(directory, summary), folder)
     there = {path.rpartition("/")[2]: (path, size) for path, size in all_files(where)}
     for name in sorted(signed.keys() ^ there.keys()):
         what = "is missing" if name in signed else "was not signed"
         raise SignatureError(f"{storage.join(where, name)} {what}")
     for name, (path, size) in there.items():
-        if size != signed[name][0] or (digests and digest_of(path) != signed[name]):
+        if size != signed[name].bytes or (digests and listed_as(path) != signed[name]):
             raise SignatureError(f"{path} is not the file that was signed: restore it")

@@ -1,4 +1,4 @@
-"""A job's input must be the whole output of the hop before it: its summary is there, and its counts are met."""
+"""A job's input must be the whole output of the hop before it, or what collectors closed: summaries and manifests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.collection import segment_names
 from hushcount.collection.envelopes import ENVELOPES, envelope_dtype
-from hushcount.collection.manifests import SUFFIX, read_manifest
+from hushcount.collection.epochs import folder_name
+from hushcount.collection.manifests import SUFFIX, Manifest, collector_of, read_manifest
 from hushcount.errors import FormatError, UsageError
 from hushcount.formats.reading import LISTING_BYTES
 from hushcount.senders import UNBOUND, WEAKEST, Authentication, Senders, weakest
@@ -20,7 +21,7 @@ from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import HopSummary
 
 COMMANDS = {"release": "discover --party aux-server"}
-"""The command of a hop that is not named after it."""
+"""The command of a hop that has another name."""
 
 
 def read_upstream(
@@ -32,8 +33,8 @@ def read_upstream(
         directory: what it handed on.
         hop: which.
         campaign: whose.
-        signed_by: public keys of its party, from elsewhere; one of them must have signed the output. Empty: signatures
-            are not checked.
+        signed_by: public keys of its party, one of which must have signed the output. Empty: signatures are not
+            checked.
         folder: of the output that is to be read, whose files are checked if signatures are.
 
     Raises:
@@ -48,16 +49,16 @@ def read_upstream(
             f"input directory {directory} is no complete output of hushcount {command}: it has no {SUMMARY}"
         )
     if signed_by:
-        # The shuffler checks none, and has no keys.
+        # The shuffler checks no signature, and has no keys.
         from pipelines.handover.signed import read_signed, require_files
 
         summary = read_signed(directory, signed_by)
     else:
         summary = read_summary(path)
-    given = summary.hop
-    if given != hop:
+    if summary.hop != hop:
         raise UsageError(
-            f"input directory {directory} was written by hushcount {COMMANDS.get(given, given)}, must be of {command}"
+            f"input directory {directory} was written by hushcount {COMMANDS.get(summary.hop, summary.hop)}, must be "
+            f"of {command}"
         )
     if summary.fingerprint != campaign.fingerprint.hex():
         raise UsageError(
@@ -71,12 +72,25 @@ def read_upstream(
     return summary
 
 
+def placed_manifest(data: bytes, path: str, folder: str) -> Manifest:
+    """Return the manifest in a file's bytes; it must be of the folder, CAMPAIGN/EPOCH-FINGERPRINT/WINDOW, it lies in.
+
+    Raises:
+        FormatError: it is no manifest, or that of another window, campaign file or collector.
+    """
+    manifest = read_manifest(data, path)
+    of = f"{manifest.campaign}/{folder_name(manifest.epoch, manifest.fingerprint)}/{manifest.window}"
+    if (folder, collector_of(path.rpartition("/")[2])) != (of, manifest.collector):
+        raise FormatError(f"{path} is the manifest of {of} by {manifest.collector}: it lies in the wrong place")
+    return manifest
+
+
 def senders_of(window: str, segments: Collection[str]) -> Senders:
     """Return whose reports a window's segments hold: the weakest way that its manifests say, and keys by their names.
 
     Args:
         window: a collector's directory of one window.
-        segments: STREAM/FILE; where one stands in no manifest, or a manifest is none, the weakest way that there is.
+        segments: STREAM/FILE. One in no manifest counts as the weakest way; so do all if a manifest is invalid.
     """
     named: dict[str, Authentication] = {}
     for path, _ in storage.list_files(window, SUFFIX):
@@ -96,22 +110,23 @@ def check_complete(
 ) -> None:
     """Check that the files hold the records that the hop before forwarded.
 
-    Files of another campaign or record length are left out of the count: they go to the dead letter.
+    Files of another campaign or record length do not count: they go to the dead letter.
 
     Args:
         upstream: the summary of the hop before.
         campaign: whose records count.
         stream: which stream.
-        files: what was found.
+        files: of the input.
         exact: whether more records are wrong as well; the shuffler drops duplicates, the analyzer would count them.
 
     Raises:
         UsageError: a file is missing or delivered twice.
     """
     forwarded = upstream.accepted_of(stream)
-    ours = [file for file in files if file.header.campaign == campaign.fingerprint]
     lengths = (campaign.sealed_bytes(stream), envelope_dtype(campaign.sealed_bytes(stream)).itemsize)
-    found = total_records(file for file in ours if file.header.record_bytes in lengths)
+    found = total_records(
+        file for file in files if file.header.campaign == campaign.fingerprint and file.header.record_bytes in lengths
+    )
     if found < forwarded or (exact and found > forwarded):
         verb = "a file is missing" if found < forwarded else "a file was added"
         raise UsageError(f"the {stream} files hold {found} records, hushcount {upstream.hop} wrote {forwarded}: {verb}")

@@ -9,7 +9,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import RetiredKey
 from pipelines.batches.hops import HANDED_ON
 from pipelines.deployment.settings import Deployment
-from pipelines.handover.signing_keys import signer_of
+from pipelines.handover.parties import signer_of
 
 
 def require_keys(deployment: Deployment, campaign: Campaign, hops: Collection[str]) -> RetiredKey | None:

@@ -17,14 +17,13 @@ from hushcount.errors import RetiredKey
 from pipelines.batches import rows
 from pipelines.batches.hops import CHAIN, hop_names, output_of
 from pipelines.batches.lock import writer_of
-from pipelines.batches.rows import Batch
 from pipelines.batches.take_up import taken_up
 from pipelines.batches.writing import write_batch
 from pipelines.deployment.settings import Deployment
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
-from pipelines.handover.parties import hand_on
-from pipelines.handover.signing_keys import signer_of, verified_by
+from pipelines.handover.names import Batch
+from pipelines.handover.parties import hand_on, signer_of, verified_by
 from pipelines.handover.upstream import read_upstream
 from pipelines.outputs.counts import HopCounts
 from pipelines.outputs.folders import folder_of

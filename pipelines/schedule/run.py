@@ -24,17 +24,16 @@ from pipelines.batches.intake import close_due, register_new, take_back_restored
 from pipelines.batches.lock import alone, prove
 from pipelines.batches.rebuild import take_up_batches
 from pipelines.batches.retention import delete_old
-from pipelines.batches.rows import Batch
 from pipelines.batches.state import opened, snapshot
 from pipelines.batches.tombstones import enter_deleted
-from pipelines.batches.unclaimed import unclaimed
-from pipelines.batches.waiting import dropped, waiting_of
+from pipelines.batches.waiting import unclaimed, waiting_of
 from pipelines.batches.writing import batch_path
 from pipelines.deployment.campaigns import Epochs, read_epochs
 from pipelines.deployment.settings import Deployment, RetentionPart
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.files.storage_errors import told
+from pipelines.handover.names import Batch
 from pipelines.outputs.counts import HopCounts
 from pipelines.outputs.minimum_batch import is_withheld, sentence
 from pipelines.outputs.no_result import CountedRetired
@@ -195,7 +194,7 @@ def _aside(work: _Work, epochs: Epochs) -> dict[str, str]:
 def _dropped(work: _Work, epochs: Epochs) -> dict[str, tuple[int, str]]:
     """Return how many reports of each segment are too late, and why, by its path."""
     with work.state.begin() as connection:
-        return dropped(connection, epochs.campaign)
+        return rows.dropped(connection, epochs.campaign)
 
 
 def _follow(work: _Work, epochs: Epochs) -> None:

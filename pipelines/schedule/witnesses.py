@@ -13,11 +13,11 @@ from sqlalchemy import Engine as Database
 
 from hushcount.collection.windows import window_start
 from hushcount.errors import HushcountError
-from pipelines.batches.rows import Batch
 from pipelines.batches.state import HOPS, MANIFESTS, RUNS
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
 from pipelines.files.storage_errors import told
+from pipelines.handover.names import Batch
 from pipelines.ledger.clock import Clock, Witness, shown, usual_bound
 from pipelines.ledger.file import opened, read_charges
 

@@ -22,8 +22,8 @@ from hushcount.formats.reading import LISTING_BYTES
 from pipelines.files import storage
 from pipelines.files.block_files import BlockFile, block_file, find_files
 from pipelines.files.storage_errors import told
-from pipelines.handover.batch_file import fault_of
-from pipelines.handover.manifest_files import placed_manifest
+from pipelines.handover.file_list import fault_of
+from pipelines.handover.upstream import placed_manifest
 from pipelines.outputs.labels import SEALED
 from pipelines.outputs.staging import SUMMARY
 from pipelines.streaming.closing import Found, is_manifest

@@ -16,7 +16,7 @@ import yaml
 from keys.roles import Role, SigningRole
 from keys.store import active_key, create
 from pipelines.deployment.settings import Deployment
-from pipelines.handover.signing_keys import signer_of
+from pipelines.handover.parties import signer_of
 from pipelines.schedule.hops import trusted
 from tests.deploy.conftest import DEPLOY, SIGNERS
 from tests.deploy.manifests import PARTIES, Resource, pods, resources

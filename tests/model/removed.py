@@ -12,9 +12,9 @@ import pytest
 from hushcount.campaigns.campaign import Campaign
 from pipelines.batches import lock, take_up
 from pipelines.batches.hops import output_of
-from pipelines.batches.rows import Batch
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
+from pipelines.handover.names import Batch
 from pipelines.ledger import charging, draws, file, own_time
 from pipelines.ledger.records import Limit
 from pipelines.outputs.received_summary import read_summary

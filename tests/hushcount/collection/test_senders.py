@@ -14,9 +14,10 @@ from hushcount.errors import UsageError
 from hushcount.privacy.statement import statement
 from hushcount.senders import KEY, UNBOUND, Authentication, Senders, require_told_apart, told_in, weakest
 from keys.store import create
-from pipelines.batches.rows import Batch, register, segments_of
+from pipelines.batches.rows import register, segments_of
 from pipelines.batches.state import SEGMENTS, opened
 from pipelines.handover.batch_file import BatchFile, collected
+from pipelines.handover.names import Batch
 from pipelines.handover.upstream import senders_of
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.ledger.charging import charging, cost_of

@@ -17,9 +17,10 @@ from pipelines.audit.doctor import examine
 from pipelines.audit.reconcile import account_of
 from pipelines.batches import rows as batches_module
 from pipelines.batches.lock import alone
-from pipelines.batches.rows import Batch, made_batches
+from pipelines.batches.rows import made_batches
 from pipelines.batches.state import HOPS, opened, snapshot
 from pipelines.console.tables import window_names
+from pipelines.handover.names import Batch
 from pipelines.jobs import analyze as analyze_module
 from pipelines.jobs import shuffle as shuffle_module
 from pipelines.schedule import hops as hops_module

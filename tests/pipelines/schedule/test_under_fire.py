@@ -10,10 +10,10 @@ import pytest
 
 from hushcount.campaigns.campaign import Campaign
 from pipelines.audit.doctor import examine
-from pipelines.batches.rows import Batch
 from pipelines.deployment.campaigns import read_epochs
 from pipelines.epochs.trend import trend
 from pipelines.files import storage
+from pipelines.handover.names import Batch
 from pipelines.outputs.folders import folder_of
 from pipelines.outputs.staging import Writer, staged, sweep
 from pipelines.outputs.summary import make_summary

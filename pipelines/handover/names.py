@@ -1,0 +1,85 @@
+"""Names and paths that say what they are of: a batch's folder, a segment in the store."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from hushcount.collection.envelopes import ENVELOPES
+from hushcount.collection.epochs import folder_name
+from hushcount.collection.windows import is_window
+
+BATCH_NAME = r"(?P<window>[0-9]{8}T[0-9]{6}Z)-(?P<epoch>[0-9]{6,})-(?P<fingerprint>[0-9a-f]{16})"
+"""WINDOW-EPOCH-FINGERPRINT."""
+_FOLDER = r"(?P<folder>(?P<campaign>[^/]+)/(?P<file>[^/]+)/(?P<window>[^/]+))"
+_SEGMENT = re.compile(rf"{_FOLDER}/(?P<stream>[^/]+)/(?P<name>[^/]+\.blocks)")
+
+
+@dataclass(frozen=True, order=True)
+class Batch:
+    """Segments of one campaign file that are shuffled together, of one stream or of several.
+
+    Attributes:
+        campaign: id.
+        window: name of the window at whose end it was made.
+        epoch: of the campaign file.
+        fingerprint: of the campaign file, its first 16 digits.
+    """
+
+    campaign: str
+    window: str
+    epoch: int
+    fingerprint: str
+
+    @property
+    def file(self) -> tuple[int, str]:
+        """Epoch and fingerprint: the key of its campaign file."""
+        return self.epoch, self.fingerprint
+
+    @property
+    def name(self) -> str:
+        """WINDOW-EPOCH-FINGERPRINT, also the name of its folders."""
+        return f"{self.window}-{folder_name(*self.file)}"
+
+    @property
+    def segments(self) -> str:
+        """The folder of the segments that came in its window, in the folder of segments."""
+        return f"{self.campaign}/{folder_name(*self.file)}/{self.window}"
+
+    @classmethod
+    def named(cls, campaign: str, name: str) -> Batch | None:
+        """Return the batch of that name; None if no batch has it: operators put folders of their own beside ours."""
+        match = re.fullmatch(BATCH_NAME, name)
+        if match is None or not is_window(match["window"]):
+            return None
+        return cls(campaign, match["window"], int(match["epoch"]), match["fingerprint"])
+
+
+@dataclass(frozen=True)
+class SegmentPath:
+    """CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/STREAM/NAME, in the folder of segments.
+
+    Attributes:
+        campaign, window, stream, name: those names; whoever writes there may invent any.
+        folder: CAMPAIGN/EPOCH-FINGERPRINT/WINDOW, with the window's manifests.
+    """
+
+    campaign: str
+    window: str
+    stream: str
+    name: str
+    folder: str
+
+    @classmethod
+    def parse(cls, path: str) -> SegmentPath | None:
+        """Return the path of a segment, relative to the folder of segments; None if it is another file's."""
+        match = _SEGMENT.fullmatch(path)
+        return None if match is None else cls(**{name: match[name] for name in cls.__dataclass_fields__})
+
+    def __str__(self) -> str:
+        return f"{self.folder}/{self.stream}/{self.name}"
+
+    @property
+    def is_of_stream(self) -> bool:
+        """Whether its stream is one that collectors store."""
+        return self.stream in ENVELOPES
