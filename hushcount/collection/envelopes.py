@@ -1,4 +1,4 @@
-"""Envelopes: what the shuffler's side holds of a report before it strips everything but the ciphertext."""
+"""Envelopes: a sealed report with its metadata, before the shuffler strips these."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hushcount.wire.blocks import Kind
 
 TOKEN_BYTES = 16
 ENVELOPES: dict[Stream, Kind] = {"reports": Kind.REPORT_ENVELOPES, "discovery": Kind.DISCOVERY_ENVELOPES}
-"""What a file of each stream's envelopes is."""
+"""Kind of the block files of each stream."""
 
 
 def envelope_dtype(sealed_bytes: int) -> np.dtype[Any]:
@@ -21,25 +21,19 @@ def envelope_dtype(sealed_bytes: int) -> np.dtype[Any]:
     Fields: `client_token`, 16 bytes by which the contribution cap tells clients apart; `received_ms`, milliseconds
     since 1970 at the collector; `address`, the sender's IPv6 (or mapped IPv4) address; `sealed`, the sealed report.
     """
-    return np.dtype(
-        [
-            ("client_token", f"S{TOKEN_BYTES}"),
-            ("received_ms", "<u8"),
-            ("address", "V16"),
-            ("sealed", f"S{sealed_bytes}"),
-        ]
-    )
+    metadata = [("client_token", f"S{TOKEN_BYTES}"), ("received_ms", "<u8"), ("address", "V16")]
+    return np.dtype([*metadata, ("sealed", f"S{sealed_bytes}")])
 
 
 def sealed_offset(sealed_bytes: int) -> int:
-    """Return where in an envelope the sealed report begins; all before it is metadata."""
+    """Return where in an envelope the sealed report begins, behind the metadata."""
     return envelope_dtype(sealed_bytes).itemsize - sealed_bytes
 
 
 def client_token(client: str, campaign: bytes) -> bytes:
     """Return the token of a client in one campaign: BLAKE2b of its name keyed by the campaign's fingerprint.
 
-    For trials, where a name is all there is. In production a token must be a secret between client and collector:
-    whoever knows another client's token can crowd out its reports under the cap.
+    For trials, which know only a name. In production a token must be a secret between client and collector: whoever
+    knows another client's token can crowd out its reports under the cap.
     """
     return hashlib.blake2b(client.encode(), digest_size=TOKEN_BYTES, key=campaign).digest()

@@ -1,4 +1,4 @@
-"""Which campaign files of a campaign are collected, and when: collection.json in the campaign's directory."""
+"""Which campaign files are collected, and when: collection.json in the campaign's directory."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class EpochPart(Part):
 
 
 class CollectionFile(Part):
-    """The epochs of one campaign, oldest first, no two of them current at one moment."""
+    """The epochs of one campaign, oldest first; at most one is current at any moment."""
 
     format: Literal[1] = 1
     epochs: tuple[EpochPart, ...] = Field(min_length=1)
@@ -67,10 +67,8 @@ class CollectionFile(Part):
 
     def current(self, moment: datetime) -> EpochPart | None:
         """Return the epoch for which clients make reports at a moment, or None."""
-        for part in self.epochs:
-            if part.begins <= moment and (part.ends is None or moment < part.ends):
-                return part
-        return None
+        begun = (part for part in self.epochs if part.begins <= moment)
+        return next((part for part in begun if part.ends is None or moment < part.ends), None)
 
     def accepts(self, epoch: int, moment: datetime) -> bool:
         """Return whether reports of an epoch are accepted at a moment."""
@@ -81,16 +79,12 @@ class CollectionFile(Part):
 
 
 def read_collection(path: Path) -> CollectionFile:
-    """Read a collection file.
-
-    Raises:
-        UsageError: unreadable or invalid; every error at once, each with its field.
-    """
+    """Read a collection file; UsageError, with every error and its field, if it is unreadable or invalid."""
     return validated(CollectionFile, read_mapping(path, "collection file"), f"collection file {path}")
 
 
 def read_epoch(directory: Path, part: EpochPart) -> Campaign:
-    """Read the campaign file of an epoch; the directory has the campaign's id for its name.
+    """Read the campaign file of an epoch from a directory that is named after the campaign.
 
     Raises:
         UsageError: it is missing or invalid, or not of this campaign and epoch.
@@ -110,5 +104,5 @@ def epoch_folder(campaign: Campaign) -> str:
 
 
 def folder_name(epoch: int, fingerprint: str) -> str:
-    """Return EPOCH-FINGERPRINT, of which the first digits of the fingerprint are enough."""
+    """Return EPOCH-FINGERPRINT, from at least the first 16 digits of the fingerprint."""
     return f"{epoch:06d}-{fingerprint[:FINGERPRINT_DIGITS]}"

@@ -1,7 +1,7 @@
 """Manifests: what a collector closed of one window of one campaign file (docs/adr/0014).
 
-A manifest is named COLLECTOR-ID.manifest.json. The id is drawn for a window of a journal, so that two collectors that
-were given one name, or one that lost its disk, never write over what the other wrote.
+A manifest is named COLLECTOR-ID.manifest.json. The id is random for each window of a journal, so that two collectors
+with the same name, or one that lost its disk, never overwrite each other's files.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ CollectorName = Annotated[
 SUFFIX = ".manifest.json"
 ID = re.compile(r"[0-9a-f]{16}")
 _NAME = re.compile(rf"(?P<collector>.+?)(-{ID.pattern})?{re.escape(SUFFIX)}")
-# What a database holds: a manifest comes from another machine.
+# A manifest comes from another machine, and a database stores and adds its numbers.
 _MOST_DAMAGED = (1 << 31) - 1
-# More than any segment has, and so little that a database can add up those of millions of them.
 _MOST = 1 << 40
 _MOST_REASONS = 256
 Reason = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,64}$")]
@@ -45,7 +44,7 @@ class SegmentPart(Part):
 
 
 class Manifest(Part):
-    """All segments of one collector in one window, of one campaign file; none if nothing came."""
+    """All segments of one collector in one window, of one campaign file; possibly none."""
 
     format: Literal[1] = 1
     collector: CollectorName
@@ -62,10 +61,7 @@ class Manifest(Part):
         default_factory=dict, max_length=_MOST_REASONS, description="requests refused at the door, by reason"
     )
     damaged: int = Field(
-        default=0,
-        ge=0,
-        le=_MOST_DAMAGED,
-        description="frames or stretches of journals that were damaged: reports may be lost",
+        default=0, ge=0, le=_MOST_DAMAGED, description="damaged frames or stretches of journals: reports may be lost"
     )
 
     @model_validator(mode="after")
@@ -79,19 +75,14 @@ class Manifest(Part):
 
 
 def manifest_name(collector: str, id: str) -> str:
-    """Return the name of the file of a manifest; `id` is of the journal's window."""
+    """Return the name of a manifest's file; `id` is that of the journal's window."""
     return f"{collector}-{id}{SUFFIX}"
 
 
 def divided(
     segments: Mapping[Stream, Sequence[SegmentPart]], id: str
 ) -> list[tuple[str, dict[Stream, tuple[SegmentPart, ...]]]]:
-    """Return the segments of a window in as many parts as there must be manifests, each with an id of its own.
-
-    Args:
-        segments: by stream.
-        id: of the journal's window, and of the first manifest.
-    """
+    """Return the segments of each manifest of a window, with its id; `id` is that of the first."""
     parts = max([1, *(-(-len(listed) // MOST_SEGMENTS) for listed in segments.values())])
     return [
         (
@@ -107,15 +98,11 @@ def divided(
 
 
 def collector_of(name: str) -> str | None:
-    """Return whose manifest a file of that name is; None: it is named as none."""
+    """Return the collector in the name of a manifest, or None for any other name."""
     match = _NAME.fullmatch(name)
     return None if match is None else match["collector"]
 
 
 def read_manifest(data: bytes, name: str) -> Manifest:
-    """Read a manifest; `name` is the file's, for the error.
-
-    Raises:
-        FormatError: it is none, or of another version.
-    """
+    """Read a manifest of this version, or raise FormatError, which names the file."""
     return parse_model(Manifest, data, name, "is no manifest of a collector")

@@ -1,4 +1,4 @@
-"""Windows: the spans of the collector's clock in which reports are counted together (docs/adr/0014)."""
+"""Windows: the spans of the collector's clock whose reports are counted together (docs/adr/0014)."""
 
 from __future__ import annotations
 
@@ -10,25 +10,20 @@ _NAME = "%Y%m%dT%H%M%SZ"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"([1-9][0-9]{0,8})([smhd])")
 _LONGEST = timedelta(days=366)
-# Not those at the ends of what a datetime holds: lengths and grace periods are added to them.
+# Far from the ends of datetime, because lengths and grace periods are added.
 _YEARS = range(1970, 9000)
 
 
 @dataclass(frozen=True, order=True)
 class Window:
-    """The half-open span from `start`, inclusive, to `end`, exclusive; both in UTC, whole seconds.
-
-    Attributes:
-        start: when it begins.
-        end: when it ends.
-    """
+    """The half-open span from `start`, inclusive, to `end`, exclusive; both in UTC, whole seconds."""
 
     start: datetime
     end: datetime
 
     @property
     def name(self) -> str:
-        """Its start, as it stands in names of files: 20261121T000000Z."""
+        """Its start, as in names of files: 20261121T000000Z."""
         return self.start.strftime(_NAME)
 
     @property
@@ -37,12 +32,11 @@ class Window:
 
     @property
     def next(self) -> Window:
-        """The window that begins when this one ends."""
         return Window(self.end, self.end + self.length)
 
 
 def window_at(moment: datetime, length: timedelta) -> Window:
-    """Return the window that holds a moment; windows of one length tile time from 1970-01-01T00:00:00Z on.
+    """Return the window of a moment; windows of one length tile time from 1970-01-01T00:00:00Z on.
 
     Raises:
         ValueError: the moment has no time zone, or the length is not in whole seconds from 1 s to 366 days.
@@ -58,11 +52,7 @@ def window_at(moment: datetime, length: timedelta) -> Window:
 
 
 def named_window(name: str, length: timedelta) -> Window:
-    """Return the window of that name.
-
-    Raises:
-        ValueError: no window of this length has it.
-    """
+    """Return the window of that name; ValueError if no window of this length has it."""
     start = window_start(name)
     window = window_at(start, length)
     if window.start != start or window.name != name:
@@ -79,11 +69,7 @@ def is_window(name: str) -> bool:
 
 
 def window_start(name: str) -> datetime:
-    """Return when a window of that name begins, whatever its length.
-
-    Raises:
-        ValueError: it is no name of a window, or of a year before 1970 or after 8999.
-    """
+    """Return when a window of that name begins; ValueError for another text, or a year not in 1970..8999."""
     try:
         start = datetime.strptime(name, _NAME).replace(tzinfo=timezone.utc)
     except ValueError:
@@ -94,11 +80,7 @@ def window_start(name: str) -> datetime:
 
 
 def duration(text: str) -> timedelta:
-    """Return the duration that a text like 90s, 15m, 1h or 1d names.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """Return the duration that a text like 90s, 15m, 1h or 1d names, or raise ValueError."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ValueError(f"duration is {text!r}, must be a whole number and s, m, h or d, as in 15m or 1d")

@@ -1,4 +1,4 @@
-"""Keep rules: with what probability the auxiliary server reveals a bin that so many reports fell in."""
+"""Keep rules: the probability with which the auxiliary server reveals a bin, by its number of reports."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ MOST_CAP = 1000
 class KeepRule:
     """Keep or drop each bin by its count alone, so that the set of kept bins is (epsilon, delta)-private.
 
-    One client sends at most `cap` reports. Removing or adding them moves the counts by `cap` steps of one, each step
-    `(e0, d0)`; over t steps of one bin that is `(t e0, d0 (1 + e^e0 + ... + e^((t-1) e0)))`, and spreading the steps
-    over several independent bins gives less. Replacing a client's reports is a removal and an addition: twice.
+    A client sends at most `cap` reports. Removing or adding them moves the counts by `cap` steps of one, each step
+    `(e0, d0)`. All t steps in one bin are `(t e0, d0 (1 + e^e0 + ... + e^((t-1) e0)))`; in several independent bins,
+    less. Replacing a client's reports is a removal and an addition: twice that.
 
         add-remove   e0 = epsilon / cap         d0 = delta / S        S = sum over i < cap of e^(i e0)
         replace-one  e0 = epsilon / (2 cap)     d0 = delta / (2 S)
@@ -62,14 +62,14 @@ class KeepRule:
 
     @cached_property
     def step_epsilon(self) -> Decimal:
-        """e0: the loss that one report in a bin may cause."""
+        """e0, the loss that one report in a bin may cause."""
         with localcontext() as context:
             context.prec, context.rounding = _DIGITS, ROUND_FLOOR
             return Decimal(self.epsilon) / (self.cap * self._sides)
 
     @cached_property
     def step_delta(self) -> Fraction:
-        """d0: the probability with which a bin of one report may be kept."""
+        """d0, the probability with which a bin of one report may be kept."""
         with localcontext() as context:
             context.prec, context.rounding = _DIGITS, ROUND_CEILING
             growth = sum((self.step_epsilon * step).exp() for step in range(self.cap))
@@ -81,7 +81,7 @@ class KeepRule:
 
     @property
     def noise_scale(self) -> float:
-        """Scale of the laplace rule's discrete noise: `1/e0`, rounded up; the optimal rule adds none."""
+        """Scale of the laplace rule's discrete noise: `1/e0`, rounded up."""
         return math.nextafter(float(1 / self.step_epsilon), math.inf)
 
     @cached_property
@@ -99,10 +99,10 @@ class KeepRule:
 
     @cached_property
     def optimal_thresholds(self) -> tuple[int, ...]:
-        """The optimal rule's `pi(c) 2**64` for counts c = 0, 1, ... up to the first that is always kept.
+        """The optimal rule's `pi(c) 2**64` for counts c = 0, 1, ... up to the first with pi(c) = 1.
 
-        `pi(0) = 0`, `pi(c) = min(e pi(c-1) + d0, 1 - (1 - pi(c-1) - d0)/e, 1)`, computed in integers and rounded so
-        that both inequalities of (e0, d0) hold for the rounded probabilities.
+        `pi(0) = 0`, `pi(c) = min(e pi(c-1) + d0, 1 - (1 - pi(c-1) - d0)/e, 1)`, in integers, rounded so that both
+        inequalities of (e0, d0) hold for the rounded probabilities.
         """
         with localcontext() as context:
             context.prec = _DIGITS
@@ -116,7 +116,7 @@ class KeepRule:
         return tuple(kept)
 
     def keep_probability(self, count: int) -> float:
-        """Return the probability that a bin of so many reports is kept."""
+        """Return the probability that a bin of `count` reports is kept."""
         if count < 1:
             return 0.0
         if self.name == "optimal":
@@ -131,7 +131,7 @@ class KeepRule:
             return float(1 - ratio ** (1 - short) / (1 + ratio))
 
     def count_for(self, probability: float) -> int:
-        """Return the least count that is kept with at least this probability, in (0, 1)."""
+        """Return the least count that is kept with at least this probability."""
         if not 0.0 < probability < 1.0:
             raise ValueError(f"probability is {probability}, must be in (0, 1)")
         low, high = 0, 1
@@ -143,6 +143,6 @@ class KeepRule:
         return high
 
     def keep_table(self) -> dict[int, float]:
-        """Return the keep probability of one report and of the counts where it passes 0.1 % to 99.9 %, rising."""
+        """Return keep probabilities by count: of one report, and where they pass 0.1 % to 99.9 %."""
         counts = {1, *(self.count_for(level) for level in _LEVELS)}
         return {count: self.keep_probability(count) for count in sorted(counts)}

@@ -3,8 +3,8 @@
     report = sealed to aux_server( binding | H(value) | sealed to analyzer( binding | pad(value) ) )
 
 The auxiliary server counts equal pairs and cannot open the value; the analyzer sees a value only after it was kept.
-The inner box is a function of the value alone: whichever client's copy is released, it is the same bytes, so that the
-release tells nothing about who sent the value or how many did (docs/adr/0005).
+The inner box is a function of the value alone: all clients' copies are the same bytes, so that the release does not
+tell who sent the value, or how many did (docs/adr/0005).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class DiscoveryFormat:
     """The layout of a campaign's discovery reports; every one has the same length, whatever the value.
 
     Args:
-        binding: the 16 bytes that bind a report to its campaign.
-        hash_key: 32 bytes, drawn anew for each campaign.
+        binding: 16 bytes that bind a report to its campaign.
+        hash_key: 32 bytes, random for each campaign.
         max_value_bytes: the longest value, in UTF-8 bytes, 1..4096.
     """
 
@@ -40,16 +40,14 @@ class DiscoveryFormat:
     def hash(self, value: str) -> bytes:
         """Return H(value): BLAKE2b, 256 bits, of binding and value, keyed by the campaign.
 
-        Cryptographic, because a client that could make two strings collide would merge their bins. Not a secret from
-        the auxiliary server, which can test a value that it guesses.
+        Cryptographic, because a client that could make two strings collide would merge their bins.
         """
         return hashlib.blake2b(self.binding + value.encode(), digest_size=HASH_BYTES, key=self.hash_key).digest()
 
     def pad(self, value: str | None) -> bytes:
         """Return the value in one fixed length: length, bytes, zeros; None stands for "nothing to discover".
 
-        Raises:
-            UsageError: the value is longer than max_value_bytes; the value itself is not named.
+        UsageError if the value is too long; it names the length, not the value.
         """
         raw = b"" if value is None else value.encode()
         if len(raw) > self.max_value_bytes:
@@ -57,11 +55,7 @@ class DiscoveryFormat:
         return _LENGTH.pack(_NOTHING if value is None else len(raw)) + raw.ljust(self.max_value_bytes, b"\0")
 
     def unpad(self, padded: bytes) -> str | None:
-        """Return the value, or None for "nothing to discover".
-
-        Raises:
-            ValueError: not a padded value.
-        """
+        """Return the value, or None for "nothing to discover"; ValueError if this is not a padded value."""
         if len(padded) != _LENGTH.size + self.max_value_bytes:
             raise ValueError("not a padded value of this campaign")
         (length,), body = _LENGTH.unpack(padded[: _LENGTH.size]), padded[_LENGTH.size :]
@@ -71,14 +65,9 @@ class DiscoveryFormat:
         return None if length == _NOTHING else body[:used].decode()
 
     @property
-    def value_bytes(self) -> int:
-        """Plain bytes of the inner layer: binding and padded value."""
-        return len(self.binding) + _LENGTH.size + self.max_value_bytes
-
-    @property
     def sealed_value_bytes(self) -> int:
-        """Bytes of the value sealed to the analyzer."""
-        return self.value_bytes + SEAL_BYTES
+        """Bytes of the inner layer: binding and padded value, sealed to the analyzer."""
+        return len(self.binding) + _LENGTH.size + self.max_value_bytes + SEAL_BYTES
 
     @property
     def pair_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""What a campaign fixes of discovery: a part of the campaign file."""
+"""The part of a campaign file about discovery."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DiscoveryPart(Part):
         default=None, description="key of the hash that bins are counted by, drawn anew for each campaign"
     )
     hash_key_commitment: Hex32 | None = Field(
-        default=None, description="BLAKE2b-256 of hash_key, in its place where values must not be tested"
+        default=None, description="BLAKE2b-256 of hash_key, in its place for parties that must not test values"
     )
 
     @model_validator(mode="after")
@@ -35,7 +35,7 @@ class DiscoveryPart(Part):
 
     @property
     def commitment(self) -> str:
-        """What binds a campaign to its hash key without showing it; the key has 256 random bits, none is guessed."""
+        """A hash that binds a campaign to its hash key, 256 random bits that nobody can guess from it."""
         if self.hash_key is None:
             return self.hash_key_commitment or ""
         return hashlib.blake2b(bytes.fromhex(self.hash_key), digest_size=32, person=b"hash key").hexdigest()

@@ -1,4 +1,4 @@
-"""What the parts of a campaign file have in common: strict, frozen, and errors in one sentence."""
+"""Strict, frozen models of files and settings, and their errors in one sentence."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ _MOST_TOLD = 10
 class Part(BaseModel):
     """A section: unknown fields are errors, numbers are finite, nothing changes after validation."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=False, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 def explain(error: ValidationError, name: str = "it") -> str:
-    """Return the errors of a validation, each with its field, its value and what is allowed, in one sentence.
+    """Return all errors of a validation in one sentence: each field, its value and what is allowed.
 
-    Args:
-        error: what was found.
-        name: of what has no fields, or is wrong as a whole.
+    `name` stands for what has no fields, or is wrong as a whole.
     """
     found = error.errors(include_url=False)
     more = [f"and {len(found) - _MOST_TOLD:,} more"] if len(found) > _MOST_TOLD else []
@@ -32,10 +30,10 @@ def explain(error: ValidationError, name: str = "it") -> str:
 def _sentence(item: ErrorDetails, whole: str) -> str:
     field = _name(item["loc"])
     if item["type"] in ("value_error", "assertion_error"):
-        # Said by a validator of ours, with the value.
+        # The sentence of a validator of ours, which names the value.
         said = item["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
         return f"{field}: {said}" if field else said if whole == "it" else f"{whole}: {said}"
-    # What is missing or a whole section has no value worth repeating.
+    # A missing field has no value.
     given = None if item["type"] in ("missing", "extra_forbidden") else _short(item["input"])
     facts = item.get("ctx", {})
     allowed = _ALLOWED.get(item["type"], "must have another form").format_map(facts)
@@ -46,13 +44,13 @@ def _sentence(item: ErrorDetails, whole: str) -> str:
 
 
 def _name(steps: tuple[int | str, ...]) -> str:
-    """Return the path of a field, whose names may be whatever stands in the file."""
+    """Return the path of a field; its names come from the file and may be anything."""
     field = ".".join(str(step)[:_LONGEST_REPEATED] for step in steps)[:_LONGEST_REPEATED]
     return field if field.isprintable() else ascii(field)
 
 
 def _short(value: object) -> str | None:
-    """Return a plain value as it would be written, or None where it is too long or no plain one."""
+    """Return a short plain value as it would be written, or None for any other."""
     if isinstance(value, str):
         return repr(value) if len(value) <= _LONGEST_REPEATED else None
     if isinstance(value, int):
@@ -61,11 +59,11 @@ def _short(value: object) -> str | None:
 
 
 FORMS: dict[str, str] = {}
-"""What a text must be, by the pattern that checks it: said in place of the pattern."""
+"""What a text must be, in words, by the pattern that checks it."""
 
 
 def text_of(pattern: str, form: str) -> StringConstraints:
-    """Return the constraint that a text matches a pattern, and what to say of one that does not."""
+    """Return the constraint that a text matches a pattern; `form` is what errors say in its place."""
     FORMS[pattern] = form
     return StringConstraints(pattern=pattern)
 
@@ -107,11 +105,10 @@ _ALLOWED = {
     ),
     **dict.fromkeys(("json_invalid", "json_type"), "must be JSON"),
 }
-"""What is allowed where pydantic finds an error of a type; its own words are for who wrote the model."""
-
+"""What is allowed, by pydantic's type of error: its own words address the author of the model."""
 Hex32 = Annotated[str, text_of(r"^[0-9a-f]{64}$", "must be 64 hexadecimal digits, in lower case")]
 """32 bytes in lower-case hexadecimal digits."""
 FileName = Annotated[
     str, text_of(r"^[^/\\\\:.\x00-\x1f][^/\\\\:\x00-\x1f]{0,127}$", "must be a plain file name, without a folder")
 ]
-"""A plain name of a file in the directory of the file that names it."""
+"""Plain name of a file in the same directory."""

@@ -1,7 +1,7 @@
-"""Read what another party may have written: how long it is first, then how deep, then what it says.
+"""Read what another party may have written: check its length first, then its depth, then its content.
 
-Every JSON and TOML file, and every answer of a service, is read here. Whatever the bytes are, the only exceptions are
-our own: nothing is recursed into, held in memory or repeated in a message without a bound.
+All JSON and TOML files and all answers of services are read here. Whatever the bytes are, only our own exceptions leave
+this module, and recursion, memory and quotations in messages have a bound.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ RECORD_BYTES = 1 << 23
 LISTING_BYTES = 1 << 24
 """Longest file that lists segments: a manifest, a batch, the record of a window of a stream."""
 MOST_SEGMENTS = 1 << 14
-"""How many segments such a file lists of one stream. So many, each with what it may have, are within LISTING_BYTES."""
+"""Most segments of one stream in such a file; with their longest facts they fit LISTING_BYTES."""
 TABLE_BYTES = 1 << 30
 """Longest file that has a line for each item."""
 SETTINGS_BYTES = 1 << 18
 """Longest TOML file: people write them."""
 DEEPEST = 32
-"""How many objects and lists may lie in each other."""
+"""Deepest nesting of objects and lists."""
 _PIECE = 1 << 20
 _MOST_DOTS = 64
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-# What is not closed ends with its line or the file, so that no part of a text is looked at twice.
+# An unclosed string ends with its line or the file, so that the search is linear.
 _TOML_TEXT = re.compile(
     rb'"""(?:[^\\]|\\.)*?(?:"""+|\Z)|' rb"'''.*?(?:'''+|\Z)|" rb'"(?:[^"\\\n]|\\.)*"?|' rb"'[^'\n]*'?|" rb"#[^\n]*",
     re.DOTALL,
@@ -52,12 +52,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def take(stream: IO[bytes], most: int, name: str) -> bytes:
-    """Return all that a stream holds.
-
-    Raises:
-        FormatError: it holds more than `most` bytes; `name` is the file's.
-        OSError: it cannot be read.
-    """
+    """Return the bytes of a stream; FormatError, which names the file, if there are more than `most`."""
     pieces, left = [], most + 1
     while left and (piece := stream.read(min(left, _PIECE))):
         pieces.append(piece)
@@ -68,11 +63,7 @@ def take(stream: IO[bytes], most: int, name: str) -> bytes:
 
 
 def open_regular(path: Path) -> IO[bytes]:
-    """Open a regular file to be read; anything else could be waited for without end.
-
-    Raises:
-        OSError: it is missing, may not be read, or is a pipe, a device, a directory or a socket.
-    """
+    """Open a regular file for reading; OSError for any other, which could block without end."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return os.fdopen(descriptor, "rb")
@@ -81,7 +72,7 @@ def open_regular(path: Path) -> IO[bytes]:
 
 
 def read_file(path: Path, what: str, most: int = RECORD_BYTES) -> bytes:
-    """Return what is in a local file; `what` it is, for the errors.
+    """Return the bytes of a local file; `what` it is, for the errors.
 
     Raises:
         UsageError: missing, unreadable, no regular file, or longer than `most` bytes.
@@ -94,21 +85,16 @@ def read_file(path: Path, what: str, most: int = RECORD_BYTES) -> bytes:
 
 
 def parse_json(raw: bytes, name: str) -> Any:
-    """Return what JSON says; `name` is the file's, for the errors.
+    """Return the data of JSON text; `name` is the file's, for the errors.
 
     Raises:
-        FormatError: not UTF-8 or not JSON, or it nests, counts or spells what no file of ours does.
+        FormatError: not UTF-8 or not JSON; or nesting, a number or a text that no file of ours has.
     """
     return _parsed(raw, name, "JSON", _json_brackets, _loads)
 
 
 def parse_toml(raw: bytes, name: str) -> Any:
-    """Return what TOML says; `name` is the file's, for the errors.
-
-    Raises:
-        FormatError: as `parse_json`.
-        UsageError: Python 3.10 has no package that reads it.
-    """
+    """Return the data of TOML text, as `parse_json`; UsageError if Python 3.10 lacks the package that reads it."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -121,7 +107,7 @@ def parse_toml(raw: bytes, name: str) -> Any:
 
     def parsed(text: str) -> Any:
         data = tomllib.loads(text.replace("\r\n", "\n"))
-        # Its dotted keys nest without a bracket.
+        # Dotted keys nest without a bracket.
         _require_shallow(data)
         return data
 
@@ -129,7 +115,7 @@ def parse_toml(raw: bytes, name: str) -> Any:
 
 
 def parse_object(raw: bytes, name: str) -> dict[str, Any]:
-    """Return the object that JSON says; raises as `parse_json`, and FormatError where it is none."""
+    """Return the object of JSON text, as `parse_json`; FormatError if it is no object."""
     data = parse_json(raw, name)
     if not isinstance(data, dict):
         raise FormatError(f"{name} holds a {type(data).__name__}, must hold an object")
@@ -137,20 +123,12 @@ def parse_object(raw: bytes, name: str) -> dict[str, Any]:
 
 
 def parse_model(model: type[Model], raw: bytes, name: str, fault: str = "is invalid") -> Model:
-    """Return what JSON says, validated.
-
-    Raises:
-        FormatError: as `parse_json`, or it is not what the model wants; `fault` says so.
-    """
+    """Return the object of JSON text, validated; FormatError as `parse_json` and `validated`."""
     return validated(model, parse_object(raw, name), name, fault)
 
 
 def validated(model: type[Model], data: Any, name: str, fault: str = "is invalid") -> Model:
-    """Return data that was read as what it must be.
-
-    Raises:
-        FormatError: it is not that; every error at once, each with its field.
-    """
+    """Return data as a model; FormatError, "`name` `fault`", with every error and its field, if it is not valid."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -158,7 +136,7 @@ def validated(model: type[Model], data: Any, name: str, fault: str = "is invalid
 
 
 def read_mapping(path: Path, what: str = "campaign file") -> dict[str, Any]:
-    """Read a file, .json or .toml, as the mapping that it holds, not yet validated; `what` it is, for the errors.
+    """Read the mapping in a file, .json or .toml, without validation; `what` it is, for the errors.
 
     Raises:
         UsageError: another ending, unreadable, no UTF-8, or not what its ending says.
@@ -166,8 +144,7 @@ def read_mapping(path: Path, what: str = "campaign file") -> dict[str, Any]:
     if path.suffix == ".json":
         return parse_object(read_file(path, what), f"{what} {path}")
     if path.suffix == ".toml":
-        data: dict[str, Any] = parse_toml(read_file(path, what, SETTINGS_BYTES), f"{what} {path}")
-        return data
+        return dict(parse_toml(read_file(path, what, SETTINGS_BYTES), f"{what} {path}"))
     raise UsageError(f"{what} is {path}, must end in .json or .toml")
 
 
@@ -213,12 +190,12 @@ def _no_constant(text: str) -> float:
 
 
 def _json_brackets(raw: bytes) -> bytes:
-    """Return the brackets of JSON that stand outside its strings, in their order."""
+    """Return the brackets of JSON outside strings, in their order."""
     return b"".join(_ESCAPED.sub(b"", raw).split(b'"')[::2]).translate(None, _NO_BRACKETS)
 
 
 def _toml_brackets(raw: bytes) -> bytes:
-    """Return the brackets of TOML outside strings and comments; a line with too many dots is refused on the way."""
+    """Return the brackets of TOML outside strings and comments; refuse a line with too many dots."""
     bare = _TOML_TEXT.sub(b"x", raw)
     if max(line.count(b".") for line in bare.split(b"\n")) > _MOST_DOTS:
         raise ValueError(f"a line with more than {_MOST_DOTS} dots")

@@ -1,9 +1,9 @@
 """Unicode 13.0, whatever version Python itself has: the normal form NFC, and which characters there are.
 
-Characters get into Unicode with every version, and a Python normalises those that it knows. So a mark of a later
-version would make one item into two: of clients with an older Python, and with a newer one. A character that 13.0 does
-not assign is therefore left as it is, and parts what stands before it from what stands behind it, as the tables of 13.0
-themselves have it. What lies between such characters every later version normalises as 13.0 did: so Unicode promises.
+Every version of Unicode adds characters, and a Python normalises those that it knows. So a mark of a later version
+would make one item into two: one of clients with an older Python, one of newer ones. Here, as in the tables of 13.0, a
+character that 13.0 does not assign stays as it is, and separates the text before it from the text behind it. Unicode
+promises that every later version normalises the text between such characters as 13.0 did.
 
 Reference: Unicode Standard Annex 15, sections 3 (versioning) and 6.1 (substrings); Normalization Stability Policy.
 """
@@ -20,12 +20,12 @@ from typing import Literal
 Version = Literal["13.0"]
 VERSION: Version = "13.0"
 UNASSIGNED = "unassigned-13.0.txt"
-"""Ranges of code points that Unicode 13.0 does not assign, ascending, FIRST..LAST in hexadecimal digits, one a line."""
+"""Code points that Unicode 13.0 does not assign: FIRST..LAST in hexadecimal, ascending, one range a line."""
 
 
 def nfc(text: str) -> str:
     """Return the normal form NFC of a text by the tables of Unicode 13.0; lone surrogates stay as they are."""
-    # Substrings of a normalised text are normalised, and so what lies between newer characters.
+    # Substrings of a normalised text are normalised.
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return text
     parts = ((assigned, "".join(letters)) for assigned, letters in groupby(text, _is_assigned))
@@ -33,7 +33,7 @@ def nfc(text: str) -> str:
 
 
 def category(letter: str) -> str:
-    """Return the general category of a character; "Cn" of one that Unicode 13.0 does not assign."""
+    """Return the general category of a character; "Cn" if Unicode 13.0 does not assign it."""
     return unicodedata.category(letter) if _is_assigned(letter) else "Cn"
 
 
@@ -48,5 +48,5 @@ def _ends() -> list[str]:
     lines = resources.files("hushcount.formats").joinpath(UNASSIGNED).read_text(encoding="ascii").split()
     ranges = (tuple(int(place, 16) for place in line.split("..")) for line in lines)
     places = [place for first, last in ranges for place in (first, last + 1)]
-    # The last range ends with the last code point, behind which there is no character.
+    # The last range ends with the last code point.
     return list(map(chr, places[:-1]))

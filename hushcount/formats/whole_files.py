@@ -10,11 +10,10 @@ from pathlib import Path
 
 
 def write_new(path: Path, data: str | bytes, mode: int) -> None:
-    """Write a new file of this mode, text as UTF-8: under a temporary name first, linked to its own when complete.
+    """Write a new file of this mode, text as UTF-8; OSError leaves none behind.
 
     Raises:
-        FileExistsError: the file is there already; it is left as it was.
-        OSError: the disk is full or the directory cannot be written; nothing is left.
+        FileExistsError: the file exists; it stays as it was.
     """
     with _complete(path, data, mode) as temporary:
         # A link, unlike a rename, fails where the name is taken.
@@ -22,21 +21,13 @@ def write_new(path: Path, data: str | bytes, mode: int) -> None:
 
 
 def write_over(path: Path, data: str | bytes, mode: int) -> None:
-    """Write a file of this mode in the place of the one that may be there, in one step.
-
-    Raises:
-        OSError: the disk is full or the directory cannot be written; what was there is left as it was.
-    """
+    """Write a file of this mode, or replace it in one step; OSError leaves the old one as it was."""
     with _complete(path, data, mode) as temporary:
         os.replace(temporary, path)
 
 
 def sync(path: Path) -> None:
-    """Wait until a file's bytes, or the names in a directory, are on the disk.
-
-    Raises:
-        OSError: it is not there, or the disk is broken.
-    """
+    """Wait until a file's bytes, or the names in a directory, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -46,7 +37,7 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def _complete(path: Path, data: str | bytes, mode: int) -> Iterator[Path]:
-    """Write a file beside another's name, and remove it after the block where it is still there."""
+    """Write a complete file under a temporary name, which is gone after the block."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -13,7 +14,6 @@ from hushcount.errors import UsageError
 from hushcount.maths.objectives import Objective
 from hushcount.maths.probability import LARGEST_EPSILON, LEAST_EPSILON
 from hushcount.oracles.catalogue import ANY_SEED, CATALOGUE, build, plan
-from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.parameters import Value
 from hushcount.wire.sealing import SEAL_BYTES
 
@@ -22,19 +22,19 @@ ASKED = 1000
 MOST_REPORTS = 10**12
 _WHOLE_REPORT = 1 << 18
 NEGLIGIBLE = 1e-3
-"""Candidates whose error exceeds the least by no more than this are as good: then the shorter report decides."""
+"""Among candidates whose error exceeds the least by no more than this, the shorter report decides."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be planned.
+    """A question to the planner.
 
     Attributes:
         domain: d, how many items the mechanism tells apart; None for an open domain.
-        objective: what is to be small.
-        max_report_bytes: limit of the plain report, or None.
-        max_tally_mib: limit of the tally's memory, or None.
-        mechanisms: names that may be chosen.
+        objective: which error to make small.
+        max_report_bytes: limit of the plain report.
+        max_tally_mib: limit of the tally's memory.
+        mechanisms: names to choose from.
     """
 
     domain: int | None
@@ -49,12 +49,12 @@ class Candidate:
     """One frequency oracle at its best parameters.
 
     Attributes:
-        mechanism, parameters: as a campaign file holds them; a pool's seed is drawn when the campaign is made.
-        p, q: that a report supports its own cell, another given cell.
-        variance_users2: of the count that the objective names, by randomisation, users squared, exact.
-        standard_error_users: its root.
-        collision_error_users: the largest that the bias of a fixed pool can be: all other clients hold one item.
-        report_bits: information of a plain report; report_bytes on the wire, sealed_bytes as it is sent.
+        mechanism, parameters: as in a campaign file, without the seed of a pool, which is random for each campaign.
+        p, q: probability that a report supports its own cell, another given cell.
+        variance_users2: of the objective's count, by randomisation, users squared, exact; standard_error_users: its
+            root.
+        collision_error_users: the largest bias of a fixed pool: all other clients hold one item.
+        report_bits: information of a plain report; report_bytes on the wire, sealed_bytes as sent.
         tally_mib: memory of the tally.
         decode_operations, decode_seconds: of tally and estimates, one thread.
         epsilon_spent: exact, of the rounded probabilities.
@@ -77,13 +77,13 @@ class Candidate:
 
     @property
     def error(self) -> float:
-        """What candidates are ranked by, in users: noise and the largest collision error, added in squares."""
+        """The error that ranks candidates, in users: noise and the largest collision error, added in squares."""
         return math.hypot(self.standard_error_users, self.collision_error_users)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The outcome: candidates in order of their error, least first, and why others are left out."""
+    """An answer: candidates, least error first, and the reasons against the others."""
 
     epsilon: float
     reports: int
@@ -92,14 +92,14 @@ class Plan:
 
     @property
     def chosen(self) -> Candidate:
-        """The shortest report, then the cheapest decoding, of those whose error is as good as the least."""
+        """The shortest report, then the cheapest decoding, among candidates within NEGLIGIBLE of the least error."""
         limit = self.candidates[0].error * (1.0 + NEGLIGIBLE)
         good = [candidate for candidate in self.candidates if candidate.error <= limit]
         return min(good, key=lambda one: (one.report_bytes, one.decode_seconds, one.error))
 
     @property
     def reason(self) -> str:
-        """Why it is chosen, in one sentence."""
+        """The reason of the choice, in one sentence."""
         best, least = self.chosen, self.candidates[0]
         if len(self.candidates) == 1:
             return f"{best.mechanism} is the only one that is possible"
@@ -120,28 +120,20 @@ def _excess(one: Candidate, other: Candidate) -> str:
 
 
 def make_plan(task: Task, epsilon: float, reports: int) -> Plan:
-    """Plan every frequency oracle, leave out what exceeds the limits, and rank the rest.
+    """Plan every frequency oracle, leave out those beyond the limits, and rank the rest.
 
     Raises:
-        UsageError: none is possible; the reason of each is given.
+        UsageError: none is possible, with the reason of each.
         ValueError: epsilon or reports is out of range.
     """
     if not 1 <= reports <= MOST_REPORTS:
         raise ValueError(f"reports is {reports}, must be in 1..{MOST_REPORTS}")
     found, left_out = [], {}
     for name in task.mechanisms:
-        reason = _impossible(name, task)
-        if reason is None:
-            try:
-                candidate = _candidate(name, task, epsilon, reports)
-            except UsageError as error:
-                reason = str(error)
-            else:
-                reason = _too_large(candidate, task)
-        if reason is None:
-            found.append(candidate)
-        else:
-            left_out[name] = reason
+        try:
+            found.append(_candidate(name, task, epsilon, reports))
+        except UsageError as error:
+            left_out[name] = str(error)
     if not found:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise UsageError(f"no mechanism is possible: {reasons}")
@@ -156,33 +148,35 @@ def least_epsilon(task: Task, reports: int, error: float) -> Plan:
     Raises:
         UsageError: no epsilon up to 40 is enough.
     """
-
-    def enough(epsilon: float) -> bool:
-        return make_plan(task, epsilon, reports).chosen.error <= error
-
-    if not enough(LARGEST_EPSILON):
+    found = first_enough(task, reports, lambda plan: plan.chosen.error <= error, halvings=24, digits=4)
+    if found is None:
         raise UsageError(f"want_error is {error:g} users: not reached with {reports} reports at any epsilon up to 40")
-    low, high = math.log(LEAST_EPSILON), math.log(LARGEST_EPSILON)
-    for _ in range(24):
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
-    digits = 10.0 ** (3 - math.floor(high / math.log(10.0)))
-    for steps in count(math.ceil(math.exp(high) * digits)):
-        found = make_plan(task, min(LARGEST_EPSILON, steps / digits), reports)
-        # Rounding epsilon up may change which of those that are as good is chosen.
-        if found.chosen.error <= error:
-            break
     return found
+
+
+def first_enough(
+    task: Task, reports: int, enough: Callable[[Plan], bool], *, halvings: int, digits: int
+) -> Plan | None:
+    """Return the plan of the least epsilon, to so many digits, that is enough; None if none up to 40 is."""
+    if not enough(make_plan(task, LARGEST_EPSILON, reports)):
+        return None
+    low, high = math.log(LEAST_EPSILON), math.log(LARGEST_EPSILON)
+    for _ in range(halvings):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if enough(make_plan(task, math.exp(middle), reports)) else (middle, high)
+    scale = 10.0 ** (digits - 1 - math.floor(high / math.log(10.0)))
+    # Rounding epsilon up may change the choice among equally good candidates: try on until one is enough.
+    rounded = (min(LARGEST_EPSILON, step / scale) for step in count(math.ceil(math.exp(high) * scale)))
+    return next(found for epsilon in rounded if enough(found := make_plan(task, epsilon, reports)))
 
 
 def most_reports(task: Task, epsilon: float, error: float) -> Plan:
     """Return the plan of the most reports with which the chosen error is at most `error` users.
 
-    The error of a count grows with the square root of the reports, that of a share falls: more reports are always
-    better for shares.
+    The error of a count grows with the square root of the reports. That of a share falls: it needs no such limit.
 
     Raises:
-        UsageError: one report is too many already.
+        UsageError: already one report has more error.
     """
 
     def enough(reports: int) -> bool:
@@ -199,29 +193,23 @@ def most_reports(task: Task, epsilon: float, error: float) -> Plan:
     return make_plan(task, epsilon, low)
 
 
-def _impossible(name: str, task: Task) -> str | None:
-    if task.domain is None and not CATALOGUE[name].open_domain:
-        return "it needs a dictionary"
-    if task.domain is not None and task.domain > _WHOLE_REPORT and CATALOGUE[name].bit_for_each_item:
-        return f"a report would have a bit for each of {task.domain:,} items"
-    return None
-
-
-def _too_large(candidate: Candidate, task: Task) -> str | None:
-    if task.max_report_bytes is not None and candidate.report_bytes > task.max_report_bytes:
-        return f"a report has {candidate.report_bytes:,} bytes, more than {task.max_report_bytes:,}"
-    if task.max_tally_mib is not None and candidate.tally_mib > task.max_tally_mib:
-        return f"the tally takes {candidate.tally_mib:,.3g} MiB, more than {task.max_tally_mib:,g}"
-    return None
-
-
 def _candidate(name: str, task: Task, epsilon: float, reports: int) -> Candidate:
+    """Return a frequency oracle at its best parameters, or raise UsageError with the reason against it."""
+    if task.domain is None and not CATALOGUE[name].open_domain:
+        raise UsageError("it needs a dictionary")
+    if task.domain is not None and task.domain > _WHOLE_REPORT and CATALOGUE[name].bit_for_each_item:
+        raise UsageError(f"a report would have a bit for each of {task.domain:,} items")
     parameters = plan(name, epsilon, task.domain, {}, task.objective, ANY_SEED)
     mechanism = build(name, epsilon, task.domain, parameters)
     parameters.pop("seed", None)
+    if task.max_report_bytes is not None and mechanism.report_bytes > task.max_report_bytes:
+        raise UsageError(f"a report has {mechanism.report_bytes:,} bytes, more than {task.max_report_bytes:,}")
+    asked, (rows, width) = task.domain or ASKED, mechanism.encoder.tally_shape(np.zeros(0, dtype=np.uint64))
+    tally_mib = 8.0 * (asked if mechanism.encoder.by_item else rows * width) / 2**20
+    if task.max_tally_mib is not None and tally_mib > task.max_tally_mib:
+        raise UsageError(f"the tally takes {tally_mib:,.3g} MiB, more than {task.max_tally_mib:,g}")
     variance = float(task.objective.loss(mechanism.law, task.domain, reports))
-    candidates = task.domain or ASKED
-    cost = mechanism.decode_cost(reports, candidates)
+    cost = mechanism.decode_cost(reports, asked)
     return Candidate(
         mechanism=name,
         parameters=parameters,
@@ -233,14 +221,8 @@ def _candidate(name: str, task: Task, epsilon: float, reports: int) -> Candidate
         report_bits=mechanism.report_bits,
         report_bytes=mechanism.report_bytes,
         sealed_bytes=BINDING_BYTES + mechanism.report_bytes + SEAL_BYTES,
-        tally_mib=tally_mib(mechanism, candidates),
+        tally_mib=tally_mib,
         decode_operations=cost.operations,
         decode_seconds=cost.seconds,
         epsilon_spent=mechanism.epsilon,
     )
-
-
-def tally_mib(mechanism: Mechanism, candidates: int) -> float:
-    """Return the memory of a tally in MiB; of one made for `candidates` items where it has a column for each."""
-    rows, width = mechanism.encoder.tally_shape(np.zeros(0, dtype=np.uint64))
-    return 8.0 * (candidates if mechanism.encoder.by_item else rows * width) / 2**20
