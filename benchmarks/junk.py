@@ -28,9 +28,10 @@ WORDS = ("alpha", "beta", "gamma")
 _ANALYZE = """
 import sys
 from pathlib import Path
-from pipelines.jobs.analyze import analyze
+from pipelines.jobs.analyze import plan_analyze
+from pipelines.jobs.job import run
 campaign, source, keys, out = sys.argv[1:]
-analyze(Path(campaign), source, Path(keys), out)
+run(plan_analyze(Path(campaign), source, Path(keys), out))
 # Not ru_maxrss, which a process inherits from the one that started it.
 peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
 print(int(peak.split()[1]) // 1024)

@@ -32,10 +32,11 @@ from hushcount.randomness import SystemWords, uniform
 from hushcount.wire.blocks import Kind
 from hushcount.wire.sealing import SEAL_BYTES
 from pipelines.files import storage
-from pipelines.jobs.analyze import analyze
-from pipelines.jobs.discover import discover
-from pipelines.jobs.encode import encode
-from pipelines.jobs.shuffle import shuffle
+from pipelines.jobs.analyze import plan_analyze
+from pipelines.jobs.discover import plan_discover
+from pipelines.jobs.encode import plan_encode
+from pipelines.jobs.job import run as run_job
+from pipelines.jobs.shuffle import plan_shuffle
 from pipelines.outputs.staging import SUMMARY
 
 ITEMS = 26_000
@@ -99,7 +100,7 @@ def _encode(layers: int) -> Measure:
         place = _place(directory)
         plain = _plain(place)
         return between(
-            lambda: encode(place.campaign_path, directory / _VALUES, str(out / "encoded")),
+            lambda: run_job(plan_encode(place.campaign_path, directory / _VALUES, str(out / "encoded"))),
             reports,
             lambda: limits.sealing(plain, layers * reports),
         )
@@ -117,7 +118,7 @@ def _make_uploads(each: int) -> Make:
 def _shuffle(directory: Path, out: Path, reports: int) -> Run:
     place = _place(directory)
     return between(
-        lambda: shuffle(place.campaign_path, place.uploaded, str(out / "shuffled")),
+        lambda: run_job(plan_shuffle(place.campaign_path, place.uploaded, str(out / "shuffled"))),
         reports,
         lambda: limits.copying(f"{place.uploaded}/reports", Kind.REPORT_ENVELOPES, out),
     )
@@ -136,7 +137,7 @@ def _make_shuffled(setting: Setting) -> Make:
 def _analyze(directory: Path, out: Path, reports: int) -> Run:
     place = _place(directory)
     return between(
-        lambda: analyze(place.campaign_path, place.shuffled, place.keys, str(out / "results")),
+        lambda: run_job(plan_analyze(place.campaign_path, place.shuffled, place.keys, str(out / "results"))),
         reports,
         lambda: limits.opening(_plain(place), reports),
     )
@@ -151,7 +152,7 @@ def _discover(directory: Path, out: Path, reports: int) -> Run:
     """The limit is one box a report: the inner ones are opened for the bins that are kept, once each."""
     place, found = _place(directory), str(out / "found")
     run = between(
-        lambda: discover(place.campaign_path, place.shuffled, place.keys, found),
+        lambda: run_job(plan_discover(place.campaign_path, place.shuffled, place.keys, found)),
         reports,
         lambda: limits.opening(_plain(place), reports),
     )
@@ -163,7 +164,7 @@ def _discover(directory: Path, out: Path, reports: int) -> Run:
 
 def _make_encoded(directory: Path, reports: int, items: int) -> None:
     _make_values(directory, reports, items)
-    encode(_place(directory).campaign_path, directory / _VALUES, str(directory / "encoded"))
+    run_job(plan_encode(_place(directory).campaign_path, directory / _VALUES, str(directory / "encoded")))
 
 
 def _end_to_end(directory: Path, out: Path, reports: int) -> Run:
@@ -171,8 +172,8 @@ def _end_to_end(directory: Path, out: Path, reports: int) -> Run:
     place = _place(directory)
 
     def both() -> None:
-        shuffle(place.campaign_path, str(directory / "encoded"), str(out / "shuffled"))
-        analyze(place.campaign_path, str(out / "shuffled"), place.keys, str(out / "results"))
+        run_job(plan_shuffle(place.campaign_path, str(directory / "encoded"), str(out / "shuffled")))
+        run_job(plan_analyze(place.campaign_path, str(out / "shuffled"), place.keys, str(out / "results")))
 
     return between(both, reports, lambda: limits.opening(_plain(place), reports))
 

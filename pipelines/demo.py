@@ -23,11 +23,12 @@ from keys import store
 from pipelines.console.common import show_json, show_sentences
 from pipelines.console.tables import show_table
 from pipelines.files import storage
-from pipelines.jobs.analyze import analyze
-from pipelines.jobs.discover import discover
-from pipelines.jobs.encode import encode
+from pipelines.jobs.analyze import plan_analyze
+from pipelines.jobs.discover import plan_discover
+from pipelines.jobs.encode import plan_encode
+from pipelines.jobs.job import run
 from pipelines.jobs.new_campaign import create_campaign
-from pipelines.jobs.shuffle import shuffle
+from pipelines.jobs.shuffle import plan_shuffle
 from pipelines.outputs.staging import SUMMARY, staged
 from pipelines.outputs.summary import HopSummary
 
@@ -124,18 +125,18 @@ def _play(
     encoded, shuffled = str(directory / "encoded"), str(directory / "shuffled")
     sent = _encode_as_clients(path, source / scene.values, encoded, progress)
     _tell_clients(console, campaign, scene, sent)
-    mixed = shuffle(path, encoded, shuffled, console=progress)
+    mixed = run(plan_shuffle(path, encoded, shuffled), console=progress)
     _tell_shuffler(console, campaign, mixed)
     found_directory = None
     truth = Counter(read_items(source / scene.values))
     result: dict[str, Any] = {}
     if scene.discovery is not None:
         found_directory = directory / "found"
-        found = discover(path, shuffled, directory / "keys", str(found_directory), console=progress)
+        job = plan_discover(path, shuffled, directory / "keys", str(found_directory))
+        found = run(job, console=progress)
         result["discovery"] = _tell_discovery(console, campaign, found, found_directory, truth)
-    analyzed = analyze(
-        path, shuffled, directory / "keys", str(directory / "results"), found=found_directory, console=progress
-    )
+    counting = plan_analyze(path, shuffled, directory / "keys", str(directory / "results"), found=found_directory)
+    analyzed = run(counting, console=progress)
     result |= _tell_analyzer(console, campaign, analyzed, directory / "results", truth)
     show_sentences(console, analyzed)
     result["seconds"] = round(time.monotonic() - began, 1)
@@ -151,7 +152,7 @@ def _encode_as_clients(path: Path, values: Path, out: str, progress: Console) ->
         named = Path(scratch) / "values.txt"
         lines = (f"{client}\t{value}\n" for client, value in enumerate(read_items(values)))
         named.write_text("".join(lines), encoding="utf-8")
-        return encode(path, named, out, clients=True, console=progress)
+        return run(plan_encode(path, named, out, clients=True), console=progress)
 
 
 def _tell(console: Console, party: str, did: str, saw: str, blind: str) -> None:

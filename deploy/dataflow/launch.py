@@ -13,11 +13,11 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -27,6 +27,8 @@ from hushcount.errors import HushcountError, NotYet, UsageError
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.handover.parties import signer_of, verified_by
+from pipelines.handover.retired import RetiredBatch, account_retired
+from pipelines.jobs.job import Job, Place, run
 from pipelines.outputs.staging import BY_HAND, SUMMARY, Writer
 
 if TYPE_CHECKING:
@@ -38,34 +40,6 @@ _SIGNERS: Mapping[str, SigningRole] = {"shuffle": "shuffler", "release": "aux_si
 _WRITERS: Mapping[str, SigningRole] = {"release": "shuffler", "reveal": "aux_signer", "analyze": "shuffler"}
 """Who signed what a job reads."""
 _COUNTS = ".counts.json"
-
-
-class Sent(BaseException):
-    """The job is on its way; the rest is for later. No Exception: nothing may take it for a failure."""
-
-
-@dataclass(frozen=True)
-class Sender(Engine):
-    """An engine that sends a job off and leaves it.
-
-    Attributes:
-        send: what is done with the pipeline.
-    """
-
-    send: Callable[[beam.Pipeline], Any] = beam.Pipeline.run
-
-    @contextmanager
-    def spill(self, directory: str) -> Iterator[str | None]:
-        """Yield None: the job outlives this process, so its blocks go through the engine."""
-        yield None
-
-    @contextmanager
-    def pipeline(self, job: str) -> Iterator[beam.Pipeline]:
-        """Yield a pipeline; when the block ends, send it off and leave the job."""
-        pipeline = beam.Pipeline(runner=self.runner, options=PipelineOptions(list(self.options)))
-        yield pipeline
-        self.send(pipeline)
-        raise Sent
 
 
 @dataclass(frozen=True)
@@ -106,7 +80,7 @@ def main(arguments: list[str]) -> None:
             raise UsageError(
                 "option --template_location is missing: use a template's launcher, or the command hushcount"
             )
-        send(asked, Sender("DataflowRunner", tuple(options)))
+        built(asked, "DataflowRunner", tuple(options)).run()
 
 
 def _needed(job: str, finishing: bool) -> dict[str, str]:
@@ -136,14 +110,16 @@ def parsed(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     return parser.parse_known_args(arguments)
 
 
-def send(asked: argparse.Namespace, engine: Sender) -> None:
-    """Send a job off; nothing is in its output yet."""
+def built(asked: argparse.Namespace, runner: str, options: tuple[str, ...]) -> beam.Pipeline:
+    """Return a pipeline with the graph of a job; nothing is in its output yet."""
     with tempfile.TemporaryDirectory(prefix="hushcount-launch-") as scratch:
-        try:
-            run_job(asked, asked.out, scratch, engine)
-        except Sent:
-            return
-    raise HushcountError("the job ended before it was sent: report this bug")
+        job = planned(asked, asked.out, scratch)
+        if isinstance(job, RetiredBatch):
+            account_retired(job)
+        pipeline = beam.Pipeline(runner=runner, options=PipelineOptions(list(options)))
+        # The job outlives this process, so its blocks go through the engine: no spill.
+        job.graph(pipeline, Place(storage.join(asked.out, BY_HAND.new_folder())))
+        return pipeline
 
 
 def finish(asked: argparse.Namespace, options: tuple[str, ...]) -> None:
@@ -168,7 +144,7 @@ def finish(asked: argparse.Namespace, options: tuple[str, ...]) -> None:
         # A job that was sent twice has written two; either is whole.
         folder = counted[0].split("/")[-2]
         engine = Finisher(options=options, written=storage.join(out, folder), beside=str(result.parent))
-        run_job(asked, str(result), scratch, engine, Writer(folder=folder))
+        run(planned(asked, str(result), scratch, Writer(folder=folder)), engine)
         made = {f"{out}/{path.relative_to(result)}": path for path in sorted(result.rglob("*")) if path.is_file()}
         summary = made.pop(f"{out}/{SUMMARY}")
         for path, local in made.items():
@@ -179,8 +155,8 @@ def finish(asked: argparse.Namespace, options: tuple[str, ...]) -> None:
         storage.copy(str(summary), f"{out}/{SUMMARY}")
 
 
-def run_job(asked: argparse.Namespace, out: str, scratch: str, engine: Engine, writer: Writer = BY_HAND) -> None:
-    """Call the job, with local copies of the campaign's files."""
+def planned(asked: argparse.Namespace, out: str, scratch: str, writer: Writer = BY_HAND) -> Job | RetiredBatch:
+    """Plan the job, with local copies of the campaign's files."""
     campaign = Path(scratch) / Path(asked.campaign).name
     storage.copy(asked.campaign, str(campaign))
     dictionary = Campaign.read(campaign).dictionary
@@ -189,28 +165,26 @@ def run_job(asked: argparse.Namespace, out: str, scratch: str, engine: Engine, w
     signer = signer_of(asked.sign_with, _SIGNERS[asked.job]) if asked.job in _SIGNERS else None
     signed_by = verified_by(_fetched(asked.signed_by, scratch), _WRITERS[asked.job]) if asked.job in _WRITERS else ()
     if asked.job == "shuffle":
-        from pipelines.jobs.shuffle import shuffle
+        from pipelines.jobs.shuffle import plan_shuffle
 
-        shuffle(campaign, asked.input, out, signer=signer, writer=writer, engine=engine)
-    elif asked.job == "analyze":
-        from pipelines.jobs.analyze import analyze
+        return plan_shuffle(campaign, asked.input, out, signer=signer, writer=writer)
+    if asked.job == "analyze":
+        from pipelines.jobs.analyze import plan_analyze
 
-        analyze(campaign, asked.input, asked.keys, out, signed_by=signed_by, writer=writer, engine=engine)
-    else:
-        from pipelines.jobs.discover import discover
+        return plan_analyze(campaign, asked.input, asked.keys, out, signed_by=signed_by, writer=writer)
+    from pipelines.jobs.discover import plan_discover
 
-        discover(
-            campaign,
-            asked.input,
-            asked.keys,
-            out,
-            party="aux-server" if asked.job == "release" else "analyzer",
-            uncapped=asked.uncapped == "true",
-            signed_by=signed_by,
-            signer=signer,
-            writer=writer,
-            engine=engine,
-        )
+    return plan_discover(
+        campaign,
+        asked.input,
+        asked.keys,
+        out,
+        party="aux-server" if asked.job == "release" else "analyzer",
+        uncapped=asked.uncapped == "true",
+        signed_by=signed_by,
+        signer=signer,
+        writer=writer,
+    )
 
 
 def _fetched(path: str, scratch: str) -> Path:

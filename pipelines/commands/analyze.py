@@ -57,9 +57,11 @@ def analyze(
     Example: hushcount analyze --campaign words.json --input shuffled --keys keys --out results
     """
     levels = Levels(confidence, false_positives)
-    from pipelines.jobs.analyze import analyze as job
+    from pipelines.jobs.analyze import plan_analyze
+    from pipelines.jobs.job import run
 
-    summary = job(
+    chosen = engine(context, runner)
+    job = plan_analyze(
         campaign,
         input,
         keys,
@@ -70,7 +72,6 @@ def analyze(
         signed_by=verified_by(signed_by, "shuffler"),
         ledger=ledger,
         overwrite=overwrite,
-        engine=engine(context, runner),
-        console=progress_console(),
     )
+    summary = run(job, chosen, progress_console())
     show_summary(summary, out, as_json, "\n  ".join([*largest(summary), *charged(summary)]))

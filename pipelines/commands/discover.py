@@ -50,9 +50,11 @@ def discover(
 
     Example: hushcount discover --campaign words.json --input shuffled --keys keys --out found
     """
-    from pipelines.jobs.discover import discover as job
+    from pipelines.jobs.discover import plan_discover
+    from pipelines.jobs.job import run
 
-    summary = job(
+    chosen = engine(context, runner)
+    job = plan_discover(
         campaign,
         input,
         keys,
@@ -63,8 +65,7 @@ def discover(
         signer=signer_of(sign_with, "aux_signer"),
         ledger=ledger,
         overwrite=overwrite,
-        engine=engine(context, runner),
-        console=progress_console(),
     )
+    summary = run(job, chosen, progress_console())
     found = [f"{summary.bins.found:,} values found, in found.csv"] if summary.bins is not None else []
     show_summary(summary, out, as_json, "\n  ".join([*found, *charged(summary)]))

@@ -41,10 +41,10 @@ def encode(
 
     Example: hushcount encode --campaign words.json --values words.txt.gz --out encoded
     """
-    from pipelines.jobs.encode import encode as job
+    from pipelines.jobs.encode import plan_encode
+    from pipelines.jobs.job import run
 
-    chosen = engine(context, runner)
-    summary = job(
-        campaign, values, out, clients=clients, overwrite=overwrite, engine=chosen, console=progress_console()
-    )
+    chosen, console = engine(context, runner), progress_console()
+    job = plan_encode(campaign, values, out, clients=clients, overwrite=overwrite, console=console)
+    summary = run(job, chosen, console)
     show_summary(summary, out, as_json, state=False)

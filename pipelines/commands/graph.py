@@ -17,8 +17,10 @@ from pipelines.console.tables import show_table
 
 if TYPE_CHECKING:
     from keys.roles import OpeningRole
-    from pipelines.graph.build import GraphOnly
+    from pipelines.engine.runner import Engine
     from pipelines.graph.check import Checked
+    from pipelines.handover.retired import RetiredBatch
+    from pipelines.jobs.job import Job
 
 app = new_app()
 
@@ -69,17 +71,16 @@ def graph(
         )
     if job is JobName.discover and party is PartyName.both:
         raise UsageError("option --party is both, must be aux-server or analyzer: each has a graph of its own")
-    from pipelines.graph.build import NOWHERE, GraphOnly, build
+    from pipelines.graph.build import NOWHERE, build
     from pipelines.graph.check import check, job_keys
 
     chosen = engine(context, runner)
-    only = GraphOnly(chosen.runner, chosen.options)
     secrets = job_keys(keys, _roles(job, party), Campaign.read(campaign)) if keys else ()
-    built = build(_job(job, party, campaign, input, keys, out or NOWHERE), only)
+    built = build(_planned(job, party, campaign, input, keys, out or NOWHERE), chosen)
     forbidden = ("keys", "analyzer", "aux_server") if job is JobName.shuffle else ()
     wheels = tuple(wheel or ())
     checked = check(built, secrets, wheels, forbidden)
-    facts = _facts(job, only, checked, secrets, wheels)
+    facts = _facts(job, chosen, checked, secrets, wheels)
     if as_json:
         show_json(facts)
     else:
@@ -91,32 +92,30 @@ def _roles(job: JobName, party: PartyName) -> tuple[OpeningRole, ...]:
     return ("aux_server",) if job is JobName.discover and party is PartyName.aux_server else ("analyzer",)
 
 
-def _job(job: JobName, party: PartyName, campaign: Path, source: str, keys: str | None, out: str) -> Any:
-    """Return a call of the job for an engine."""
+def _planned(
+    job: JobName, party: PartyName, campaign: Path, source: str, keys: str | None, out: str
+) -> Job | RetiredBatch:
+    if keys is None:
+        from pipelines.jobs.shuffle import plan_shuffle
 
-    def run(only: GraphOnly) -> None:
-        if keys is None:
-            from pipelines.jobs.shuffle import shuffle
+        return plan_shuffle(campaign, source, out)
+    if job is JobName.analyze:
+        from pipelines.jobs.analyze import plan_analyze
 
-            shuffle(campaign, source, out, engine=only)
-        elif job is JobName.analyze:
-            from pipelines.jobs.analyze import analyze
+        return plan_analyze(campaign, source, keys, out)
+    from pipelines.jobs.discover import plan_discover
 
-            analyze(campaign, source, keys, out, engine=only)
-        else:
-            from pipelines.jobs.discover import discover
-
-            discover(campaign, source, keys, out, party=party.value, uncapped=True, engine=only)
-
-    return run
+    return plan_discover(campaign, source, keys, out, party=party.value, uncapped=True)
 
 
 def _facts(
-    job: JobName, only: GraphOnly, checked: Checked, secrets: tuple[Any, ...], wheels: tuple[Path, ...]
+    job: JobName, chosen: Engine, checked: Checked, secrets: tuple[Any, ...], wheels: tuple[Path, ...]
 ) -> dict[str, Any]:
+    from pipelines.graph.build import translates
+
     return {
         "job": job.value,
-        "translated_by": only.runner if only.translates else "Beam's portable form",
+        "translated_by": chosen.runner if translates(chosen) else "Beam's portable form",
         "graph_bytes": checked.graph_bytes,
         "pickles_opened": checked.pickles,
         "opened_with": ", ".join(map(str, wheels)) or "the running packages",

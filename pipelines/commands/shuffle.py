@@ -40,9 +40,11 @@ def shuffle(
 
     Example: hushcount shuffle --campaign words.json --input encoded --out shuffled
     """
-    from pipelines.jobs.shuffle import shuffle as job
+    from pipelines.jobs.job import run
+    from pipelines.jobs.shuffle import plan_shuffle
 
     chosen = engine(context, runner)
     signer = signer_of(sign_with, "shuffler")
-    summary = job(campaign, input, out, signer=signer, overwrite=overwrite, engine=chosen, console=progress_console())
+    job = plan_shuffle(campaign, input, out, signer=signer, overwrite=overwrite)
+    summary = run(job, chosen, progress_console())
     show_summary(summary, out, as_json, state=False)

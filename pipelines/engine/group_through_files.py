@@ -20,12 +20,27 @@ from typing import IO
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
+from hushcount.wire.places import MOST_PLACES
+
 THROUGH_ENGINE_RECORDS = 1 << 13
 """Records of a place at most, on average, where blocks go through the engine.
 
 Flink puts all blocks of a place that a task has into one record before it sorts them, however small they were.
 """
 _BUFFER = 1 << 20
+
+
+def places(records: int, each: int, spill: str | None) -> int:
+    """Return over how many places records are spread; each place then has `each` records on average, or fewer.
+
+    Args:
+        records: how many there are.
+        each: records of a place.
+        spill: as of `GroupThroughFiles`.
+    """
+    each = each if spill is not None else min(each, THROUGH_ENGINE_RECORDS)
+    return min(MOST_PLACES, max(1, -(-records // each)))
+
 
 Extent = tuple[str, int, int]
 """A block in a file: path, first byte, length."""

@@ -23,7 +23,7 @@ from pipelines.files import storage
 from pipelines.files.storage_errors import StorageError, silent_clients
 
 # A bare DirectRunner first tries to download another runner; the embedded one is named in full instead.
-_EMBEDDED = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+EMBEDDED = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 _KEPT_CHARACTERS = 800
 _WHOLLY = "failed and released nothing; the input is untouched"
 _FAILED = {"stream": "failed; a window with a window.json is settled and stays so, nothing was released of any other"}
@@ -52,7 +52,7 @@ class Engine:
     @property
     def embedded(self) -> bool:
         """Whether the job runs on this machine, in Beam's own runner, which keeps in memory what it groups."""
-        return self.runner in ("FnApiRunner", _EMBEDDED)
+        return self.runner in ("FnApiRunner", EMBEDDED)
 
     @contextmanager
     def spill(self, directory: str) -> Iterator[str | None]:
@@ -83,7 +83,7 @@ class Engine:
                 f"option --{unknown[0]} of runner {self.runner} is not one of Beam's: correct or remove it"
             )
         further = () if self.embedded else ready(self.runner, PipelineOptions(list(self.options)))
-        pipeline = made(self.runner, _EMBEDDED if self.embedded else self.runner, (*self.options, *further))
+        pipeline = made(self.runner, EMBEDDED if self.embedded else self.runner, (*self.options, *further))
         yield pipeline
         _run(pipeline.run, job, pipeline.applied_labels)
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.errors import RetiredKey, UsageError
 from hushcount.reasons import Reason
 from hushcount.wire.blocks import Kind
-from keys.store import KeyReference
 from pipelines.files import storage
 from pipelines.files.block_files import find_files, total_records
 from pipelines.handover.parties import hand_on
@@ -24,26 +23,17 @@ from pipelines.outputs.no_result import CountedRetired
 from pipelines.outputs.staging import BY_HAND, SUMMARY, Writer, require_free, staged
 from pipelines.outputs.summary import HopSummary, make_summary
 
+if TYPE_CHECKING:
+    from keys.store import KeyReference
+
 REASON: Reason = "retired_key"
 
 
-def account_retired(
-    retired: RetiredKey,
-    campaign: Campaign,
-    hop: str,
-    input_directory: str,
-    out: str,
-    overwrite: bool,
-    signed_by: Sequence[VerifyKeyPart] = (),
-    signer: KeyReference | None = None,
-    released: bool = False,
-    writer: Writer = BY_HAND,
-) -> NoReturn:
-    """Write a summary.json that counts every report of a batch as retired_key, and no other file; then raise.
+@dataclass(frozen=True, kw_only=True)
+class RetiredBatch:
+    """A batch that nobody can open: the key of its campaign was destroyed.
 
-    Nothing is opened, released or charged. The exit status says that there is no result.
-
-    Args:
+    Attributes:
         retired: which key.
         campaign: whose reports.
         hop: analyze, release or discover: who writes.
@@ -52,23 +42,44 @@ def account_retired(
         signed_by: public keys of the party before; empty: signatures are not checked.
         signer: of the auxiliary server, for its release; None: unsigned.
         released: whether the input is the auxiliary server's release, for the analyzer to open.
+    """
+
+    retired: RetiredKey
+    campaign: Campaign
+    hop: str
+    input_directory: str
+    out: str
+    overwrite: bool = False
+    signed_by: Sequence[VerifyKeyPart] = ()
+    signer: KeyReference | None = None
+    released: bool = False
+    writer: Writer = BY_HAND
+
+
+def account_retired(batch: RetiredBatch) -> NoReturn:
+    """Write a summary.json that counts every report of a batch as retired_key, and no other file; then raise.
+
+    Nothing is opened, released or charged. The exit status says that there is no result.
 
     Raises:
         CountedRetired: always, with the number of reports and where they are counted.
         UsageError: the input is not complete, or `out` is taken.
         SignatureError: the input is not what one of `signed_by` signed.
     """
-    require_free(out, overwrite, (hop,), (input_directory,), writer)
+    campaign, hop, out, released = batch.campaign, batch.hop, batch.out, batch.released
+    require_free(out, batch.overwrite, (hop,), (batch.input_directory,), batch.writer)
     folder = "bins" if released else "reports" if hop == "analyze" else "discovery"
-    upstream = read_upstream(input_directory, "release" if released else "shuffle", campaign, signed_by, folder)
-    source = folder_of(input_directory, upstream)
+    before = "release" if released else "shuffle"
+    upstream = read_upstream(batch.input_directory, before, campaign, batch.signed_by, folder)
+    source = folder_of(batch.input_directory, upstream)
     summary = _of_bins(campaign, upstream, source) if released else _of_reports(campaign, upstream, hop, source)
     number = (summary.rejected if summary.bins is None else summary.bins.rejected)[REASON]
-    with staged(out, overwrite, writer) as directory:
-        summary = hand_on(directory, out, ("bins",), summary, signer)
+    with staged(out, batch.overwrite, batch.writer) as directory:
+        summary = hand_on(directory, out, ("bins",), summary, batch.signer)
     where = storage.join(out, SUMMARY) if storage.is_remote(out) else str(Path(out) / SUMMARY)
     what = "released records" if released else "reports"
-    raise CountedRetired(f"{retired}: {number} {what} are counted as {REASON} in {where}", retired.id, number, summary)
+    said = f"{batch.retired}: {number} {what} are counted as {REASON} in {where}"
+    raise CountedRetired(said, batch.retired.id, number, summary)
 
 
 def _of_reports(campaign: Campaign, upstream: HopSummary, hop: str, source: str) -> HopSummary:

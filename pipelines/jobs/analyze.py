@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import ClassVar
 
 import apache_beam as beam
-from rich.console import Console
 
 from analyzer.open_reports import OpenReports
 from analyzer.tally_reports import Sums, TallyReports, read_part, rows_per_block
@@ -22,27 +21,82 @@ from hushcount.oracles.estimates import Levels
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
 from keys.store import KeyReference, campaign_key
-from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.files.block_files import BlockFile, find_files, total_records
 from pipelines.files.blocks import ReadBlocks
-from pipelines.files.progress import bar
-from pipelines.handover.parties import hand_on
-from pipelines.handover.retired import account_retired
+from pipelines.handover.retired import RetiredBatch
 from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.jobs import results
 from pipelines.jobs.dead_letters import kept_of
-from pipelines.ledger.charging import charging, cost_of
-from pipelines.outputs.counting import WriteCounts, require_read_once, require_undamaged, take_counts
-from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
+from pipelines.jobs.job import ChargedRelease, Finished, Job, Output, Place
+from pipelines.jobs.opening import count_opened, require_opened
+from pipelines.jobs.page import Found
+from pipelines.ledger.charging import Charging
 from pipelines.outputs.folders import folder_of
-from pipelines.outputs.labels import SEALED, counts_of, label
-from pipelines.outputs.minimum_batch import enough, require_minimum
-from pipelines.outputs.staging import BY_HAND, Writer, require_free, staged
+from pipelines.outputs.labels import SEALED, counts_of
+from pipelines.outputs.staging import BY_HAND, Writer, require_free
 from pipelines.outputs.summary import HopSummary, make_summary
 
 
-def analyze(
+@dataclass(frozen=True, kw_only=True)
+class AnalyzeJob(Job):
+    """Open, tally, estimate.
+
+    Attributes:
+        mechanism: of the campaign.
+        key: the analyzer's.
+        upstream: summary of the shuffler.
+        folder: directory of the reports.
+        files: the reports.
+        columns: items that the tally counts.
+        wanted: items to estimate; None: none.
+        levels: of the intervals and of detection.
+        found: result of discovery, for the page.
+    """
+
+    name: ClassVar[str] = "analyze"
+    mechanism: Mechanism
+    key: KeyReference
+    upstream: HopSummary
+    folder: str
+    files: list[BlockFile]
+    columns: UInt64Array
+    wanted: results.Wanted | None
+    levels: Levels
+    found: Found | None
+
+    def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
+        campaign, length = self.campaign, self.campaign.sealed_bytes("reports")
+        read = pipeline | "read" >> ReadBlocks(self.files, campaign.fingerprint, length, 0, place.progress)
+        opened = read["blocks"] | "open" >> beam.ParDo(
+            OpenReports(self.key, self.mechanism, campaign.binding("reports"), length)
+        ).with_outputs("counts", "dead", main="reports")
+        counts = (read["counts"], opened.counts)
+        allowed = count_opened(campaign, "reports", place.directory, counts, read["dead"], opened.dead)
+        (
+            opened.reports
+            | "tally" >> TallyReports(self.mechanism, self.columns)
+            | "write tally"
+            >> beam.ParDo(WriteTallyPart(storage.join(place.directory, ".tally")), True if allowed is None else allowed)
+        )
+
+    def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
+        campaign, directory = self.campaign, place.directory
+        counts = counts_of(sums, ("reports",))
+        require_opened("analyze", campaign, "reports", counts["reports"], self.upstream, self.folder, self.records)
+        tally = gather_tally(self.mechanism, self.columns, storage.join(directory, ".tally"))
+        accepted = counts["reports"].accepted
+        if tally.reports != accepted:
+            raise HushcountError(f"the tally holds {tally.reports} reports, {accepted} were accepted: report this bug")
+        summary = make_summary("analyze", campaign, counts, accepted, self.upstream)
+        summary = replace(summary, dead_letters=kept_of(directory, counts))
+        results.write_tally(directory, replace(tally, senders=self.upstream.senders), campaign)
+        return Finished(
+            results.write_results(directory, campaign, tally, self.wanted, self.levels, summary, self.found)
+        )
+
+
+def plan_analyze(
     campaign_path: Path,
     input_directory: str,
     keys: Path | str,
@@ -56,10 +110,8 @@ def analyze(
     signed_by: Sequence[VerifyKeyPart] = (),
     overwrite: bool = False,
     writer: Writer = BY_HAND,
-    engine: Engine | None = None,
-    console: Console | None = None,
-) -> HopSummary:
-    """Open, tally and estimate; write estimates.parquet, estimates.csv, tally.npz, report.html and summary.json.
+) -> Job | RetiredBatch:
+    """Plan to open, tally and estimate: estimates.parquet, estimates.csv, tally.npz, report.html and summary.json.
 
     Args:
         campaign_path: the campaign file.
@@ -87,7 +139,16 @@ def analyze(
     try:
         reference = campaign_key(keys, "analyzer", campaign.keys.analyzer)
     except RetiredKey as retired:
-        account_retired(retired, campaign, "analyze", input_directory, out, overwrite, signed_by, writer=writer)
+        return RetiredBatch(
+            retired=retired,
+            campaign=campaign,
+            hop="analyze",
+            input_directory=input_directory,
+            out=out,
+            overwrite=overwrite,
+            signed_by=signed_by,
+            writer=writer,
+        )
     read: tuple[str | Path, ...] = (
         input_directory,
         keys,
@@ -107,62 +168,21 @@ def analyze(
     files = find_files(reports, SEALED["reports"])
     # Before the ledger is asked: what a release costs follows from how many reports the hop before says that there are.
     check_complete(upstream, campaign, "reports", files, exact=True)
-    with charging(ledger, campaign, "analyze", upstream, reports, known=known) as charge:
-        engine = engine or Engine()
-        with staged(out, overwrite, writer) as directory:
-            with ExitStack() as stack:
-                progress = stack.enter_context(bar(console, "analyze", total_records(files), directory))
-                pipeline = stack.enter_context(engine.pipeline("analyze"))
-                _graph(pipeline, campaign, mechanism, columns, reference, files, directory, progress)
-            sums = take_counts(directory)
-            counts = counts_of(sums, ("reports",))
-            require_read_once("reports", counts["reports"].received, total_records(files))
-            require_undamaged(reports, counts["reports"].rejected)
-            require_minimum("analyze", campaign, "reports", counts["reports"], upstream)
-            tally = gather_tally(mechanism, columns, storage.join(directory, ".tally"))
-            accepted = counts["reports"].accepted
-            if tally.reports != accepted:
-                raise HushcountError(
-                    f"the tally holds {tally.reports} reports, {accepted} were accepted: report this bug"
-                )
-            summary = make_summary("analyze", campaign, counts, accepted, upstream)
-            summary = replace(summary, dead_letters=kept_of(directory, counts))
-            results.write_tally(directory, replace(tally, senders=upstream.senders), campaign)
-            summary = results.write_results(directory, campaign, tally, wanted, levels or Levels(), summary, revealed)
-            summary = replace(summary, ledger=charge.commit(cost_of(summary.stated, "analyze"), accepted))
-            return hand_on(directory, out, (), summary, None)
-
-
-def _graph(
-    pipeline: beam.Pipeline,
-    campaign: Campaign,
-    mechanism: Mechanism,
-    columns: UInt64Array,
-    key: KeyReference,
-    files: list[BlockFile],
-    directory: str,
-    progress: str | None,
-) -> None:
-    length = campaign.sealed_bytes("reports")
-    read = pipeline | "read" >> ReadBlocks(files, campaign.fingerprint, length, 0, progress)
-    opened = read["blocks"] | "open" >> beam.ParDo(
-        OpenReports(key, mechanism, campaign.binding("reports"), length)
-    ).with_outputs("counts", "dead", main="reports")
-    counts = (read["counts"], opened.counts) | "all counts" >> beam.Flatten() | "label" >> beam.Map(label, "reports")
-    counts | "counts" >> WriteCounts(directory)
-    # A local directory is shown by its renaming; in a store every object is to be seen as soon as it is written.
-    allowed = enough(counts, "reports", campaign) if storage.is_remote(directory) else None
-    (
-        opened.reports
-        | "tally" >> TallyReports(mechanism, columns)
-        | "write tally"
-        >> beam.ParDo(WriteTallyPart(storage.join(directory, ".tally")), True if allowed is None else allowed)
+    return AnalyzeJob(
+        campaign=campaign,
+        to=Output(out, overwrite, writer),
+        records=total_records(files),
+        charged=ChargedRelease(ledger, "analyze", upstream, reports, known=known),
+        mechanism=mechanism,
+        key=reference,
+        upstream=upstream,
+        folder=reports,
+        files=files,
+        columns=columns,
+        wanted=wanted,
+        levels=levels or Levels(),
+        found=revealed,
     )
-    dead = (
-        read["dead"] | "stream of dead" >> beam.Map(of_stream, "reports"),
-        opened.dead | "length of dead" >> beam.Map(of_stream_and_length, "reports", length),
-    )
-    dead | "dead letter" >> WriteDeadLetter(directory, campaign, allowed)
 
 
 class WriteTallyPart(beam.DoFn):

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import apache_beam as beam
-from rich.console import Console
 
 from analyzer.reveal import Reveal
 from aux_server.count_bins import CountBins
 from aux_server.keep import Release
 from aux_server.open_pairs import OpenPairs
-from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.errors import RetiredKey, UsageError
@@ -24,36 +22,39 @@ from hushcount.privacy.unit import rule_of
 from hushcount.randomness import SystemWords
 from hushcount.senders import require_told_apart
 from hushcount.wire.blocks import Kind
-from hushcount.wire.places import MOST_PLACES
 from hushcount.wire.tags import tag_keys
+from keys.roles import OpeningRole
 from keys.store import KeyReference, campaign_key
-from pipelines.engine.group_through_files import THROUGH_ENGINE_RECORDS, GroupThroughFiles
-from pipelines.engine.runner import Engine
+from pipelines.engine.group_through_files import GroupThroughFiles, places
 from pipelines.files import storage
 from pipelines.files.block_files import SUFFIX, BlockFile, find_files, total_records
 from pipelines.files.blocks import ReadBlocks, WriteShards
-from pipelines.files.progress import bar
-from pipelines.handover.parties import hand_on
-from pipelines.handover.retired import account_retired
+from pipelines.handover.retired import RetiredBatch
 from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.jobs import results
 from pipelines.jobs.dead_letters import kept_of
-from pipelines.ledger.charging import Charging, charging, cost_of
-from pipelines.outputs.counting import WriteCounts, require_read_once, require_undamaged, take_counts
+from pipelines.jobs.job import ChargedRelease, Finished, Job, Output, Place
+from pipelines.jobs.opening import count_opened, require_opened
+from pipelines.ledger.charging import Charging
+from pipelines.outputs.counting import WriteCounts, require_read_once, require_undamaged
 from pipelines.outputs.counts import BinCounts, StreamCounts
-from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
 from pipelines.outputs.folders import folder_of
 from pipelines.outputs.labels import SEALED, counts_of, label
-from pipelines.outputs.minimum_batch import enough, pass_on_withheld, require_minimum
-from pipelines.outputs.staging import BY_HAND, Writer, require_free, staged
+from pipelines.outputs.minimum_batch import pass_on_withheld
+from pipelines.outputs.staging import BY_HAND, Writer, require_free
 from pipelines.outputs.summary import HopSummary, make_summary
 
 Party = Literal["both", "aux-server", "analyzer"]
+_ROLES: Mapping[Party, tuple[OpeningRole, ...]] = {
+    "both": ("aux_server", "analyzer"),
+    "aux-server": ("aux_server",),
+    "analyzer": ("analyzer",),
+}
 _PLACE_RECORDS = 1 << 17
 _BINS = "bins"
 
 
-def discover(
+def plan_discover(
     campaign_path: Path,
     input_directory: str,
     keys: Path | str,
@@ -67,10 +68,8 @@ def discover(
     signer: KeyReference | None = None,
     overwrite: bool = False,
     writer: Writer = BY_HAND,
-    engine: Engine | None = None,
-    console: Console | None = None,
-) -> HopSummary:
-    """Release and reveal unknown values; write found.csv and summary.json.
+) -> Job | RetiredBatch:
+    """Plan to release and reveal unknown values: `bins/`, or found.csv.
 
     Args:
         campaign_path: the campaign file.
@@ -101,19 +100,18 @@ def discover(
         campaign.require_hash_key()
     try:
         # Both before anything is drawn: what the analyzer cannot open must not be released.
-        aux = None if party == "analyzer" else campaign_key(keys, "aux_server", campaign.keys.aux_server)
-        analyzer = None if party == "aux-server" else campaign_key(keys, "analyzer", campaign.keys.analyzer)
+        opening = {role: campaign_key(keys, role, getattr(campaign.keys, role)) for role in _ROLES[party]}
     except RetiredKey as retired:
         hop = "release" if party == "aux-server" else "discover"
-        account_retired(
-            retired,
-            campaign,
-            hop,
-            input_directory,
-            out,
-            overwrite,
-            signed_by,
-            signer,
+        return RetiredBatch(
+            retired=retired,
+            campaign=campaign,
+            hop=hop,
+            input_directory=input_directory,
+            out=out,
+            overwrite=overwrite,
+            signed_by=signed_by,
+            signer=signer,
             released=party == "analyzer",
             writer=writer,
         )
@@ -135,151 +133,148 @@ def discover(
         if not (upstream.released or upstream.accepted_of("discovery")):
             # Nothing was drawn, because the auxiliary server's key was retired; what is released is nothing.
             ledger = None
-    engine = engine or Engine()
-    source = folder_of(input_directory, upstream)
-    folder = storage.join(source, read_folder)
-    with (
-        charging(ledger, campaign, "discover", upstream, folder, drawn=party != "analyzer", known=known) as charge,
-        staged(out, overwrite, writer) as directory,
-    ):
-        summary, release = upstream, source
-        if aux is not None:
-            release = directory
-            summary = _release(campaign, rule, folder, aux, directory, upstream, charge, engine, console)
-        if analyzer is not None:
-            summary = _reveal(campaign, release, analyzer, directory, summary, engine)
-        if party == "both":
-            storage.remove_directory(storage.join(directory, _BINS))
-        summary = replace(summary, ledger=charge.commit(cost_of(summary.stated, "discover"), summary.accepted))
-        return hand_on(directory, out, (_BINS,), summary, signer)
-
-
-def _release(
-    campaign: Campaign,
-    rule: KeepRule,
-    discovery: str,
-    key: KeyReference,
-    directory: str,
-    upstream: HopSummary,
-    charge: Charging,
-    engine: Engine,
-    console: Console | None,
-) -> HopSummary:
-    """The auxiliary server's job."""
-    files = find_files(discovery, SEALED["discovery"])
+    folder, to = storage.join(folder_of(input_directory, upstream), read_folder), Output(out, overwrite, writer, signer)
+    charged = ChargedRelease(ledger, "discover", upstream, folder, drawn=party != "analyzer", known=known)
+    if party == "analyzer":
+        return _reveal_job(campaign, to, charged, opening["analyzer"], upstream, folder)
+    files = find_files(folder, SEALED["discovery"])
     check_complete(upstream, campaign, "discovery", files, exact=True)
-    total, bins = total_records(files), storage.join(directory, _BINS)
-    with engine.spill(directory) as spill:
-        drawn = _drawn_to(directory, spill)
-        with ExitStack() as stack:
-            progress = stack.enter_context(bar(console, "discover", total, directory))
-            # Outside the pipeline, which runs when its block ends.
-            pipeline = stack.enter_context(engine.pipeline("discover"))
-            _release_graph(pipeline, campaign, rule, key, files, directory, spill, progress)
-        counts = _counts(directory)
-        require_read_once("discovery", counts.received, total)
-        require_undamaged(discovery, counts.rejected)
-        require_minimum("release", campaign, "discovery", counts, upstream)
+    return ReleaseJob(
+        campaign=campaign,
+        to=to,
+        records=total_records(files),
+        charged=charged,
+        rule=rule,
+        key=opening["aux_server"],
+        analyzer=opening.get("analyzer"),
+        upstream=upstream,
+        folder=folder,
+        files=files,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseJob(Job):
+    """The auxiliary server's: open its layer, count, and release the bins that the rule keeps.
+
+    Attributes:
+        rule: how many reports a bin needs.
+        key: the auxiliary server's.
+        analyzer: the analyzer's key, on a machine that has both: it then reveals at once. Else None.
+        upstream: summary of the shuffler.
+        folder: directory of the reports.
+        files: the reports.
+    """
+
+    name: ClassVar[str] = "discover"
+    rule: KeepRule
+    key: KeyReference
+    analyzer: KeyReference | None
+    upstream: HopSummary
+    folder: str
+    files: list[BlockFile]
+
+    def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
+        campaign, form = self.campaign, self.campaign.discovery_format
+        number = places(self.records, _PLACE_RECORDS, place.spill)
+        read = pipeline | "read" >> ReadBlocks(self.files, campaign.fingerprint, form.sealed_bytes, 0, place.progress)
+        opened = read["blocks"] | "open" >> beam.ParDo(
+            OpenPairs(self.key, form, number, tag_keys(form.sealed_bytes, SystemWords()))
+        ).with_outputs("counts", "dead", main="pairs")
+        counted = opened.pairs | "count bins" >> CountBins(form.pair_bytes, number, GroupThroughFiles(place.spill))
+        counts = (read["counts"], opened.counts, counted["counts"])
+        allowed = count_opened(campaign, "discovery", place.directory, counts, read["dead"], opened.dead)
+        (
+            counted["bins"]
+            | "release" >> Release(self.rule)
+            | "write released" >> WriteShards(_drawn_to(place), Kind.RELEASED, campaign, form.pair_bytes, 1, allowed)
+        )
+
+    def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
+        campaign, drawn, bins = self.campaign, _drawn_to(place), storage.join(place.directory, _BINS)
+        counts = counts_of(sums, ("discovery",))
+        require_opened("release", campaign, "discovery", counts["discovery"], self.upstream, self.folder, self.records)
         for made in (drawn, bins):
             storage.make_directory(made)
         charge.fix_draw(drawn)
         if drawn != bins:
-            _copy(drawn, bins)
-    summary = make_summary("release", campaign, {"discovery": counts}, None, upstream)
-    # How many bins are kept follows from the release; it lets the analyzer notice a file that was lost on the way.
-    kept = total_records(find_files(storage.join(directory, _BINS), Kind.RELEASED))
-    return replace(summary, dead_letters=kept_of(directory, {"discovery": counts}), released=kept)
+            # One file, or none where nothing was drawn.
+            for path, size in storage.list_files(drawn, SUFFIX):
+                storage.write_whole(storage.join(bins, f"released{SUFFIX}"), [storage.read_bytes(path, size)])
+        summary = make_summary("release", campaign, counts, None, self.upstream)
+        # How many bins are kept follows from the release; it lets the analyzer notice a file that was lost on the way.
+        kept = total_records(find_files(bins, Kind.RELEASED))
+        summary = replace(summary, dead_letters=kept_of(place.directory, counts), released=kept)
+        if self.analyzer is None:
+            return Finished(summary, (_BINS,))
+        return Finished(summary, then=_reveal_job(campaign, self.to, self.charged, self.analyzer, summary, bins))
 
 
-def _release_graph(
-    pipeline: beam.Pipeline,
-    campaign: Campaign,
-    rule: KeepRule,
-    key: KeyReference,
-    files: list[BlockFile],
-    directory: str,
-    spill: str | None,
-    progress: str | None,
-) -> None:
-    drawn = _drawn_to(directory, spill)
-    form = campaign.discovery_format
-    each = THROUGH_ENGINE_RECORDS if spill is None else _PLACE_RECORDS
-    places = min(MOST_PLACES, max(1, -(-total_records(files) // each)))
-    read = pipeline | "read" >> ReadBlocks(files, campaign.fingerprint, form.sealed_bytes, 0, progress)
-    opened = read["blocks"] | "open" >> beam.ParDo(
-        OpenPairs(key, form, places, tag_keys(form.sealed_bytes, SystemWords()))
-    ).with_outputs("counts", "dead", main="pairs")
-    counted = opened.pairs | "count bins" >> CountBins(form.pair_bytes, places, GroupThroughFiles(spill))
-    counts = (
-        (read["counts"], opened.counts, counted["counts"])
-        | "all counts" >> beam.Flatten()
-        | "label" >> beam.Map(label, "discovery")
-    )
-    counts | "counts" >> WriteCounts(directory)
-    allowed = enough(counts, "discovery", campaign) if storage.is_remote(directory) else None
-    (
-        counted["bins"]
-        | "release" >> Release(rule)
-        | "write released" >> WriteShards(drawn, Kind.RELEASED, campaign, form.pair_bytes, 1, allowed)
-    )
-    dead = (
-        read["dead"] | "stream of dead" >> beam.Map(of_stream, "discovery"),
-        opened.dead | "length of dead" >> beam.Map(of_stream_and_length, "discovery", form.sealed_bytes),
-    )
-    dead | "dead letter" >> WriteDeadLetter(directory, campaign, allowed)
+def _drawn_to(place: Place) -> str:
+    """Return where bins are drawn: in a store an output is open, and a draw that is thrown away must not be seen."""
+    return storage.join(place.directory if place.spill is None else place.spill, _BINS)
 
 
-def _drawn_to(directory: str, spill: str | None) -> str:
-    """Return where bins are drawn: in a store an output lies open, and a draw that is thrown away must not be seen."""
-    return storage.join(directory if spill is None else spill, _BINS)
+@dataclass(frozen=True, kw_only=True)
+class RevealJob(Job):
+    """The analyzer's: open the released records.
 
+    Attributes:
+        key: the analyzer's.
+        upstream: summary of the auxiliary server.
+        folder: directory of the released records.
+        files: the released records.
+    """
 
-def _copy(drawn: str, bins: str) -> None:
-    """Copy the one file of a draw that is fixed to where the analyzer finds it; of a draw of nothing there is none."""
-    for path, size in storage.list_files(drawn, SUFFIX):
-        storage.write_whole(storage.join(bins, f"released{SUFFIX}"), [storage.read_bytes(path, size)])
+    name: ClassVar[str] = "discover"
+    key: KeyReference
+    upstream: HopSummary
+    folder: str
+    files: list[BlockFile]
 
-
-def _reveal(
-    campaign: Campaign, release: str, key: KeyReference, directory: str, released: HopSummary, engine: Engine
-) -> HopSummary:
-    """The analyzer's job: found.csv."""
-    form = campaign.discovery_format
-    record_bytes = form.pair_bytes
-    files = find_files(storage.join(release, _BINS), Kind.RELEASED)
-    if total_records(files) != released.released:
-        raise UsageError(
-            f"the released files hold {total_records(files)} records, hushcount discover --party aux-server wrote "
-            f"{released.released}: a file is missing or was added"
-        )
-    with engine.pipeline("discover") as pipeline:
-        read = pipeline | "read" >> ReadBlocks(files, campaign.fingerprint, record_bytes, 0, None)
+    def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
+        form, directory = self.campaign.discovery_format, place.directory
+        read = pipeline | "read" >> ReadBlocks(self.files, self.campaign.fingerprint, form.pair_bytes, 0, None)
         opened = (
             read["blocks"]
-            | "records" >> beam.FlatMap(_records, record_bytes)
-            | "reveal" >> beam.ParDo(Reveal(key, form)).with_outputs("counts", main="found")
+            | "records" >> beam.FlatMap(_records, form.pair_bytes)
+            | "reveal" >> beam.ParDo(Reveal(self.key, form)).with_outputs("counts", main="found")
         )
-        (opened.found | "gather" >> beam.combiners.ToList() | "write found" >> beam.Map(_write_found, directory))
-        (
-            (read["counts"], opened.counts)
-            | "all counts" >> beam.Flatten()
-            | "label" >> beam.Map(label, "discovery")
-            | "counts" >> WriteCounts(directory)
+        opened.found | "gather" >> beam.combiners.ToList() | "write found" >> beam.Map(results.write_found, directory)
+        counts = (read["counts"], opened.counts) | "all counts" >> beam.Flatten()
+        counts | "label" >> beam.Map(label, "discovery") | "counts" >> WriteCounts(directory)
+
+    def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
+        bins = counts_of(sums, ("discovery",))["discovery"]
+        require_read_once("released records", bins.received, self.records)
+        require_undamaged(self.folder, bins.rejected)
+        if self.folder == storage.join(place.directory, _BINS):
+            storage.remove_directory(self.folder)
+        pairs: dict[Stream, StreamCounts] = {"discovery": self.upstream.streams["discovery"]}
+        summary = make_summary("discover", self.campaign, pairs, None, self.upstream)
+        return Finished(replace(summary, bins=BinCounts(bins.received, bins.accepted, bins.rejected)))
+
+
+def _reveal_job(
+    campaign: Campaign, to: Output, charged: ChargedRelease | None, key: KeyReference, upstream: HopSummary, folder: str
+) -> RevealJob:
+    files = find_files(folder, Kind.RELEASED)
+    if total_records(files) != upstream.released:
+        raise UsageError(
+            f"the released files hold {total_records(files)} records, hushcount discover --party aux-server wrote "
+            f"{upstream.released}: a file is missing or was added"
         )
-    bins = _counts(directory)
-    require_read_once("released records", bins.received, total_records(files))
-    require_undamaged(storage.join(release, _BINS), bins.rejected)
-    summary = make_summary("discover", campaign, {"discovery": released.streams["discovery"]}, None, released)
-    return replace(summary, bins=BinCounts(bins.received, bins.accepted, bins.rejected))
+    return RevealJob(
+        campaign=campaign,
+        to=to,
+        records=total_records(files),
+        charged=charged,
+        key=key,
+        upstream=upstream,
+        folder=folder,
+        files=files,
+    )
 
 
 def _records(block: bytes, record_bytes: int) -> list[bytes]:
     return [block[start : start + record_bytes] for start in range(0, len(block), record_bytes)]
-
-
-def _write_found(found: list[str], directory: str) -> None:
-    results.write_found(directory, found)
-
-
-def _counts(directory: str) -> StreamCounts:
-    return counts_of(take_counts(directory), ("discovery",))["discovery"]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import apache_beam as beam
 import numpy as np
@@ -27,14 +26,15 @@ from hushcount.reasons import Reason, rejected
 from hushcount.senders import Senders
 from hushcount.threads import available_threads
 from hushcount.wire.sealing import Octets
-from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.files.blocks import WriteShards
-from pipelines.files.progress import bar, tick
-from pipelines.outputs.counting import WriteCounts, take_counts
+from pipelines.files.progress import tick
+from pipelines.jobs.job import Finished, Job, Output, Place
+from pipelines.ledger.charging import Charging
+from pipelines.outputs.counting import WriteCounts
 from pipelines.outputs.labels import counts_of, label
-from pipelines.outputs.staging import require_free, staged, write_summary
-from pipelines.outputs.summary import HopSummary, make_summary
+from pipelines.outputs.staging import require_free
+from pipelines.outputs.summary import make_summary
 
 _CHUNK_LINES = 1 << 17
 _AT_ONCE = 1 << 13
@@ -42,17 +42,59 @@ _LOOKED_AT = 100
 _LOCAL_PREFIX = 0xFD  # of unique local IPv6 addresses
 
 
-def encode(
+@dataclass(frozen=True, kw_only=True)
+class EncodeJob(Job):
+    """Privatise and seal lines.
+
+    Attributes:
+        campaign_path: absolute.
+        values: absolute path of the file.
+        clients: whether lines name their client.
+    """
+
+    name: ClassVar[str] = "encode"
+    campaign_path: Path
+    values: Path
+    clients: bool
+
+    def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
+        encode = Encode(str(self.campaign_path), self.clients, place.progress)
+        encoded = (
+            pipeline
+            | "file" >> beam.Create([str(self.values)])
+            | "lines" >> beam.ParDo(ReadChunks())
+            | "spread" >> beam.Reshuffle()
+            | "encode" >> beam.ParDo(encode).with_outputs("reports", "discovery", "counts")
+        )
+        files = max(1, -(-self.records // _CHUNK_LINES))
+        for stream in self.campaign.streams:
+            record_bytes = envelope_dtype(self.campaign.sealed_bytes(stream)).itemsize
+            where = storage.join(place.directory, stream)
+            encoded[stream] | f"write {stream}" >> WriteShards(
+                where, ENVELOPES[stream], self.campaign, record_bytes, files
+            )
+        encoded.counts | "counts" >> WriteCounts(place.directory)
+
+    def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
+        campaign, senders = self.campaign, Senders("client-token" if self.clients else "none")
+        summary = make_summary("encode", campaign, counts_of(sums, campaign.streams), None, senders=senders)
+        if not summary.accepted:
+            first = summary.streams[campaign.streams[0]].rejected
+            reasons = ", ".join(f"{reason} {number:,}" for reason, number in first.items())
+            raise UsageError(f"no line of {self.values} could be sent ({reasons}): nothing was written")
+        return Finished(summary, None)
+
+
+def plan_encode(
     campaign_path: Path,
     values: Path,
     out: str,
     *,
     clients: bool = False,
     overwrite: bool = False,
-    engine: Engine | None = None,
     console: Console | None = None,
-) -> HopSummary:
-    """Privatise and seal every line of a file; write `reports/` and `discovery/` of envelopes and summary.json.
+) -> EncodeJob:
+    """Plan to privatise and seal every line of a file, to `reports/` and `discovery/` of envelopes.
 
     Args:
         campaign_path: the campaign file.
@@ -75,55 +117,14 @@ def encode(
     total = _count_lines(values)
     if console is not None and not clients and all(b"\t" in line for line in islice(read_lines(values), _LOOKED_AT)):
         console.print(f"warning: the first lines of {values} hold a tab: if they are client<TAB>value, add --clients")
-    engine = engine or Engine()
-    with staged(out, overwrite) as directory:
-        with ExitStack() as stack:
-            progress = stack.enter_context(bar(console, "encode", total, directory))
-            pipeline = stack.enter_context(engine.pipeline("encode"))
-            _graph(
-                pipeline,
-                campaign,
-                str(campaign_path.absolute()),
-                str(values.absolute()),
-                clients,
-                directory,
-                total,
-                progress,
-            )
-        sums = take_counts(directory)
-        senders = Senders("client-token" if clients else "none")
-        summary = make_summary("encode", campaign, counts_of(sums, campaign.streams), None, senders=senders)
-        if not summary.accepted:
-            first = summary.streams[campaign.streams[0]].rejected
-            reasons = ", ".join(f"{reason} {number:,}" for reason, number in first.items())
-            raise UsageError(f"no line of {values} could be sent ({reasons}): nothing was written")
-        return write_summary(directory, summary)
-
-
-def _graph(
-    pipeline: beam.Pipeline,
-    campaign: Campaign,
-    campaign_path: str,
-    values: str,
-    clients: bool,
-    directory: str,
-    total: int,
-    progress: str | None,
-) -> None:
-    encoded = (
-        pipeline
-        | "file" >> beam.Create([values])
-        | "lines" >> beam.ParDo(ReadChunks())
-        | "spread" >> beam.Reshuffle()
-        | "encode"
-        >> beam.ParDo(Encode(campaign_path, clients, progress)).with_outputs("reports", "discovery", "counts")
+    return EncodeJob(
+        campaign=campaign,
+        to=Output(out, overwrite),
+        records=total,
+        campaign_path=campaign_path.absolute(),
+        values=values.absolute(),
+        clients=clients,
     )
-    files = max(1, -(-total // _CHUNK_LINES))
-    for stream in campaign.streams:
-        record_bytes = envelope_dtype(campaign.sealed_bytes(stream)).itemsize
-        where = storage.join(directory, stream)
-        encoded[stream] | f"write {stream}" >> WriteShards(where, ENVELOPES[stream], campaign, record_bytes, files)
-    encoded.counts | "counts" >> WriteCounts(directory)
 
 
 def _count_lines(values: Path) -> int:

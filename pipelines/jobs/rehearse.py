@@ -18,10 +18,11 @@ from keys.roles import OPENING_ROLES, OpeningRole
 from keys.store import campaign_key
 from pipelines.engine.runner import Engine
 from pipelines.jobs import results
-from pipelines.jobs.analyze import analyze
-from pipelines.jobs.discover import discover
-from pipelines.jobs.encode import encode
-from pipelines.jobs.shuffle import shuffle
+from pipelines.jobs.analyze import plan_analyze
+from pipelines.jobs.discover import plan_discover
+from pipelines.jobs.encode import plan_encode
+from pipelines.jobs.job import run
+from pipelines.jobs.shuffle import plan_shuffle
 
 _LISTED = 10
 _UNLISTED = 10
@@ -180,27 +181,26 @@ def _run_jobs(
     values, item = directory / "values.txt", directory / "item.txt"
     unlisted, lines = _values(twin)
     values.write_text("".join(f"{client}\t{line}\n" for client, line in enumerate(lines)), encoding="utf-8")
-    made = encode(path, values, encoded, clients=True, engine=engine)
-    shuffle(path, encoded, shuffled, engine=engine)
+    made = run(plan_encode(path, values, encoded, clients=True), engine)
+    run(plan_shuffle(path, encoded, shuffled), engine)
     if twin.discovery is not None:
         if role == "aux_server":
             sent["discovery reports"] = made.accepted_of("discovery")
-        summary = discover(
-            path, shuffled, source if role == "aux_server" else played, released, party="aux-server", engine=engine
-        )
+        keys = source if role == "aux_server" else played
+        summary = run(plan_discover(path, shuffled, keys, released, party="aux-server"), engine)
         if role == "aux_server":
             opened["discovery reports"] = summary.accepted_of("discovery")
             return
         found = str(directory / "found")
         sent["released values"] = 1
-        discover(path, released, source, found, party="analyzer", engine=engine)
+        run(plan_discover(path, released, source, found, party="analyzer"), engine)
         opened["released values"] = int(list(results.read_found(Path(found), twin).items) == [unlisted])
     if twin.mechanism is not None:
         sent["frequency reports"] = made.accepted_of("reports")
         # An open domain may have no sketch to ask later: what is counted is said at once.
         item.write_text(f"{unlisted}\n", encoding="utf-8")
         items = item if twin.dictionary is None else None
-        summary = analyze(path, shuffled, source, str(directory / "results"), items=items, engine=engine)
+        summary = run(plan_analyze(path, shuffled, source, str(directory / "results"), items=items), engine)
         opened["frequency reports"] = summary.accepted
 
 

@@ -165,7 +165,7 @@ def require_counted(mechanism: Mechanism, tally: Tally, wanted: Wanted | None) -
         )
 
 
-def write_found(directory: str, found: list[str]) -> None:
+def write_found(found: list[str], directory: str) -> None:
     """Write found.csv: one column, item, sorted."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import apache_beam as beam
-from apache_beam.pvalue import AsSingleton, PCollection
-from rich.console import Console
+from apache_beam.pvalue import PCollection
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.collection.envelopes import ENVELOPES, envelope_dtype, sealed_offset
 from hushcount.errors import HushcountError, NotYet, UsageError
 from hushcount.senders import Senders
-from hushcount.wire.places import MOST_PLACES
-from pipelines.engine.group_through_files import THROUGH_ENGINE_RECORDS, GroupThroughFiles
-from pipelines.engine.runner import Engine
+from pipelines.engine.group_through_files import GroupThroughFiles, places
 from pipelines.files import storage
 from pipelines.files.block_files import BlockFile, find_files, total_records
 from pipelines.files.blocks import ReadBlocks, WriteShards
-from pipelines.files.progress import bar
 from pipelines.handover.batch_file import (
     BatchFile,
     batch_files,
@@ -31,14 +27,17 @@ from pipelines.handover.batch_file import (
     read_batch,
     released_files,
 )
-from pipelines.handover.parties import hand_on, require_own_folder
+from pipelines.handover.parties import require_own_folder
 from pipelines.handover.upstream import check_complete, read_upstream, senders_of
 from pipelines.jobs.dead_letters import kept_of
-from pipelines.outputs.counting import WriteCounts, require_read_once, take_counts
+from pipelines.jobs.job import Finished, Job, Output, Place
+from pipelines.ledger.charging import Charging
+from pipelines.outputs.counting import WriteCounts, require_read_once
 from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream
 from pipelines.outputs.folders import folder_of
 from pipelines.outputs.labels import SEALED, counts_of, label
-from pipelines.outputs.staging import BY_HAND, SUMMARY, Writer, require_free, staged
+from pipelines.outputs.minimum_batch import enough
+from pipelines.outputs.staging import BY_HAND, SUMMARY, Writer, require_free
 from pipelines.outputs.summary import HopSummary, make_summary
 from shuffler.minimum_batch import may_leave
 from shuffler.shuffle import Shuffle
@@ -52,58 +51,69 @@ _RELEASED = "released"
 Files = dict[Stream, list[BlockFile]]
 
 
-def shuffle(
-    campaign_path: Path,
-    input_directory: str,
-    out: str,
-    *,
-    signer: KeyReference | None = None,
-    overwrite: bool = False,
-    writer: Writer = BY_HAND,
-    engine: Engine | None = None,
-    console: Console | None = None,
-) -> HopSummary:
-    """Shuffle every stream of the input; write `reports/` and `discovery/` of sealed reports and summary.json.
+@dataclass(frozen=True, kw_only=True)
+class ShuffleJob(Job):
+    """Shuffle each stream by itself. No stream waits for another: one below the minimum batch is left out.
 
-    Args:
-        campaign_path: the campaign file.
-        input_directory: `reports/` and `discovery/` of envelopes. Where hushcount encode wrote it, its summary must be
-            met; a collector's directory of one window has none. Or the file of a batch that hushcount run made, which
-            may have some of the campaign's streams.
-        out: output directory.
-        signer: the shuffler's signing key, by which whoever reads the output can tell that it is this; None: unsigned.
-        writer: who writes `out`.
-
-    Raises:
-        UsageError: a file is missing or invalid, or `out` is taken.
-        NotYet: every stream has fewer reports than the minimum batch; nothing is written, the input stays.
-
-    No stream waits for another: one below the minimum is left out, and counted in the summary as `left_out`.
+    Attributes:
+        files: envelopes of each stream.
+        released: what earlier batches forwarded of each stream.
+        upstream: summary of the hop before; None: there is none.
+        senders: whose reports these are.
     """
-    campaign = Campaign.read(campaign_path)
-    require_free(out, overwrite, ("shuffle",), (input_directory, campaign_path), writer)
-    files, released, upstream = _find_input(input_directory, campaign)
-    batch = named_batch(input_directory) if is_batch(input_directory) else ""
-    if signer is not None:
-        # Both before any work: a key that cannot be used, and a place where nobody would take it.
-        signer.read_signing()
-        require_own_folder(out, batch)
-    senders = upstream.senders if upstream is not None else _senders(input_directory, files)
-    engine = engine or Engine()
-    total = sum(total_records(found) for found in files.values())
-    with staged(out, overwrite, writer) as directory:
-        with ExitStack() as stack:
-            progress = stack.enter_context(bar(console, "shuffle", total, directory))
-            # Outside the pipeline, which runs when its block ends.
-            spill = stack.enter_context(engine.spill(directory))
-            pipeline = stack.enter_context(engine.pipeline("shuffle"))
-            _graph(pipeline, campaign, files, released, directory, spill, progress)
-        sums = take_counts(directory)
-        counts = counts_of(sums, tuple(files))
+
+    name: ClassVar[str] = "shuffle"
+    files: Files
+    released: Files
+    upstream: HopSummary | None
+    senders: Senders
+
+    def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
+        campaign, directory = self.campaign, place.directory
+        counts, dead = [], []
+        shards: dict[Stream, PCollection] = {}
+        numbers: dict[Stream, int] = {}
+        for stream, found in self.files.items():
+            length, before = campaign.sealed_bytes(stream), self.released.get(stream)
+            read = pipeline | f"read {stream}" >> ReadBlocks(
+                found, campaign.fingerprint, envelope_dtype(length).itemsize, sealed_offset(length), place.progress
+            )
+            blocks = read["blocks"]
+            if before is not None:
+                again = pipeline | f"read released {stream}" >> ReadBlocks(
+                    before, campaign.fingerprint, length, 0, None
+                )
+                blocks = {"envelopes": blocks, "released": again["blocks"]}
+                counts.append(again["counts"] | f"label released {stream}" >> beam.Map(label, f"{_RELEASED} {stream}"))
+            numbers[stream] = places(total_records(found) + total_records(before or ()), _SHARD_RECORDS, place.spill)
+            mixed = blocks | f"shuffle {stream}" >> Shuffle(
+                length, campaign.shuffle.cap, numbers[stream], GroupThroughFiles(place.spill)
+            )
+            shards[stream] = mixed["shards"]
+            both = (read["counts"], mixed["counts"]) | f"counts of {stream}" >> beam.Flatten()
+            counts.append(both | f"label {stream}" >> beam.Map(label, stream))
+            dead.append(read["dead"] | f"stream of dead {stream}" >> beam.Map(of_stream, stream))
+        summed = counts | "all counts" >> beam.Flatten()
+        summed | "counts" >> WriteCounts(directory)
+        for stream, part in zip(self.files, dead, strict=True):
+            allowed = enough(summed, stream, campaign)
+            part | f"dead letter {stream}" >> WriteDeadLetter(directory, campaign, allowed)
+            shards[stream] | f"write {stream}" >> WriteShards(
+                storage.join(directory, stream),
+                SEALED[stream],
+                campaign,
+                campaign.sealed_bytes(stream),
+                numbers[stream],
+                # A local directory appears by its renaming, but in a store each object is visible once it is written.
+                allowed=allowed if storage.is_remote(directory) else None,
+            )
+
+    def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
+        directory, floor = place.directory, self.campaign.shuffle.minimum_batch
+        counts = counts_of(sums, tuple(self.files))
         for stream, counted in counts.items():
-            require_read_once(stream, counted.received, total_records(files[stream]))
-        _require_released(sums, released)
-        floor = campaign.shuffle.minimum_batch
+            require_read_once(stream, counted.received, total_records(self.files[stream]))
+        _require_released(sums, self.released)
         left_out = {stream: counted for stream, counted in counts.items() if not may_leave(counted.accepted, floor)}
         if len(left_out) == len(counts):
             have = ", ".join(f"{stream} {counted.accepted:,}" for stream, counted in counts.items())
@@ -118,14 +128,57 @@ def shuffle(
         for stream, counted in counts.items():
             written = total_records(find_files(storage.join(directory, stream), SEALED[stream]))
             if written != counted.accepted:
-                # An engine that lost what it grouped, or ran a step on other input the second time.
+                # An engine lost what it grouped, or ran a step a second time on other input.
                 raise HushcountError(f"{stream}: {written} of {counted.accepted} reports were written; run again")
-        summary = make_summary("shuffle", campaign, counts, None, upstream, senders)
-        summary = replace(summary, dead_letters=kept_of(directory, counts), left_out=left_out)
-        return hand_on(directory, out, tuple(counts), summary, signer, batch)
+        summary = make_summary("shuffle", self.campaign, counts, None, self.upstream, self.senders)
+        return Finished(replace(summary, dead_letters=kept_of(directory, counts), left_out=left_out), tuple(counts))
 
 
-def _require_released(sums: dict[str, int], released: Files) -> None:
+def plan_shuffle(
+    campaign_path: Path,
+    input_directory: str,
+    out: str,
+    *,
+    signer: KeyReference | None = None,
+    overwrite: bool = False,
+    writer: Writer = BY_HAND,
+) -> ShuffleJob:
+    """Plan to shuffle every stream of the input, to `reports/` and `discovery/` of sealed reports.
+
+    Args:
+        campaign_path: the campaign file.
+        input_directory: `reports/` and `discovery/` of envelopes. Where hushcount encode wrote it, its summary must be
+            met; a collector's directory of one window has none. Or the file of a batch that hushcount run made, which
+            may have some of the campaign's streams.
+        out: output directory.
+        signer: the shuffler's signing key, by which whoever reads the output can tell that it is this; None: unsigned.
+        writer: who writes `out`.
+
+    Raises:
+        UsageError: a file is missing or invalid, or `out` is taken.
+        NotYet: a batch file lists no segment.
+    """
+    campaign = Campaign.read(campaign_path)
+    require_free(out, overwrite, ("shuffle",), (input_directory, campaign_path), writer)
+    files, released, upstream = _find_input(input_directory, campaign)
+    batch = named_batch(input_directory) if is_batch(input_directory) else ""
+    if signer is not None:
+        # Both before any work: a key that cannot be used, and a place where nobody would take it.
+        signer.read_signing()
+        require_own_folder(out, batch)
+    senders = upstream.senders if upstream is not None else _senders(input_directory, files)
+    return ShuffleJob(
+        campaign=campaign,
+        to=Output(out, overwrite, writer, signer, batch),
+        records=sum(total_records(found) for found in files.values()),
+        files=files,
+        released=released,
+        upstream=upstream,
+        senders=senders,
+    )
+
+
+def _require_released(sums: Mapping[str, int], released: Files) -> None:
     """Check that all that earlier batches forwarded was read, once: copies of what is lost there would go on.
 
     Raises:
@@ -198,69 +251,3 @@ def _require_input(directory: str) -> None:
     path = Path(directory)
     if any(path.iterdir()) and not any((path / stream).is_dir() for stream in ENVELOPES):
         raise UsageError(f"input directory {directory} holds neither reports/ nor discovery/")
-
-
-def _graph(
-    pipeline: beam.Pipeline,
-    campaign: Campaign,
-    files: Files,
-    released: Files,
-    directory: str,
-    spill: str | None,
-    progress: str | None,
-) -> None:
-    """Read, shuffle and count each stream by itself; release those that reach the minimum batch.
-
-    A local directory is released as a whole by its renaming. In a store every object is there when it is written, so
-    that the writing there waits until all reports are counted.
-    """
-    shards: dict[Stream, PCollection] = {}
-    numbers: dict[Stream, int] = {}
-    counts, dead = [], []
-    for stream, found in files.items():
-        dtype = envelope_dtype(campaign.sealed_bytes(stream))
-        strip = sealed_offset(campaign.sealed_bytes(stream))
-        read = pipeline | f"read {stream}" >> ReadBlocks(found, campaign.fingerprint, dtype.itemsize, strip, progress)
-        records = total_records(found) + total_records(released.get(stream, ()))
-        each = _SHARD_RECORDS if spill is not None else min(_SHARD_RECORDS, THROUGH_ENGINE_RECORDS)
-        numbers[stream] = min(MOST_PLACES, max(1, -(-records // each)))
-        blocks = read["blocks"]
-        if stream in released:
-            length = campaign.sealed_bytes(stream)
-            before = pipeline | f"read released {stream}" >> ReadBlocks(
-                released[stream], campaign.fingerprint, length, 0, None
-            )
-            blocks = {"envelopes": blocks, "released": before["blocks"]}
-            counts.append(before["counts"] | f"label released {stream}" >> beam.Map(label, f"{_RELEASED} {stream}"))
-        mixed = blocks | f"shuffle {stream}" >> Shuffle(
-            campaign.sealed_bytes(stream), campaign.shuffle.cap, numbers[stream], GroupThroughFiles(spill)
-        )
-        shards[stream] = mixed["shards"]
-        both = (read["counts"], mixed["counts"]) | f"counts of {stream}" >> beam.Flatten()
-        counts.append(both | f"label {stream}" >> beam.Map(label, stream))
-        dead.append(read["dead"] | f"stream of dead {stream}" >> beam.Map(of_stream, stream))
-    summed = counts | "all counts" >> beam.Flatten()
-    summed | "counts" >> WriteCounts(directory)
-    sums = summed | "sum for the floor" >> beam.CombinePerKey(sum) | "all sums" >> beam.combiners.ToDict()
-    enough = {
-        stream: AsSingleton(
-            sums | f"minimum batch {stream}" >> beam.Map(reaches_floor, stream, campaign.shuffle.minimum_batch)
-        )
-        for stream in files
-    }
-    for stream, part in zip(files, dead, strict=True):
-        part | f"dead letter {stream}" >> WriteDeadLetter(directory, campaign, enough[stream])
-    for stream in files:
-        shards[stream] | f"write {stream}" >> WriteShards(
-            storage.join(directory, stream),
-            SEALED[stream],
-            campaign,
-            campaign.sealed_bytes(stream),
-            numbers[stream],
-            allowed=enough[stream] if storage.is_remote(directory) else None,
-        )
-
-
-def reaches_floor(sums: dict[str, int], stream: str, floor: int) -> bool:
-    """Return whether a stream has at least the minimum batch."""
-    return may_leave(sums.get(f"{stream}:accepted", 0), floor)

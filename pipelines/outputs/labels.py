@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hushcount.campaigns.campaign import Stream
 from hushcount.wire.blocks import Kind
 from pipelines.outputs.counts import StreamCounts
@@ -14,7 +16,7 @@ def label(count: tuple[str, int], stream: str) -> tuple[str, int]:
     return f"{stream}:{count[0]}", count[1]
 
 
-def counts_of(sums: dict[str, int], streams: tuple[Stream, ...]) -> dict[Stream, StreamCounts]:
+def counts_of(sums: Mapping[str, int], streams: tuple[Stream, ...]) -> dict[Stream, StreamCounts]:
     """Return each stream's counts from the labelled sums of a job."""
     return {
         stream: StreamCounts.of(

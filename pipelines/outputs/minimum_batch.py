@@ -26,9 +26,9 @@ def enough(labelled: PCollection, stream: Stream, campaign: Campaign) -> Any:
     """Return a side input: whether a job accepted the minimum batch of a stream, by its labelled counts."""
     return AsSingleton(
         labelled
-        | "sum for the minimum" >> beam.CombinePerKey(sum)
-        | "sums for the minimum" >> beam.combiners.ToDict()
-        | "minimum of opened" >> beam.Map(_reaches, f"{stream}:accepted", campaign.shuffle.minimum_batch)
+        | f"sum {stream} for the minimum" >> beam.CombinePerKey(sum)
+        | f"sums of {stream} for the minimum" >> beam.combiners.ToDict()
+        | f"minimum of {stream}" >> beam.Map(_reaches, f"{stream}:accepted", campaign.shuffle.minimum_batch)
     )
 
 

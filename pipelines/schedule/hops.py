@@ -25,6 +25,7 @@ from pipelines.files import storage
 from pipelines.handover.names import Batch
 from pipelines.handover.parties import hand_on, signer_of, verified_by
 from pipelines.handover.upstream import read_upstream
+from pipelines.jobs.job import run as run_job
 from pipelines.outputs.counts import HopCounts
 from pipelines.outputs.folders import folder_of
 from pipelines.outputs.no_result import Withheld
@@ -65,22 +66,34 @@ def hops_of(
     known = window_start(batch.window) + deployment.windows.length if window is None else window.end
 
     def shuffled(_: RetiredKey | None) -> HopSummary:
-        from pipelines.jobs.shuffle import shuffle
+        from pipelines.jobs.shuffle import plan_shuffle
 
         source = write_batch(state, deployment, campaign, batch)
         signer = signer_of(deployment.sign_with, "shuffler")
-        return shuffle(path, source, where["shuffled"], signer=signer, writer=writer, engine=engine, console=console)
+        job = plan_shuffle(path, source, where["shuffled"], signer=signer, writer=writer)
+        return run_job(job, engine, console)
 
     def released(retired: RetiredKey | None) -> HopSummary:
-        from pipelines.handover.retired import account_retired
-        from pipelines.jobs.discover import discover
+        from pipelines.handover.retired import RetiredBatch, account_retired
+        from pipelines.jobs.discover import plan_discover
 
         signed_by, signer = trusted(deployment, "shuffler"), signer_of(deployment.sign_with, "aux_signer")
         if retired is not None:
             # The analyzer could not open what is released: nothing is, and nothing charged.
             source, out = where["shuffled"], where["released"]
-            account_retired(retired, campaign, "release", source, out, False, signed_by, signer, writer=writer)
-        return discover(
+            account_retired(
+                RetiredBatch(
+                    retired=retired,
+                    campaign=campaign,
+                    hop="release",
+                    input_directory=source,
+                    out=out,
+                    signed_by=signed_by,
+                    signer=signer,
+                    writer=writer,
+                )
+            )
+        job = plan_discover(
             path,
             where["shuffled"],
             keys,
@@ -92,14 +105,13 @@ def hops_of(
             ledger=ledger,
             known=known,
             writer=writer,
-            engine=engine,
-            console=console,
         )
+        return run_job(job, engine, console)
 
     def found(_: RetiredKey | None) -> HopSummary:
-        from pipelines.jobs.discover import discover
+        from pipelines.jobs.discover import plan_discover
 
-        return discover(
+        job = plan_discover(
             path,
             where["released"],
             keys,
@@ -110,14 +122,14 @@ def hops_of(
             ledger=ledger,
             known=known,
             writer=writer,
-            engine=engine,
         )
+        return run_job(job, engine)
 
     def analyzed(_: RetiredKey | None) -> HopSummary:
-        from pipelines.jobs.analyze import analyze
+        from pipelines.jobs.analyze import plan_analyze
         from pipelines.jobs.results import FOUND
 
-        return analyze(
+        job = plan_analyze(
             path,
             where["shuffled"],
             keys,
@@ -128,9 +140,8 @@ def hops_of(
             ledger=ledger,
             known=known,
             writer=writer,
-            engine=engine,
-            console=console,
         )
+        return run_job(job, engine, console)
 
     jobs = {"shuffle": shuffled, "release": released, "discover": found, "analyze": analyzed}
     here = hop_names(campaign, deployment.file.parties)

@@ -25,8 +25,9 @@ from hushcount.wire.tags import TAG_BYTES, tag_keys, tags
 from keys.store import KeyReference
 from pipelines.engine.group_through_files import GroupThroughFiles
 from pipelines.engine.runner import Engine
-from pipelines.jobs.discover import _release_graph
+from pipelines.jobs.job import Place
 from tests.hushcount.campaigns.test_campaign_file import WORDS, data
+from tests.support.records import release_job
 
 PAIR = 12
 VICTIM = "victim's value"
@@ -248,7 +249,7 @@ def test_forged_pairs_that_share_eight_bytes_are_kept_apart_among_honest_ones() 
 def test_the_draw_has_one_consumer_and_that_is_a_checkpoint(campaign: Campaign, key: KeyReference) -> None:
     """In the graph that hushcount discover runs: what follows may run twice, and never sees two draws."""
     pipeline = beam.Pipeline()
-    _release_graph(pipeline, campaign, campaign.require_keep_rule(), key, [], key.source, None, None)
+    release_job(campaign, key).graph(pipeline, Place(key.source))
     consumers: dict[str, list[str]] = {}
     steps = pipeline.to_runner_api().components.transforms
     for step in steps.values():

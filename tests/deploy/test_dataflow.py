@@ -231,11 +231,10 @@ def finishing(chain: Chain, arguments: list[str]) -> list[str]:
 
 
 def sent(launch: ModuleType, arguments: list[str]) -> beam.Pipeline:
-    """Send a job as main does, but keep what would go to Dataflow."""
-    kept: list[beam.Pipeline] = []
+    """Return what main would send to Dataflow."""
     known = launch.parsed(arguments)[0]
-    launch.send(known, launch.Sender("apache_beam.runners.portability.fn_api_runner.FnApiRunner", (), kept.append))
-    return kept[0]
+    made: beam.Pipeline = launch.built(known, "apache_beam.runners.portability.fn_api_runner.FnApiRunner", ())
+    return made
 
 
 def fetched(directory: Path) -> Path:

@@ -17,8 +17,6 @@ import pytest
 
 from hushcount.errors import HushcountError
 from keys.store import campaign_key, private_keys
-from pipelines.engine.runner import Engine
-from pipelines.graph.build import GraphOnly, build
 from pipelines.graph.check import PROJECT, Checked, check
 from tests.deploy.conftest import ROOT
 from tests.support.jobs import Chain, done, files_under, new_keys, refused
@@ -137,15 +135,11 @@ class Leaks(beam.DoFn):  # type: ignore[misc]  # apache_beam ships no types
 def looked_into(
     *steps: Any, elements: Sequence[bytes] = (b"x",), keys: Path | None = None, forbidden: tuple[str, ...] = ()
 ) -> Checked:
-    engine = GraphOnly()
-
-    def job(chosen: Engine) -> None:
-        with chosen.pipeline("test") as pipeline:
-            last = pipeline | beam.Create(elements)
-            for index, step in enumerate(steps):
-                last = last | f"step {index}" >> step
-
-    return check(build(job, engine), private_keys(keys) if keys else (), forbidden=forbidden)
+    pipeline = beam.Pipeline()
+    last = pipeline | beam.Create(elements)
+    for index, step in enumerate(steps):
+        last = last | f"step {index}" >> step
+    return check(pipeline.to_runner_api(), private_keys(keys) if keys else (), forbidden=forbidden)
 
 
 FORMS: dict[str, Callable[[bytes], object]] = {
@@ -199,17 +193,14 @@ def test_a_lambda_a_local_function_and_a_function_of_a_test_are_named() -> None:
 
 SCRIPT = """
 import apache_beam as beam
-from pipelines.graph.build import GraphOnly, build
 from pipelines.graph.check import check
 
 def mine(element):
     return element
 
-def job(engine):
-    with engine.pipeline("test") as pipeline:
-        pipeline | beam.Create([1]) | "the step" >> beam.Map(mine)
-
-print([one.name for one in check(build(job, GraphOnly())).steps if one.problems])
+pipeline = beam.Pipeline()
+pipeline | beam.Create([1]) | "the step" >> beam.Map(mine)
+print([one.name for one in check(pipeline.to_runner_api()).steps if one.problems])
 """
 
 

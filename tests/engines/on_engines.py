@@ -13,7 +13,8 @@ from scipy import stats
 
 from pipelines.engine.runner import Engine
 from pipelines.files.storage_errors import StorageError
-from pipelines.jobs.shuffle import shuffle
+from pipelines.jobs.job import run as run_job
+from pipelines.jobs.shuffle import plan_shuffle
 from tests.engines.conftest import COPIES, POPULAR, TOTAL, Engines, Servers
 from tests.support.jobs import ALPHA, Chain, done, estimates, files_under, found, summary
 from tests.support.records import as_set, in_order, read_rows
@@ -157,7 +158,7 @@ def test_a_worker_that_fails_is_told_in_one_sentence_and_leaves_nothing(
     _, runner, _, *beam_options = options[engine]
     broken = InTheWay(runner, tuple(beam_options))
     with pytest.raises(StorageError, match=r"released nothing; the input is untouched: .*reports") as raised:
-        shuffle(chain.campaign_path, str(chain.path("encoded")), str(tmp_path / "out"), engine=broken)
+        run_job(plan_shuffle(chain.campaign_path, str(chain.path("encoded")), str(tmp_path / "out")), broken)
     assert "\n" not in str(raised.value)
     assert files_under(chain.path("encoded")) == before
     assert not list(tmp_path.iterdir())

@@ -41,7 +41,7 @@ def test_what_may_be_an_item_comes_back_from_every_file(folder: Path, values: li
         with opener(folder / name, "wb") as stream:
             stream.write("".join(f"{item}\n" for item in items).encode())
         assert read_dictionary(folder / name).items == tuple(items)
-    results.write_found(str(folder), items)
+    results.write_found(items, str(folder))
     assert results.read_found_items(str(folder / "found.csv")) == sorted(items)
     assert results.read_names(folder / "found.csv") == sorted(items)
     table = pa.table({"item": items, "count": [1.0] * len(items)})

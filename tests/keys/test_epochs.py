@@ -12,8 +12,9 @@ import pytest
 
 from keys.rotation import retire, rotate
 from keys.store import create
-from pipelines.jobs.analyze import analyze
-from pipelines.jobs.discover import discover
+from pipelines.jobs.analyze import plan_analyze
+from pipelines.jobs.discover import plan_discover
+from pipelines.jobs.job import run
 from pipelines.outputs.no_result import CountedRetired
 from tests.pipelines.jobs.test_secrets import Recorder, unfolded
 from tests.support.jobs import Chain, done, files_under, found, new_campaign, refused, summary, write_lines
@@ -107,7 +108,7 @@ def test_whoever_calls_the_job_gets_the_number_with_the_exception(epochs: Epochs
     id = retire_early(epochs, "analyzer")
     source = str(epochs.first.path("shuffled"))
     with pytest.raises(CountedRetired) as caught:
-        analyze(epochs.first.campaign_path, source, epochs.keys, str(tmp_path / "out"))
+        run(plan_analyze(epochs.first.campaign_path, source, epochs.keys, str(tmp_path / "out")))
     assert (caught.value.id, caught.value.reports) == (id, len(LINES))
     assert caught.value.summary.data() == summary(tmp_path / "out")
 
@@ -162,8 +163,9 @@ def test_the_jobs_open_with_a_key_from_the_environment(
     monkeypatch.setenv("HUSHCOUNT_TEST_BOTH", "".join(path.read_text() for path in files.values()))
     monkeypatch.setenv("HUSHCOUNT_TEST_HEX", json.loads(files["analyzer"].read_text())["secret"])
     engine, source = Recorder(), str(chain.path("shuffled"))
-    analyzed = analyze(chain.campaign_path, source, "env:HUSHCOUNT_TEST_HEX", str(tmp_path / "results"), engine=engine)
-    discover(chain.campaign_path, source, "env:HUSHCOUNT_TEST_BOTH", str(tmp_path / "found"), engine=engine)
+    job = plan_analyze(chain.campaign_path, source, "env:HUSHCOUNT_TEST_HEX", str(tmp_path / "results"))
+    analyzed = run(job, engine)
+    run(plan_discover(chain.campaign_path, source, "env:HUSHCOUNT_TEST_BOTH", str(tmp_path / "found")), engine)
     assert analyzed.accepted == len(LINES)
     assert found(tmp_path / "found") == ["unlisted"]
     graphs = [unfolded(graph) for graph in engine.graphs]

@@ -179,11 +179,11 @@ def test_no_batch_of_the_real_campaign_takes_rehearsed_reports(world: Path, monk
 
     kept: list[Campaign] = []
 
-    def encode(path: Path, values: Path, out: str, **options: Any) -> Any:
+    def plan_encode(path: Path, values: Path, out: str, **options: Any) -> Any:
         kept.append(Campaign.read(path))
         raise HushcountError("enough was seen")
 
-    monkeypatch.setattr(module, "encode", encode)
+    monkeypatch.setattr(module, "plan_encode", plan_encode)
     refused(*arguments(world), "--party", "analyzer", status=1)
     (twin,), campaign = kept, Campaign.read(world / "next.json")
     report = Client(twin, campaign.read_dictionary()).report("alpha")

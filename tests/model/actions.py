@@ -13,7 +13,8 @@ from hushcount.errors import HushcountError
 from keys.roles import OpeningRole
 from keys.rotation import retire, rotate
 from pipelines.files import storage
-from pipelines.jobs.discover import discover
+from pipelines.jobs.discover import plan_discover
+from pipelines.jobs.job import run
 from pipelines.ledger.report import set_limit
 from tests.model.points import Process
 from tests.model.promises import Broken, Memory, look, look_after_a_run
@@ -227,7 +228,8 @@ class OtherName(Action):
                 continue
             try:
                 with world.points.process(Process()):
-                    discover(world.campaign_path, source, world.root / "keys", str(out), ledger=world.root / "other.db")
+                    keys, ledger = world.root / "keys", world.root / "other.db"
+                    run(plan_discover(world.campaign_path, source, keys, str(out), ledger=ledger))
             except HushcountError as error:
                 world.said.append(str(error))
                 continue

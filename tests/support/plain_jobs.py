@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +67,10 @@ class PlainJobs:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.released: dict[tuple[str, str], list[str]] = {}
         self.ran: list[tuple[str, str]] = []
-        patch.setattr("pipelines.jobs.shuffle.shuffle", self.shuffle)
-        patch.setattr("pipelines.jobs.discover.discover", self.discover)
-        patch.setattr("pipelines.jobs.analyze.analyze", self.analyze)
+        patch.setattr("pipelines.jobs.shuffle.plan_shuffle", partial(partial, self.shuffle))
+        patch.setattr("pipelines.jobs.discover.plan_discover", partial(partial, self.discover))
+        patch.setattr("pipelines.jobs.analyze.plan_analyze", partial(partial, self.analyze))
+        patch.setattr("pipelines.schedule.hops.run_job", lambda job, *_: job())
 
     def shuffle(self, path: Path, source: str, out: str, *, writer: Writer, **_: object) -> HopSummary:
         campaign = Campaign.read(path)

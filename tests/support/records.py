@@ -18,6 +18,9 @@ from hushcount.wire.sealing import Octets
 from keys.private import PrivateKey
 from keys.roles import OpeningRole, Role
 from keys.store import KeyReference
+from pipelines.jobs.discover import ReleaseJob
+from pipelines.jobs.job import Output
+from pipelines.outputs.summary import make_summary
 
 SEALED = {"reports": Kind.SEALED_REPORTS, "discovery": Kind.SEALED_DISCOVERY}
 ENVELOPES = {"reports": Kind.REPORT_ENVELOPES, "discovery": Kind.DISCOVERY_ENVELOPES}
@@ -154,3 +157,18 @@ def plain_reports(campaign: Campaign, keys: Path, sealed: Octets) -> Octets:
     binding = campaign.binding("reports")
     assert all(plain is not None and plain.startswith(binding) for plain in opened)
     return rows_of([plain[len(binding) :] for plain in opened if plain is not None])
+
+
+def release_job(campaign: Campaign, key: KeyReference) -> ReleaseJob:
+    """Return the plan of the auxiliary server's job on no report."""
+    return ReleaseJob(
+        campaign=campaign,
+        to=Output("nowhere"),
+        records=0,
+        rule=campaign.require_keep_rule(),
+        key=key,
+        analyzer=None,
+        upstream=make_summary("shuffle", campaign, {}, None),
+        folder="nowhere",
+        files=[],
+    )

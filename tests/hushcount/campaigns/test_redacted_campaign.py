@@ -12,10 +12,11 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
 from hushcount.errors import UsageError
 from keys.store import KeyReference
-from pipelines.jobs.discover import _release_graph
+from pipelines.jobs.job import Place
 from tests.hushcount.campaigns.test_campaign_file import WORDS, changed, data
 from tests.pipelines.jobs.test_secrets import unfolded
 from tests.support.jobs import Chain, done, found, new_campaign, new_keys, summary, values_of, write_lines
+from tests.support.records import release_job
 
 KEY = "ab" * 32
 
@@ -84,8 +85,8 @@ def test_no_graph_of_the_auxiliary_server_holds_the_key_if_its_file_does_not(tmp
     graphs = []
     for campaign in (Campaign.model_validate(data()), Campaign.model_validate(data()).redacted()):
         pipeline = beam.Pipeline()
-        rule, key = campaign.require_keep_rule(), KeyReference(str(tmp_path), "aux_server", "0" * 16)
-        _release_graph(pipeline, campaign, rule, key, [], str(tmp_path), None, None)
+        key = KeyReference(str(tmp_path), "aux_server", "0" * 16)
+        release_job(campaign, key).graph(pipeline, Place(str(tmp_path)))
         graphs.append(unfolded(pipeline.to_runner_api().SerializeToString()))
     assert [bytes.fromhex(KEY) in graph or KEY.encode() in graph for graph in graphs] == [True, False]
 

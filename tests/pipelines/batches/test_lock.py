@@ -13,7 +13,7 @@ from sqlalchemy import Table, create_engine, delete, text, update
 from hushcount.errors import HushcountError, LostLock, UsageError
 from pipelines.batches.lock import alone, prove, run_of
 from pipelines.batches.state import HOPS, RUNS, VERSIONS, _make, opened, snapshot
-from pipelines.jobs import shuffle as shuffle_module
+from pipelines.jobs import job as job_module
 from pipelines.schedule.report import Done
 from tests.shuffler.collector.running import wait_for
 from tests.support.collecting import collect
@@ -43,7 +43,7 @@ def database(server: str, request: pytest.FixtureRequest) -> Iterator[str]:
 
 def during_shuffle(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
     """Do something in the middle of the first shuffle."""
-    real, told = shuffle_module.take_counts, []
+    real, told = job_module.take_counts, []
 
     def take_counts(directory: str) -> dict[str, int]:
         if not told:
@@ -51,7 +51,7 @@ def during_shuffle(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> 
             act()
         return real(directory)
 
-    monkeypatch.setattr(shuffle_module, "take_counts", take_counts)
+    monkeypatch.setattr(job_module, "take_counts", take_counts)
 
 
 @pytest.mark.long

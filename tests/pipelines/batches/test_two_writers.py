@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread, current_thread
 
+import apache_beam as beam
 import pytest
 
 from hushcount.errors import HushcountError, LostLock, UsageError
 from pipelines.batches.state import opened
 from pipelines.files import storage
-from pipelines.jobs import analyze as analyze_module
+from pipelines.jobs import job as job_module
 from pipelines.jobs import shuffle as shuffle_module
+from pipelines.jobs.analyze import AnalyzeJob
+from pipelines.jobs.job import Place
 from pipelines.outputs.counts import HopCounts
 from pipelines.outputs.folders import file_of, folder_of
 from pipelines.outputs.staging import BY_HAND, Writer, require_free, staged, sweep, write_summary
@@ -70,7 +73,7 @@ def test_a_run_that_lost_its_lock_in_the_middle_of_a_hop_leaves_the_result_of_th
         store.put(f"{folder}/{path.relative_to(site.store)}", path.read_bytes())
     monkeypatch.setattr(shuffle_module, "_SHARD_RECORDS", 100)
     halfway, resume, written, finish = Event(), Event(), Event(), Event()
-    real_put, real_graph, real_take = store.put, analyze_module._graph, shuffle_module.take_counts
+    real_put, real_graph, real_take = store.put, AnalyzeJob.graph, job_module.take_counts
     shards: list[str] = []
     ended: list[HushcountError] = []
 
@@ -83,11 +86,11 @@ def test_a_run_that_lost_its_lock_in_the_middle_of_a_hop_leaves_the_result_of_th
                 assert resume.wait(WAIT)
         real_put(path, content)
 
-    def graph_after_the_first_run(*arguments: object) -> None:
+    def graph_after_the_first_run(job: AnalyzeJob, pipeline: beam.Pipeline, place: Place) -> None:
         """The next run has looked at the shards that it is about to read; now the first one writes the rest."""
         resume.set()
         assert written.wait(WAIT)
-        real_graph(*arguments)  # type: ignore[arg-type]
+        real_graph(job, pipeline, place)
 
     def take_counts(directory: str) -> dict[str, int]:
         if current_thread() is first:
@@ -102,8 +105,8 @@ def test_a_run_that_lost_its_lock_in_the_middle_of_a_hop_leaves_the_result_of_th
             ended.append(error)
 
     monkeypatch.setattr(store, "put", staticmethod(slow_put))
-    monkeypatch.setattr(analyze_module, "_graph", graph_after_the_first_run)
-    monkeypatch.setattr(shuffle_module, "take_counts", take_counts)
+    monkeypatch.setattr(AnalyzeJob, "graph", graph_after_the_first_run)
+    monkeypatch.setattr(job_module, "take_counts", take_counts)
     first = Thread(target=run_first)
     first.start()
     assert halfway.wait(WAIT)

@@ -7,7 +7,6 @@ import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,8 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
 from pipelines.engine.runner import Engine
 from pipelines.files.storage_errors import StorageError
-from pipelines.jobs.shuffle import shuffle
+from pipelines.jobs.job import run
+from pipelines.jobs.shuffle import plan_shuffle
 from pipelines.outputs.folders import file_of, folder_of
 from pipelines.outputs.staging import RUN_FOLDER
 from tests.pipelines.conftest import World
@@ -189,13 +189,14 @@ def test_what_is_put_aside_on_the_way_to_a_store_is_local_and_goes(
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     store.full = full
-    run = partial(shuffle, chain.campaign_path, str(tmp_path / "encoded"), "stub://b/out", engine=Watching())
+    engine = Watching()
+    job = plan_shuffle(chain.campaign_path, str(tmp_path / "encoded"), "stub://b/out")
     if full:
         with pytest.raises(StorageError, match="No space left"):
-            run()
+            run(job, engine)
         assert store.objects == {}
     else:
-        run()
+        run(job, engine)
         assert not [name for name in store.named if "spill" in name]
     assert len(seen) == 1
     assert len(seen[0]) > 2
@@ -218,7 +219,7 @@ def test_the_times_at_which_shards_are_written_say_nothing_of_what_came_first(
     found = Client(chain.campaign, uncapped=True).discovery_reports(["unlisted"] * 60)
     write_envelopes(tmp_path / "in", chain.campaign, "discovery", envelopes(chain.campaign, found))
     for out in ("stub://b/one", "stub://b/other"):
-        shuffle(chain.campaign_path, str(tmp_path / "in"), out)
+        run(plan_shuffle(chain.campaign_path, str(tmp_path / "in"), out))
         written = [name for name in store.named if name.startswith(f"{folder_of(out)}/reports/part-")]
         assert len(written) == 50
         assert written == sorted(written)
@@ -233,7 +234,7 @@ def test_progress_on_a_terminal_leaves_nothing_behind(
     out = str(tmp_path / "out") if where == "local" else "stub://b/out"
     with (tmp_path / "terminal").open("w", encoding="utf-8") as stream:
         console = Console(file=stream, force_terminal=True)
-        shuffle(chain.campaign_path, str(tmp_path / "encoded"), out, console=console)
+        run(plan_shuffle(chain.campaign_path, str(tmp_path / "encoded"), out), console=console)
     if where == "local":
         assert "240/240" in (tmp_path / "terminal").read_text(encoding="utf-8")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["encoded", *(["out"] * (where == "local")), "terminal"]

@@ -53,7 +53,7 @@ class Attacked(Site):
         batch = f"{window_name(day)}-{campaign.epoch:06d}-{campaign.fingerprint.hex()[:FINGERPRINT_DIGITS]}"
         results = self.store / "found" / "found" / batch
         results.mkdir(parents=True)
-        write_found(str(results), list(found))
+        write_found(list(found), str(results))
         (results / "summary.json").write_text("{}")
         row = {"campaign": "found", "batch": batch, "hop": "discover", "counts": COUNTS, "finished_at": ""}
         connection.execute(HOPS.insert().values(row))

@@ -37,7 +37,7 @@ def test_what_needs_no_mark_has_none() -> None:
 @pytest.mark.parametrize("text", FORMULAS)
 def test_found_values_and_estimates_hold_no_formula(tmp_path: Path, text: str) -> None:
     """Whoever sent a value often enough wrote into the spreadsheet of whoever opened found.csv."""
-    write_found(str(tmp_path), [text, "plain"])
+    write_found([text, "plain"], str(tmp_path))
     table = csv_bytes(pa.table({"item": [text], "count": [-1.5]}))
     (tmp_path / "estimates.csv").write_bytes(table)
     for name in ("found.csv", "estimates.csv"):

@@ -8,8 +8,9 @@ import pytest
 
 from benchmarks.junk import HONEST, make_campaign, make_input, peak
 from hushcount.campaigns.campaign import Campaign
-from pipelines.jobs.analyze import analyze
+from pipelines.jobs.analyze import plan_analyze
 from pipelines.jobs.dead_letters import list_dead_letters
+from pipelines.jobs.job import run
 from pipelines.outputs import dead_letter_files
 from tests.support.jobs import done, summary
 
@@ -44,7 +45,7 @@ def test_what_cannot_be_opened_is_kept_up_to_the_bound_too(
     length = Campaign.read(campaign).sealed_bytes("reports")
     monkeypatch.setattr(dead_letter_files, "MOST_DEAD_BYTES", 100 * length + 1)
     source = make_input(tmp_path / "in", Campaign.read(campaign), 250, sealed=True)
-    told = analyze(campaign, str(source), campaign.parent / "keys", str(tmp_path / "out"))
+    told = run(plan_analyze(campaign, str(source), campaign.parent / "keys", str(tmp_path / "out")))
     assert told.rejected == {"not_opened": 250}
     assert told.dead_letters is not None
     assert told.dead_letters["reports"] == {"not_opened": {"kept": 100, "not_kept": 150}}

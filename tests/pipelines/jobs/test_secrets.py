@@ -20,10 +20,11 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from keys.roles import OPENING_ROLES
 from pipelines.engine.runner import Engine
-from pipelines.jobs.analyze import analyze
-from pipelines.jobs.discover import discover
-from pipelines.jobs.encode import encode
-from pipelines.jobs.shuffle import shuffle
+from pipelines.jobs.analyze import plan_analyze
+from pipelines.jobs.discover import plan_discover
+from pipelines.jobs.encode import plan_encode
+from pipelines.jobs.job import run
+from pipelines.jobs.shuffle import plan_shuffle
 from tests.pipelines.conftest import World
 from tests.support.jobs import Chain, cli, done, files_under, found, new_campaign, new_keys, write_lines
 from tests.support.records import key_file, private_key
@@ -93,10 +94,10 @@ class Recorder(Engine):
 def test_no_job_graph_holds_a_secret_or_a_value(chain: Chain, tmp_path: Path) -> None:
     engine = Recorder()
     path, keys = chain.campaign_path, chain.keys
-    encode(path, path.with_name("secrets.txt"), str(tmp_path / "encoded"), engine=engine)
-    shuffle(path, str(tmp_path / "encoded"), str(tmp_path / "shuffled"), engine=engine)
-    analyze(path, str(tmp_path / "shuffled"), keys, str(tmp_path / "results"), engine=engine)
-    discover(path, str(tmp_path / "shuffled"), keys, str(tmp_path / "found"), uncapped=True, engine=engine)
+    run(plan_encode(path, path.with_name("secrets.txt"), str(tmp_path / "encoded")), engine)
+    run(plan_shuffle(path, str(tmp_path / "encoded"), str(tmp_path / "shuffled")), engine)
+    run(plan_analyze(path, str(tmp_path / "shuffled"), keys, str(tmp_path / "results")), engine)
+    run(plan_discover(path, str(tmp_path / "shuffled"), keys, str(tmp_path / "found"), uncapped=True), engine)
     assert len(engine.graphs) == 5
     graphs = [unfolded(graph) for graph in engine.graphs]
     for graph in graphs:

@@ -16,7 +16,8 @@ from hushcount.errors import NotYet
 from hushcount.wire.blocks import HEADER_BYTES
 from pipelines.engine.runner import Engine
 from pipelines.files.storage_errors import StorageError
-from pipelines.jobs.shuffle import shuffle
+from pipelines.jobs.job import run
+from pipelines.jobs.shuffle import plan_shuffle
 from tests.pipelines.conftest import TOTAL
 from tests.support.jobs import ALPHA, Chain, files_under, new_campaign, summary
 from tests.support.records import as_set, in_order, read_file, read_rows, write_envelopes
@@ -134,7 +135,7 @@ def test_over_many_shards_every_report_leaves_once_and_its_shard_is_drawn_anew(
     chain = collected("ais")
     seen = []
     for out in (tmp_path / "one", tmp_path / "other"):
-        counted = shuffle(chain.campaign_path, str(chain.path("encoded")), str(out))
+        counted = run(plan_shuffle(chain.campaign_path, str(chain.path("encoded")), str(out)))
         for stream in ("reports", "discovery"):
             assert counted.accepted_of(stream) == TOTAL
             rows = read_rows(out / stream)
@@ -182,7 +183,7 @@ def assert_hidden(paths: list[Path], out: Path) -> None:
 
 def test_after_a_run_only_the_result_is_left(collected: Collected, tmp_path: Path) -> None:
     engine, out, chain = Watching(), tmp_path / "out", collected("ais")
-    shuffle(chain.campaign_path, str(chain.path("encoded")), str(out), engine=engine)
+    run(plan_shuffle(chain.campaign_path, str(chain.path("encoded")), str(out)), engine)
     assert_hidden(engine.spilled, out)
     assert sorted(tmp_path.iterdir()) == [out]
     assert files_under(out).keys() == files_under(chain.path("shuffled")).keys()
@@ -192,7 +193,7 @@ def test_after_a_run_only_the_result_is_left(collected: Collected, tmp_path: Pat
 def test_after_a_run_that_failed_nothing_is_left(collected: Collected, tmp_path: Path, stream: str) -> None:
     engine, out, chain = Watching(in_the_way=stream), tmp_path / "out", collected("ais")
     with pytest.raises(StorageError, match="released nothing"):
-        shuffle(chain.campaign_path, str(chain.path("encoded")), str(out), engine=engine)
+        run(plan_shuffle(chain.campaign_path, str(chain.path("encoded")), str(out)), engine)
     assert_hidden(engine.spilled, out)
     assert not list(tmp_path.iterdir())
 
@@ -205,6 +206,6 @@ def test_below_the_minimum_batch_nothing_is_left(collected: Collected, tmp_path:
     chain.encode(dictionary.with_name("values.txt"))
     engine = Watching()
     with pytest.raises(NotYet, match="nothing was released"):
-        shuffle(path, str(chain.path("encoded")), str(tmp_path / "out"), engine=engine)
+        run(plan_shuffle(path, str(chain.path("encoded")), str(tmp_path / "out")), engine)
     assert_hidden(engine.spilled, tmp_path / "out")
     assert not [path for path in tmp_path.iterdir() if "out" in path.name]

@@ -1,0 +1,169 @@
+"""What every job is: a plan, the graph that it makes, and a finish; `run` does all three (docs/adr/0028)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import apache_beam as beam
+from rich.console import Console
+
+from hushcount.campaigns.campaign import Campaign
+from pipelines.engine.runner import Engine
+from pipelines.files.progress import bar
+from pipelines.handover.parties import hand_on
+from pipelines.handover.retired import RetiredBatch, account_retired
+from pipelines.ledger.charging import Charging, charging, cost_of
+from pipelines.outputs.account import Hop
+from pipelines.outputs.counting import take_counts
+from pipelines.outputs.staging import BY_HAND, Writer, staged, write_summary
+from pipelines.outputs.summary import HopSummary
+
+if TYPE_CHECKING:
+    from keys.store import KeyReference
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where a job's result goes.
+
+    Attributes:
+        out: output directory.
+        overwrite: whether a result there may be replaced.
+        writer: who writes it.
+        signer: key that signs what the next party reads; None: unsigned.
+        batch: name of the batch; empty: the last name of `out`.
+    """
+
+    out: str
+    overwrite: bool = False
+    writer: Writer = BY_HAND
+    signer: KeyReference | None = None
+    batch: str = ""
+
+
+@dataclass(frozen=True)
+class ChargedRelease:
+    """What the ledger charges for; the fields are those of `charging`."""
+
+    ledger: Path | None
+    hop: Hop
+    upstream: HopSummary
+    folder: str
+    drawn: bool = False
+    known: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a graph writes.
+
+    Attributes:
+        directory: the output while it is made.
+        spill: local directory for blocks between steps; None: they go through the engine.
+        progress: file to note progress in, or None.
+    """
+
+    directory: str
+    spill: str | None = None
+    progress: str | None = None
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a finish made of the results of a graph.
+
+    Attributes:
+        summary: of the output.
+        folders: folders that the next party reads; None: no party reads this output.
+        then: the job that continues in the same directory; None: the output is complete.
+    """
+
+    summary: HopSummary
+    folders: tuple[str, ...] | None = ()
+    then: Job | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job(ABC):
+    """A plan: its input was read and checked, and nothing was written.
+
+    Attributes:
+        name: of the job, for messages.
+        campaign: whose reports.
+        to: where the result goes.
+        records: how many records the graph reads.
+        charged: the release, where the job has one.
+    """
+
+    name: ClassVar[str]
+    campaign: Campaign
+    to: Output
+    records: int
+    charged: ChargedRelease | None = None
+
+    @abstractmethod
+    def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
+        """Add the job's steps to an empty pipeline. No side effect."""
+
+    @abstractmethod
+    def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
+        """Check what the graph counted and wrote, and complete the output, all but its summary.
+
+        Args:
+            place: where the graph wrote.
+            sums: its counts, by name.
+            charge: the reservation of the release.
+        """
+
+
+def run(job: Job | RetiredBatch, engine: Engine | None = None, console: Console | None = None) -> HopSummary:
+    """Run a planned job: reserve its release, run its graph, finish, charge, and publish the output.
+
+    Args:
+        job: the plan.
+        engine: runs the graph; Beam's embedded engine by default. Make it before the plan: it says where stores are.
+        console: shows progress.
+
+    Returns:
+        The summary as written.
+
+    Raises:
+        CountedRetired: the key of the batch was destroyed; the output counts its reports.
+        HushcountError: the release exceeds the limit, the graph failed, or its results are not complete; the output is
+            then as it was.
+    """
+    if isinstance(job, RetiredBatch):
+        account_retired(job)
+    engine, to, release = engine or Engine(), job.to, job.charged
+    reserved: AbstractContextManager[Charging] = nullcontext(Charging())
+    if release is not None:
+        ledger, hop, folder = release.ledger, release.hop, release.folder
+        reserved = charging(
+            ledger, job.campaign, hop, release.upstream, folder, drawn=release.drawn, known=release.known
+        )
+    with reserved as charge, staged(to.out, to.overwrite, to.writer) as directory:
+        finished = _run_graph(job, directory, charge, engine, console)
+        while finished.then is not None:
+            finished = _run_graph(finished.then, directory, charge, engine, console)
+        summary = finished.summary
+        if release is not None:
+            cost = cost_of(summary.stated, release.hop)
+            summary = replace(summary, ledger=charge.commit(cost, summary.accepted))
+        if finished.folders is None:
+            return write_summary(directory, summary)
+        return hand_on(directory, to.out, finished.folders, summary, to.signer, to.batch)
+
+
+def _run_graph(job: Job, directory: str, charge: Charging, engine: Engine, console: Console | None) -> Finished:
+    with engine.spill(directory) as spill:
+        with bar(console, job.name, job.records, directory) as progress:
+            place = Place(directory, spill, progress)
+            with engine.pipeline(job.name) as pipeline:
+                job.graph(pipeline, place)
+        return job.finish(place, take_counts(directory), charge)
