@@ -12,7 +12,7 @@ _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "co
 
 
 class JsonLines(logging.Formatter):
-    """Time, level, event and the event's facts; of an exception its type and where it was raised, not what it says."""
+    """Time, level, event and its facts; of an exception only type and place: its text may hold what a client sent."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
@@ -23,7 +23,6 @@ class JsonLines(logging.Formatter):
         line |= {name: value for name, value in vars(record).items() if name not in _PLAIN}
         if record.exc_info and record.exc_info[0] is not None:
             last = traceback.extract_tb(record.exc_info[2])[-1:]
-            # A message may hold what a client sent.
             line["exception"] = record.exc_info[0].__name__
             line["raised_in"] = [f"{frame.filename}:{frame.lineno}" for frame in last]
         return json.dumps(line, default=str)
@@ -33,7 +32,7 @@ def log_to_stderr() -> None:
     """Send the collector's events, and the HTTP server's errors, to standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())
-    # The server's warnings are of single requests.
+    # The server's warnings are about single requests.
     for name, level in (("hushcount.collector", logging.INFO), ("uvicorn.error", logging.ERROR)):
         logger = logging.getLogger(name)
         logger.handlers = [handler]
@@ -42,6 +41,6 @@ def log_to_stderr() -> None:
 
 
 def error_name(error: BaseException | None) -> str:
-    """Return the system's symbol of an error, as ENOSPC, or else its type: its message may hold others' words."""
+    """Return the system's symbol for an error, such as ENOSPC, or its type: its text may hold what a client sent."""
     name = type(error).__name__
     return errno.errorcode.get(error.errno or 0, name) if isinstance(error, OSError) else name

@@ -1,4 +1,4 @@
-"""What the collector tells Prometheus: numbers by campaign, stream and reason, never anything of a sender."""
+"""The collector's metrics for Prometheus: numbers by campaign, stream and reason, and nothing about a sender."""
 
 from __future__ import annotations
 
@@ -16,24 +16,27 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.reports = self._counter("reports", "Reports acknowledged.", "campaign", "epoch", "stream")
         self.refused = self._counter("requests_refused", "Requests refused, by reason.", "reason")
-        self.incomplete = self._counter("requests_incomplete", "Requests that were never complete.")
-        self.waiting = self._gauge("reports_waiting", "Reports that wait for the journal.")
-        self.incoming = self._gauge("incoming_bytes", "Bytes of bodies that are not complete.")
+        self.incomplete = self._counter("requests_incomplete", "Requests that never became complete.")
+        self.waiting = self._gauge("reports_waiting", "Reports that wait for their write to the journal.")
+        self.incoming = self._gauge("incoming_bytes", "Bytes of incomplete bodies.")
         self.commit_seconds = Histogram(
-            f"{_PREFIX}commit_seconds", "Time to write and sync a group.", buckets=_SECONDS, registry=self.registry
+            f"{_PREFIX}commit_seconds",
+            "Seconds to write and sync a group of reports.",
+            buckets=_SECONDS,
+            registry=self.registry,
         )
-        self.journal_failures = self._counter("journal_failures", "Writes to journals that failed.")
-        self.segments = self._counter("segments", "Segments in the store.")
-        self.manifests = self._counter("manifests", "Manifests in the store.")
+        self.journal_failures = self._counter("journal_failures", "Failed writes to journals.")
+        self.segments = self._counter("segments", "Segments written to the store.")
+        self.manifests = self._counter("manifests", "Manifests written to the store.")
         self.pending_uploads = self._gauge("pending_uploads", "Journals and windows that wait for their upload.")
-        self.store_failures = self._counter("store_failures", "Writes to the store, and looks at it, that failed.")
+        self.store_failures = self._counter("store_failures", "Failed writes to the store and failed probes of it.")
         self.local_upload_failures = self._counter(
-            "local_upload_failures", "Uploads that failed on the journal's disk; each is tried again."
+            "local_upload_failures", "Uploads that failed on the journal's disk; the collector tries each again."
         )
-        self.damaged = self._counter("damaged_reports", "Reports in damaged frames of journals, as far as known.")
-        self.damaged_frames = self._counter("damaged_frames", "Frames or stretches of journals that were damaged.")
-        self.damaged_counts = self._counter("damaged_counts", "Files of counts of refusals that were damaged.")
-        self.free_bytes = self._gauge("free_bytes", "Room on the journal's disk.")
+        self.damaged = self._counter("damaged_reports", "Reports in damaged frames of journals, as far as is known.")
+        self.damaged_frames = self._counter("damaged_frames", "Damaged frames or stretches of journals.")
+        self.damaged_counts = self._counter("damaged_counts", "Damaged files of refusal counts.")
+        self.free_bytes = self._gauge("free_bytes", "Free bytes on the journal's disk.")
         self.ready = self._gauge("ready", "1 if ready, else 0.")
         ProcessCollector(registry=self.registry)
 

@@ -1,4 +1,4 @@
-"""The collector's parts put together: what is collected, who may send, the writer and the upload queue."""
+"""The collector as a whole: campaigns, admission, writer and upload queue, with a look at them once a second."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TICK_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class CollectorSetup:
-    """Where a collector works.
+    """What a collector works with.
 
     Attributes:
         settings: the [collector] table.
@@ -43,7 +43,7 @@ class CollectorSetup:
         segments: folder of segments in the store.
         length: of windows.
         authenticator: who may send.
-        write_whole: writes a file of the store, whole and durable when it returns.
+        write_whole: writes a file of the store; it is whole and durable when this returns.
         probe: raises if the store cannot be reached.
     """
 
@@ -58,7 +58,7 @@ class CollectorSetup:
 
 
 class Collector:
-    """A collector between `start` and `stop`, both in the event loop that it lives in."""
+    """A collector in one event loop, between `start` and `stop`."""
 
     def __init__(self, setup: CollectorSetup) -> None:
         self.setup = setup
@@ -66,7 +66,7 @@ class Collector:
         self.refusals = Refusals()
         self.allowance = Allowance(setup.settings.most_reports_a_client)
         self.incoming = IncomingBytes(setup.settings.most_incoming_bytes)
-        self.metrics.incoming.set_function(lambda: self.incoming.held)
+        self.metrics.incoming.set_function(lambda: self.incoming.present)
         self.metrics.ready.set_function(lambda: 0 if self.faults() else 1)
         self.campaigns: Campaigns = read_campaigns(setup.campaigns, {})
         self.room = True
@@ -98,11 +98,7 @@ class Collector:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Recover what an earlier process left and begin to collect.
-
-        Raises:
-            OSError: the journal cannot be written.
-        """
+        """Recover what an earlier process left, and begin to collect. OSError: the journal cannot be written."""
         window_files.remove_gone(self.setup.journal)
         await self.writer.start()
         await self._turn()
@@ -114,14 +110,14 @@ class Collector:
             _LOG.error("not ready", extra={"fault": fault})
 
     async def stop(self) -> None:
-        """Keep what waits, and upload what the store takes."""
+        """Commit the reports that wait, and upload what the store takes."""
         self.stopping = True
         for task in self._tasks:
             task.cancel()
         for ended in await asyncio.gather(*self._tasks, return_exceptions=True):
             if isinstance(ended, Exception):
                 _LOG.error("a part had failed", exc_info=ended)
-        # Whatever one of them meets, the others keep what they hold.
+        # A step that fails must not stop the others.
         for step in (self._turn, self.writer.stop, self.uploads.stop):
             try:
                 await step()
@@ -129,7 +125,7 @@ class Collector:
                 _LOG.exception("stopping failed", extra={"step": step.__qualname__})
 
     def faults(self) -> list[str]:
-        """Return what keeps the collector from being ready, in sentences."""
+        """Return why the collector is not ready, in sentences."""
         found = [campaign.fault for campaign in self.campaigns.values() if campaign.fault is not None]
         if self._fault is not None:
             found.append(self._fault)
@@ -170,7 +166,7 @@ class Collector:
             except UsageError as error:
                 self._fault = str(error)
             except Exception as error:
-                # What was read before is collected meanwhile.
+                # The campaigns of the last look are collected meanwhile.
                 if self._fault is None:
                     _LOG.exception("campaigns cannot be read")
                 self._fault = f"the campaigns in {self.setup.campaigns} cannot be read: {error_name(error)}"
@@ -181,7 +177,7 @@ class Collector:
             except (OSError, HushcountError) as error:
                 self._housekeeping_failure = getattr(error, "strerror", None) or str(error)
             except Exception as error:
-                # What is not foreseen is tried again: reports are taken meanwhile, and windows must end.
+                # An unforeseen error does not end this task: windows must end, and reports come meanwhile.
                 if self._housekeeping_failure is None:
                     _LOG.exception("housekeeping failed")
                 self._housekeeping_failure = error_name(error)
@@ -197,7 +193,7 @@ class Collector:
         try:
             await asyncio.shield(turn)
         except asyncio.CancelledError:
-            # The writer's thread goes on, and what it does not write is known when it has ended.
+            # The writer's thread goes on; only at its end are the unwritten counts known.
             with suppress(Exception):
                 await turn
             raise
@@ -221,7 +217,7 @@ class Collector:
 
 
 def _of_manifest(targets: list[Target], campaign: str, epoch: int) -> Target | None:
-    """Return a target in whose manifest a refusal is counted: of the epoch that was meant, else of the newest."""
+    """Return a target to count a campaign's refusal for: of the epoch in the request, else of the newest."""
     mine = [target for target in targets if target.campaign == campaign]
     meant = [target for target in mine if target.epoch == epoch]
     return meant[0] if meant else max(mine, key=lambda target: target.epoch, default=None)

@@ -12,7 +12,7 @@ from hushcount.senders import Authentication, tells_clients_apart
 class CollectorPart(Part):
     """One collector. Paths are relative to the deployment file."""
 
-    name: CollectorName = Field(description="name of this collector; no two that write to one store may share it")
+    name: CollectorName = Field(description="name of this collector, unique among those that write to one store")
     host: str = Field(default="127.0.0.1", min_length=1, description="address to listen on")
     port: int = Field(default=8080, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     journal: str = Field(default="journal", min_length=1, description="directory on a local, durable disk")

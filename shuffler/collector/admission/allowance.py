@@ -1,4 +1,4 @@
-"""How many reports each client sent in the present window, so that one that floods is told to stop."""
+"""How many reports each client sent in the present window, so that a flooding client is told to stop."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _MOST_CLIENTS = 1 << 20
 
 
 class Allowance:
-    """Counts by a hash of what clients show, under a key of the process, in memory only; forgotten with the window.
+    """Counts by a keyed hash of what clients show, in memory only; forgotten with the window.
 
-    About 130 bytes for each client, of at most a million: whoever invents tokens makes a client of each. Where more
-    come, the one that has sent nothing for the longest is forgotten, and may send as much again; so do all after a
-    restart. Nobody is ever refused because of others. It is a protection of the collector, not the contribution cap,
-    which the shuffler keeps.
+    It takes about 130 bytes for each of at most a million clients: an attacker may invent tokens, and each counts as a
+    client. Beyond that number the client that has sent nothing for the longest is forgotten, and may send as much
+    again; so may all clients after a restart. No client is refused because of others. This protects the collector; it
+    is not the contribution cap, which the shuffler enforces.
 
     Args:
-        most: reports of one client in one window; None: any number, and nothing is counted.
+        most: reports of one client in one window; None: no limit, and nothing is counted.
         most_clients: how many are remembered, at least 1.
     """
 
@@ -34,14 +34,10 @@ class Allowance:
         self._window: Window | None = None
         self._key = b""
         self._sent: OrderedDict[int, int] = OrderedDict()
-        """Reports by hash; who sent last comes last."""
+        """Reports by hash; the client that sent last comes last."""
 
     def reserve(self, client: bytes | None, reports: int, window: Window | None) -> None:
-        """Count so many more reports of a client, before they are kept: others of its requests may be on the way.
-
-        Raises:
-            Refused: it may not send them before the next window, or never in one request.
-        """
+        """Count reports of a client before they are kept, or raise Refused: other requests of it may be on the way."""
         if self._most is None or client is None or window is None:
             return
         if reports > self._most:
@@ -50,7 +46,9 @@ class Allowance:
                 f"Send at most {self._most} reports in one request: a client may send no more in a window.",
                 most_reports=self._most,
             )
-        self._turn(window)
+        if window != self._window:
+            self._window, self._key = window, secrets.token_bytes(_KEY_BYTES)
+            self._sent.clear()
         name = self._name(client)
         sent = self._sent.setdefault(name, 0) + reports
         self._sent.move_to_end(name)
@@ -67,23 +65,18 @@ class Allowance:
         self._sent[name] = sent
 
     def give_back(self, client: bytes | None, reports: int, window: Window | None) -> None:
-        """Take back what was reserved in a window and not kept."""
+        """Take back a reservation of a window for reports that were not kept."""
         if self._most is None or client is None or window is None or window != self._window:
             return
         name = self._name(client)
         if name in self._sent:
-            # Of a client that was forgotten meanwhile less may be known than is given back.
+            # A client that was forgotten meanwhile may have fewer than it gives back.
             self._sent[name] = max(0, self._sent[name] - reports)
 
     @property
     def clients(self) -> int:
         """How many clients are remembered."""
         return len(self._sent)
-
-    def _turn(self, window: Window) -> None:
-        if window != self._window:
-            self._window, self._key = window, secrets.token_bytes(_KEY_BYTES)
-            self._sent.clear()
 
     def _name(self, client: bytes) -> int:
         return int.from_bytes(hashlib.blake2b(client, digest_size=_HASH_BYTES, key=self._key).digest(), "big")

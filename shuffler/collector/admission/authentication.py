@@ -1,4 +1,4 @@
-"""Who may send, and by what the contribution cap tells clients apart. One small class for each way."""
+"""Who may send, and what tells clients apart for the contribution cap: a small class for each way."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from hushcount.errors import UsageError
 from hushcount.senders import Authentication
@@ -18,32 +17,6 @@ from shuffler.collector.settings import CollectorPart
 
 _TOKEN = re.compile(rb"[\x21-\x7e]{16,256}")
 _LINE = re.compile(r"([a-z0-9][a-z0-9._-]{0,63})\s+(blake2b|sha256):([0-9a-f]{64})")
-
-
-class Authenticator(Protocol):
-    """A way to authorise a request.
-
-    Attributes:
-        way: its name in settings and manifests.
-        header: name of the header that it looks at, lower case, or None.
-    """
-
-    @property
-    def way(self) -> Authentication: ...
-
-    @property
-    def header(self) -> bytes | None: ...
-
-    def client(self, value: bytes | None) -> bytes | None:
-        """Return what tells this client apart from others, or None where nothing does.
-
-        Args:
-            value: of the header, None if it was not sent.
-
-        Raises:
-            Refused: the request is not authorised.
-        """
-        ...
 
 
 @dataclass(frozen=True)
@@ -62,7 +35,7 @@ class BearerToken:
     """Apps with a token may send, and share it among their clients. The cap binds nobody.
 
     Attributes:
-        digests: BLAKE2b-256 and SHA-256 of tokens, by the name of the hash.
+        digests: name of the hash, and BLAKE2b-256 or SHA-256 digest, of each token.
     """
 
     digests: tuple[tuple[str, bytes], ...]
@@ -72,37 +45,37 @@ class BearerToken:
     def client(self, value: bytes | None) -> bytes | None:
         scheme, _, token = (value or b"").partition(b" ")
         shown = {"blake2b": hashlib.blake2b(token, digest_size=32).digest(), "sha256": hashlib.sha256(token).digest()}
-        # All are compared, in constant time, so that the time says nothing about how near a guess is.
+        # Every digest is compared, in constant time: the time does not show how near a guess is.
         matches = [hmac.compare_digest(shown[name], digest) for name, digest in self.digests]
         if scheme.lower() != b"bearer" or not _TOKEN.fullmatch(token) or not any(matches):
-            raise Refused(
-                "unauthorised",
-                "Send the app's token in the header Authorization: Bearer TOKEN.",
-                ((b"www-authenticate", b"Bearer"),),
-            )
+            raise _unauthorised("Send the app's token in the header Authorization: Bearer TOKEN.", b"Bearer")
         return None
 
 
 @dataclass(frozen=True)
 class ClientToken:
-    """Each client shows a secret of its own, by a keyed hash of which the cap counts its reports."""
+    """Each client shows its own secret; the cap counts by a keyed hash of it."""
 
     way: Authentication = "client-token"
     header: bytes | None = b"client-token"
 
     def client(self, value: bytes | None) -> bytes | None:
         if value is None or not _TOKEN.fullmatch(value):
-            raise Refused(
-                "unauthorised",
+            raise _unauthorised(
                 "Send this client's own random token in the header Client-Token: 16 to 256 visible ASCII characters, "
                 "the same ones with every report.",
-                ((b"www-authenticate", b"Client-Token"),),
+                b"Client-Token",
             )
         return value
 
 
+Authenticator = Anyone | BearerToken | ClientToken
+"""A way to authorise a request: its name in settings and manifests, the lower-case header that it looks at, if any, and
+`client`, which takes that header's value, and returns what tells this client apart, if anything, or raises Refused."""
+
+
 def authenticator(settings: CollectorPart, directory: Path) -> Authenticator:
-    """Return the way that the settings name; paths are relative to the directory.
+    """Return the way in the settings; paths are relative to the directory.
 
     Raises:
         UsageError: the file of tokens is missing, invalid or open to others.
@@ -115,11 +88,7 @@ def authenticator(settings: CollectorPart, directory: Path) -> Authenticator:
 
 
 def read_digests(path: Path) -> tuple[tuple[str, bytes], ...]:
-    """Read digests of tokens: a line `APP blake2b:HEX` or `APP sha256:HEX` for each; # begins a comment.
-
-    Raises:
-        UsageError: missing, of a mode that lets others read or change it, or a line is none of these.
-    """
+    """Read digests of tokens from a private file: each line is `APP blake2b:HEX`, `APP sha256:HEX` or a # comment."""
     try:
         with path.open(encoding="utf-8") as stream:
             mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
@@ -139,3 +108,7 @@ def read_digests(path: Path) -> tuple[tuple[str, bytes], ...]:
     if not digests:
         raise UsageError(f"tokens file {path} holds no digest: add a line APP sha256:HEX for each app")
     return tuple(digests)
+
+
+def _unauthorised(detail: str, scheme: bytes) -> Refused:
+    return Refused("unauthorised", detail, ((b"www-authenticate", scheme),))

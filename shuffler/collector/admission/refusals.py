@@ -1,4 +1,4 @@
-"""Refusals: what a client is told, as problem details of RFC 9457, and the reason under which they are counted."""
+"""Refusals: the problem details of RFC 9457 for a client, and the reasons that are counted."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 MEDIA_TYPE = b"application/problem+json"
 _TYPE = "urn:hushcount:problem:"
 REFUSED_OUTSIDE = "hushcount.refused"
-"""Among the extensions in the scope of a request that was refused and answered outside of the application; `reason`:
-the name of the reason. In `/metrics` it is counted there as well, in the campaign's counts by the application."""
+"""Extension in the scope of a request that the server refused and answered itself, with the name of the `reason`. The
+server counts it in `/metrics`, the application in the campaign's counts."""
 Headers = tuple[tuple[bytes, bytes], ...]
 _RETRY: Headers = ((b"retry-after", b"5"),)
 
@@ -31,9 +31,9 @@ REASONS = {
     for reason in (
         Reason("malformed_request", 400, "The request is not HTTP"),
         Reason("missing_epoch", 400, "The epoch is missing"),
-        Reason("wrong_length", 400, "The body is not whole reports"),
+        Reason("wrong_length", 400, "The body's length is not a multiple of a report's"),
         Reason("unauthorised", 401, "The request is not authorised"),
-        Reason("not_found", 404, "There is nothing here"),
+        Reason("not_found", 404, "Nothing has this address"),
         Reason("unknown_campaign", 404, "The campaign is not collected here"),
         Reason("unknown_stream", 404, "The campaign does not collect this stream"),
         Reason("wrong_method", 405, "The method is not allowed here"),
@@ -42,11 +42,11 @@ REASONS = {
         Reason("epoch_closed", 409, "The epoch is closed"),
         Reason("too_long", 413, "The body is too long"),
         Reason("too_many_reports_at_once", 413, "The body holds more reports than a client may send"),
-        Reason("wrong_type", 415, "The body is of a wrong type"),
-        Reason("too_many_reports", 429, "The client sent its reports of this window"),
+        Reason("wrong_type", 415, "The body has the wrong type"),
+        Reason("too_many_reports", 429, "The client has sent all its reports for this window"),
         Reason("head_too_long", 431, "The head of the request is too long"),
-        Reason("queue_full", 503, "Too many reports wait or come in"),
-        Reason("disk_full", 503, "The collector has no room"),
+        Reason("queue_full", 503, "Too many reports are waiting"),
+        Reason("disk_full", 503, "The collector's disk is full"),
         Reason("storage_failing", 503, "The collector cannot store reports"),
         Reason("clock_ahead", 503, "The collector's clock is wrong"),
         Reason("campaign_unreadable", 503, "The campaign's files cannot be read"),
@@ -57,13 +57,9 @@ REASONS = {
 
 
 class Refused(Exception):
-    """A request is refused.
+    """A request is refused for a named reason, with more headers and members of the body if need be.
 
-    Args:
-        reason: name of the reason.
-        detail: what to change, for whoever wrote the client; nothing that the client sent but numbers.
-        headers: more headers of the answer.
-        members: more members of the answer's body.
+    `detail` tells the client's author what to change. It repeats nothing that the client sent, except numbers.
     """
 
     def __init__(self, reason: str, detail: str, headers: Headers = (), **members: Any) -> None:
@@ -82,22 +78,21 @@ class Refused(Exception):
 
 
 def try_again(reason: str) -> Refused:
-    """Return a refusal that a later try may not meet."""
+    """Return a refusal that may not happen at a later try."""
     return Refused(reason, "Nothing of this request was kept: send the same bytes again.", _RETRY)
 
 
 @dataclass
 class Refusals:
-    """How many requests were refused since the counts were taken last, by reason, for each campaign and epoch."""
+    """Refusals since the last `take`, by reason, for each campaign and epoch."""
 
     _counts: defaultdict[tuple[str, int], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     def add(self, campaign: str, epoch: int, reason: str) -> None:
-        """Count one."""
         self._counts[campaign, epoch][reason] += 1
 
     def take(self) -> Mapping[tuple[str, int], Counter[str]]:
-        """Return the counts, and begin anew."""
+        """Return the counts and forget them."""
         taken, self._counts = self._counts, defaultdict(Counter)
         return taken
 

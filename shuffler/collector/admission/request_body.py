@@ -1,7 +1,7 @@
-"""Bodies of requests: how long each may be, and how many bytes of all may have come in.
+"""Bodies of requests: a limit for each, and one for all that are incomplete.
 
-A report that comes in one piece goes straight to the queue, which has a bound of its own. Only bodies that come in
-several pieces wait in memory for their ends, as long as their senders like within the time of a request.
+A body that comes in one piece goes straight to the queue, which has its own limit. Only bodies in several pieces wait
+in memory for their ends, within the time of a request.
 """
 
 from __future__ import annotations
@@ -16,34 +16,24 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
 class ClientGone(Exception):
-    """The client went away before its request was complete."""
+    """The client disconnected before its request was complete."""
 
 
 @dataclass
 class IncomingBytes:
-    """Bodies that are being read.
-
-    Attributes:
-        most: how many bytes of them may be here.
-        held: how many are here.
-    """
+    """How many bytes of incomplete bodies are in memory, and how many may be."""
 
     most: int
-    held: int = 0
+    present: int = 0
 
 
 async def read_body(receive: Receive, most: int, incoming: IncomingBytes) -> bytes:
-    """Return a request's body; refuse as soon as it is longer than it may be, or all bodies are.
-
-    Raises:
-        Refused: it is too long, or too much of other bodies waits for its end.
-        ClientGone: the client went away.
-    """
+    """Return a request's body, or raise Refused as soon as it, or all incomplete bodies, are too long."""
     parts: list[bytes] = []
-    length, held, more = 0, 0, True
+    length, counted, more = 0, 0, True
     try:
         while more:
-            if parts and incoming.held > incoming.most:
+            if parts and incoming.present > incoming.most:
                 raise try_again("queue_full")
             message = await receive()
             if message["type"] != "http.request":
@@ -53,14 +43,14 @@ async def read_body(receive: Receive, most: int, incoming: IncomingBytes) -> byt
             if length > most:
                 raise too_long(most)
             more = message.get("more_body", False)
-            if more or held:
-                incoming.held += length - held
-                held = length
+            if more or counted:
+                incoming.present += length - counted
+                counted = length
         return b"".join(parts)
     finally:
-        incoming.held -= held
+        incoming.present -= counted
 
 
 def too_long(most: int) -> Refused:
-    """Return the refusal of a body that is longer than it may be."""
+    """Return the refusal of a body that is too long."""
     return Refused("too_long", f"Send at most {most} bytes in one request.", most_bytes=most)

@@ -1,6 +1,6 @@
-"""What the collector answers: a plain ASGI application, because a framework costs as much as the rest (docs/adr/0027).
+"""The collector's answers: a plain ASGI application, because a framework costs as much as the rest (docs/adr/0027).
 
-A request's sender, user agent and every header but those named here are never looked at.
+It reads neither the sender's address nor any header that is not named here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def application(collector: Collector) -> App:
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
-        # Where a refusal is counted: campaign and epoch, as far as they are known.
+        # Campaign and epoch, as far as they are known: a refusal is counted there.
         place: list[Any] = ["", 0]
         try:
             if path.startswith(_PREFIX):
@@ -67,7 +67,7 @@ def application(collector: Collector) -> App:
 async def _take(
     collector: Collector, scope: Scope, receive: Receive, campaign: str, stream: str, place: list[Any]
 ) -> None:
-    """Check a request, read its body, and return when its reports are durable; else refuse."""
+    """Check a request, read its body, and return when its reports are durable; else raise Refused."""
     _require(scope, "POST")
     collected = _campaign(collector, campaign)
     place[0] = campaign
@@ -81,7 +81,7 @@ async def _take(
     if len(body) % target.sealed_bytes or not body:
         raise _wrong_length(target)
     reports = len(body) // target.sealed_bytes
-    # Others may have come while the body was read.
+    # Other requests may have come meanwhile.
     _require_capacity(collector, reports)
     window = collector.writer.window
     collector.allowance.reserve(client, reports, window)
@@ -110,7 +110,7 @@ def _target(collected: CollectedCampaign, query: bytes, stream: str, now: float,
     if match is None:
         raise Refused("missing_epoch", "Add ?epoch=N, the epoch of the campaign file that the reports were made with.")
     number = int(match[1])
-    # Counted by what is collected, not by whatever number a client thinks of: these counts are kept in memory.
+    # Clients may invent numbers, and these counts are in memory: only collected epochs get one.
     place[1] = number if number in collected.epochs else 0
     epoch = collected.epochs.get(number)
     if epoch is None or not epoch.accepts(now):
@@ -119,19 +119,19 @@ def _target(collected: CollectedCampaign, query: bytes, stream: str, now: float,
         begun = epoch.begins <= now if epoch is not None else number < newest
         raise Refused(
             "epoch_closed" if begun else "epoch_not_begun",
-            "Get the current campaign file, make the report anew with it, and send that with its epoch."
+            "Get the current campaign file, make a new report with it, and send that with its epoch."
             if current is not None
             else "No epoch is current: wait until one begins.",
             current_epoch=None if current is None else current.epoch,
         )
-    target = next((target for name, target in epoch.targets.items() if name == stream), None)
-    if target is None:
-        raise Refused("unknown_stream", f"This campaign collects: {', '.join(epoch.targets)}.")
-    return target
+    for name, target in epoch.targets.items():
+        if name == stream:
+            return target
+    raise Refused("unknown_stream", f"This campaign collects: {', '.join(epoch.targets)}.")
 
 
 def _check_headers(collector: Collector, headers: list[tuple[bytes, bytes]], target: Target) -> int | None:
-    """Refuse by what the headers say, before the body is read; return its length if they say it."""
+    """Check the headers before the body is read; return its length if they tell it."""
     media_type = length = None
     for name, value in headers:
         if name == b"content-type":
@@ -139,7 +139,7 @@ def _check_headers(collector: Collector, headers: list[tuple[bytes, bytes]], tar
         elif name == b"content-length":
             length = value
         elif name == b"content-encoding" and value.lower() != b"identity":
-            raise Refused("wrong_type", "Send the reports as they are, without Content-Encoding.")
+            raise Refused("wrong_type", "Send the reports without Content-Encoding.")
     if media_type != _REPORTS and (media_type or b"").partition(b";")[0].strip().lower() != _REPORTS:
         raise Refused("wrong_type", f"Send the reports as {_REPORTS.decode()}.")
     if length is None:
@@ -178,7 +178,7 @@ def _wrong_length(target: Target) -> Refused:
 async def _serve(collector: Collector, scope: Scope, send: Send, campaign: str, rest: str) -> None:
     """Answer with a public file of the campaign's current epoch."""
     if rest not in ("", "dictionary"):
-        raise Refused("not_found", "See /openapi.json for what there is.")
+        raise _not_found()
     _require(scope, "GET", "HEAD")
     collected = _campaign(collector, campaign)
     now = time.time()
@@ -204,9 +204,9 @@ def _matches(document: Document, condition: bytes | None) -> bool:
 
 
 async def _tell(collector: Collector, scope: Scope, send: Send, path: str) -> None:
-    """Answer what the collector says of itself."""
+    """Answer about the collector itself."""
     if path not in ("/healthz", "/readyz", "/metrics", "/openapi.json"):
-        raise Refused("not_found", "See /openapi.json for what there is.")
+        raise _not_found()
     _require(scope, "GET", "HEAD")
     if path == "/healthz":
         await _answer(send, 200, _JSON, b'{"alive": true}')
@@ -221,6 +221,10 @@ async def _tell(collector: Collector, scope: Scope, send: Send, path: str) -> No
         await _answer(send, 200, _JSON, json.dumps(openapi(collector.setup.authenticator.way)).encode())
 
 
+def _not_found() -> Refused:
+    return Refused("not_found", "See /openapi.json for all addresses.")
+
+
 def _require(scope: Scope, *methods: str) -> None:
     if scope["method"] not in methods:
         allowed = ", ".join(methods)
@@ -228,7 +232,7 @@ def _require(scope: Scope, *methods: str) -> None:
 
 
 def _header(headers: list[tuple[bytes, bytes]], name: bytes | None) -> bytes | None:
-    """Return the value of a header of the request, the first if it came several times."""
+    """Return the value of a request's header, the first of several."""
     return next((value for key, value in headers if key == name), None)
 
 

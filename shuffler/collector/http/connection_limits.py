@@ -1,8 +1,7 @@
-"""Limits that the HTTP server does not set: how many connections, how slow a request may be, how much of it is read.
+"""Limits that the HTTP server does not set: on the connections, and on the time and the length of a request.
 
-A client that sends a byte now and then, one that sends a head without end, and one that goes on sending a body that was
-refused: each holds a connection for a while and nothing else. One look at all connections twice a second costs the
-requests nothing.
+A client may send a byte now and then, a head without end, or the rest of a body that was refused: it gets a connection
+for a while and nothing else. One look at all connections twice a second costs the requests nothing.
 """
 
 from __future__ import annotations
@@ -21,21 +20,15 @@ from shuffler.collector.settings import CollectorPart
 
 _LOG = logging.getLogger("hushcount.collector")
 _MOST_HEAD_BYTES = 1 << 14
-"""Also of what a body has besides its content: sizes of chunks, their extensions, headers after the last one."""
+"""Also for a body's other bytes: sizes of chunks, their extensions, headers after the last chunk."""
 _MOST_HEADERS = 100
 _CHUNK_SIGNS = 16
-"""Bytes that each chunk may have for its size."""
+"""How many bytes each chunk may use for its size."""
 _SWEEP_SECONDS = 0.5
 
 
 class LimitedConfig(Config):
-    """The server's configuration with the collector's settings, from which each connection has its limits.
-
-    Args:
-        app: the application.
-        settings: of the collector.
-        metrics: to count in.
-    """
+    """The server's configuration, with the collector's settings and metrics for each connection."""
 
     def __init__(self, app: Any, settings: CollectorPart, metrics: Metrics) -> None:
         super().__init__(
@@ -64,14 +57,14 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self._settings = config.settings
         self._metrics = config.metrics
-        # When the request began of which not all is here, or when one was first waited for; None: all is here.
+        # When the incomplete request began, or the wait for one; None: the request is complete.
         self._since: float | None = None
-        # Bytes since then, and whether they hold a whole head: neither once all is here.
+        # Bytes since then, and whether they include the whole head; reset when the request is complete.
         self._arrived = 0
         self._head_done = False
-        # How many bytes that are no content of a body the parser may still be given.
+        # How many more bytes, besides the content of a body, the parser may get.
         self._room = _MOST_HEAD_BYTES
-        # How many bytes of answers the peer did not take at the last look, and since when so many; -1: not looked at.
+        # How many bytes of answers the peer had not taken at the last look, -1 without one, and since when.
         self._unread = -1
         self._unread_since = 0.0
 
@@ -85,11 +78,10 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self._since is None and (self.cycle is None or self.cycle.response_complete):
-            # Bytes that begin no request end the keep-alive time as well.
+            # Any byte ends the keep-alive time, even if it does not begin a request.
             self._since = self.loop.time()
         self._arrived += len(data)
-        # The parser gets no more at once than there is room for: it has no limits of its own, and says nothing of what
-        # it drops.
+        # The parser has no limits of its own and does not report what it drops, so it never gets more than the room.
         while data and not self.transport.is_closing():
             if self._room == 0:
                 self._refuse(_chunks_too_long() if self._head_done else _head_too_long())
@@ -98,7 +90,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._room -= len(piece)
             super().data_received(piece)
         if self._answered and self._arrived > self._settings.most_body_bytes and not self.transport.is_closing():
-            # It was refused, and comes all the same.
+            # The client sends a body that was refused.
             self.transport.close()
 
     def _give_room(self, length: int) -> None:
@@ -107,13 +99,13 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._since = self.loop.time()
-        # The first byte of a head at least: who sends no more is told so.
+        # At least the first byte of a head: its sender gets an answer.
         self._arrived = 1
         self._head_done = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._head_done or self.transport.is_closing():
-            # What comes after the body in the form of headers is dropped.
+            # Headers after the body are dropped.
             return
         if len(self.headers) == _MOST_HEADERS:
             self._end(_head_too_long())
@@ -123,13 +115,13 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if self.transport.is_closing():
             return
-        # It raises where the target is no URL: the answer to that request is missing then.
+        # It raises if the target is not a URL, before there is an answer to look at.
         super().on_headers_complete()
         self._head_done = True
         self._room = _MOST_HEAD_BYTES
 
     def on_chunk_header(self) -> None:
-        """Take the size of a chunk; the parser calls it after what follows the size."""
+        """Give room for a chunk's size; the parser calls this at the end of the size line."""
         self._give_room(_CHUNK_SIGNS)
 
     def on_body(self, body: bytes) -> None:
@@ -139,10 +131,10 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         if not self._head_done:
-            # Of a request whose head was refused nothing else is looked at.
+            # The head was refused: nothing else of the request counts.
             return
         super().on_message_complete()
-        # A refused request has its answer before its body is here, and its keep-alive time has begun and ended.
+        # A refused request is answered before its body arrives: its keep-alive time has begun and ended.
         answered = self.cycle is not None and self.cycle.response_complete
         self._since = self.loop.time() if answered else None
         self._arrived = 0
@@ -155,7 +147,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refuse(Refused("malformed_request", "Send HTTP/1.1, with Content-Length or Transfer-Encoding: chunked."))
 
     def _refuse(self, refused: Refused) -> None:
-        """End what cannot be read on; what comes after a refusal need not be HTTP, and gets no second answer."""
+        """End a connection that cannot be read further; bytes after a refusal get no second answer."""
         if self._answered:
             self.transport.close()
         else:
@@ -173,7 +165,7 @@ class LimitedProtocol(HttpToolsProtocol):
         late = now - self._since > self._settings.body_seconds
         if self.transport.is_closing():
             if late:
-                # Its peer does not read the answer.
+                # The peer does not read the answer.
                 self.transport.abort()
             return
         silent = not self._head_done and self._arrived == 0
@@ -183,11 +175,11 @@ class LimitedProtocol(HttpToolsProtocol):
             self._end(Refused("too_slow", f"Send a request within {self._settings.body_seconds:g} seconds."))
 
     def _stalled(self, now: float) -> bool:
-        """Return whether the peer takes nothing of what waits for it: someone who reads slowly takes some of it."""
+        """Return whether the peer takes nothing of an answer; a slow reader takes some of it."""
         if not (self.flow.write_paused or self.transport.is_closing()):
             self._unread = -1
             return False
-        # Nothing is added meanwhile.
+        # The application adds nothing meanwhile.
         unread = self.transport.get_write_buffer_size()
         if unread != self._unread:
             self._unread, self._unread_since = unread, now
@@ -195,11 +187,11 @@ class LimitedProtocol(HttpToolsProtocol):
 
     @property
     def _answered(self) -> bool:
-        """Whether the request that is coming in has its answer already."""
+        """Whether the incoming request has its answer already."""
         return self._head_done and self.cycle is not None and bool(self.cycle.response_complete)
 
     def _end(self, refused: Refused) -> None:
-        """Count, answer outside of the application if no answer has begun, and close."""
+        """Count a refusal, answer in place of the application if no answer has begun, and close."""
         self._metrics.refused.labels(refused.reason.name).inc()
         cycle = self.cycle
         pending = cycle is not None and not cycle.response_complete
@@ -234,12 +226,12 @@ async def enforce_limits(state: ServerState) -> None:
 
 
 def enforce_on_all(state: ServerState, now: float) -> None:
-    """Look at all connections; `now` is a moment of the event loop's clock."""
+    """Look at all connections at a moment of the event loop's clock."""
     for connection in list(state.connections):
         if isinstance(connection, LimitedProtocol):
             try:
                 connection.enforce(now)
             except Exception:
-                # It would be held without a limit; the others are looked at all the same.
+                # Without this the connection would have no limit; the others get their look too.
                 _LOG.exception("connection cannot be limited")
                 connection.transport.abort()

@@ -1,4 +1,4 @@
-"""The interface as an OpenAPI document; the refusals come from their list, so that none is missing."""
+"""The interface as an OpenAPI document; its refusals come from the list that the collector uses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OF_CAMPAIGN = (*_EVERYWHERE, "unknown_campaign", "not_found", "epoch_not_begun"
 
 
 def openapi(*ways: Authentication) -> Json:
-    """Return the document, for /openapi.json with the way to authorise a request, for docs/openapi.json with each."""
+    """Return the document with some ways to authorise a request: the collector's own, or for docs/openapi.json all."""
     security = [_SECURITY[way] for way in ways or _SECURITY]
     id_pattern = "^[a-z0-9][a-z0-9._-]{0,63}$"
     id = _parameter("path", "id", "The campaign's id.", {**_TEXT, "pattern": id_pattern})
@@ -41,8 +41,8 @@ def openapi(*ways: Authentication) -> Json:
         "info": {
             "title": "Hushcount collector",
             "version": "1",
-            "description": "Takes sealed reports and keeps them. It cannot open a report, and writes neither address "
-            "nor user agent. Which header authorises a request is the operator's choice.",
+            "description": "Takes sealed reports and stores them. It cannot open a report, and records neither address "
+            "nor user agent. The operator chooses the header that authorises a request.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": {
@@ -81,18 +81,18 @@ def _post(stream: str, security: list[Json]) -> Json:
         "security": security,
         "requestBody": {
             "required": True,
-            "description": "One sealed report, or several one after another; all of the campaign's length.",
+            "description": "One sealed report, or several in a row; each has the campaign's length.",
             "content": {"application/octet-stream": {"schema": {**_FILE, "minLength": 1}}},
         },
         "responses": {
-            "202": {"description": "All of the reports are on the collector's disk. Sent again, they count once."},
+            "202": {"description": "All reports are on the collector's disk. If they are sent again, they count once."},
             **_refusals(*(name for name in REASONS if name not in apart), *apart),
         },
     }
 
 
 def _file(name: str, description: str, content: Json) -> Json:
-    signature = "Detached signature of the file, a byte sequence of RFC 8941, if the operator made one."
+    signature = "Detached signature of the file, a byte sequence of RFC 8941, if the operator signed it."
     headers = {
         "ETag": {"schema": _TEXT},
         "Cache-Control": {"schema": _TEXT},
@@ -100,14 +100,14 @@ def _file(name: str, description: str, content: Json) -> Json:
     }
     described = _get(name, description, content, _OF_CAMPAIGN)
     described["responses"]["200"]["headers"] = headers
-    described["responses"]["304"] = {"description": "The client's copy is current.", "headers": headers}
-    condition = _parameter("header", "If-None-Match", "The ETag of the copy that the client has.", _TEXT)
+    described["responses"]["304"] = {"description": "The client's copy is up to date.", "headers": headers}
+    condition = _parameter("header", "If-None-Match", "The ETag of the client's copy.", _TEXT)
     return {**described, "parameters": [condition]}
 
 
 def _readiness() -> Json:
     content = {"application/json": _object(ready={"type": "boolean"}, faults={"type": "array", "items": _TEXT})}
-    described = _get("readyz", "Reports are taken and reach the store.", content)
+    described = _get("readyz", "The collector takes reports and reaches the store.", content)
     refused = described["responses"]["503"]
     refused["description"] = f"Not ready, or: {refused['description']}"
     refused["content"] |= described["responses"]["200"]["content"]
@@ -161,7 +161,7 @@ def _problem() -> Json:
             "current_epoch": {"type": ["integer", "null"], "description": "with 409"},
             "report_bytes": {"type": "integer", "description": "with 400: length of a sealed report"},
             "most_bytes": {"type": "integer", "description": "with 413"},
-            "most_reports": {"type": "integer", "description": "with 413 or 429: of one client in a window"},
+            "most_reports": {"type": "integer", "description": "with 413 or 429: reports of one client in a window"},
         },
     }
 

@@ -1,4 +1,4 @@
-"""Runs a collector behind its HTTP server until it is told to stop."""
+"""Runs a collector behind its HTTP server until a signal stops it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOG = logging.getLogger("hushcount.collector")
 
 
 def serve(setup: CollectorSetup) -> None:
-    """Collect until SIGTERM or SIGINT; what was acknowledged is on the disk or in the store when this returns.
+    """Collect until SIGTERM or SIGINT; every acknowledged report is on the disk or in the store when this returns.
 
     Raises:
         UsageError: the address, the journal directory or the campaigns cannot be used.
@@ -52,7 +52,7 @@ async def _serve(setup: CollectorSetup, listener: socket.socket) -> None:
         await server.serve([listener])
     finally:
         limits.cancel()
-        # Whatever it ended with, the journals must be uploaded.
+        # However the server ended, the journals must be uploaded.
         for ended in await asyncio.gather(limits, return_exceptions=True):
             if isinstance(ended, Exception):
                 _LOG.error("limits had failed", exc_info=ended)
@@ -61,14 +61,14 @@ async def _serve(setup: CollectorSetup, listener: socket.socket) -> None:
 
 
 class _Server(uvicorn.Server):
-    """The server, which leaves signals to us: it would end the process before the journals are uploaded."""
+    """The server without its signal handlers, which would end the process before the journals are uploaded."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
     def stop(self) -> None:
-        """Answer the requests that are here, and end."""
+        """Answer the requests that have arrived, and end."""
         self.should_exit = True
 
 

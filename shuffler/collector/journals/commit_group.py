@@ -1,4 +1,4 @@
-"""Reports that are synced together, and how they become envelopes."""
+"""Groups of reports that are synced together, and the envelopes that are made of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class WaitingReports:
 
     Attributes:
         bodies: sealed reports, one or more in each.
-        clients: how many reports each body has, and what its client showed or None.
+        clients: for each body, the number of its reports, and what its client showed or None.
         reports: how many in all.
     """
 
@@ -38,8 +38,8 @@ class CommitGroup:
     Attributes:
         waiting: the reports.
         reports: how many.
-        done: set when all was tried.
-        kept: targets whose reports are on the disk.
+        done: set after the try.
+        kept: targets with all their reports on the disk.
     """
 
     waiting: dict[Target, WaitingReports] = field(default_factory=dict)
@@ -49,16 +49,10 @@ class CommitGroup:
 
 
 def envelopes(target: Target, waiting: WaitingReports, key: bytes, window_ms: int) -> bytes:
-    """Return the envelopes of the waiting reports: a token, the window's start, no address, the sealed report.
+    """Return the waiting reports' envelopes: a token, the window's start in ms, no address, the sealed report.
 
-    Args:
-        target: where they go.
-        waiting: the reports.
-        key: of the window's token hash.
-        window_ms: start of the window, milliseconds since 1970.
-
-    Privacy: a client token is BLAKE2b of what the client showed under the window's key, or, where it showed nothing,
-        fresh for each report.
+    Privacy: a client token is BLAKE2b, under the window's key, of what the client showed. If it showed nothing, the
+        token is fresh for each report.
     Randomness: the operating system's cryptographic generator.
     """
     rows = np.zeros((waiting.reports, target.record_bytes), np.uint8)

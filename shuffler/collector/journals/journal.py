@@ -1,13 +1,16 @@
-"""Journals: envelopes on a local disk, synced before anybody is told that they are kept.
+"""Journals: envelopes on a local disk, synced before they are acknowledged.
 
     header  magic "HUSHJRN2", kind, record length, epoch, start of the window in ms since 1970, campaign fingerprint and
             id, mark, CRC-32 of all this
     frame   the journal's mark, how many envelopes are in the frames before, length of the payload, CRC-32 of the
             payload, CRC-32 of all this, then the payload: one or more envelopes
 
-All little-endian. A frame is what was synced at once. The mark is drawn anew for each journal and never leaves the
-disk: by it the next frame is found where one is damaged, and no client can write a report that looks like a frame.
-`shuffler.collector.journals.recovery` reads what a crash or a bad disk left.
+All little-endian. One sync writes one frame. The mark is drawn anew for each journal and never leaves the disk: it
+shows where the next frame is after a damaged one, and no client can write a report that looks like a frame.
+
+A crash leaves whole frames and at most the beginning of one more, which was never acknowledged. Everything else is
+damage, also zeros at the end: a power cut can leave them, but so can a disk that lost a frame, so they count as damage.
+A damaged frame costs only itself.
 """
 
 from __future__ import annotations
@@ -22,8 +25,8 @@ from hushcount.errors import FormatError
 from hushcount.formats.whole_files import sync
 from hushcount.wire.blocks import ID_BYTES, Kind
 
-MAGIC = b"HUSHJRN2"
 MARK_BYTES = 8
+_MAGIC = b"HUSHJRN2"
 _CRC = struct.Struct("<I")
 _HEADER = struct.Struct(f"<8sIIQQ32s{ID_BYTES}s{MARK_BYTES}s")
 _FRAME = struct.Struct(f"<{MARK_BYTES}sIII")
@@ -33,7 +36,7 @@ FRAME_HEADER_BYTES = _FRAME.size + _CRC.size
 
 @dataclass(frozen=True)
 class FrameHeader:
-    """What stands before the payload of a frame.
+    """What precedes the payload of a frame.
 
     Attributes:
         mark: of the journal.
@@ -48,30 +51,27 @@ class FrameHeader:
     checksum: int
 
     def encode(self) -> bytes:
-        """Return its FRAME_HEADER_BYTES bytes."""
-        packed = _FRAME.pack(self.mark, self.before, self.length, self.checksum)
-        return packed + _CRC.pack(zlib.crc32(packed))
+        """Return the FRAME_HEADER_BYTES bytes."""
+        return _checked(_FRAME.pack(self.mark, self.before, self.length, self.checksum))
 
     @classmethod
     def decode(cls, raw: bytes) -> FrameHeader | None:
-        """Return what FRAME_HEADER_BYTES bytes say, or None if they fail their checksum."""
-        if _CRC.unpack_from(raw, _FRAME.size)[0] != zlib.crc32(raw[: _FRAME.size]):
-            return None
-        return cls(*_FRAME.unpack_from(raw))
+        """Return the header in FRAME_HEADER_BYTES bytes, or None if there are fewer or they fail their checksum."""
+        return cls(*_FRAME.unpack_from(raw)) if len(raw) == FRAME_HEADER_BYTES and _is_whole(raw) else None
 
 
 @dataclass(frozen=True)
 class JournalHeader:
-    """Whose envelopes a journal holds.
+    """What the envelopes of a journal have in common.
 
     Attributes:
-        kind: of envelopes, which says the stream.
+        kind: of envelopes, which tells the stream.
         record_bytes: length of an envelope.
         epoch: of the campaign file.
         window_ms: start of the window, milliseconds since 1970.
         campaign: the 32-byte fingerprint of the campaign file.
         campaign_id: its id.
-        mark: MARK_BYTES random bytes with which each frame begins.
+        mark: MARK_BYTES random bytes at the start of each frame.
     """
 
     kind: Kind
@@ -84,40 +84,39 @@ class JournalHeader:
 
     def encode(self) -> bytes:
         """Return the HEADER_BYTES bytes at the start of a journal."""
-        packed = _HEADER.pack(
-            MAGIC,
-            self.kind,
-            self.record_bytes,
-            self.epoch,
-            self.window_ms,
-            self.campaign,
-            self.campaign_id.encode(),
-            self.mark,
-        )
-        return packed + _CRC.pack(zlib.crc32(packed))
+        of = (self.kind, self.record_bytes, self.epoch, self.window_ms, self.campaign, self.campaign_id.encode())
+        return _checked(_HEADER.pack(_MAGIC, *of, self.mark))
 
     @classmethod
     def decode(cls, raw: bytes, name: str) -> JournalHeader:
-        """Return what HEADER_BYTES bytes say; `name` is the file's, for the error.
-
-        Raises:
-            FormatError: they are of another version, or damaged.
-        """
+        """Return the header in HEADER_BYTES bytes of a file with this name; FormatError if they hold no header."""
         magic, kind, record_bytes, epoch, window_ms, campaign, campaign_id, mark = _HEADER.unpack_from(raw)
-        if magic != MAGIC or _CRC.unpack_from(raw, _HEADER.size)[0] != zlib.crc32(raw[: _HEADER.size]):
-            raise FormatError(f"{name} is no journal of version 2, or its header is damaged")
+        if magic != _MAGIC or not _is_whole(raw):
+            raise _no_journal(name)
         readable = campaign_id.rstrip(b"\0").decode("utf-8", "replace")
         return cls(Kind(kind), record_bytes, epoch, window_ms, campaign, readable, mark)
 
 
+def _checked(packed: bytes) -> bytes:
+    return packed + _CRC.pack(zlib.crc32(packed))
+
+
+def _is_whole(raw: bytes) -> bool:
+    return bool(_CRC.unpack_from(raw, len(raw) - _CRC.size)[0] == zlib.crc32(raw[: -_CRC.size]))
+
+
+def _no_journal(name: str) -> FormatError:
+    return FormatError(f"{name} is no journal of version 2, or its header is damaged")
+
+
 @dataclass
 class Journal:
-    """A journal that is open for appending; each write to it waits for the disk.
+    """A journal that is open for appending; each write waits for the disk.
 
     Attributes:
         path: of the file.
-        header: whose envelopes.
-        synced: length of the file that is known to be on the disk.
+        header: of the file.
+        synced: how many bytes of the file are known to be on the disk.
         records: how many envelopes are in it.
     """
 
@@ -129,31 +128,24 @@ class Journal:
 
     @classmethod
     def create(cls, path: Path, header: JournalHeader) -> Journal:
-        """Make a new journal, its name and header on the disk when this returns.
+        """Make a journal; its name and header are on the disk when this returns.
 
-        Raises:
-            OSError: the disk is full or the directory cannot be written; nothing is left but, at worst, a file with a
-                torn header.
+        After an OSError nothing is left, or at worst a file with a torn header.
         """
         # O_DSYNC: a write returns when fdatasync would, in one system call instead of two.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_DSYNC | os.O_CLOEXEC
-        descriptor = os.open(path, flags, 0o600)
-        journal = cls(path, header, _descriptor=descriptor)
+        journal = cls(path, header, _descriptor=os.open(path, flags, 0o600))
         try:
             journal._write(header.encode())
             sync(path.parent)
         except OSError:
-            os.close(descriptor)
+            journal.close()
             path.unlink(missing_ok=True)
             raise
         return journal
 
     def append(self, records: bytes) -> None:
-        """Write a frame of one or more whole envelopes; they are on the disk when this returns.
-
-        Raises:
-            OSError: the disk is full or broken; `abandon` the journal.
-        """
+        """Write a frame of one or more envelopes; after an OSError `abandon` the journal."""
         if not records or len(records) % self.header.record_bytes:
             raise ValueError(f"records has {len(records)} bytes, must be whole envelopes of {self.header.record_bytes}")
         frame = FrameHeader(self.header.mark, self.records, len(records), zlib.crc32(records))
@@ -165,11 +157,10 @@ class Journal:
         os.close(self._descriptor)
 
     def abandon(self) -> None:
-        """Cut off what was written of a frame that failed, as far as the disk lets us, and close the file.
+        """Cut off a frame that could not be written, if the disk allows it, and close the file.
 
-        What cannot be cut off stays: a torn frame, which recovery drops, or reports that were not acknowledged, of
-        which a client's second try is a copy. After a failed write nobody knows what the disk has, so the file is not
-        appended to again.
+        What remains is a torn frame, which recovery drops, or reports that were not acknowledged: if their client sends
+        them again they are copies. Nobody knows what the disk has after a failed write, so the journal ends here.
         """
         try:
             os.ftruncate(self._descriptor, self.synced)
@@ -177,10 +168,83 @@ class Journal:
         except OSError:
             pass
         finally:
-            os.close(self._descriptor)
+            self.close()
 
     def _write(self, data: bytes) -> None:
         view = memoryview(data)
         while view:
             view = view[os.write(self._descriptor, view) :]
         self.synced += len(data)
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What a journal holds.
+
+    Attributes:
+        header: its header; None if it was never complete, so that nothing in the file was ever acknowledged.
+        records: the envelopes of all whole frames, in the order in which they were appended.
+        torn_bytes: length of an incomplete frame at the end, which was never acknowledged.
+        damaged: how many frames, or stretches in which frames cannot be told apart, are damaged.
+        damaged_records: how many envelopes these held, as far as is known.
+    """
+
+    header: JournalHeader | None
+    records: bytes = b""
+    torn_bytes: int = 0
+    damaged: int = 0
+    damaged_records: int = 0
+
+
+def recover(data: bytes, name: str) -> Recovered:
+    """Return what the bytes of a journal file with this name hold; FormatError if its header is damaged."""
+    if len(data) < HEADER_BYTES:
+        if not _MAGIC.startswith(data[: len(_MAGIC)]):
+            raise _no_journal(name)
+        return Recovered(None, torn_bytes=len(data))
+    header = JournalHeader.decode(data[:HEADER_BYTES], name)
+    view, payloads = memoryview(data), []
+    position, seen, torn, damaged, damaged_records = HEADER_BYTES, 0, 0, 0, 0
+    while position < len(data):
+        start, frame = _next_frame(data, position, header, seen)
+        if frame is None:
+            rest = data[position:]
+            if header.mark.startswith(rest[: len(header.mark)]) and len(rest) < FRAME_HEADER_BYTES:
+                torn = len(rest)
+            else:
+                damaged += 1
+                damaged_records += _most_records(rest, header)
+            break
+        if start > position or frame.before > seen:
+            damaged += 1
+            damaged_records += frame.before - seen
+        position = start + FRAME_HEADER_BYTES + frame.length
+        if position > len(data):
+            torn = len(data) - start
+            break
+        payload = view[start + FRAME_HEADER_BYTES : position]
+        records = frame.length // header.record_bytes
+        if zlib.crc32(payload) == frame.checksum:
+            payloads.append(payload)
+        else:
+            damaged += 1
+            damaged_records += records
+        seen = frame.before + records
+    return Recovered(header, b"".join(payloads), torn, damaged, damaged_records)
+
+
+def _next_frame(data: bytes, position: int, header: JournalHeader, seen: int) -> tuple[int, FrameHeader | None]:
+    """Return the next frame with a whole header and at least `seen` envelopes before it, and where it begins."""
+    while (position := data.find(header.mark, position)) >= 0:
+        if len(data) - position >= FRAME_HEADER_BYTES:
+            frame = FrameHeader.decode(data[position : position + FRAME_HEADER_BYTES])
+            if frame is not None and frame.length and frame.length % header.record_bytes == 0 and frame.before >= seen:
+                return position, frame
+        position += 1
+    return position, None
+
+
+def _most_records(rest: bytes, header: JournalHeader) -> int:
+    """Return how many envelopes fit into the rest of damaged frames, without its zeros at the end."""
+    length = len(rest.rstrip(b"\0")) - FRAME_HEADER_BYTES
+    return max(0, -(-length // header.record_bytes))

@@ -1,9 +1,8 @@
-"""The journals that are appended to, one for each stream of a campaign file, all of the present window."""
+"""The journals open for appending: one for each target, all of the present window."""
 
 from __future__ import annotations
 
 import logging
-import os
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,8 +12,8 @@ from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.windows import Window
 from shuffler.collector.campaigns import Target
 from shuffler.collector.journals.journal import HEADER_BYTES, MARK_BYTES, Journal, JournalHeader
-from shuffler.collector.windows import window_files
-from shuffler.collector.windows.window_files import JournalFile, journal_file
+from shuffler.collector.windows.manifest_counts import note_target
+from shuffler.collector.windows.window_files import JournalFile, journal_file, new_journal
 from shuffler.collector.windows.window_notes import segments_mark
 
 _LOG = logging.getLogger("hushcount.collector")
@@ -22,7 +21,7 @@ _LOG = logging.getLogger("hushcount.collector")
 
 @dataclass(frozen=True)
 class WindowEnd:
-    """Name of a window to which no journal is added any more."""
+    """Name of a window that gets no further journal."""
 
     window: str
 
@@ -32,13 +31,7 @@ Uploadable = JournalFile | WindowEnd
 
 
 class OpenJournals:
-    """Journals, made when the first report of their target comes.
-
-    Args:
-        root: directory of journals.
-        segment_bytes: length at which a journal is closed.
-        hand_over: called with what can be uploaded.
-    """
+    """Journals, each made when the first report of its target comes, closed and handed over at `segment_bytes`."""
 
     def __init__(self, root: Path, segment_bytes: int, hand_over: Callable[[Uploadable], None]) -> None:
         self._root = root
@@ -47,13 +40,8 @@ class OpenJournals:
         self._journals: dict[Target, Journal] = {}
 
     def append(self, target: Target, window: Window, records: bytes) -> None:
-        """Write envelopes to the journal of a target; they are on the disk when this returns.
-
-        Raises:
-            OSError: the disk is full or broken; `abandon` the journal.
-        """
-        journal = self._journals.get(target)
-        if journal is None:
+        """Write envelopes to a target's journal, on the disk when this returns; after an OSError `abandon` it."""
+        if target not in self._journals:
             header = JournalHeader(
                 ENVELOPES[target.stream],
                 target.record_bytes,
@@ -63,46 +51,42 @@ class OpenJournals:
                 target.campaign,
                 secrets.token_bytes(MARK_BYTES),
             )
-            path = window_files.new_journal(self._root, window.name, target, segments_mark(self._root, window.name))
-            journal = self._journals[target] = Journal.create(path, header)
-        journal.append(records)
+            folder = note_target(self._root, window.name, target)
+            path = new_journal(folder, target.stream, segments_mark(self._root, window.name))
+            self._journals[target] = Journal.create(path, header)
+        self._journals[target].append(records)
 
     def abandon(self, target: Target) -> None:
-        """Give up the journal of a target, as far as it has one."""
-        journal = self._journals.pop(target, None)
-        if journal is not None:
-            try:
-                journal.abandon()
-            finally:
-                self._hand_over_or_remove(journal)
+        """Give up the journal of a target, if it has one; what is synced of it is handed over."""
+        if target in self._journals:
+            self._end(target, Journal.abandon)
 
     def close_if_full(self, target: Target) -> None:
         """Close the journal of a target if it is as long as a segment."""
         if self._journals[target].synced >= self._segment_bytes:
-            self._close(target)
+            self._end(target, Journal.close)
 
     def close_all(self) -> None:
         """Close all journals."""
         for target in list(self._journals):
-            self._close(target)
+            self._end(target, Journal.close)
 
-    def _close(self, target: Target) -> None:
+    def _end(self, target: Target, end: Callable[[Journal], None]) -> None:
         journal = self._journals.pop(target)
         try:
-            journal.close()
+            end(journal)
         finally:
-            # All that was acknowledged is on the disk, whatever closing answers.
-            self._hand_over_or_remove(journal)
+            # All acknowledged reports are on the disk, even if closing fails.
+            if journal.synced > HEADER_BYTES:
+                self._hand_over(journal_file(journal.path))
+            else:
+                self._remove_empty(journal)
 
-    def _hand_over_or_remove(self, journal: Journal) -> None:
-        if journal.synced > HEADER_BYTES:
-            self._hand_over(journal_file(journal.path))
-        else:
-            # Nothing in it was ever acknowledged.
-            try:
-                os.unlink(journal.path)
-            except OSError:
-                _LOG.warning("empty journal stays", extra={"stream": journal.header.kind.name})
+    def _remove_empty(self, journal: Journal) -> None:
+        try:
+            journal.path.unlink()
+        except OSError:
+            _LOG.warning("empty journal stays", extra={"stream": journal.header.kind.name})
 
 
 def milliseconds(window: Window) -> int:

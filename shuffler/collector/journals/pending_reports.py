@@ -1,4 +1,4 @@
-"""How many acknowledged reports are in no manifest yet, read beside a collector that runs, changing nothing."""
+"""How many acknowledged reports are in no manifest yet, read beside a running collector without a change."""
 
 from __future__ import annotations
 
@@ -17,14 +17,7 @@ from shuffler.collector.windows.window_notes import seconds_of
 
 @dataclass(frozen=True)
 class PendingReports:
-    """The reports of one stream of a campaign in one window, of all its epochs.
-
-    Attributes:
-        campaign: id.
-        window: which.
-        stream: reports or discovery.
-        reports: that were acknowledged; what was uploaded since the journals were listed may be missing.
-    """
+    """Acknowledged reports of one stream of a campaign in one window, of all its epochs."""
 
     campaign: str
     window: Window
@@ -33,52 +26,46 @@ class PendingReports:
 
 
 def pending_reports(root: Path) -> list[PendingReports]:
-    """Return what the journals under a directory hold, and what segments hold that no manifest names yet.
+    """Count the reports in a collector's journals, and in segments that no manifest names yet.
+
+    Segments that were uploaded since the journals were listed may be missing.
 
     Raises:
-        OSError: they cannot be read.
-        HushcountError: a file there is none of a collector's.
+        OSError: the directory cannot be read.
+        HushcountError: a file there is not a collector's.
         ValueError: the length of a window is damaged.
     """
-    found = []
+    pending = []
     for name in kept_windows(root):
         counts: Counter[tuple[str, Stream]] = Counter()
         try:
-            window = _window(root, name)
+            start = window_start(name)
+            window = Window(start, start + timedelta(seconds=seconds_of(root, name)))
             for journal in journals(root, name):
                 counts[journal.folder.partition("/")[0], journal.stream] += _reports_in(journal.path)
             for folder in folders(root, name):
                 for receipt in receipts(folder):
                     counts[folder.parent.name, receipt.stream] += receipt.records
         except FileNotFoundError:
-            # Stored and removed while we looked, or only begun.
+            # The collector removed the window meanwhile, or is making it.
             continue
-        found += [
-            PendingReports(campaign, window, stream, number) for (campaign, stream), number in sorted(counts.items())
-        ]
-    return found
-
-
-def _window(root: Path, name: str) -> Window:
-    start = window_start(name)
-    return Window(start, start + timedelta(seconds=seconds_of(root, name)))
+        for (campaign, stream), number in sorted(counts.items()):
+            pending.append(PendingReports(campaign, window, stream, number))
+    return pending
 
 
 def _reports_in(path: Path) -> int:
-    """Return how many envelopes a journal holds, by its frames' headers; up to the first that is torn or damaged."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        size, position, reports = os.fstat(descriptor).st_size, HEADER_BYTES, 0
-        if size < HEADER_BYTES:
+    """Return how many envelopes a journal holds by the headers of its frames, up to a torn or damaged one."""
+    with path.open("rb") as stream:
+        raw = stream.read(HEADER_BYTES)
+        if len(raw) < HEADER_BYTES:
             return 0
-        header = JournalHeader.decode(os.pread(descriptor, HEADER_BYTES, 0), path.name)
-        while position + FRAME_HEADER_BYTES <= size:
-            frame = FrameHeader.decode(os.pread(descriptor, FRAME_HEADER_BYTES, position))
+        header = JournalHeader.decode(raw, path.name)
+        size, position, reports = os.fstat(stream.fileno()).st_size, HEADER_BYTES, 0
+        while True:
+            frame = FrameHeader.decode(os.pread(stream.fileno(), FRAME_HEADER_BYTES, position))
             if frame is None or frame.mark != header.mark or not frame.length:
-                break
+                return reports
             position += FRAME_HEADER_BYTES + frame.length
             if position <= size:
                 reports = frame.before + frame.length // header.record_bytes
-        return reports
-    finally:
-        os.close(descriptor)

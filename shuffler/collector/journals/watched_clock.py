@@ -1,4 +1,4 @@
-"""Whether the clock can be believed: one that is wrong for a moment would end windows that have not begun."""
+"""A check of the clock: one that is wrong for a moment would end windows that have not begun."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class ClockAhead(Exception):
-    """The clock went further ahead than time did.
-
-    Attributes:
-        seconds: by how much.
-    """
+    """The clock went further ahead than time did, by so many seconds."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
@@ -23,16 +19,16 @@ class ClockAhead(Exception):
 
 
 def steady() -> float:
-    """Return seconds since some moment, which nobody sets; they go on while the machine sleeps, where it tells."""
+    """Return seconds since some moment, by a clock that nobody sets and, if the system has one, that never sleeps."""
     return time.clock_gettime(_STEADY)
 
 
 @dataclass
 class WatchedClock:
-    """The clock, beside one that nobody sets.
+    """The clock, compared with a steady one.
 
     Attributes:
-        tolerance: by how many seconds the clock may go ahead of that one.
+        tolerance: by how many seconds the clock may run ahead of the steady one.
         now: seconds since 1970.
         steady: seconds since some moment.
     """
@@ -47,11 +43,7 @@ class WatchedClock:
         self._believed = now, self.steady()
 
     def require_believable(self, now: float) -> None:
-        """Check that the clock went no further ahead than time did since it was believed last.
-
-        Raises:
-            ClockAhead: it went further than is tolerated.
-        """
+        """Raise ClockAhead if the clock ran ahead by more than the tolerance since the last `believe`."""
         if self._believed is not None:
             then, steady_then = self._believed
             ahead = (now - then) - (self.steady() - steady_then)

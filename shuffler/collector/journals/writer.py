@@ -1,7 +1,7 @@
-"""CommitGroup commit: reports wait in a bounded queue, and all that wait are written and synced at once.
+"""Group commit: reports wait in a bounded queue, and one write and sync for each target takes all that wait.
 
-An event loop puts reports in; one thread of the writer's own does what may wait for the disk. All journals and the
-present window belong to that thread.
+The event loop puts reports in. The writer's own thread does whatever waits for the disk: it alone touches the journals
+and the present window.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from hushcount.collection.windows import Window, window_at
-from hushcount.errors import FormatError, HushcountError
+from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import sync
 from hushcount.senders import WEAKEST, Authentication
 from shuffler.collector.campaigns import Target
@@ -26,7 +26,8 @@ from shuffler.collector.journals.open_journals import OpenJournals, Uploadable, 
 from shuffler.collector.journals.watched_clock import ClockAhead, WatchedClock
 from shuffler.collector.logs import error_name
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.windows import damage, ended_windows, refusal_counts, window_files, window_notes
+from shuffler.collector.windows import window_files, window_notes
+from shuffler.collector.windows.manifest_counts import add_refused, note_target
 
 _LOG = logging.getLogger("hushcount.collector")
 _PAUSE_SECONDS = 0.002
@@ -40,10 +41,10 @@ class Writer:
         length: of windows.
         segment_bytes: length at which a journal is closed.
         queue_reports: how many reports may wait.
-        hand_over: called, in the writer's thread, with what can be uploaded.
+        hand_over: called in the writer's thread with each finished journal and window.
         metrics: to count in.
-        clock: by which windows begin and end; as long as a window may it go ahead of time.
-        authentication: by which senders are told apart.
+        clock: begins and ends windows; by default it may run ahead by the length of a window.
+        authentication: the way that tells senders apart.
     """
 
     def __init__(
@@ -69,21 +70,17 @@ class Writer:
         self._in_flight = 0
         self._filled = asyncio.Event()
         self._journals = OpenJournals(root, segment_bytes, hand_over)
-        self._window: Window | None = None
-        # Whether it ended, and no other could be entered yet.
-        self._left = False
         self._key = b""
-        metrics.waiting.set_function(lambda: self._waiting)
+        self.window: Window | None = None
+        """The window that was entered last, also while the next one cannot be entered; None before the start."""
+        # Whether that window ended, and the next one is not entered yet.
+        self._left = False
         self.failure: str | None = None
-        """What the disk answered of late when it could not be written to; None: it could."""
+        """Why the disk could not be written to lately, or None."""
         self._failed = False
         self.clock_ahead: float | None = None
-        """By how many seconds the clock went ahead of time; no other window is entered meanwhile. None: it did not."""
-
-    @property
-    def window(self) -> Window | None:
-        """The window that was entered last, also while the next one cannot be; None before the start."""
-        return self._window
+        """By how many seconds the clock runs ahead of time, or None. Until it is right no other window is entered."""
+        metrics.waiting.set_function(lambda: self._waiting)
 
     def has_room(self, reports: int) -> bool:
         """Return whether so many more reports may wait."""
@@ -91,17 +88,16 @@ class Writer:
 
     @property
     def _waiting(self) -> int:
-        """How many reports are not on the disk yet."""
         return self._in_flight + self._open.reports
 
     async def keep(self, target: Target, body: bytes, reports: int, client: bytes | None) -> bool:
-        """Return whether these reports are on the disk; wait until that is known.
+        """Wait for the commit of these reports, and return whether they are on the disk.
 
         Args:
             target: where they go.
             body: whole sealed reports, one after another.
             reports: how many.
-            client: what the client showed, or None where nothing tells clients apart.
+            client: what the client showed, or None if nothing tells clients apart.
         """
         group = self._open
         waiting = group.waiting.get(target)
@@ -130,12 +126,12 @@ class Writer:
         try:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, group)
         except Exception as error:
-            # What is not foreseen costs this group, whose senders are told so; the next one is tried.
+            # An unforeseen error costs this group, and its senders are told; the next group is tried.
             if self.failure is None:
                 _LOG.exception("commit failed")
             self._fail(error_name(error))
         finally:
-            # Whoever waits is told the truth whatever happened: only what is in `kept` is kept.
+            # Whatever happened, senders learn the truth: only the targets in `kept` are kept.
             self._in_flight = 0
             group.done.set()
         self._metrics.commit_seconds.observe(time.perf_counter() - began)
@@ -144,27 +140,20 @@ class Writer:
             self._metrics.reports.labels(*labels).inc(group.waiting[target].reports)
 
     async def start(self) -> None:
-        """Hand over what an earlier process left, and enter the present window.
-
-        Raises:
-            OSError: the disk is full or broken.
-        """
+        """Hand over what an earlier process left, and enter the present window. An OSError means that it cannot."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._start)
 
     async def turn(self, targets: Iterable[Target], refused: dict[Target, Counter[str]]) -> None:
-        """Do what time brings: note what is accepted and what was refused, end a window that is over.
+        """End a window that is over, and note refusals and accepted targets. After an OSError the window stays open.
 
         Args:
-            targets: what is accepted.
-            refused: how many requests by reason; what is written is taken out, also where an error ends it.
-
-        Raises:
-            OSError: the disk is full or broken; the window stays as it is.
+            targets: of the reports that are accepted now.
+            refused: refusals by reason; written ones are taken out, also before an error.
         """
         await asyncio.get_running_loop().run_in_executor(self._thread, self._turn, list(targets), refused)
 
     async def stop(self) -> None:
-        """Commit all that waits and close the journals, which can be uploaded then. `run` must have ended."""
+        """Commit all that waits, and close the journals for upload. `run` must have ended."""
         await self._commit_open()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._journals.close_all)
         self._thread.shutdown()
@@ -172,8 +161,8 @@ class Writer:
     def _start(self) -> None:
         kept = window_files.kept_windows(self._root)
         now = self._clock.now()
-        present = window_at(datetime.fromtimestamp(now, timezone.utc), self._length)
-        ended_windows.note_ended(self._root, [name for name in kept if name != present.name])
+        present = self._window_at(now)
+        window_notes.note_ended(self._root, [name for name in kept if name != present.name])
         entered = self._enter_window(now)
         for name in kept:
             for journal in window_files.journals(self._root, name):
@@ -188,49 +177,43 @@ class Writer:
             return
         self._forget_failure()
         for target in list(refused):
-            folder = self._add_refused(window, target, refused[target])
-            # What stands in the file is counted, whatever the disk answers now.
+            folder = note_target(self._root, window.name, target)
+            add_refused(self._root, folder, target, refused[target], self._metrics)
+            # The file counts them now, even if the sync fails.
             del refused[target]
             sync(folder)
         for target in targets:
-            refusal_counts.note_target(self._root, window.name, target)
+            note_target(self._root, window.name, target)
 
-    def _add_refused(self, window: Window, target: Target, counts: Counter[str]) -> Path:
-        folder = refusal_counts.note_target(self._root, window.name, target)
-        try:
-            refusal_counts.add_refused(folder, counts)
-        except FormatError:
-            damage.renew_refused(self._root, folder, target.fingerprint.hex(), self._metrics)
-            refusal_counts.add_refused(folder, counts)
-        return folder
+    def _window_at(self, now: float) -> Window:
+        return window_at(datetime.fromtimestamp(now, timezone.utc), self._length)
 
     def _enter_window(self, now: float) -> Window:
-        """Return the window of this moment; if another one was open, end that first.
+        """Return the window of this moment, after ending an earlier one.
 
-        Raises:
-            ClockAhead: the clock went too far ahead; the present window stays open, and nothing is written to it.
+        ClockAhead means that the clock cannot be believed: the present window stays open, and nothing may be written.
         """
-        if self._window is None or self._left or now >= self._window.end.timestamp():
+        if self.window is None or self._left or now >= self.window.end.timestamp():
             self._require_believable(now)
-            present = window_at(datetime.fromtimestamp(now, timezone.utc), self._length)
-            if self._window is not None and not self._left:
-                ended_windows.note_ended(self._root, [self._window.name])
+            if self.window is not None and not self._left:
+                window_notes.note_ended(self._root, [self.window.name])
                 self._journals.close_all()
-                self._hand_over(WindowEnd(self._window.name))
+                self._hand_over(WindowEnd(self.window.name))
                 self._left = True
-            window = ended_windows.first_open_window(self._root, present, self._length)
+            present = self._window_at(now)
+            window = window_notes.first_open_window(self._root, present, self._length)
             if window != present:
                 _LOG.warning("clock went back", extra={"window": window.name})
             window_notes.set_seconds(self._root, window)
             window_notes.note_authentication(self._root, window.name, self._authentication)
             self._key = window_notes.window_key(self._root, window.name)
-            self._window, self._left = window, False
+            self.window, self._left = window, False
             self._clock.believe(now)
-        elif now >= self._window.start.timestamp():
-            # It may have been behind at the start, and was set since.
+        elif now >= self.window.start.timestamp():
+            # The clock may have been behind at the start and set since.
             self._clock.believe(now)
         self.clock_ahead = None
-        return self._window
+        return self.window
 
     def _require_believable(self, now: float) -> None:
         try:
@@ -242,7 +225,7 @@ class Writer:
             raise
 
     def _commit(self, group: CommitGroup) -> None:
-        """Append a frame to the journal of each target; `group.kept` says which are on the disk."""
+        """Append a frame to the journal of each target; `group.kept` gets the targets that are on the disk."""
         for target, waiting in group.waiting.items():
             try:
                 window = self._enter_window(self._clock.now())
@@ -251,13 +234,12 @@ class Writer:
                 group.kept.add(target)
                 self._journals.close_if_full(target)
             except ClockAhead:
-                # Nothing failed: its senders are told so by the clock's state.
+                # Not a failure of the disk: `clock_ahead` is what senders are told.
                 continue
             except HushcountError as error:
                 self._fail(str(error))
             except OSError as error:
                 self._fail(error_name(error))
-                # What was synced of it is handed over, whatever closing it answers.
                 with suppress(OSError):
                     self._journals.abandon(target)
 
@@ -269,7 +251,7 @@ class Writer:
         self._failed = True
 
     def _forget_failure(self) -> None:
-        """Take the disk for sound again once nothing failed from one turn to the next: a full disk comes and goes."""
+        """Forget a failure after a turn without another one: a full disk may get room again."""
         if self.failure is not None and not self._failed:
             _LOG.warning("storage recovered", extra={"failure": self.failure})
             self.failure = None

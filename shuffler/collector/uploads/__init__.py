@@ -1,1 +1,1 @@
-"""Carries journals to the store. `uploader` has steps, `upload_queue` does them in order and repeats what failed."""
+"""Carries journals to the store as segments and manifests. `upload_queue` repeats the steps of `uploader`."""

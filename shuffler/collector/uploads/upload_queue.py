@@ -1,7 +1,6 @@
-"""What is to be uploaded, in which order, and what becomes of it when that fails.
+"""The order of uploads, and their repetition. While the store cannot be reached, the journals stay.
 
-A store that cannot be reached is tried again, and meanwhile the journals stay. A window that cannot be uploaded holds
-up no other.
+A window that cannot be uploaded delays no other.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import asyncio
 import logging
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 
 from hushcount.errors import HushcountError
@@ -23,15 +23,16 @@ _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 60.0
 _PROBE_SECONDS = 10.0
 _PROBE = ""
+"""In the place of a window's name: nothing is pending, and the store is probed."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why something could not be uploaded.
+    """Why an upload failed.
 
     Attributes:
-        of_store: whether the store failed; else what lies on the journal's disk did.
-        name: what an operator is told of the error.
+        of_store: whether the store failed; else the journal's disk did.
+        name: of the error, for an operator.
     """
 
     of_store: bool
@@ -39,7 +40,7 @@ class Failure:
 
 
 class UploadQueue:
-    """Does the steps for what is handed to it, one after another; windows that fail wait behind the others."""
+    """Uploads one item after another, in a thread of its own; windows that fail wait behind the others."""
 
     def __init__(self, uploader: Uploader, metrics: Metrics) -> None:
         self._uploader = uploader
@@ -50,40 +51,38 @@ class UploadQueue:
         self._loop = asyncio.get_running_loop()
         metrics.pending_uploads.set_function(lambda: len(self._pending))
         self.failures: dict[str, Failure] = {}
-        """What failed when it was last tried, by window."""
+        """The failure of each window's last try, if it failed."""
 
     @property
     def failure(self) -> str | None:
-        """How the store failed when it was last tried for some window, or looked at; None: it did not."""
+        """How the store failed at the last try or probe, or None."""
         return next((failure.name for failure in self.failures.values() if failure.of_store), None)
 
     def hand_over(self, item: Uploadable) -> None:
-        """Take something to upload; may be called in any thread."""
+        """Queue an item, from any thread."""
         self._loop.call_soon_threadsafe(self._take, item)
 
     async def run(self) -> None:
-        """Upload what there is, until cancelled; between times see whether the store is there."""
+        """Upload what is pending, until cancelled; in between, probe the store."""
         pause = _FIRST_PAUSE
         failed: set[str] = set()
         while True:
             if not self._pending:
-                self._wake.clear()
-                await _wait(self._wake, _PROBE_SECONDS)
+                await self._sleep(_PROBE_SECONDS)
             window = self._first
             if window in failed:
-                # All others had their turn.
+                # All other windows had their turn.
                 failed.clear()
-                self._wake.clear()
-                await _wait(self._wake, pause)
+                await self._sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
             elif not await self._step():
-                # The time between two looks at the store is pause enough.
+                # The time between two probes is pause enough.
                 failed |= {window} - {_PROBE}
             elif not failed:
                 pause = _FIRST_PAUSE
 
     async def stop(self) -> None:
-        """Upload what there is, once; what the store does not take stays for the next start. `run` must have ended."""
+        """Try each upload once; the next start repeats what failed. `run` must have ended."""
         failed: set[str] = set()
         while self._pending and self._first not in failed:
             window = self._first
@@ -98,15 +97,21 @@ class UploadQueue:
 
     @property
     def _first(self) -> str:
-        """The window of what is pending longest."""
+        """The window of the oldest pending item."""
         return self._pending[0].window if self._pending else _PROBE
 
     def _take(self, item: Uploadable) -> None:
         self._pending.append(item)
         self._wake.set()
 
+    async def _sleep(self, seconds: float) -> None:
+        """Sleep until an item comes, but no longer than so many seconds."""
+        self._wake.clear()
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), seconds)
+
     async def _step(self) -> bool:
-        """Upload the oldest of what is pending, or probe the store; return whether it could be done."""
+        """Upload the oldest pending item, or probe the store; return whether that succeeded."""
         item, window = self._pending[0] if self._pending else None, self._first
         if await self._try(item, window):
             if item is not None:
@@ -119,29 +124,30 @@ class UploadQueue:
         return False
 
     async def _try(self, item: Uploadable | None, window: str) -> bool:
+        before = self.failure
         try:
             await self._loop.run_in_executor(self._thread, self._do, item)
         except StoreFailed as error:
-            # Whatever a client of a store raises: it is tried again, and nothing is lost meanwhile.
+            # Whatever a store's client raises: the upload is tried again, and nothing is lost meanwhile.
             self._metrics.store_failures.inc()
-            name = error_name(error.__cause__)
-            if self.failure is None:
-                _LOG.error("store failing", extra={"failure": name}, exc_info=error.__cause__)
-            self.failures[window] = Failure(True, name)
+            self.failures[window] = Failure(True, error_name(error.__cause__))
+            if before is None:
+                _LOG.error("store failing", extra={"failure": self.failure}, exc_info=error.__cause__)
             return False
         except Exception as error:
-            # What cannot be read may be put right by people: it is tried again as well.
+            # An operator may repair what cannot be read, so this is tried again too.
             self._metrics.local_upload_failures.inc()
-            failure = Failure(False, _name(error))
+            ours = isinstance(error, HushcountError)
+            # Our own sentences name files and numbers, never what the files hold.
+            failure = Failure(False, str(error) if ours else error_name(error))
             if self.failures.get(window) != failure:
-                # Where it was raised is told of what nobody foresaw.
-                place = None if isinstance(error, OSError | HushcountError) else error
+                # Of an unforeseen error the log tells where it was raised.
+                place = None if ours or isinstance(error, OSError) else error
                 _LOG.error(
                     "window cannot be uploaded", extra={"window": window, "failure": failure.name}, exc_info=place
                 )
             self.failures[window] = failure
             return False
-        before = self.failure
         for name in (window, _PROBE):
             self.failures.pop(name, None)
         if before is not None and self.failure is None:
@@ -155,16 +161,3 @@ class UploadQueue:
             self._uploader.upload_manifests(item.window)
         elif item.path.exists():
             self._uploader.upload_segment(item)
-
-
-def _name(error: Exception) -> str:
-    # Our own sentences, which say what to do, name files and numbers and nothing of what they hold.
-    return str(error) if isinstance(error, HushcountError) else error_name(error)
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    """Wait for an event, but no longer than so many seconds."""
-    try:
-        await asyncio.wait_for(event.wait(), seconds)
-    except asyncio.TimeoutError:
-        return

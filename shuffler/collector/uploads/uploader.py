@@ -1,6 +1,6 @@
-"""The steps from journals to the store: a segment of each, and a manifest when all segments of a window are there.
+"""The steps from journals to the store: a segment of each journal, then a manifest of the window.
 
-Every step can be done again with the same result, so that it may be killed anywhere.
+Every step can run again with the same result, so a kill at any point does no harm.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from hushcount.campaigns.campaign import Stream
 from hushcount.collection.manifests import Manifest, SegmentPart, divided, manifest_name
 from hushcount.errors import FormatError
 from hushcount.wire.blocks import Header, encode_blocks
-from shuffler.collector.journals.journal import JournalHeader
-from shuffler.collector.journals.recovery import recover
+from shuffler.collector.journals.journal import JournalHeader, recover
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.windows import damage, refusal_counts, window_files, window_notes
+from shuffler.collector.windows import manifest_counts, window_files, window_notes
 from shuffler.collector.windows.window_files import JournalFile, Receipt
 
 _LOG = logging.getLogger("hushcount.collector")
@@ -29,12 +28,12 @@ WriteWhole = Callable[[str, Iterable[bytes]], None]
 
 
 class StoreFailed(Exception):
-    """The store failed, as its cause says."""
+    """The store failed, as the cause of this says."""
 
 
 @dataclass
 class Uploader:
-    """Between which disk and which store.
+    """Uploads from one journal directory to one store. Besides StoreFailed, errors are of the local disk.
 
     Attributes:
         root: directory of journals.
@@ -42,10 +41,10 @@ class Uploader:
         collector: name of this collector.
         write_whole: writes to the store.
         probe: raises if the store cannot be reached.
-        fingerprint_of: the fingerprint of the campaign file of a folder CAMPAIGN/EPOCH-FINGERPRINT, hexadecimal, or
-            None where that is not collected any more.
+        fingerprint_of: the fingerprint, hexadecimal, of the campaign file with the folder CAMPAIGN/EPOCH-FINGERPRINT;
+            None if it is not collected any more.
         metrics: to count in.
-        length: of windows, for those of which it is not noted.
+        length: of windows without a note of theirs.
     """
 
     root: Path
@@ -57,23 +56,18 @@ class Uploader:
     metrics: Metrics
     length: timedelta
     _manifests: set[str] = field(default_factory=set)
-    """Manifests in the store of windows of which another manifest is missing."""
+    """Manifests in the store of windows that still miss another one."""
 
     def check_store(self) -> None:
         """Raise StoreFailed if the store cannot be reached."""
         _in_store(self.probe)
 
     def upload_segment(self, journal: JournalFile) -> None:
-        """Write the segment of a journal and leave its receipt.
-
-        Raises:
-            StoreFailed: the store did not take it.
-            OSError: the journal cannot be read.
-        """
+        """Write the segment of a journal and leave its receipt."""
         try:
             recovered = recover(journal.path.read_bytes(), journal.path.name)
         except FormatError:
-            # Not even whose reports these are is certain.
+            # Not even the campaign of these reports is certain.
             self._put_aside(journal, damaged=1, reports=0)
             return
         if recovered.torn_bytes:
@@ -84,7 +78,7 @@ class Uploader:
         if recovered.damaged:
             self._put_aside(journal, recovered.damaged, recovered.damaged_records, receipt)
             return
-        damage.note_damage(journal, 0)
+        manifest_counts.note_damage(journal, 0)
         if receipt is not None:
             window_files.to_receipt(journal, receipt)
         else:
@@ -93,7 +87,7 @@ class Uploader:
     def _write_segment(self, journal: JournalFile, of: JournalHeader, records: bytes) -> Receipt:
         header = Header(of.kind, of.record_bytes, len(records) // of.record_bytes, of.campaign, of.campaign_id)
         digest = hashlib.blake2b(digest_size=32)
-        name = segment_name(self.collector, journal.segment)
+        name = self._segment_name(journal.segment)
         path = f"{self.segments}/{journal.folder}/{journal.window}/{journal.stream}/{name}"
         _in_store(lambda: self.write_whole(path, _digested(encode_blocks(header, records), digest.update)))
         self.metrics.segments.inc()
@@ -101,49 +95,41 @@ class Uploader:
         return Receipt(journal.stream, journal.segment, header.records, header.file_bytes, digest.hexdigest())
 
     def _put_aside(self, journal: JournalFile, damaged: int, reports: int, receipt: Receipt | None = None) -> None:
-        """Note how much of a journal is damaged, for the manifest, and keep the journal for people to look at."""
-        damage.note_damage(journal, damaged)
+        """Count the damage for the manifest, and keep the journal for an operator to look at."""
+        manifest_counts.note_damage(journal, damaged)
         if receipt is not None:
             window_files.write_receipt(journal, receipt)
-        damage.put_aside(self.root, journal)
+        manifest_counts.put_aside(self.root, journal)
         self.metrics.damaged_frames.inc(damaged)
         self.metrics.damaged.inc(reports)
         facts = {"window": journal.window, "stream": journal.stream, "frames": damaged, "reports": reports}
         _LOG.error("journal damaged", extra=facts)
 
     def upload_manifests(self, window: str) -> None:
-        """Write the manifests of a window that ended, and remove it from the disk.
-
-        Raises:
-            StoreFailed: the store did not take one.
-            OSError: the window's files cannot be read or removed, or what is noted of a campaign is lost.
-            FormatError: what is noted of a campaign that is not collected any more is damaged.
-        """
+        """Write the manifests of a window that ended, and remove it from the disk."""
         if not (self.root / window).exists():
-            # An earlier try got no further than this, and its key must go.
+            # An earlier try may have stopped during the removal, and the window's key must go.
             window_files.remove_gone(self.root)
             return
         for journal in window_files.journals(self.root, window):
-            # None is left by what was handed over; removing one would lose reports.
+            # Uploads precede the end of a window, but removing a journal would lose reports.
             self.upload_segment(journal)
         blocked: Exception | None = None
         id = window_notes.manifest_id(self.root, window)
         for folder in window_files.folders(self.root, window):
-            home = f"{self.segments}/{folder.parent.name}/{folder.name}/{window}"
             try:
                 manifests = self._manifests_of(window, folder, id)
             except Exception as error:
-                # The window stays, but other campaigns need not wait for it.
+                # The window stays, but other campaigns need not wait for this one.
                 blocked = error
                 continue
             for name, manifest in manifests.items():
-                path = f"{home}/{name}"
-                if path in self._manifests:
-                    continue
-                data = manifest.model_dump_json(indent=2).encode() + b"\n"
-                _in_store(partial(self.write_whole, path, [data]))
-                self.metrics.manifests.inc()
-                self._manifests.add(path)
+                path = f"{self.segments}/{folder.parent.name}/{folder.name}/{window}/{name}"
+                if path not in self._manifests:
+                    data = manifest.model_dump_json(indent=2).encode() + b"\n"
+                    _in_store(partial(self.write_whole, path, [data]))
+                    self.metrics.manifests.inc()
+                    self._manifests.add(path)
         if blocked is not None:
             raise blocked
         window_files.remove_window(self.root, window)
@@ -151,12 +137,13 @@ class Uploader:
         _LOG.info("window uploaded", extra={"window": window})
 
     def _manifests_of(self, window: str, folder: Path, id: str) -> dict[str, Manifest]:
-        """Return the manifests of a campaign file's window by their names: one, where its segments fit into one."""
-        noted = self._noted(folder)
+        """Return the manifests of a campaign file's window by their names: only one if its segments fit into one."""
+        fingerprint = self.fingerprint_of(f"{folder.parent.name}/{folder.name}")
+        counts = manifest_counts.read_counts(self.root, folder, fingerprint, self.metrics)
         segments: dict[Stream, list[SegmentPart]] = {}
         for receipt in window_files.receipts(folder):
             part = SegmentPart(
-                name=segment_name(self.collector, receipt.segment),
+                name=self._segment_name(receipt.segment),
                 records=receipt.records,
                 bytes=receipt.bytes,
                 digest=receipt.digest,
@@ -168,14 +155,14 @@ class Uploader:
                 collector=self.collector,
                 campaign=folder.parent.name,
                 epoch=int(folder.name.partition("-")[0]),
-                fingerprint=noted.fingerprint,
+                fingerprint=counts.fingerprint,
                 window=window,
                 seconds=seconds,
                 authentication=window_notes.authentication_of(self.root, window),
                 segments=listed,
-                # Readers add up what manifests count.
-                refused=noted.refused if of_part == id else {},
-                damaged=damage.damage_noted(folder) if of_part == id else 0,
+                # Readers add up the counts of all manifests.
+                refused=counts.refused if of_part == id else {},
+                damaged=manifest_counts.damage_in(folder) if of_part == id else 0,
             )
             for of_part, listed in divided(segments, id)
         }
@@ -188,19 +175,8 @@ class Uploader:
             _LOG.warning("length of window not noted", extra={"window": window, "seconds": seconds})
             return seconds
 
-    def _noted(self, folder: Path) -> refusal_counts.RefusalCounts:
-        try:
-            return refusal_counts.read_counts(folder)
-        except FormatError:
-            fingerprint = self.fingerprint_of(f"{folder.parent.name}/{folder.name}")
-            if fingerprint is None:
-                raise
-            return damage.renew_refused(self.root, folder, fingerprint, self.metrics)
-
-
-def segment_name(collector: str, segment: str) -> str:
-    """Return the name of a segment's file."""
-    return f"{collector}-{segment}.blocks"
+    def _segment_name(self, segment: str) -> str:
+        return f"{self.collector}-{segment}.blocks"
 
 
 def _in_store(work: Callable[[], None]) -> None:

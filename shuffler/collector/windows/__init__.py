@@ -1,1 +1,1 @@
-"""The files that each window has on the collector's disk until they are uploaded. Start with `window_files`."""
+"""The files of each window on the collector's disk until they are in the store. `window_files` shows their layout."""

@@ -1,21 +1,22 @@
-"""What lies on the collector's disk of each window, until all of it is in the store.
+"""The files of each window on the collector's disk, until all of the window is in the store.
 
-    JOURNAL/lock                                        held while a collector runs
+    JOURNAL/lock                                        locked while a collector runs
             ended                                       the newest window that ended; it is not opened again
-            damaged/                                    journals with damaged frames, or that are none
+            damaged/                                    journals with damaged frames, and other damaged files
             WINDOW/key                                  of the hash of client tokens
                    seconds                              length of the window
-                   id                                   of its manifests' names
-                   authentication                       the weakest by which its senders were told apart
+                   id                                   in the names of its manifests
+                   authentication                       the weakest way that told its senders apart
                    CAMPAIGN/EPOCH-FINGERPRINT/refused.json
                                               STREAM-SERIAL-NUMBER-WAY-KEY.journal
                                               STREAM-SERIAL-NUMBER-WAY-KEY.RECORDS.BYTES.DIGEST.receipt
                                               STREAM-SERIAL-NUMBER-WAY-KEY.FRAMES.damaged
 
 SERIAL counts a stream's journals in one window. NUMBER is random: a collector that lost its disk does not write over
-segments that it wrote before. WAY and KEY come from the segment's name (`hushcount/collection/segment_names.py`). Once
-a segment is in the store, its journal becomes a receipt: renamed, which is one step and needs no room on a full disk,
-and emptied. A journal with damaged frames is put aside beside a new receipt; an empty file's name says how many.
+its earlier segments. WAY and KEY come from the segment's name (`hushcount/collection/segment_names.py`). When a segment
+is in the store, its journal becomes a receipt: it is renamed, which is one step and needs no room on a full disk, and
+emptied. A journal with damaged frames moves to damaged/ and gets a new receipt; the name of an empty file counts its
+damaged frames.
 """
 
 from __future__ import annotations
@@ -35,28 +36,27 @@ from hushcount.collection.segment_names import MARK
 from hushcount.collection.windows import is_window
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.whole_files import sync
-from shuffler.collector.campaigns import Target
-from shuffler.collector.windows.refusal_counts import REFUSED, note_target
 
+REFUSED = "refused.json"
+DAMAGED = ".damaged"
+_RECEIPT = ".receipt"
+_GONE = ".gone"
 _FILE = re.compile(
     rf"(?P<stream>reports|discovery)-(?P<segment>(?P<serial>[0-9]{{6}})-[0-9a-f]{{8}}-{MARK})"
     r"\.(journal|(?P<records>[0-9]+)\.(?P<bytes>[0-9]+)\.(?P<digest>[0-9a-f]{64})\.receipt)"
 )
-_RECEIPT = ".receipt"
-DAMAGED = ".damaged"
-_GONE = ".gone"
 
 
 @dataclass(frozen=True)
 class JournalFile:
-    """A journal that is not appended to any more, by what its path says.
+    """What the path of a closed journal says.
 
     Attributes:
         path: of the file.
         window: name of its window.
         folder: CAMPAIGN/EPOCH-FINGERPRINT.
         stream: which stream.
-        segment: name of the segment that it becomes, without the collector's name and the ending.
+        segment: name of its future segment, without the collector's name and the ending.
     """
 
     path: Path
@@ -68,7 +68,7 @@ class JournalFile:
 
 @dataclass(frozen=True)
 class Receipt:
-    """A segment that is in the store.
+    """A segment in the store.
 
     Attributes:
         stream: which stream.
@@ -87,12 +87,7 @@ class Receipt:
 
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Make the directory and hold it for this process.
-
-    Raises:
-        HushcountError: another collector runs on it.
-        UsageError: it cannot be made or written.
-    """
+    """Make the journal directory if it is missing, and lock it for this process."""
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(root / "lock", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -108,15 +103,22 @@ def locked(root: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def new_journal(root: Path, window: str, target: Target, mark: str) -> Path:
-    """Return the path of the next journal of a stream in a window; its folder is there. `mark` is of its segments."""
-    folder = note_target(root, window, target)
-    serials = [int(match["serial"]) for match in _files(folder) if match["stream"] == target.stream]
-    return folder / f"{target.stream}-{max(serials, default=0) + 1:06d}-{secrets.token_hex(4)}-{mark}.journal"
+def make_folder(path: Path, root: Path) -> None:
+    """Make a directory under the root with its parents; all their names are on the disk when this returns."""
+    missing = [folder for folder in (path, *path.parents) if folder.is_relative_to(root) and not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        sync(folder.parent)
+
+
+def new_journal(folder: Path, stream: Stream, mark: str) -> Path:
+    """Return a path for the next journal of a stream in its folder; `mark` is WAY-KEY of its segment."""
+    serials = [int(match["serial"]) for match in _files(folder) if match["stream"] == stream]
+    return folder / f"{stream}-{max(serials, default=0) + 1:06d}-{secrets.token_hex(4)}-{mark}.journal"
 
 
 def journal_file(path: Path) -> JournalFile:
-    """Return what the path of a journal says of it."""
+    """Return what the path of a journal says."""
     match = _FILE.fullmatch(path.name)
     if match is None or match["records"] is not None:
         raise HushcountError(f"{path} is not named as a journal: move it out of the directory")
@@ -130,7 +132,7 @@ def journals(root: Path, window: str) -> list[JournalFile]:
 
 
 def receipts(folder: Path) -> list[Receipt]:
-    """Return the receipts of a campaign file in a window, sorted."""
+    """Return the receipts in a folder, sorted."""
     return [
         Receipt(_stream(match), match["segment"], int(match["records"]), int(match["bytes"]), match["digest"])
         for match in sorted(_files(folder), key=lambda match: match.string)
@@ -139,33 +141,31 @@ def receipts(folder: Path) -> list[Receipt]:
 
 
 def to_receipt(journal: JournalFile, receipt: Receipt) -> None:
-    """Make a journal the receipt of its segment, which must be durable in the store."""
+    """Turn a journal into the receipt of its segment, which must be durable in the store."""
     path = _receipt_path(journal, receipt)
-    _remove_receipts(journal)
     journal.path.rename(path)
     sync(path.parent)
     os.truncate(path, 0)
 
 
 def write_receipt(journal: JournalFile, receipt: Receipt) -> None:
-    """Make a receipt beside a journal that is to be put aside."""
+    """Make a receipt beside a journal that will move to damaged/."""
     path = _receipt_path(journal, receipt)
-    _remove_receipts(journal)
     path.touch(0o600)
     sync(path.parent)
 
 
 def folders(root: Path, window: str) -> list[Path]:
-    """Return the folders of campaign files in a window that have something for a manifest, sorted.
+    """Return the CAMPAIGN/EPOCH-FINGERPRINT folders of a window that have something for a manifest, sorted.
 
-    Also one whose counts are lost: a window is not removed with receipts that no manifest names.
+    A folder counts even if its refused.json is lost: a window with receipts that no manifest names is not removed.
     """
     names = (REFUSED, f"*{_RECEIPT}", f"*{DAMAGED}")
     return sorted({path.parent for name in names for path in (root / window).glob(f"*/*/{name}")})
 
 
 def remove_window(root: Path, window: str) -> None:
-    """Remove all of a window, its key with it; by one renaming first, so that no half of it is taken for the whole."""
+    """Remove a window with its key; one rename comes first, so that half a window is never taken for a whole one."""
     gone = root / f"{window}{_GONE}"
     (root / window).rename(gone)
     sync(root)
@@ -173,13 +173,13 @@ def remove_window(root: Path, window: str) -> None:
 
 
 def remove_gone(root: Path) -> None:
-    """Remove what a process that was killed in `remove_window` left."""
+    """Remove what a kill during `remove_window` left."""
     for path in root.glob(f"*{_GONE}"):
         shutil.rmtree(path)
 
 
 def kept_windows(root: Path) -> list[str]:
-    """Return the names of the windows of which something is on the disk, oldest first."""
+    """Return the names of the windows on the disk, oldest first."""
     return sorted(path.name for path in root.iterdir() if is_window(path.name))
 
 
@@ -187,18 +187,13 @@ def _stream(match: re.Match[str]) -> Stream:
     return "reports" if match["stream"] == "reports" else "discovery"
 
 
-def _remove_receipts(journal: JournalFile) -> None:
-    """Remove what an earlier try left: the disk may have read otherwise then, and the segment is another now."""
+def _receipt_path(journal: JournalFile, receipt: Receipt) -> Path:
+    """Return the path of a receipt; remove those of earlier tries, when the disk may have read other bytes."""
     for earlier in journal.path.parent.glob(f"{journal.path.stem}.*{_RECEIPT}"):
         earlier.unlink()
-
-
-def _receipt_path(journal: JournalFile, receipt: Receipt) -> Path:
     return journal.path.with_suffix(f".{receipt.records}.{receipt.bytes}.{receipt.digest}{_RECEIPT}")
 
 
 def _files(folder: Path) -> Iterator[re.Match[str]]:
-    for path in folder.iterdir():
-        match = _FILE.fullmatch(path.name)
-        if match is not None:
-            yield match
+    matches = (_FILE.fullmatch(path.name) for path in folder.iterdir())
+    return (match for match in matches if match is not None)

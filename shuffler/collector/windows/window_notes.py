@@ -1,67 +1,65 @@
-"""What is noted of a window beside its journals, each in a file of its own: a restart may change what is set."""
+"""Small files about each window, each on the disk when it matters: a restart may change the settings.
+
+No window that ended is opened again, whatever the clock says: its manifest may be in the store.
+"""
 
 from __future__ import annotations
 
 import secrets
+from datetime import timedelta
 from pathlib import Path
 
 from hushcount.collection.manifests import ID
 from hushcount.collection.segment_names import mark
-from hushcount.collection.windows import Window
+from hushcount.collection.windows import Window, is_window, window_at, window_start
 from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import sync, write_over
 from hushcount.senders import KEY, WEAKEST, Authentication, as_way, weakest
+from shuffler.collector.windows.window_files import make_folder
 
 KEY_BYTES = 32
+_ENDED = "ended"
 _SECONDS = "seconds"
 _MOST_SECONDS = 366 * 86_400
 _ID = "id"
 
 
-def make_folder(path: Path, root: Path) -> None:
-    """Make a directory under the root with its parents, all their names on the disk when this returns."""
-    missing = [folder for folder in (path, *path.parents) if folder.is_relative_to(root) and not folder.exists()]
-    for folder in reversed(missing):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        sync(folder.parent)
-
-
 def _note(root: Path, window: str, name: str, data: bytes | str) -> None:
-    """Write a file of a window, on the disk when this returns."""
+    """Write a file into a window's folder, or into the root if `window` is ""; it is on the disk at the end."""
     folder = root / window
     make_folder(folder, root)
     write_over(folder / name, data, 0o600)
     sync(folder)
 
 
+def _noted(path: Path) -> str | None:
+    """Return the text of a note, or None if there is no note; no caller accepts the text of a damaged note."""
+    try:
+        return path.read_text(encoding="ascii", errors="replace")
+    except FileNotFoundError:
+        return None
+
+
 def window_key(root: Path, window: str) -> bytes:
     """Return the key of a window's token hash: the one on the disk, or a new one."""
     path = root / window / "key"
-    try:
-        key = path.read_bytes()
-    except FileNotFoundError:
-        key = secrets.token_bytes(KEY_BYTES)
-        _note(root, window, "key", key)
+    if not path.exists():
+        _note(root, window, "key", secrets.token_bytes(KEY_BYTES))
+    key = path.read_bytes()
     if len(key) != KEY_BYTES:
         raise HushcountError(f"key {path} has {len(key)} bytes, must have {KEY_BYTES}: restore or remove it")
     return key
 
 
 def set_seconds(root: Path, window: Window) -> None:
-    """Note how long a window is, for its manifests: the length may be another when they are written."""
-    path = root / window.name / _SECONDS
+    """Note how long a window is: the settings may say otherwise when its manifests are written."""
     seconds = str(int(window.length.total_seconds()))
-    if not path.exists() or path.read_text(encoding="ascii", errors="replace") != seconds:
+    if _noted(root / window.name / _SECONDS) != seconds:
         _note(root, window.name, _SECONDS, seconds)
 
 
 def seconds_of(root: Path, window: str) -> int:
-    """Return how long a window is.
-
-    Raises:
-        FileNotFoundError: it is not noted.
-        ValueError: what is noted is damaged.
-    """
+    """Return how long a window is; FileNotFoundError if there is no note, ValueError if the note is damaged."""
     seconds = int((root / window / _SECONDS).read_text(encoding="ascii"))
     if not 1 <= seconds <= _MOST_SECONDS:
         raise ValueError(f"{_SECONDS} of window {window} is {seconds}, must be from 1 to {_MOST_SECONDS}")
@@ -69,38 +67,59 @@ def seconds_of(root: Path, window: str) -> int:
 
 
 def note_authentication(root: Path, window: str, way: Authentication) -> None:
-    """Note how the senders of a window are told apart; where that was another way before, the weaker one counts."""
-    path = root / window / KEY
-    noted = weakest((way, authentication_of(root, window))) if path.exists() else way
-    if not path.exists() or path.read_bytes() != noted.encode():
-        _note(root, window, KEY, noted)
+    """Note the way that tells a window's senders apart; of several ways the weakest counts."""
+    noted = _noted(root / window / KEY)
+    weaker = way if noted is None else weakest((way, as_way(noted)))
+    if noted != weaker:
+        _note(root, window, KEY, weaker)
 
 
 def authentication_of(root: Path, window: str) -> Authentication:
-    """Return the weakest way by which senders of a window were told apart; the weakest there is if none is noted."""
-    try:
-        return as_way((root / window / KEY).read_text(encoding="ascii", errors="replace"))
-    except FileNotFoundError:
-        return WEAKEST
+    """Return the weakest way that told a window's senders apart; without a note, the weakest of all."""
+    noted = _noted(root / window / KEY)
+    return WEAKEST if noted is None else as_way(noted)
 
 
 def segments_mark(root: Path, window: str) -> str:
-    """Return WAY-KEY of the segments of a window's next journals.
-
-    Raises:
-        HushcountError: the window's key is damaged.
-    """
+    """Return WAY-KEY of the segments of a window's next journals."""
     return mark(authentication_of(root, window), window_key(root, window))
 
 
 def manifest_id(root: Path, window: str) -> str:
-    """Return the id of a window's manifests: the one on the disk, or a new one, which is there when this returns.
+    """Return the id of a window's manifests: the one on the disk, or a new one.
 
-    Whatever another journal is called, it has another: nobody writes over a manifest but who wrote it.
+    Another journal directory has another id, so that no collector writes over another one's manifests.
     """
-    path = root / window / _ID
-    found = path.read_text(encoding="ascii", errors="replace") if path.exists() else ""
-    if ID.fullmatch(found) is None:
-        found = secrets.token_hex(8)
-        _note(root, window, _ID, found)
-    return found
+    id = _noted(root / window / _ID) or ""
+    if ID.fullmatch(id) is None:
+        id = secrets.token_hex(8)
+        _note(root, window, _ID, id)
+    return id
+
+
+def note_ended(root: Path, windows: list[str]) -> None:
+    """Note that windows ended: no window up to the newest of them is opened again."""
+    ended = _ended(root)
+    newest = max([ended, *windows])
+    if newest != ended:
+        _note(root, "", _ENDED, newest)
+
+
+def first_open_window(root: Path, now: Window, length: timedelta) -> Window:
+    """Return the window that counts reports: the present one, or a later one if the clock went back."""
+    ended = _ended(root)
+    # Else the first window of the present length that begins after the one that ended.
+    return now if now.name > ended else window_at(window_start(ended), length).next
+
+
+def _ended(root: Path) -> str:
+    """Return the name of the newest window that ended, or ""; names sort by time, and "" comes first."""
+    noted = _noted(root / _ENDED)
+    if noted is None:
+        return ""
+    # An operator may write this file to repair a wrong clock, and editors end the line.
+    if not is_window(noted.strip()):
+        raise HushcountError(
+            f"{root / _ENDED} is damaged: write the name of the newest window in the store into it, as 20261121T000000Z"
+        )
+    return noted.strip()

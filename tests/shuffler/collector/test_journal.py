@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from hushcount.errors import FormatError
 from hushcount.wire.blocks import Kind
-from shuffler.collector.journals.journal import FRAME_HEADER_BYTES, HEADER_BYTES, Journal, JournalHeader
-from shuffler.collector.journals.recovery import recover
+from shuffler.collector.journals.journal import FRAME_HEADER_BYTES, HEADER_BYTES, Journal, JournalHeader, recover
 
 RECORD = 4
 MARK = bytes(range(0xF0, 0xF8))

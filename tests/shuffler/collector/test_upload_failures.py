@@ -20,7 +20,7 @@ from shuffler.collector.metrics import Metrics
 from shuffler.collector.uploads import upload_queue
 from shuffler.collector.uploads.upload_queue import UploadQueue
 from shuffler.collector.uploads.uploader import Uploader
-from shuffler.collector.windows import refusal_counts, window_files, window_notes
+from shuffler.collector.windows import manifest_counts, window_files, window_notes
 from tests.shuffler.collector.in_process import collector_of
 from tests.shuffler.collector.running import Site, make_started_site
 from tests.shuffler.collector.test_uploads import GONE, YEAR, appended, soon, uploaded_windows
@@ -65,14 +65,14 @@ def test_a_window_whose_counts_are_lost_stays_until_they_are_restored(site: Site
 
 
 def test_a_note_of_damage_keeps_its_window_as_well(site: Site) -> None:
-    folder = refusal_counts.note_target(site.journal, WINDOW, target_of(site))
+    folder = manifest_counts.note_target(site.journal, WINDOW, target_of(site))
     (folder / "refused.json").unlink()
     (folder / "reports-000001-00000000.2.damaged").touch()
     assert stopped(uploader_of(site), WINDOW).failures[WINDOW].name == "ENOENT"
 
 
 def test_a_folder_in_which_nothing_was_ever_written_keeps_no_window(site: Site) -> None:
-    folder = refusal_counts.note_target(site.journal, WINDOW, target_of(site))
+    folder = manifest_counts.note_target(site.journal, WINDOW, target_of(site))
     (folder / "refused.json").unlink()
     assert stopped(uploader_of(site), WINDOW).failures == {}
     assert not (site.journal / WINDOW).exists()
@@ -82,7 +82,7 @@ def test_a_key_that_could_not_be_deleted_is_deleted_by_the_next_try(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     window_notes.window_key(site.journal, WINDOW)
-    refusal_counts.note_target(site.journal, WINDOW, target_of(site))
+    manifest_counts.note_target(site.journal, WINDOW, target_of(site))
     failing = iter([True])
 
     def remove(path: Path, real: Callable[[Path], None] = shutil.rmtree) -> None:
@@ -102,12 +102,12 @@ def test_a_key_that_could_not_be_deleted_is_deleted_by_the_next_try(
 def test_what_nobody_foresaw_is_logged_with_its_place_and_without_what_it_says(
     site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
-    folder = refusal_counts.note_target(site.journal, WINDOW, target_of(site))
+    folder = manifest_counts.note_target(site.journal, WINDOW, target_of(site))
     (folder / "reports-000001-00000000.canary.damaged").touch()
     assert stopped(uploader_of(site), WINDOW).failures[WINDOW].name == "ValueError"
     told = line(caplog, "window cannot be uploaded")
     assert (told["failure"], told["exception"]) == ("ValueError", "ValueError")
-    assert "/damage.py:" in told["raised_in"][0]
+    assert "/manifest_counts.py:" in told["raised_in"][0]
     assert "canary" not in json.dumps(told)
 
 
@@ -120,7 +120,7 @@ def line(caplog: pytest.LogCaptureFixture, event: str) -> dict[str, object]:
 
 def test_a_sentence_that_says_what_to_do_reaches_the_operator(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     window = "20200101T000000Z"
-    noted = refusal_counts.note_target(site.journal, window, GONE) / "refused.json"
+    noted = manifest_counts.note_target(site.journal, window, GONE) / "refused.json"
     noted.write_text("{")
 
     async def run() -> None:
@@ -153,7 +153,7 @@ def test_a_store_that_fails_is_told_by_the_kind_and_the_place_of_its_error(
     def write(_path: str, _parts: Iterable[bytes]) -> None:
         raise error
 
-    refusal_counts.note_target(site.journal, WINDOW, target_of(site))
+    manifest_counts.note_target(site.journal, WINDOW, target_of(site))
     uploads = stopped(replace(uploader_of(site), write_whole=write), WINDOW)
     assert uploads.failure == name
     told = line(caplog, "store failing")

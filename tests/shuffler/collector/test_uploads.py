@@ -19,7 +19,7 @@ from shuffler.collector.journals.open_journals import OpenJournals, Uploadable, 
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.service import Collector
 from shuffler.collector.uploads.upload_queue import UploadQueue
-from shuffler.collector.windows import damage, refusal_counts, window_files
+from shuffler.collector.windows import manifest_counts, window_files
 from shuffler.collector.windows.window_files import Receipt, journal_file
 from tests.shuffler.collector.in_process import collector_of
 from tests.shuffler.collector.running import Site, make_started_site
@@ -37,7 +37,8 @@ def site(tmp_path: Path) -> Site:
 
 def unreadable_journal(site: Site, window: str) -> Path:
     """Put a directory where a journal would be: there, and not to be read."""
-    path = window_files.new_journal(site.journal, window, target_of(site), mark("client-token", b"key"))
+    folder = manifest_counts.note_target(site.journal, window, target_of(site))
+    path = window_files.new_journal(folder, "reports", mark("client-token", b"key"))
     path.mkdir()
     return path
 
@@ -58,7 +59,7 @@ def test_a_window_that_cannot_be_read_waits_behind_the_others_and_is_told_apart_
     site: Site,
 ) -> None:
     broken = unreadable_journal(site, WINDOWS[0])
-    refusal_counts.note_target(site.journal, WINDOWS[1], target_of(site))
+    manifest_counts.note_target(site.journal, WINDOWS[1], target_of(site))
 
     async def run(collector: Collector) -> None:
         await collector.start()
@@ -93,13 +94,13 @@ def test_a_stop_uploads_the_other_windows(site: Site) -> None:
 def test_damaged_counts_of_a_campaign_that_is_not_collected_any_more_hold_up_no_other(site: Site) -> None:
     report = os.urandom(target_of(site).sealed_bytes)
     asyncio.run(collect_at(site, [NOON], report))
-    noted = refusal_counts.note_target(site.journal, "20261121T120000Z", GONE) / "refused.json"
+    noted = manifest_counts.note_target(site.journal, "20261121T120000Z", GONE) / "refused.json"
     noted.write_text("{")
     asyncio.run(collect_at(site, [NOON + 7200, NOON + 10800], report))
     assert uploaded_windows(site) == {"20261121T120000Z", "20261121T140000Z"}
     assert noted.read_text() == "{"
     noted.unlink()
-    refusal_counts.note_target(site.journal, "20261121T120000Z", GONE)
+    manifest_counts.note_target(site.journal, "20261121T120000Z", GONE)
     asyncio.run(collect_at(site, [NOON + 10800], report))
     assert not noted.exists()
     assert len(list(site.segments.glob("gone/*/20261121T120000Z/one-*.manifest.json"))) == 1
@@ -174,7 +175,7 @@ def test_what_an_earlier_reading_of_a_journal_left_is_replaced_by_what_the_last_
     journals.close_all()
     # As if the disk had read otherwise before, and the collector had been killed before the journal was put aside.
     file = journal_file(journal.path)
-    damage.note_damage(file, 2)
+    manifest_counts.note_damage(file, 2)
     window_files.write_receipt(file, Receipt("reports", file.segment, 7, 700, "0" * 64))
     uploader = uploader_of(site)
     uploader.upload_segment(file)

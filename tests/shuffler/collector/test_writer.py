@@ -21,7 +21,7 @@ from shuffler.collector.journals.open_journals import Uploadable, WindowEnd
 from shuffler.collector.journals.watched_clock import WatchedClock
 from shuffler.collector.journals.writer import Writer
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.windows import refusal_counts, window_files
+from shuffler.collector.windows import manifest_counts, window_files
 from tests.shuffler.collector.in_process import collector_of
 from tests.shuffler.collector.running import Site, make_started_site
 from tests.shuffler.collector.test_windows import HOUR, NOON, Clock, target_of
@@ -193,7 +193,7 @@ def test_a_count_whose_name_could_not_be_synced_is_not_counted_again(
     monkeypatch.setattr(os, "fsync", fail)
     run_writer(site, steps)
     (folder,) = window_files.folders(site.journal, "20261121T120000Z")
-    assert refusal_counts.read_counts(folder).refused == {"wrong_length": 1}
+    assert manifest_counts.read_counts(site.journal, folder, None, Metrics()).refused == {"wrong_length": 1}
 
 
 def test_gauges_say_what_is_so_when_they_are_asked(site: Site) -> None:

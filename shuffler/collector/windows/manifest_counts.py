@@ -1,0 +1,102 @@
+"""Refusals and damage in a campaign's folder of a window, counted there for its manifest. Damaged files move aside."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from hushcount.errors import FormatError
+from hushcount.formats.models import Hex32, Part
+from hushcount.formats.reading import parse_model
+from hushcount.formats.whole_files import sync, write_over
+from shuffler.collector.campaigns import Target
+from shuffler.collector.metrics import Metrics
+from shuffler.collector.windows.window_files import DAMAGED, REFUSED, JournalFile, make_folder
+
+_LOG = logging.getLogger("hushcount.collector")
+_ASIDE = "damaged"
+
+
+class RefusalCounts(Part):
+    """How many requests were refused for a campaign file in a window, by reason."""
+
+    fingerprint: Hex32
+    refused: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
+
+
+def note_target(root: Path, window: str, target: Target) -> Path:
+    """Make and return a campaign file's folder in a window: it gets a manifest even if no report comes."""
+    folder = root / window / target.folder
+    if not (folder / REFUSED).exists():
+        make_folder(folder, root)
+        _write(folder, RefusalCounts(fingerprint=target.fingerprint.hex()))
+        sync(folder)
+    return folder
+
+
+def add_refused(root: Path, folder: Path, target: Target, counts: Mapping[str, int], metrics: Metrics) -> None:
+    """Add refusals to a folder's counts; they are on the disk when the folder is synced."""
+    earlier = read_counts(root, folder, target.fingerprint.hex(), metrics)
+    _write(folder, RefusalCounts(fingerprint=earlier.fingerprint, refused=Counter(earlier.refused) + Counter(counts)))
+
+
+def read_counts(root: Path, folder: Path, fingerprint: str | None, metrics: Metrics) -> RefusalCounts:
+    """Return a folder's counts. Damaged counts move aside and begin anew with the campaign file's fingerprint.
+
+    Raises:
+        FormatError: they are damaged and the fingerprint is not known: the campaign is not collected any more.
+    """
+    try:
+        return parse_model(RefusalCounts, (folder / REFUSED).read_bytes(), str(folder / REFUSED), "is damaged")
+    except FormatError:
+        if fingerprint is None:
+            raise
+    aside = root / _ASIDE
+    make_folder(aside, root)
+    copy = aside / "-".join((*folder.relative_to(root).parts, REFUSED))
+    copy.unlink(missing_ok=True)
+    # A second name, not a move: a kill here would otherwise leave the window without a manifest.
+    os.link(folder / REFUSED, copy)
+    sync(aside)
+    empty = RefusalCounts(fingerprint=fingerprint)
+    _write(folder, empty)
+    sync(folder)
+    metrics.damaged_counts.inc()
+    window, campaign, _ = folder.relative_to(root).parts
+    _LOG.error("counts of refusals damaged", extra={"window": window, "campaign": campaign})
+    return empty
+
+
+def note_damage(journal: JournalFile, frames: int) -> None:
+    """Note how many frames or stretches of a journal are damaged, if any; the last number counts."""
+    folder, name = journal.path.parent, journal.path.stem
+    earlier = list(folder.glob(f"{name}.*{DAMAGED}"))
+    for path in earlier:
+        path.unlink()
+    if frames:
+        (folder / f"{name}.{frames}{DAMAGED}").touch(0o600)
+    if frames or earlier:
+        sync(folder)
+
+
+def damage_in(folder: Path) -> int:
+    """Return how many frames or stretches of a folder's journals are damaged."""
+    return sum(int(path.name.split(".")[1]) for path in folder.glob(f"*{DAMAGED}"))
+
+
+def put_aside(root: Path, journal: JournalFile) -> None:
+    """Move a damaged journal to damaged/, for an operator to look at."""
+    aside = root / _ASIDE
+    make_folder(aside, root)
+    journal.path.rename(aside / "-".join((journal.window, *journal.folder.split("/"), journal.path.name)))
+    sync(aside)
+
+
+def _write(folder: Path, counts: RefusalCounts) -> None:
+    write_over(folder / REFUSED, counts.model_dump_json(), 0o600)
