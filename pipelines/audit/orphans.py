@@ -1,15 +1,14 @@
 """Segments that no manifest lists: of a collector that lost its disk, or whose manifest was lost; list them again.
 
-What a collector acknowledged is counted if a manifest names its segment. An orphan is found by its file, looked
-through, and named in a manifest of its own; then it is as any segment that came late. Its name, which the collector
-gave it, says how its senders were told apart; where it does not, nothing is known that held them.
+An acknowledged report counts only if a manifest names its segment. An orphan is found by its file and checked, and a
+manifest of its own names it; then it is like any segment that came late. Its name, which the collector gave it, says
+how its senders were told apart; if it does not, they count as not told apart.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import cast
@@ -21,6 +20,7 @@ from hushcount.campaigns.campaign import Stream
 from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.manifests import Manifest, SegmentPart, divided, manifest_name
 from hushcount.collection.segment_names import SegmentName, segment_named
+from hushcount.collection.windows import is_window
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.models import explain
 from hushcount.formats.reading import LISTING_BYTES
@@ -43,8 +43,8 @@ class Relisted:
     """What was done with orphans.
 
     Attributes:
-        segments: those that are in a manifest now, by their path in the folder of segments, and their reports.
-        unsaid: those of them of which nothing says how their senders were told apart: they count as none.
+        segments: the reports of each that is in a manifest now, by its path in the folder of segments.
+        unsaid: those whose name does not say how their senders were told apart: they count as not told apart.
         problems: a sentence for each that cannot be listed.
     """
 
@@ -54,14 +54,13 @@ class Relisted:
 
 
 def orphans(view: View) -> dict[str, int]:
-    """Return the bytes of each segment that no registered manifest lists and whose window is over, by its path."""
+    """Return the bytes of each segment that no registered manifest lists though its window is over, by its path."""
     found = {}
     for path, size in view.unlisted.items():
         _, _, window, stream, _ = path.split("/")
         # status says so of a segment that lies in no window.
-        with suppress(ValueError):
-            if stream in ENVELOPES and view.is_over(window):
-                found[path] = size
+        if stream in ENVELOPES and is_window(window) and view.is_over(window):
+            found[path] = size
     return found
 
 
@@ -74,47 +73,44 @@ def relist(state: Database, deployment: Deployment, epochs: Epochs, now: datetim
         epochs: of the campaign.
         now: the present; the clock's by default.
     """
-    campaign = epochs.campaign
-    made = Relisted(problems=register_new(state, deployment, campaign))
+    made = Relisted(problems=register_new(state, deployment, epochs.campaign))
     time = told_time(state, deployment, now or datetime.now(timezone.utc))
     made.problems += time.problems
     if time.clock.is_far:
         made.problems.append(time.says)
     with state.begin() as connection:
-        view = View(deployment, epochs, connection, time.present)
+        view = View(deployment, time.present, connection=connection, one=epochs)
         found, windows = orphans(view), view.windows
-    groups: dict[tuple[str, SegmentName], dict[Stream, list[SegmentPart]]] = defaultdict(lambda: defaultdict(list))
-    fingerprints: dict[str, str] = {}
-    for relative, size in found.items():
-        folder, stream, name = relative.rsplit("/", 2)
+    manifests: dict[tuple[str, SegmentName, str], dict[Stream, list[SegmentPart]]] = defaultdict(dict)
+    for path, size in found.items():
+        folder, stream, name = path.rsplit("/", 2)
         try:
-            part, fingerprint = _looked_through(deployment, relative, size)
+            part, fingerprint = _looked_through(deployment, path, size)
         except (HushcountError, OSError) as error:
             made.problems.append(told(error))
             continue
-        fingerprints[folder] = fingerprint
         named = segment_named(name)
         if named is None:
-            made.unsaid.append(relative)
-        groups[folder, named or _UNNAMED][cast(Stream, stream)].append(part)
-        made.segments[relative] = part.records
-    for (folder, whose), segments in groups.items():
+            made.unsaid.append(path)
+        manifests[folder, named or _UNNAMED, fingerprint].setdefault(cast(Stream, stream), []).append(part)
+        made.segments[path] = part.records
+    for (folder, whose, fingerprint), segments in manifests.items():
         _, epoch, window = folder.split("/")
         length = windows[window].length if window in windows else deployment.windows.length
         for id, listed in divided(segments, secrets.token_hex(8)):
             manifest = Manifest(
                 collector=whose.collector,
-                campaign=campaign,
+                campaign=epochs.campaign,
                 epoch=int(epoch.partition("-")[0]),
-                fingerprint=fingerprints[folder],
+                fingerprint=fingerprint,
                 window=window,
                 seconds=int(length.total_seconds()),
                 authentication=whose.way,
                 segments=listed,
             )
-            path = deployment.folder("segments", *folder.split("/"), manifest_name(whose.collector, id))
-            storage.write_json(path, manifest.model_dump(mode="json"), LISTING_BYTES)
-    made.problems += register_new(state, deployment, campaign)
+            target = deployment.folder("segments", *folder.split("/"), manifest_name(whose.collector, id))
+            storage.write_json(target, manifest.model_dump(mode="json"), LISTING_BYTES)
+    made.problems += register_new(state, deployment, epochs.campaign)
     return made
 
 

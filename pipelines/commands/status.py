@@ -54,10 +54,11 @@ def status(
         raise UsageError(f"campaign is {campaign!r}, must be one of {', '.join(names) or 'none'}")
     now = datetime.now(timezone.utc)
     with opened(deployment.state) as database, snapshot(database) as state:
-        views = [View(deployment, epochs, state, now) for epochs in campaigns if campaign in (None, epochs.campaign)]
+        wanted = [epochs for epochs in campaigns if campaign in (None, epochs.campaign)]
+        views = [*View(deployment, now, wanted, connection=state).each()]
         accounts = [account_of(view, digests=digests) for view in views]
     strange = unclaimed(deployment, {*names, *faults}) if campaign is None else {}
-    open_now = {account.campaign: collecting(deployment, account.campaign, now) for account in accounts}
+    open_now = {view.campaign: collecting(view) for view in views}
     if as_json:
         without_file = [asdict(Account(name, differences=[said])) for name, said in strange.items()]
         shown = [

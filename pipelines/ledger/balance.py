@@ -153,12 +153,14 @@ def is_stale(charge: Charge, now: datetime) -> bool:
         return False
     if now - datetime.fromisoformat(charge.reserved_at) > _LONGEST_RUN:
         return True
-    if charge.host != socket.gethostname():
-        return False
+    return charge.host == socket.gethostname() and not _is_alive(charge.pid)
+
+
+def _is_alive(pid: int) -> bool:
     try:
-        os.kill(charge.pid, 0)
+        os.kill(pid, 0)
     except ProcessLookupError:
-        return True
-    except OSError:
         return False
-    return False
+    except OSError:
+        return True
+    return True

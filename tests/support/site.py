@@ -91,7 +91,7 @@ def account_at(site: Site, day: float) -> Account:
 
 def view_of(deployment: Deployment, state: Connection, now: datetime) -> View:
     """Return what the audit sees of the campaign."""
-    return View(deployment, read_campaign(deployment.campaigns / "words"), state, now)
+    return View(deployment, now, connection=state, one=read_campaign(deployment.campaigns / "words"))
 
 
 def at(day: float) -> datetime:

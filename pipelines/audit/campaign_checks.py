@@ -1,24 +1,81 @@
-"""Whether reports will go on to become results: how many come, what waits, and what no job will take."""
+"""The checks of one campaign: its files, and whether its reports will become results."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from typing import Literal
 
+from hushcount.campaigns.signatures import signature_path
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.windows import window_at
+from hushcount.errors import HushcountError
 from hushcount.senders import as_way
-from pipelines.audit.foresight import budget
+from pipelines.audit.deployment_checks import LAST, SKEW, told_apart
 from pipelines.audit.orphans import orphans
 from pipelines.audit.reconcile import account_of, waiting_in
-from pipelines.audit.settings_checks import told_apart
 from pipelines.audit.view import Finding, Verdict, View
+from pipelines.deployment.settings import Party
 from pipelines.files import storage
 
-_WINDOWS = 7
+_SOON = timedelta(days=14)
 _LONG = timedelta(days=90)
-_SKEW = timedelta(minutes=1)
+_ROLES: Mapping[Party, Literal["analyzer", "aux_server"]] = {"analyzer": "analyzer", "aux-server": "aux_server"}
+
+
+def epoch(view: View) -> Iterator[Finding]:
+    """Say which epoch is collected now."""
+    name, current = f"epoch of {view.campaign}", view.epochs.collection.current(view.now)
+    if current is None:
+        yield Finding(name, "bad", "none is current", f"hushcount epoch publish --config {view.deployment.path}")
+    else:
+        yield Finding(name, "good", f"{current.epoch} since {current.begins.isoformat()}")
+
+
+def keys(view: View) -> Iterator[Finding]:
+    """Check the dictionary and the keys of every epoch whose reports are still accepted."""
+    collection, current = view.epochs.collection, view.epochs.collection.current(view.now)
+    for (number, _), campaign in view.epochs.campaigns.items():
+        if not collection.accepts(number, view.now):
+            continue
+        file = f"epoch {number} of {campaign.id}"
+        try:
+            campaign.read_dictionary()
+        except HushcountError as error:
+            yield Finding(f"dictionary of {file}", "bad", str(error))
+        listed = {"analyzer": campaign.keys.analyzer, "aux_server": campaign.keys.aux_server}
+        for role, public in listed.items() if current is not None and current.epoch == number else ():
+            for key in public:
+                left = key.not_after - view.now
+                verdict: Verdict = "good" if left > _SOON else "warning" if left > timedelta() else "bad"
+                cure = "hushcount keys rotate, then publish an epoch with the new key"
+                yield Finding(f"{role} key of {file}", verdict, f"valid until {key.not_after.isoformat()}", cure)
+        for party in view.deployment.file.parties:
+            if (opens := _ROLES.get(party)) is None or not listed[opens]:
+                continue
+            # Not at the top: the shuffler's doctor has no such package.
+            from keys.store import campaign_key
+
+            name = f"private {party} key of {file}"
+            try:
+                campaign_key(view.deployment.keys, opens, listed[opens])
+                yield Finding(name, "good", "opens")
+            except HushcountError as error:
+                yield Finding(name, "bad", str(error))
+
+
+def signature(view: View) -> Iterator[Finding]:
+    """Check that clients that verify campaign files can take the newest."""
+    parts = view.epochs.collection.epochs
+    signed = [signature_path(view.epochs.directory / part.file).exists() for part in parts]
+    if len(signed) > 1 and signed[-2] and not signed[-1]:
+        yield Finding(
+            f"signature of {view.campaign}",
+            "bad",
+            f"epoch {parts[-1].epoch} has none, the one before has",
+            "hushcount campaign sign it, and replace collection.json by a copy of itself, so that collectors read it",
+        )
 
 
 def volume(view: View) -> Iterator[Finding]:
@@ -27,7 +84,7 @@ def volume(view: View) -> Iterator[Finding]:
     numbers: Counter[tuple[str, str]] = Counter()
     for row in view.sums:
         numbers[row.window, row.stream] += int(row.records)
-    latest = sorted({window for window, _ in numbers})[-_WINDOWS:]
+    latest = sorted({window for window, _ in numbers})[-LAST:]
     for stream in campaign.streams if latest else ():
         median = sorted(numbers[window, stream] for window in latest)[len(latest) // 2]
         floor, within = campaign.shuffle.minimum_batch, 1 + windows.grace // windows.length
@@ -55,7 +112,7 @@ def collectors(view: View) -> Iterator[Finding]:
     # The newest window comes last.
     for collector, name in sorted({row.collector: row.window for row in view.manifests}.items()):
         window = view.windows[name]
-        if window.end > view.now + _SKEW:
+        if window.end > view.now + SKEW:
             says = f"it closed {name}, which has not ended here"
             yield Finding(f"clock of {collector}", "bad", says, "set the clocks")
         elif present.start - window.end > length:
@@ -81,13 +138,12 @@ def segments(view: View) -> Iterator[Finding]:
 
 def senders(view: View) -> Iterator[Finding]:
     """Check that collectors told clients apart, each in the last window that it closed."""
-    last = {row.collector: row.authentication for row in view.manifests}
-    for collector, way in sorted(last.items()):
+    for collector, way in sorted({row.collector: row.authentication for row in view.manifests}.items()):
         yield told_apart(f"senders of {view.campaign} at {collector}", as_way(way))
 
 
 def campaign_files(view: View) -> Iterator[Finding]:
-    """Check that collectors store reports of those campaign files only that are known here."""
+    """Check that collectors store reports only of campaign files that are known here."""
     known = {epoch_folder(campaign) for campaign in view.epochs.campaigns.values()}
     found = storage.list_tree(view.deployment.folder("segments", view.campaign), "*/*/*.manifest.json")
     strange = sorted({path.split("/")[-3] for path, _ in found} - known)
@@ -111,9 +167,3 @@ def numbers(view: View) -> Iterator[Finding]:
     found = len(account_of(view).differences)
     says = f"{found} do not agree" if found else "agree"
     yield Finding(f"numbers of {view.campaign}", "bad" if found else "good", says, "hushcount status")
-
-
-OF_REPORTS = (
-    volume, waiting, budget, collectors, segments, senders, campaign_files, age_of_segments, numbers,
-)  # fmt: skip
-"""In the order in which they are shown."""

@@ -1,33 +1,34 @@
-"""The checks of each key, file, folder, disk and collector that the deployment file names."""
+"""The checks of a deployment as a whole: what its file names, its disks, and the clock."""
 
 from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime, timedelta
-from functools import partial
+from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import func, select
 
 from hushcount.errors import HushcountError
 from hushcount.senders import Authentication, tells_clients_apart
-from pipelines.audit.view import Finding
+from pipelines.audit.view import Finding, View
 from pipelines.batches.state import MANIFESTS, SEGMENTS
-from pipelines.deployment.campaigns import Epochs
-from pipelines.deployment.settings import Deployment, Party
+from pipelines.batches.waiting import unclaimed
+from pipelines.deployment.settings import Party
 from pipelines.files import storage
 from pipelines.files.storage_errors import cause
 from pipelines.ledger.clock import span
+from pipelines.ledger.report import check
 from pipelines.schedule.witnesses import CONFIRM, beside_ledger, beside_store, clock_of
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
 
-_SKEW = timedelta(minutes=1)
-_WINDOWS = 7
+SKEW = timedelta(minutes=1)
+LAST = 7
+"""Of so many windows the checks take what is usual."""
 _ROOM = 3.0
 """Windows that must fit on a disk: a batch is there as segments, in the shuffler's hand, and as what it wrote."""
 _WRITES: dict[Party, tuple[str, ...]] = {
@@ -37,15 +38,15 @@ _WRITES: dict[Party, tuple[str, ...]] = {
 }
 
 
-def _signs(deployment: Deployment, campaigns: list[Epochs]) -> Iterator[Finding]:
+def sign_with(view: View) -> Iterator[Finding]:
     """Open the keys that sign what the parties here hand on."""
-    parties = deployment.file.parties
+    parties = view.deployment.file.parties
     signers: list[SigningRole] = ["shuffler"] if "shuffler" in parties else []
-    files = [campaign for epochs in campaigns for campaign in epochs.campaigns.values()]
+    files = [campaign for epochs in view.campaigns for campaign in epochs.campaigns.values()]
     if "aux-server" in parties and any(campaign.discovery is not None for campaign in files):
         signers.append("aux_signer")
-    if signers and (directory := deployment.sign_with) is not None:
-        # Packages of other parties are not everywhere, so that they are imported when they are needed.
+    if signers and (directory := view.deployment.sign_with) is not None:
+        # Packages of other parties are not everywhere, so that each is imported when it is needed.
         from keys.store import active_key
 
         # Opened, as the party will: a listing may outlive its key.
@@ -53,39 +54,38 @@ def _signs(deployment: Deployment, campaigns: list[Epochs]) -> Iterator[Finding]
         yield Finding("sign_with", "good", f"key {ids} signs")
 
 
-def _trusts(name: str, role: SigningRole, deployment: Deployment, _: list[Epochs]) -> Iterator[Finding]:
-    file: Path | None = getattr(deployment, name)
+def shuffler_keys(view: View) -> Iterator[Finding]:
+    """Read the keys of which one must have signed what the shuffler hands on."""
+    return _trusts("shuffler_keys", view.deployment.shuffler_keys, "shuffler")
+
+
+def aux_server_keys(view: View) -> Iterator[Finding]:
+    """Read the keys of which one must have signed what the auxiliary server hands on."""
+    return _trusts("aux_server_keys", view.deployment.aux_server_keys, "aux_signer")
+
+
+def _trusts(name: str, file: Path | None, role: SigningRole) -> Iterator[Finding]:
     if file is not None:
         from keys.store import verify_keys
 
         yield Finding(name, "good", f"{', '.join(key.id for key in verify_keys(file, role))} may sign")
 
 
-def _charges(deployment: Deployment, _: list[Epochs]) -> Iterator[Finding]:
-    if (ledger := deployment.ledger) is not None:
-        from pipelines.ledger.report import check
+def ledger(view: View) -> Iterator[Finding]:
+    """Check that the ledger is whole."""
+    if (path := view.deployment.ledger) is not None:
+        warnings = check(path).warnings if path.exists() else []
+        found = "is whole" if path.exists() else "comes with the first release"
+        yield Finding("ledger", "warning" if warnings else "good", "; ".join([f"{path} {found}", *warnings]))
 
-        said = check(ledger).warnings if ledger.exists() else []
-        found = "is whole" if ledger.exists() else "comes with the first release"
-        yield Finding("ledger", "warning" if said else "good", "; ".join([f"{ledger} {found}", *said]))
 
-
-def _authenticates(deployment: Deployment, _: list[Epochs]) -> Iterator[Finding]:
-    if (collector := deployment.collector) is not None:
+def authentication(view: View) -> Iterator[Finding]:
+    """Check how the collector here tells clients apart, and that it has what it needs for that."""
+    if (collector := view.deployment.collector) is not None:
         from shuffler.collector.admission.authentication import authenticator
 
-        authenticator(collector, deployment.base)
+        authenticator(collector, view.deployment.base)
         yield told_apart("authentication", collector.authentication)
-
-
-OF_SETTINGS: Mapping[str, Callable[[Deployment, list[Epochs]], Iterator[Finding]]] = {
-    "sign_with": _signs,
-    "shuffler_keys": partial(_trusts, "shuffler_keys", "shuffler"),
-    "aux_server_keys": partial(_trusts, "aux_server_keys", "aux_signer"),
-    "ledger": _charges,
-    "authentication": _authenticates,
-}
-"""The checks of single settings, by the name of the setting."""
 
 
 def told_apart(name: str, way: Authentication) -> Finding:
@@ -96,19 +96,26 @@ def told_apart(name: str, way: Authentication) -> Finding:
     return Finding(name, "bad", says, 'set authentication = "client-token" under [collector]')
 
 
-def silent(deployment: Deployment, state: Connection) -> Iterator[Finding]:
+def collectors(view: View) -> Iterator[Finding]:
     """Say which of the collectors that are waited for have never been heard of, once one has."""
-    heard = set(state.execute(select(MANIFESTS.c.collector).distinct()).scalars())
-    if heard and "shuffler" in deployment.file.parties:
-        for name in sorted(set(deployment.file.collectors) - heard):
+    heard = set(view.state.execute(select(MANIFESTS.c.collector).distinct()).scalars())
+    if heard and "shuffler" in view.deployment.file.parties:
+        for name in sorted(set(view.deployment.file.collectors) - heard):
             cure = "start it, or take it out of collectors"
             yield Finding(f"collector {name}", "warning", "closed no window yet", cure)
 
 
-def store(deployment: Deployment) -> Iterator[Finding]:
+def segments(view: View) -> Iterator[Finding]:
+    """Say which segments are of campaigns without a file; if no campaign could be read, that is not known."""
+    known = {epochs.campaign for epochs in view.campaigns} | view.faults.keys()
+    for name, says in unclaimed(view.deployment, known).items() if known else ():
+        yield Finding(f"segments of {name}", "warning", says)
+
+
+def store(view: View) -> Iterator[Finding]:
     """Write a file to each folder of the store that the parties here write to, and remove it."""
-    for name in (name for party in deployment.file.parties for name in _WRITES[party]):
-        folder = deployment.folder(name)
+    for name in (name for party in view.deployment.file.parties for name in _WRITES[party]):
+        folder = view.deployment.folder(name)
         probe = storage.join(folder, f"probe-{uuid.uuid4().hex}")
         try:
             storage.write_whole(probe, [b"probe"])
@@ -118,15 +125,15 @@ def store(deployment: Deployment) -> Iterator[Finding]:
             yield Finding(f"write to {name}", "bad", f"{folder}: {cause(error)}", "let this user write there")
 
 
-def disk(deployment: Deployment, state: Connection) -> Iterator[Finding]:
+def disk(view: View) -> Iterator[Finding]:
     """Check that each local disk has room for what the largest of the last windows brought."""
     sums = select(SEGMENTS.c.window, func.sum(SEGMENTS.c.bytes)).group_by(SEGMENTS.c.window)
-    latest = sorted((window, int(size)) for window, size in state.execute(sums))[-_WINDOWS:]
+    latest = sorted((window, int(size)) for window, size in view.state.execute(sums))[-LAST:]
     usual = _ROOM * max((size for _, size in latest), default=0)
-    places = {"store": (deployment.store, usual), "state": (str(Path(deployment.state).parent), usual)}
-    if (collector := deployment.collector) is not None:
+    places = {"store": (view.deployment.store, usual), "state": (str(Path(view.deployment.state).parent), usual)}
+    if (collector := view.deployment.collector) is not None:
         # With less than that the collector refuses reports.
-        places["journal"] = (str(deployment.base / collector.journal), usual + collector.least_free_bytes)
+        places["journal"] = (str(view.deployment.base / collector.journal), usual + collector.least_free_bytes)
     for name, (place, needed) in places.items():
         if "://" not in place and Path(place).exists():
             free = shutil.disk_usage(place).free
@@ -134,17 +141,19 @@ def disk(deployment: Deployment, state: Connection) -> Iterator[Finding]:
             yield Finding(f"disk of {name}", "good" if free > needed else "bad", f"{free / 1e9:,.1f} GB free", cure)
 
 
-def clock(deployment: Deployment, state: Connection, now: datetime) -> Iterator[Finding]:
+def clock(view: View) -> Iterator[Finding]:
     """Say whether the clock is far ahead, and by how much it is off each thing that tells the time."""
-    held = beside_store(beside_ledger(clock_of(state, deployment, now), deployment), deployment)
+    held = beside_store(
+        beside_ledger(clock_of(view.state, view.deployment, view.now), view.deployment), view.deployment
+    )
     yield Finding("clock", "bad" if held.is_far else "good", held.says(), CONFIRM)
     told = {witness.name: max(witness.stamps) for witness in held.witnesses if witness.stamps}
     told |= {} if held.trusted is None else {"the last run": held.trusted}
     told |= {} if held.store is None else {"the store": held.store}
     for name, moment in told.items():
-        off = now - moment
+        off = view.now - moment
         # The store's own clock tells the present, all else what had come when it was written.
-        wrong = off < -_SKEW or (name == "the store" and off > _SKEW)
+        wrong = off < -SKEW or (name == "the store" and off > SKEW)
         says = f"{span(off)} {'behind' if off < timedelta() else 'ahead of'} it"
         cure = "set the clocks; if this one is right, that was written by one that was ahead"
         yield Finding(f"clock beside {name}", "bad" if wrong else "good", says, cure)
