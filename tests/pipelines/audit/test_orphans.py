@@ -91,8 +91,8 @@ def test_where_nothing_says_how_the_senders_of_an_orphan_were_told_apart_none_co
     tmp_path: Path,
 ) -> None:
     site = Site(tmp_path)
-    (strange,) = collect(site.store, site.campaign, values(60), day=-2, collector="two")
-    (bearer,) = collect(site.store, site.campaign, values(60), day=-1, collector="two")
+    (strange,) = collect(site.store, site.campaign, values(60), day=-3, collector="two")
+    (bearer,) = collect(site.store, site.campaign, values(60), day=-2, collector="two")
     bearer = bearer.rename(bearer.with_name(f"two-000001-0123abcd-bearer-{'5' * 16}.blocks"))
     for segment in (strange, bearer):
         (segment.parents[1] / "two.manifest.json").unlink()
@@ -101,7 +101,7 @@ def test_where_nothing_says_how_the_senders_of_an_orphan_were_told_apart_none_co
     assert f"nothing says how the senders of {name} were told apart: it counts as authentication none" in told
     assert told.count("warning") == 1
     said = {path.parent.name: json.loads(path.read_text())["authentication"] for path in manifests(site)}
-    assert said == {window_name(-2): "none", window_name(-1): "bearer"}
+    assert said == {window_name(-3): "none", window_name(-2): "bearer"}
 
 
 def manifests(site: Site) -> list[Path]:
