@@ -1,4 +1,4 @@
-"""The contribution cap: at most l reports of one client are forwarded, chosen at random."""
+"""The contribution cap: the shuffler forwards at most l reports of one client, chosen at random."""
 
 from __future__ import annotations
 
@@ -18,26 +18,25 @@ from hushcount.reasons import rejected
 from hushcount.wire.equality import recurring, run_starts
 from hushcount.wire.places import split
 from hushcount.wire.tags import TAG_BYTES, Tags
-from shuffler.separate import CLAIM
-from shuffler.window_keys import key_of
+from shuffler.separate import CLAIM, key_of
 
 _KEY_WORDS = 4
 
 
 class RefuseOverCap(beam.DoFn):
-    """(place, blocks of claims) in, (place, tags of the reports over the cap) out; the last that sees a token.
+    """(place, blocks of claims) in, (place, tags of the reports over the cap) out; the last step that sees a token.
 
-    Which l of a client's reports go on is a uniform draw, not the first l: the order of arrival must not decide. A
-    client's own retries neither fill the cap nor are drawn for it. A tag is given as often as the client sent the
-    report, so that another client's report with an equal ciphertext stays.
+    A uniform draw decides which l of a client's reports stay, not the order of arrival. A client's retries do not count
+    towards the cap, and do not take part in the draw. Each tag comes out as often as the client sent the report, so
+    that another client's report with an equal ciphertext stays.
 
-    Dropped: reports over the cap, counted as "over_cap" and their copies as "duplicate", both in "counts" and kept
-    nowhere, because a cap whose rest is stored is no cap.
+    Dropped: reports over the cap, counted in "counts" as "over_cap" and their copies as "duplicate". They are kept
+    nowhere: a cap with a store for the rest is no cap.
 
     Args:
         cap: l.
-        key: from `cap_key`. The draw is a function of it and of the claims, so that an engine that runs the step again
-            draws the same.
+        key: from `cap_key`. The draw is a function of it and of the claims: an engine that repeats the step repeats the
+            draw.
         places: how many.
     """
 
@@ -61,7 +60,7 @@ class RefuseOverCap(beam.DoFn):
 
 
 def as_tags(packed: npt.NDArray[np.bytes_]) -> Tags:
-    """Return S16[n] as the uint32[n, 4] that they are."""
+    """Return S16[n] as uint32[n, 4]."""
     return packed.view("<u4").reshape(len(packed), TAG_BYTES // 4)
 
 
@@ -71,37 +70,31 @@ def cap_key(words: Words) -> bytes:
 
 
 def over_cap(claims: np.ndarray[Any, Any], cap: int, key: bytes) -> tuple[npt.NDArray[np.intp], int]:
-    """Return the indices of the claims over the cap, copies and all, and how many different ones these are.
-
-    Clients with one claim, in most batches nearly all, are passed over.
-    """
+    """Return the indices of the claims over the cap, with copies, and how many different claims these are."""
+    # Clients with one claim, in most batches nearly all, are skipped.
     rows = np.flatnonzero(recurring(claims["client_token"]))
-    # Sorted by client, and each client's different claims once.
+    # Sorted by client, each client's different claims once.
     different, copy_of = np.unique(claims[rows].view(f"S{CLAIM.itemsize}"), return_inverse=True)
     tokens = different.view(CLAIM)["client_token"]
     begins = run_starts(tokens)
     sizes = np.diff(begins, append=len(tokens))
     crowded = np.flatnonzero(np.repeat(sizes > cap, sizes))
     client = np.repeat(np.arange(len(sizes)), sizes)[crowded]
+    order = np.lexsort((draws(different[crowded], key), client))
+    # All except the `cap` smallest draws of every client; `client` is ascending.
+    beyond = order[np.arange(len(order)) - np.searchsorted(client, client[order]) >= cap]
     refused = np.zeros(len(different), dtype=np.bool_)
-    refused[crowded[_beyond(client, draws(different[crowded], key), cap)]] = True
+    refused[crowded[beyond]] = True
     return rows[refused[copy_of.reshape(-1)]], int(refused.sum())
 
 
 def draws(claims: npt.NDArray[np.bytes_], key: bytes) -> UInt64Array:
     """Return uint64[n]: the draw of every claim, BLAKE2b under the run's key.
 
-    Senders do not know the key, so that they cannot choose reports that win. Two draws of one client are equal with
-    probability 2**-64, and then the tag decides.
+    Senders do not know the key, so they cannot choose reports that win. Two draws of one client are equal with
+    probability 2**-64; then the tag decides.
     """
     rows = claims.view(f"V{claims.itemsize}")
     return np.frombuffer(
         b"".join(hashlib.blake2b(row.tobytes(), digest_size=8, key=key).digest() for row in rows), dtype="<u8"
     )
-
-
-def _beyond(client: npt.NDArray[np.intp], drawn: UInt64Array, cap: int) -> npt.NDArray[np.intp]:
-    """Return the indices of all but the `cap` smallest draws of every client; `client` is ascending."""
-    order = np.lexsort((drawn, client))
-    first = np.searchsorted(client, client[order])
-    return order[np.arange(len(order)) - first >= cap]

@@ -1,8 +1,8 @@
-"""The permutation: an order of all sealed reports that says nothing of how they came.
+"""The permutation: an order of all sealed reports that tells nothing about their arrival.
 
-The shard of a report is a keyed hash of its ciphertext, under keys drawn for the run, and each shard is put in
-uniformly random order. What leaves is therefore a random function of the set of ciphertexts that stay: its law is the
-same whoever sent them, when, in what order and in which files. `beam.Reshuffle` promises nothing of the kind.
+The shard of a report is a keyed hash of its ciphertext, under keys drawn for the run, and the order within each shard
+is uniformly random. The output is therefore a random function of the set of ciphertexts that stay: its law is the same
+for all senders, times, orders and files. `beam.Reshuffle` promises nothing like that.
 """
 
 from __future__ import annotations
@@ -21,21 +21,20 @@ from hushcount.randomness import SystemWords, Words, permutation
 from hushcount.reasons import rejected
 from hushcount.wire.equality import among, first_of_equal, first_words
 from hushcount.wire.tags import TAG_BYTES, tags
-from shuffler.window_keys import tag_keys_of
+from shuffler.separate import tag_keys_of
 
 
 class MixShard(beam.DoFn):
     """(shard, {"sealed": blocks, "refused": tags, "released": blocks}) in, (shard, one block of what stays) out.
 
-    What stays is in uniformly random order. "released" may be missing: what was forwarded before, of which no copy is
-    forwarded again.
+    What stays is in uniformly random order. "released" are earlier forwarded reports, if any: no copy of them leaves.
 
-    A retried or replayed upload is byte-identical, two honest reports never are. Copies are dropped after the cap, from
-    stripped reports: which of several equal ciphertexts stays makes no difference then, so a replay under another
+    A retried or replayed upload is byte-identical; two honest reports never are. Copies are dropped after the cap, when
+    reports are stripped: it makes no difference which of several equal ciphertexts stays, so a replay under another
     client's token can never take the original's place, whenever it came.
 
-    Dropped: what the cap refused and has counted, and copies, counted as "duplicate" in "counts" and kept nowhere,
-    because a list of the reports that were retried would tell them apart from the others.
+    Dropped: reports that the cap refused and counted; and copies, counted as "duplicate" in "counts". Copies are kept
+    nowhere: a list of the reports that were retried would tell them apart from the others.
 
     Args:
         sealed_bytes: length of a sealed report.
@@ -64,7 +63,7 @@ class MixShard(beam.DoFn):
 def first_unreleased(sealed: npt.NDArray[np.bytes_], released: Iterable[bytes]) -> npt.NDArray[np.intp]:
     """Return the ascending indices of one report of every distinct ciphertext of S[n] that no block holds.
 
-    Blocks are looked at one by one and not kept: all that was released in days is much more than what is sealed now.
+    Blocks are read one by one and not kept: all reports released in days are many more than the sealed ones now.
     """
     first = first_of_equal(sealed)
     words = first_words(sealed)[first]
@@ -73,20 +72,14 @@ def first_unreleased(sealed: npt.NDArray[np.bytes_], released: Iterable[bytes]) 
     copies = np.concatenate([sealed[:0], *(block[among(first_words(block), ordered)] for block in blocks)])
     stays = ~among(words, np.sort(first_words(copies)))
     again = np.flatnonzero(~stays)
-    # Of equal ones the first stays, and those that were released come first.
+    # Of equal reports the first stays, and the released ones come first.
     fresh = first_of_equal(np.concatenate([copies, sealed[first[again]]]))
     stays[again[fresh[fresh >= len(copies)] - len(copies)]] = True
     return first[stays]
 
 
 def allowed(sealed: npt.NDArray[np.bytes_], refused: npt.NDArray[np.bytes_], keys: UInt64Array) -> npt.NDArray[np.intp]:
-    """Return the indices of the reports that stay: of each tag as many as were not refused.
-
-    Args:
-        sealed: S[n].
-        refused: S16[r], a tag as often as a report of it was refused.
-        keys: of the tags.
-    """
+    """Return the indices of the reports of S[n] that stay; S16[r] has a tag once for each of its refused reports."""
     octets = sealed.view(np.uint8).reshape(len(sealed), sealed.itemsize)
     tagged = tags(octets, keys).view(f"S{TAG_BYTES}").reshape(-1)
     stays = np.ones(len(sealed), dtype=np.bool_)

@@ -1,34 +1,49 @@
-"""Part who sent a report from what was sent, as the first thing."""
+"""Part senders from reports, as the first step; and the keys of each window, under which later steps work.
+
+A window's keys derive from the keys of the run, so that those of one window are of no use in the next. If a run has one
+batch, as in `hushcount shuffle`, the window's keys are the run's own.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import struct
 from collections.abc import Iterator
 from typing import Any
 
 import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import TaggedOutput
-from apache_beam.transforms.window import BoundedWindow
+from apache_beam.transforms.window import BoundedWindow, IntervalWindow
 
 from hushcount.arrays import UInt64Array
 from hushcount.collection.envelopes import TOKEN_BYTES, envelope_dtype
 from hushcount.wire.places import split
 from hushcount.wire.tags import TAG_BYTES, tags
-from shuffler.window_keys import tag_keys_of
 
 CLAIM = np.dtype([("client_token", f"S{TOKEN_BYTES}"), ("tag", f"S{TAG_BYTES}")])
-"""A claim: that a client sent the ciphertext of this tag. All that the cap has to know."""
+"""A claim: a client sent the ciphertext with this tag. The cap needs to know no more."""
+_SPAN = struct.Struct("<qq")
+
+
+def tag_keys_of(keys: UInt64Array, window: BoundedWindow) -> UInt64Array:
+    """Return a window's keys of tags, in the shape of the run's."""
+    derived = key_of(keys.astype("<u8").tobytes(), window)
+    return np.frombuffer(derived, dtype="<u8").astype(np.uint64).reshape(keys.shape)
+
+
+def key_of(key: bytes, window: BoundedWindow) -> bytes:
+    """Return a window's key, as long as the run's: SHAKE-256 of that and the window, so that a retry has the same."""
+    if not isinstance(window, IntervalWindow):
+        return key
+    span = _SPAN.pack(window.start.micros, window.end.micros)
+    return hashlib.shake_256(span + key).digest(len(key))
 
 
 class PlaceReleased(beam.DoFn):
-    """Blocks of sealed reports that were forwarded before in; (place, sealed reports) out, where their copies go too.
+    """Blocks of earlier forwarded reports in; (place, sealed reports) out, where their copies go too.
 
-    Every bundle begins with all places, in order, with nothing in them, as in `Separate`.
-
-    Args:
-        sealed_bytes: length of a sealed report.
-        places: how many.
-        keys: of the tags of ciphertexts.
+    Every bundle begins with all places, in order and empty, as in `Separate`. `keys` are of the tags of ciphertexts.
     """
 
     def __init__(self, sealed_bytes: int, places: int, keys: UInt64Array) -> None:
@@ -52,14 +67,9 @@ class PlaceReleased(beam.DoFn):
 class Separate(beam.DoFn):
     """Blocks of envelopes in; (place, sealed reports) out, and (place, claims) to "claims".
 
-    Time and address end here, and from here on no ciphertext is beside a token. Equal ciphertexts go to one place, and
-    so do the claims of one client. A bundle's first block of a window comes after all places, in order, with nothing in
-    them.
-
-    Args:
-        sealed_bytes: length of a sealed report.
-        places: how many.
-        keys: of the tags of ciphertexts, and of those of client tokens, which only spread the claims.
+    Times and addresses end here, and from here on no ciphertext is beside a token. Equal ciphertexts go to one place,
+    and so do the claims of one client. All places, in order and empty, precede a bundle's first block of a window.
+    `keys` are of the tags of ciphertexts, and of those of client tokens, which only spread the claims.
     """
 
     def __init__(self, sealed_bytes: int, places: int, keys: tuple[UInt64Array, UInt64Array]) -> None:
@@ -73,8 +83,8 @@ class Separate(beam.DoFn):
 
     def process(self, block: bytes, window: BoundedWindow = beam.DoFn.WindowParam) -> Iterator[Any]:
         if window not in self._begun:
-            # Engines may work on places in the order in which these first came, and the times at which shards are
-            # written would tell where the first reports went.
+            # Engines may work on places in the order of their first appearance, and the times at which shards are
+            # written would then show where the first reports went.
             yield from ((place, b"") for place in range(self._places))
             self._begun.add(window)
         envelopes = np.frombuffer(block, dtype=envelope_dtype(self._sealed_bytes))

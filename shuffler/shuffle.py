@@ -14,9 +14,9 @@ from shuffler.separate import PlaceReleased, Separate
 
 
 class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """Blocks of envelopes in, or a dict of these as "envelopes" and blocks of "released" reports; collections out.
+    """Blocks of envelopes in, or a dict of "envelopes" and blocks of "released" reports; a dict of collections out.
 
-    Copies of released reports, which were forwarded before, are not forwarded again.
+    Released reports were forwarded earlier; no copy of them leaves. Each window has its own keys; a batch is one.
 
     Out:
         shards: (shard, sealed reports in random order).
@@ -26,16 +26,14 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
 
     Args:
         sealed_bytes: length of every sealed report of the stream.
-        cap: l, reports of one client that are forwarded.
-        places: over how many places the work is spread, and how many shards are written.
+        cap: l, how many reports of one client may leave.
+        places: how many places share the work, and how many shards are written.
         grouping: groups the blocks of a place: (place, block) to (place, iterable of blocks), and a dict of such
-            collections to (place, dict of iterables). The engine's own grouping if it is not given.
+            collections to (place, dict of iterables); by default the engine's own grouping.
 
-    It works window by window, with keys of the window's own; a batch is one window.
-
-    Privacy: what leaves is a random function of the set of ciphertexts that stay; all else was stripped.
-    Randomness: the operating system's cryptographic generator. Keys are drawn when the graph is made, so that an engine
-        that runs a step again sends every report to the same place and makes the same choice under the cap.
+    Privacy: the output is a random function of the set of ciphertexts that stay; all else was stripped.
+    Randomness: the operating system's cryptographic generator. Keys are drawn when the graph is made: an engine that
+        repeats a step sends every report to the same place and makes the same choice under the cap.
     """
 
     def __init__(self, sealed_bytes: int, cap: int, places: int, grouping: beam.PTransform | None = None) -> None:
@@ -58,7 +56,7 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
             | "refuse over cap"
             >> beam.ParDo(RefuseOverCap(self._cap, cap_key(words), self._places)).with_outputs("counts", main="tags")
         )
-        # Not a side input: Flink keeps what waits for one until its stream ends, whichever window it is of.
+        # Not a side input: Flink would keep elements of every window until the side input's stream ends.
         meeting = {"sealed": separated.sealed, "refused": refused.tags}
         if isinstance(given, dict):
             place = PlaceReleased(self._sealed_bytes, self._places, keys[0])

@@ -19,7 +19,7 @@ from hushcount.wire.tags import tag_keys
 from pipelines.streaming.closing import Found
 from pipelines.streaming.output import too_late
 from pipelines.streaming.segments import Judge, NoteTooLate
-from shuffler.window_keys import key_of, tag_keys_of
+from shuffler.separate import key_of, tag_keys_of
 from tests.support.jobs import done, files_under, refused, summary
 from tests.support.streams import (
     FIRST,
