@@ -1,4 +1,4 @@
-"""The command line of Hushcount."""
+"""The command line of Hushcount: the table of its commands."""
 
 from __future__ import annotations
 
@@ -6,132 +6,75 @@ from typing import Annotated
 
 import typer
 
-from pipelines.console.command_table import Commands, Row, new_app
+from pipelines.console.command_table import Row, new_app
 
-
-class Epoch(Commands):
-    """The commands of `hushcount epoch`."""
-
-    rows = (
-        Row(
-            "publish",
-            "Let collectors and clients use a campaign file from a moment on; the epoch before ends then.",
-            "pipelines.commands.epoch_publish",
-        ),
-        Row(
-            "review",
-            "List the found values that wait for a decision, with the windows that show them; approve or reject some.",
-            "pipelines.commands.epoch_review",
-        ),
-    )
-
-
-class Hushcount(Commands):
-    """The commands of `hushcount`."""
-
-    rows = (
-        Row("encode", "Privatise and seal a file of values, as the values' owners would.", "pipelines.commands.encode"),
-        Row(
-            "shuffle",
-            "Cap each client, strip all metadata, drop duplicates, permute; exit status 3 below the minimum batch.",
-            "pipelines.commands.shuffle",
-        ),
-        Row(
-            "analyze",
-            "Open, check and tally permuted reports, and estimate the dictionary or the given items.",
-            "pipelines.commands.analyze",
-        ),
-        Row("estimate", "Ask a stored tally again, for other items.", "pipelines.commands.estimate"),
-        Row(
-            "adjust",
-            "Add a column of counts that are not negative or add up, and biased for it; the counts stay as they are.",
-            "pipelines.commands.adjust",
-        ),
-        Row(
-            "discover",
-            "Find unknown values that enough clients sent: the auxiliary server's job, then the analyzer's.",
-            "pipelines.commands.discover",
-        ),
-        Row(
-            "demo",
-            "Run the whole system on real input and show what each party did, saw and could not see.",
-            "pipelines.commands.demo",
-        ),
-        Row(
-            "plan",
-            "Compare all mechanisms by exact error, size and cost, and name the best.",
-            "pipelines.commands.plan",
-        ),
-        Row(
-            "simulate",
-            "Encode, tally and estimate values again and again, in memory, and compare with prediction and "
-            "lower bound.",
-            "pipelines.commands.simulate",
-        ),
-        Row(
-            "stream",
-            "Watch a collector's segments; shuffle and analyze each window once, when it closes. Ctrl-C ends it.",
-            "pipelines.commands.stream",
-        ),
-        Row(
-            "privacy",
-            "Say what epsilon shuffled reports have, or how many clients it takes to discover an item.",
-            "pipelines.commands.privacy",
-        ),
-        Row(
-            "reproduce",
-            "Run the papers' experiments and judge each. Finished figures are kept; a killed run goes on where it was.",
-            "pipelines.commands.reproduce",
-        ),
-        Row(
-            "bench",
-            "Measure stages, each in a process of its own, beside the cryptography alone.",
-            "pipelines.commands.bench",
-        ),
-        Row(
-            "collect",
-            "Take sealed reports over HTTP, keep them durably, and hand them on to the store window by window.",
-            "pipelines.commands.collect",
-        ),
-        Row(
-            "run",
-            "Close the windows that are due, and shuffle, discover and analyze their batches; what is done "
-            "is not done again.",
-            "pipelines.commands.run",
-        ),
-        Row(
-            "status",
-            "Show what became of every report, by number; exit status 1 where two numbers do not agree.",
-            "pipelines.commands.status",
-        ),
-        Row(
-            "doctor",
-            "Check keys, clocks, storage, disks, campaigns, numbers, and say what to do; exit status 1 "
-            "where something is bad.",
-            "pipelines.commands.doctor",
-        ),
-        Row(
-            "trend",
-            "Show how often items were used, window by window, each count with its error.",
-            "pipelines.commands.trend",
-        ),
-        Row(
-            "graph",
-            "Build a job's graph as it would be sent, run nothing, and refuse it if it holds a key or what "
-            "no worker can load.",
-            "pipelines.commands.graph",
-        ),
-        Row("keys", "Make, rotate, retire, list and rehearse key pairs.", "pipelines.commands.keys"),
-        Row("campaign", "Make, show, sign and describe campaign files.", "pipelines.commands.campaign"),
-        Row("design", "List and search the designs of the mechanism wss.", "pipelines.commands.design"),
-        Row("ledger", "Set, show, check and export what releases cost.", "pipelines.commands.ledger"),
-        Row("epoch", "Publish what is collected from when on.", Epoch),
-        Row("dead-letters", "List and replay what a hop did not pass on.", "pipelines.commands.dead_letters"),
-        Row("segments", "What collectors stored: list again what no manifest lists.", "pipelines.commands.segments"),
-    )
-
-
-app = new_app("Learn what people use and how often, without learning who.", Hushcount)
+SUMMARY = "Learn what people use and how often, without learning who."
+PUBLISH = Row("publish", "Let collectors and clients use a campaign file from a moment on.", "epochs:publish_epoch")
+EPOCH = (
+    PUBLISH,
+    Row("review", "List the values that discovery found, and approve or reject them.", "epochs:review"),
+)
+CAMPAIGN = (
+    Row("new", "Write a campaign file, validated and with a fingerprint.", "campaign:new_campaign"),
+    Row("show", "Check a campaign file and show its contents.", "campaign:show_campaign"),
+    Row("redact", "Write a campaign file without the key of the discovery hash.", "campaign:redact_campaign"),
+    Row("sign", "Sign a campaign file as its operator.", "campaign:sign_campaign"),
+    Row("verify", "Check the operator's signature of a campaign file.", "campaign:verify_campaign_file"),
+    Row("schema", "Print the JSON Schema of campaign files.", "campaign:schema"),
+)
+KEYS = (
+    Row("new", "Make the key pairs of the analyzer and the auxiliary server, or of another role.", "keys:new_keys"),
+    Row("list", "Show states, dates, ids and public keys.", "keys:list_keys"),
+    Row("rotate", "Make the next keys, for the campaign of the next epoch.", "keys:rotate_keys"),
+    Row("retire", "Destroy a private key: nobody can open its reports again.", "keys:retire_key"),
+    Row("rehearse", "Prove that the parties can open what clients of a campaign will send.", "keys:rehearse_keys"),
+)
+DESIGN = (
+    Row("list", "List the designs of this machine.", "design:list_designs"),
+    Row("search", "Find a design, check it, and keep it in the user's cache.", "design:search_design"),
+)
+LEDGER = (
+    Row("set", "Set a campaign's limit.", "ledger:set_limit"),
+    Row("show", "Show what each campaign has spent, and each charge.", "ledger:show"),
+    Row("check", "Check that a ledger is whole and adds up.", "ledger:check"),
+    Row("confirm", "Confirm that this machine's clock is right, so that budgets renew.", "ledger:confirm"),
+    Row("export", "Write all charges to a file.", "ledger:export"),
+)
+DEAD_LETTERS = (
+    Row("list", "List the kept reports that a job rejected, by reason.", "jobs:list_dead_letters"),
+    Row("replay", "Make a batch of the kept reports of one reason, to read them again.", "jobs:replay"),
+)
+SEGMENTS = (
+    Row("relist", "List again each segment of a past window that no manifest lists.", "operate:relist_segments"),
+)
+HUSHCOUNT = (
+    Row("encode", "Randomise and seal a file of values, as apps do.", "jobs:encode"),
+    Row("shuffle", "Cap each client, strip all metadata, drop duplicates, permute.", "jobs:shuffle"),
+    Row("analyze", "Open, check and count shuffled reports, and estimate items.", "jobs:analyze"),
+    Row("estimate", "Estimate more items from a stored tally.", "jobs:estimate"),
+    Row("adjust", "Add a column of counts that are not negative or add up.", "jobs:adjust"),
+    Row("discover", "Find unknown values that enough clients sent.", "jobs:discover"),
+    Row("demo", "Run the whole system on real data, and show what each party saw.", "demo:demo"),
+    Row("plan", "Compare all mechanisms by exact error, size and cost, and name the best.", "plan:plan"),
+    Row("simulate", "Simulate collections of your values, and compare errors with theory.", "plan:simulate"),
+    Row("stream", "Shuffle and analyze each window of a collector when it closes.", "stream:stream"),
+    Row("privacy", "Show the epsilon of shuffled reports, or the clients that discovery needs.", "privacy:privacy"),
+    Row("reproduce", "Run the papers' experiments and judge each.", "reproduce:reproduce"),
+    Row("bench", "Measure the speed of each stage, beside the cryptography alone.", "bench:bench"),
+    Row("collect", "Take sealed reports over HTTP, and store them window by window.", "operate:collect"),
+    Row("run", "Close the windows that are due; shuffle, discover and analyze their batches.", "operate:run"),
+    Row("status", "Show what became of every report, by number.", "status:status"),
+    Row("doctor", "Check keys, clocks, storage, disks, campaigns and numbers.", "operate:doctor"),
+    Row("trend", "Show how often items were used, window by window, with errors.", "epochs:trend"),
+    Row("graph", "Build a job's graph, run nothing, and search it for keys.", "graph:graph"),
+    Row("keys", "Make, rotate, retire, list and rehearse key pairs.", KEYS),
+    Row("campaign", "Make, show, redact, sign and verify campaign files.", CAMPAIGN),
+    Row("design", "List and search the designs of the mechanism wss.", DESIGN),
+    Row("ledger", "Set, show, check and export what releases cost.", LEDGER),
+    Row("epoch", "Publish epochs, and review the values for the next one.", EPOCH),
+    Row("dead-letters", "List and replay the reports that a job rejected.", DEAD_LETTERS),
+    Row("segments", "Repair the list of what collectors stored.", SEGMENTS),
+)
 
 
 def _version(wanted: bool) -> None:
@@ -142,10 +85,12 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def options(
+def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it and exit.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Learn what people use and how often, without learning who."""
+    pass
+
+
+app = new_app(SUMMARY, HUSHCOUNT, _options)

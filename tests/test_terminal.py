@@ -88,7 +88,7 @@ def test_what_is_missing_of_beams_clouds_is_not_told() -> None:
 def test_json_is_json_in_every_encoding(tmp_path: Any) -> None:
     words = tmp_path / "w.txt"
     words.write_text("größe\n")
-    source = "from pipelines.console.common import show_json; show_json({'item': 'größe ±'})"
+    source = "from pipelines.console.answer import show_json; show_json({'item': 'größe ±'})"
     for encoding in ("ascii", "latin-1", "utf-8"):
         run = program(f"import json\n{source}", PYTHONIOENCODING=encoding, PYTHONUTF8="0")
         assert '"item"' in run.stdout

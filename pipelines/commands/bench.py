@@ -9,60 +9,50 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hushcount.errors import HushcountError, UsageError
-from pipelines.console.command_table import new_app
-from pipelines.console.common import (
-    JsonOption,
-    out_console,
-    progress_console,
-    reported,
-    show_json,
-)
-from pipelines.console.numbers import MOST_MEASURED, MOST_REPEATS, require_at_most
-from pipelines.console.tables import show_table
+from hushcount.errors import UsageError
+from pipelines.console.answer import Answer, note
+from pipelines.console.tables import Table
 
 if TYPE_CHECKING:
     from benchmarks.measure import Figures
     from benchmarks.peers import PeerRow
     from benchmarks.record import Record
 
-app = new_app()
-
 _FILE_MODE = 0o644
 _PEER_REPORTS, _PEER_ITEMS, _PEER_EPSILON, _PEER_REPEATS = 100_000, 1000, 1.0, 3
 
 
-@app.command("bench")
-@reported
 def bench(
     stages: Annotated[
-        list[str] | None, typer.Argument(help="Names of stages; all if none; a wrong one lists them.")
+        list[str] | None, typer.Argument(help="Stages to measure; a wrong name lists them.", show_default="all")
     ] = None,
     reports: Annotated[
-        int | None, typer.Option(help="Reports of each run; each stage's own number if none.", min=1000)
+        int | None, typer.Option(help="Reports of each run.", show_default="each stage's own", min=1000)
     ] = None,
     repeats: Annotated[int, typer.Option(help="Runs of each stage.", min=1)] = 3,
-    growth: Annotated[bool, typer.Option("--growth", help="Also measure how cost grows: half an hour.")] = False,
+    growth: Annotated[bool, typer.Option("--growth", help="Also measure how cost grows; takes half an hour.")] = False,
     peers: Annotated[
-        bool,
-        typer.Option("--peers", help="Also measure other libraries, which pip installs in a throw-away environment."),
+        bool, typer.Option("--peers", help="Also measure other libraries, installed by pip in a temporary environment.")
     ] = False,
     gate: Annotated[
-        bool, typer.Option("--gate", help="Only the gated stages, once: exit status 1 beyond a gate.")
+        bool, typer.Option("--gate", help="Measure only the gated stages, once; exit status 1 beyond a gate.")
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Directory for RESULTS.md, its plot and results.json.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Measure all anew.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Measure stages, each in a process of its own, beside the cryptography alone.
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Measure everything again.")] = False,
+) -> Answer:
+    """Use it to size a machine or to see a change of speed. Each stage runs in its own process.
 
-    What results.json in --out holds is kept; what it lacks, and the stages that are named, is measured.
+    It keeps what results.json in --out holds, and measures the rest and the stages that you name.
 
     Example: hushcount bench shuffle analyze --reports 500000
     """
-    require_at_most("reports", reports, MOST_MEASURED, "so many take hours and tens of gigabytes of disk")
-    require_at_most("repeats", repeats, MOST_REPEATS, "each of all stages takes minutes")
-    # They import the whole system: only when they are to run.
+    for name, value, most, cost in (
+        ("reports", reports, 10**8, "so many take hours and tens of gigabytes of disk"),
+        ("repeats", repeats, 1000, "each of all stages takes minutes"),
+    ):
+        if value is not None and value > most:
+            raise UsageError(f"{name} is {value:,}, must be at most {most:,}: {cost}")
+    # They import the whole system.
     from benchmarks import gates
     from benchmarks.growth import SWEEPS, grow, merged
     from benchmarks.measure import prepared, summarise
@@ -87,10 +77,6 @@ def bench(
         record.measured[name] = summarise(runs)
         _keep(out, record)
     shown = {name: record.measured[name] for name in stages or STAGES}
-    if as_json:
-        show_json({name: _facts(figures) for name, figures in shown.items()})
-    else:
-        _show(shown)
     for sweep in SWEEPS if growth else ():
         if sweep not in [curve.sweep for curve in record.curves]:
             record.curves = merged(record.curves, grow(_say, (sweep,)))
@@ -99,12 +85,11 @@ def bench(
         record.peers = _peers()
         _keep(out, record)
     slow = gates.beyond(shown) if gate else []
-    if slow:
-        raise HushcountError("; ".join(slow))
+    return Answer({name: _facts(figures) for name, figures in shown.items()}, [_table(shown)], "; ".join(slow))
 
 
 def _say(line: str) -> None:
-    progress_console().print(line, style="dim", markup=False)
+    note(line, "dim")
 
 
 def _peers() -> list[PeerRow]:
@@ -114,7 +99,7 @@ def _peers() -> list[PeerRow]:
         try:
             return compare(Path(scratch), _PEER_REPORTS, _PEER_ITEMS, _PEER_EPSILON, _PEER_REPEATS, _say)
         except PeersMissing as missing:
-            progress_console().print(f"SKIPPED, peers were NOT measured: {missing}", style="bold yellow", markup=False)
+            note(f"SKIPPED, peers were NOT measured: {missing}", "bold yellow")
             return []
 
 
@@ -122,7 +107,7 @@ def _facts(figures: Figures) -> dict[str, Any]:
     return {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(figures).items()}
 
 
-def _show(measured: dict[str, Figures]) -> None:
+def _table(measured: dict[str, Figures]) -> Table:
     from benchmarks.stages import STAGES
 
     heads = ("stage", "reports", "reports/s", "CPU us", "limit/s", "ratio", "us beyond", "peak MiB", "to reach")
@@ -141,7 +126,7 @@ def _show(measured: dict[str, Figures]) -> None:
             STAGES[name].target,
         )
         rows.append(row)
-    show_table(out_console(), heads, rows, words=("to reach",))
+    return Table("", heads, rows, words=("to reach",))
 
 
 def _keep(out: Path | None, record: Record) -> None:

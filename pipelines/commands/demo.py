@@ -1,30 +1,209 @@
-"""hushcount demo: the whole system on real input."""
+"""hushcount demo: the whole system on real input, and what each party did, saw and could not see."""
 
 from __future__ import annotations
 
+import csv
+import math
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich import table
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
 
-from pipelines.console.command_table import new_app
-from pipelines.console.common import JsonOption, OverwriteOption, out_console, progress_console, reported
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.dictionary import read_items
+from hushcount.errors import UsageError
+from keys import store
+from pipelines.console.answer import out_console, progress_console, show, show_json
+from pipelines.console.options import JsonOption, OverwriteOption
+from pipelines.console.results import sentences
+from pipelines.console.tables import Table
 
-app = new_app()
+if TYPE_CHECKING:
+    from pipelines.outputs.summary import HopSummary
+
+_SHOWN = 12
+_SHOWN_FOUND = 40
+_DISCOVERY = {"epsilon": 1.0, "delta": 1e-8, "max_value_bytes": 32}
 
 
-@app.command("demo")
-@reported
+@dataclass(frozen=True)
+class Scene:
+    """One collection of the demo; `values` and `dictionary` are files of the data directory."""
+
+    name: str
+    title: str
+    values: str
+    dictionary: str
+    mechanism: str
+    epsilon: float
+    discovery: dict[str, Any] | None = None
+
+
+_ADULT = "Education of 48,842 people (Adult census)"
+_WORDS = "200,000 words typed, 20,000 known ones, the others to be discovered (Norvig's counts)"
+SCENES = (
+    Scene("adult", _ADULT, "education.txt.gz", "education_dictionary.txt", "ss", 1.0),
+    Scene("words", _WORDS, "words.txt.gz", "words_dictionary.txt.gz", "ais", 4.0, _DISCOVERY),
+)
+
+
 def demo(
     out: Annotated[Path, typer.Option(help="Output directory.")],
-    data: Annotated[Path | None, typer.Option(help="Directory of the example data.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Directory of the example data.", show_default="that of the checkout")
+    ] = None,
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run the whole system on real input and show what each party did, saw and could not see.
+    """Use it to see what Hushcount does: it compares the estimates with the truth, and writes a page of results.
 
     Example: hushcount demo --out demo-output
     """
-    from pipelines.demo import demo as run
+    from pipelines.files import storage
+    from pipelines.outputs.staging import SUMMARY, staged
 
-    run(out, data, overwrite, out_console(), progress_console(), as_json)
+    source = data or Path(__file__).parents[2] / "examples" / "data"
+    for scene in SCENES:
+        for name in (scene.values, scene.dictionary):
+            if not (source / name).exists():
+                raise UsageError(f"example file {source / name} is missing: run in a checkout, or give --data DIR")
+    results: dict[str, Any] = {"hop": "demo"}
+    console = Console(quiet=True) if as_json else out_console()
+    with staged(str(out), overwrite) as directory:
+        for scene in SCENES:
+            results[scene.name] = _play(scene, source, Path(directory) / scene.name, out / scene.name, console)
+        storage.write_json(storage.join(directory, SUMMARY), results)
+    if as_json:
+        show_json(results)
+
+
+def _play(scene: Scene, source: Path, directory: Path, shown: Path, console: Console) -> dict[str, Any]:
+    """Run one scene; `shown` is where its files will be after the demo."""
+    from pipelines.jobs.analyze import plan_analyze
+    from pipelines.jobs.discover import plan_discover
+    from pipelines.jobs.encode import plan_encode
+    from pipelines.jobs.job import run
+    from pipelines.jobs.new_campaign import create_campaign
+    from pipelines.jobs.shuffle import plan_shuffle
+
+    began, progress = time.monotonic(), progress_console()
+    console.rule(Text(scene.title, "bold"))
+    keys, path = directory / "keys", directory / "campaign.json"
+    create_campaign(
+        scene.name,
+        store.create(keys, days=30),
+        directory,
+        mechanism=scene.mechanism,
+        epsilon=scene.epsilon,
+        dictionary=source / scene.dictionary,
+        discovery=scene.discovery,
+    ).write(path)
+    campaign = Campaign.read(path)
+    encoded, shuffled = str(directory / "encoded"), str(directory / "shuffled")
+    values = list(read_items(source / scene.values))
+    with tempfile.TemporaryDirectory(prefix="hushcount-demo-") as scratch:
+        # Each line is another client's.
+        named = Path(scratch) / "values.txt"
+        named.write_text("".join(f"{client}\t{value}\n" for client, value in enumerate(values)), encoding="utf-8")
+        _tell_clients(console, campaign, scene, run(plan_encode(path, named, encoded, clients=True), console=progress))
+    _tell_shuffler(console, campaign, run(plan_shuffle(path, encoded, shuffled), console=progress))
+    truth, found = Counter(values), None
+    result: dict[str, Any] = {}
+    if scene.discovery is not None:
+        found = directory / "found"
+        discovered = run(plan_discover(path, shuffled, keys, str(found)), console=progress)
+        result["discovery"] = _tell_discovery(console, campaign, discovered, found, truth)
+    results = directory / "results"
+    analyzed = run(plan_analyze(path, shuffled, keys, str(results), found=found), console=progress)
+    result |= _tell_analyzer(console, campaign, analyzed, results, truth)
+    show(sentences(analyzed), console)
+    result["seconds"] = round(time.monotonic() - began, 1)
+    result["page"] = str(shown / "results" / "report.html")
+    page = Text.assemble("\n  ", ("The page:", "bold"), f" {result['page']}   ({result['seconds']:g} s)\n")
+    console.print(page, soft_wrap=True)
+    return result
+
+
+def _tell(console: Console, party: str, did: str, saw: str, blind: str) -> None:
+    grid = table.Table.grid(padding=(0, 2))
+    grid.add_column(justify="right", style="dim", no_wrap=True)
+    for verb, text in (("did", did), ("saw", saw), ("could not see", blind)):
+        grid.add_row(verb, text)
+    console.print(party, style="bold")
+    console.print(Padding(grid, (0, 0, 0, 2)))
+
+
+def _tell_clients(console: Console, campaign: Campaign, scene: Scene, sent: HopSummary) -> None:
+    mechanism = campaign.require_frequency()
+    size = campaign.sealed_bytes("reports")
+    did = (
+        f"randomised each value ({scene.mechanism}, epsilon {scene.epsilon:g}: {mechanism.report_bytes} bytes) and "
+        f"sealed it: {sent.accepted_of('reports'):,} reports of {size} bytes each"
+    )
+    if campaign.discovery is not None:
+        did += f"; and as many discovery reports of {campaign.sealed_bytes('discovery')} bytes each"
+    _tell(console, "Clients", did, "their own value and the public campaign file", "anything of anyone else")
+
+
+def _tell_shuffler(console: Console, campaign: Campaign, mixed: HopSummary) -> None:
+    rejected = ", ".join(f"{number:,} {reason}" for reason, number in mixed.rejected.items()) or "nothing"
+    did = (
+        f"dropped {rejected}, kept at most {campaign.shuffle.cap} report of a client, stripped all metadata, permuted "
+        f"{mixed.accepted:,} reports"
+    )
+    saw = "who sent something and when: a client token, an address, a time"
+    _tell(console, "Shuffler", did, saw, "what: it holds no key that opens a report")
+
+
+def _tell_discovery(
+    console: Console, campaign: Campaign, found: HopSummary, directory: Path, truth: Counter[str]
+) -> dict[str, Any]:
+    rule = campaign.require_keep_rule()
+    did = (
+        f"counted {found.accepted:,} sealed values by their hash, kept {found.bins.kept if found.bins else 0:,} bins "
+        f"(an even chance at {rule.count_for(0.5)} clients), released the sealed value of each"
+    )
+    saw = "hashes and how often each came (it can test a word that it guesses)"
+    _tell(console, "Auxiliary server", did, saw, "any value, any sender")
+    with (directory / "found.csv").open(encoding="utf-8", newline="") as stream:
+        words = sorted((row["item"] for row in csv.DictReader(stream)), key=lambda word: -truth[word])
+    known = campaign.read_dictionary() or ()
+    chances = [rule.keep_probability(count) for word, count in truth.items() if word not in known]
+    expected, spread = sum(chances), math.sqrt(sum(chance * (1.0 - chance) for chance in chances))
+    listed = ", ".join(f"{word} {truth[word]}" for word in words[:_SHOWN_FOUND])
+    more = ", ..." if len(words) > _SHOWN_FOUND else ""
+    said = f" that no list held, {expected:.1f} ± {spread:.1f} expected; with how often each really came: "
+    text = Text.assemble((f"{len(words)} words found", "bold"), said, listed, more)
+    console.print(Padding(text, (0, 0, 0, 2)))
+    return {"found": len(words), "expected": expected, "expected_deviation": spread}
+
+
+def _tell_analyzer(
+    console: Console, campaign: Campaign, analyzed: HopSummary, directory: Path, truth: Counter[str]
+) -> dict[str, Any]:
+    did = f"opened {analyzed.received:,} reports, tallied {analyzed.accepted:,}, estimated every item"
+    saw = "randomised reports in random order" + ("; the words that were released" if campaign.discovery else "")
+    _tell(console, "Analyzer", did, saw, "who sent what, when, or in what order")
+    with (directory / "estimates.csv").open(encoding="utf-8", newline="") as stream:
+        rows = sorted(csv.DictReader(stream), key=lambda row: -truth[row["item"]])
+    cells, scores, within = [], [], 0
+    for row in rows:
+        true, count = truth[row["item"]], float(row["count"])
+        error = math.hypot(float(row["standard_error"]), float(row["collision_error"]))
+        scores.append((count - true) / error)
+        within += float(row["low"]) <= true <= float(row["high"])
+        cells.append((row["item"], f"{true:,}", f"{count:,.0f}", f"{error:,.0f}", f"{scores[-1]:+.2f}"))
+    heads, worst = ("item", "truth", "estimate", "standard error", "z"), max(map(abs, scores))
+    held = f"{len(rows):,} items; {100 * within / len(rows):.1f} % of their 95 % intervals hold the truth"
+    parts = (Table("", heads, cells[:_SHOWN], words=("item", "standard error")), f"  {held}; largest |z| {worst:.2f}")
+    show(parts, console)
+    mean_square = sum(score**2 for score in scores) / len(scores)
+    return {"items": len(rows), "intervals_holding": within, "largest_z": worst, "mean_square_z": mean_square}

@@ -10,72 +10,57 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.console.command_table import new_app
-from pipelines.console.common import JsonOption, out_console, reported, show_json
-from pipelines.console.numbers import MOST_LIMIT
+from pipelines.console.answer import Answer
+from pipelines.console.options import CampaignIdOption
 from pipelines.console.results import pair, remaining
-from pipelines.console.tables import show_table, stamp
+from pipelines.console.tables import Table, stamp
 
 if TYPE_CHECKING:
     from pipelines.ledger.records import Charge
     from pipelines.outputs.account import Account, Spent
 
-app = new_app("Set, show, check and export what releases cost.")
-FileOption = Annotated[Path, typer.Option("--ledger", help="The ledger, a file.")]
+FileOption = Annotated[Path, typer.Option("--ledger", help="Ledger file.")]
 
 
-@app.command("set")
-@reported
 def set_limit(
     ledger: FileOption,
-    campaign: Annotated[str, typer.Option(help="Id of the campaign; the limit is for all its epochs.")],
-    epsilon: Annotated[float, typer.Option(help="What all its releases may come to, for one client.", max=MOST_LIMIT)],
-    delta: Annotated[float, typer.Option(help="At which that is stated; 0 for local guarantees only.")],
+    campaign: CampaignIdOption,
+    epsilon: Annotated[float, typer.Option(help="Largest total of all releases, for one client.", max=1e6)],
+    delta: Annotated[float, typer.Option(help="Delta of that total; 0 for local guarantees only.")],
     renew_days: Annotated[
         int | None,
-        typer.Option("--renew-days", metavar="N", help="Days until the whole budget is back; never if none."),
+        typer.Option("--renew-days", metavar="N", help="Days until the whole budget is back.", show_default="never"),
     ] = None,
     fixed: Annotated[
         bool,
         typer.Option(
             "--fixed-parameters",
-            help="No parameter of a release follows from results: charges compose numerically, to less than their sum, "
-            "and a second campaign file, as [next_epoch] and new keys make, is refused until the limit renews.",
+            help="Promise that no parameter of a release depends on results. Charges then compose to less than their "
+            "sum, but a second campaign file, as from [next_epoch] or new keys, is refused until the limit renews.",
         ),
     ] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Set a campaign's limit; a release over it is refused before data is read.
+) -> Answer:
+    """Use it before the first release. The limit is for all epochs; a release over it is refused before it reads data.
 
     Example: hushcount ledger set --ledger ledger.db --campaign words --epsilon 1 --delta 1e-6 --renew-days 365
     """
     from pipelines.ledger.report import set_limit as job
 
     account = job(ledger, campaign, epsilon, delta, renew_days, fixed=fixed)
-    if as_json:
-        show_json({"campaign": campaign, **asdict(account)})
-        return
-    _show_accounts({campaign: account})
+    return Answer({"campaign": campaign, **asdict(account)}, [_accounts({campaign: account})])
 
 
-@app.command("show")
-@reported
 def show(
     ledger: FileOption,
-    campaign: Annotated[str | None, typer.Option(help="Only this campaign, by its id.")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Show what each campaign has spent, what remains, and every charge and reservation.
+    campaign: Annotated[str | None, typer.Option(help="Only this campaign.")] = None,
+) -> Answer:
+    """Use it to see what each campaign spent, what remains, and every charge and reservation.
 
     Example: hushcount ledger show --ledger ledger.db
     """
     from pipelines.ledger.report import describe
 
     described = describe(ledger, campaign)
-    if as_json:
-        show_json(described.data())
-        return
-    _show_accounts(described.accounts)
     heads = ("campaign", "hop", "reports", "epsilon", "delta", "state", "when", "key")
     rows = [
         (
@@ -90,77 +75,54 @@ def show(
         )
         for charge in described.charges
     ]
-    show_table(out_console(), heads, rows, title="charges", words=("campaign", "state", "when"))
+    charges = Table("charges", heads, rows, words=("campaign", "state", "when"))
+    return Answer(described.data(), [_accounts(described.accounts), charges])
 
 
-@app.command("check")
-@reported
-def check(ledger: FileOption, as_json: JsonOption = False) -> None:
-    """Check that a ledger is whole and adds up; exit status 2 if it does not.
+def check(ledger: FileOption) -> Answer:
+    """Use it after a crash or a restored backup. Exit status 2: the ledger is damaged or does not add up.
 
     Example: hushcount ledger check --ledger ledger.db
     """
     from pipelines.ledger.report import check as job
 
     done = job(ledger)
-    if as_json:
-        show_json(asdict(done))
-        return
     over = f"; over their limit: {', '.join(done.over)}" if done.over else ""
-    out_console().print(
-        f"whole: {done.charges:,} charges, {done.reservations:,} reservations, {done.limits:,} limits{over}",
-        soft_wrap=True,
-        markup=False,
-    )
-    for warning in done.warnings:
-        out_console().print(f"warning: {warning}", soft_wrap=True, markup=False)
+    whole = f"whole: {done.charges:,} charges, {done.reservations:,} reservations, {done.limits:,} limits{over}"
+    return Answer(asdict(done), [whole, *(f"warning: {warning}" for warning in done.warnings)])
 
 
-@app.command("confirm")
-@reported
 def confirm(
     ledger: FileOption,
     date: Annotated[
         datetime, typer.Option(formats=["%Y-%m-%d"], help="Today, from another source than this machine's clock.")
     ],
-    as_json: JsonOption = False,
-) -> None:
-    """Say that this machine's clock is right, so that budgets renew by it.
-
-    A ledger does not renew by a clock that is two days ahead of its last use, because it may be wrong.
+) -> Answer:
+    """Use it if a ledger refuses a clock that is two days ahead of its last use: budgets then renew by this clock.
 
     Example: hushcount ledger confirm --ledger ledger.db --date 2026-11-22
     """
     from pipelines.ledger.own_time import confirm as job
 
     now = stamp(job(ledger, date.date()).now)
-    if as_json:
-        show_json({"now": now})
-        return
-    out_console().print(f"the ledger's time is {now}", soft_wrap=True, markup=False)
+    return Answer({"now": now}, [f"the ledger's time is {now}"])
 
 
-@app.command("export")
-@reported
 def export(
     ledger: FileOption,
     out: Annotated[Path, typer.Option(help="File to write: charges as .csv, or charges and limits as .json.")],
-    as_json: JsonOption = False,
-) -> None:
-    """Write all charges to a file.
+) -> Answer:
+    """Use it for an audit, or to keep a copy that other programs can read.
 
     Example: hushcount ledger export --ledger ledger.db --out charges.csv
     """
     from pipelines.ledger.report import export as job
 
     number = job(ledger, out)
-    if as_json:
-        show_json({"charges": number, "out": str(out)})
-        return
-    out_console().print(f"{number:,} charges written to {out}", soft_wrap=True, markup=False)
+    return Answer({"charges": number, "out": str(out)}, [f"{number:,} charges written to {out}"])
 
 
-def _show_accounts(accounts: Mapping[str, Account]) -> None:
+def _accounts(accounts: Mapping[str, Account]) -> Table:
     heads = ("campaign", "limit", "spent", "by", "releases", "remaining", "renews")
     rows = [
         (
@@ -174,7 +136,7 @@ def _show_accounts(accounts: Mapping[str, Account]) -> None:
         )
         for campaign, account in accounts.items()
     ]
-    show_table(out_console(), heads, rows, title="campaigns", words=("campaign", "by"))
+    return Table("campaigns", heads, rows, words=("campaign", "by"))
 
 
 def _unit(cost: Charge | Spent) -> str:

@@ -1,81 +1,85 @@
-"""hushcount plan: which mechanism, with which parameters, and what it will cost."""
+"""What to choose before collecting: plan by exact errors, simulate on values."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from hushcount.campaigns.dictionary import read_dictionary
 from hushcount.errors import UsageError
-from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import CATALOGUE, frequency_oracle
 from hushcount.planning.detection import Detection, to_detect
 from hushcount.planning.planner import Candidate, Plan, Task, least_epsilon, make_plan, most_reports
-from pipelines.console.command_table import new_app
-from pipelines.console.common import JsonOption, out_console, progress_console, reported, show_json
-from pipelines.console.numbers import LEAST_USERS, MOST_BYTES, MOST_MIB, MOST_REPORTS, MOST_USERS
-from pipelines.console.tables import show_table
+from pipelines.console.answer import Answer, note, progress_console
+from pipelines.console.options import MOST_REPORTS, MOST_SEED, SetOption, objective_of, parse_settings
+from pipelines.console.tables import Table, facts
 
-app = new_app()
+if TYPE_CHECKING:
+    from hushcount.oracles.simulation import Losses
+
+_FALSE_POSITIVES = 0.05
+"""For all items of a dictionary together, as results show them."""
+_FALSE_POSITIVES_OF_ONE = 0.001
+"""For one item of an open domain."""
 
 
-@app.command("plan")
-@reported
 def plan(
     epsilon: Annotated[float | None, typer.Option(help="Local budget of one report.")] = None,
-    reports: Annotated[int | None, typer.Option(help="How many reports are expected.", max=MOST_REPORTS)] = None,
+    reports: Annotated[int | None, typer.Option(help="Number of reports that you expect.", max=MOST_REPORTS)] = None,
     dictionary_size: Annotated[
-        int | None, typer.Option(help="Items to tell apart; in a campaign 'other' is one of them.")
+        int | None, typer.Option(help="Number of items; a campaign adds 'other' as one more.")
     ] = None,
-    dictionary: Annotated[Path | None, typer.Option(help="Known items, one a line, in place of their number.")] = None,
+    dictionary: Annotated[Path | None, typer.Option(help="File of known items, one a line.")] = None,
     open_domain: Annotated[bool, typer.Option("--open-domain", help="Any string is an item.")] = False,
     objective: Annotated[
-        str | None, typer.Option(help="l2, the sum over all items and the default; mse, the worst item; or target.")
+        str | None,
+        typer.Option(help="l2, the sum over all items; mse, the worst item; or target, one share.", show_default="l2"),
     ] = None,
-    target_share: Annotated[float | None, typer.Option(help="Share of the item whose error is to be small.")] = None,
+    target_share: Annotated[float | None, typer.Option(help="Share of the item with --objective target.")] = None,
     want_error: Annotated[
         float | None,
         typer.Option(
-            help="Largest standard error in users: solves for the least epsilon, or the most reports.",
-            min=LEAST_USERS,
-            max=MOST_USERS,
+            help="Standard error in users, to solve for the least epsilon or the most reports.", min=1e-6, max=1e12
         ),
     ] = None,
     want_share: Annotated[
-        float | None,
-        typer.Option(help="Share of an item that is to be detected: solves for the reports it takes, or the epsilon."),
+        float | None, typer.Option(help="Share of an item to detect, to solve for the reports or the epsilon.")
     ] = None,
-    power: Annotated[float, typer.Option(help="Probability that it is detected; with --want-share.")] = 0.95,
-    mechanism: Annotated[list[str] | None, typer.Option(help="Compare these only.")] = None,
-    max_report_bytes: Annotated[int | None, typer.Option(help="Longest plain report.", min=1, max=MOST_BYTES)] = None,
-    max_tally_mib: Annotated[float | None, typer.Option(help="Largest tally, in MiB.", min=0.0, max=MOST_MIB)] = None,
-    out: Annotated[Path | None, typer.Option(help="Campaign file to write with the chosen mechanism.")] = None,
-    id: Annotated[str | None, typer.Option(help="Name of the campaign; with --out.")] = None,
-    keys: Annotated[list[Path] | None, typer.Option(help="Directory with public.json; with --out.")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Compare all mechanisms by exact error, size and cost, and name the best.
+    power: Annotated[float, typer.Option(help="Probability to detect it, with --want-share.")] = 0.95,
+    mechanism: Annotated[
+        list[str] | None, typer.Option(help="Mechanism to compare; may be repeated.", show_default="all")
+    ] = None,
+    max_report_bytes: Annotated[
+        int | None, typer.Option(help="Longest report before sealing.", min=1, max=1 << 20)
+    ] = None,
+    max_tally_mib: Annotated[float | None, typer.Option(help="Largest tally, in MiB.", min=0.0, max=2.0**20)] = None,
+    out: Annotated[Path | None, typer.Option(help="Campaign file to write with the best mechanism.")] = None,
+    id: Annotated[str | None, typer.Option(help="Name of the campaign, with --out.")] = None,
+    keys: Annotated[
+        list[Path] | None, typer.Option(help="Directory with public.json, with --out; may be repeated.")
+    ] = None,
+) -> Answer:
+    """Use it before campaign new. Give --epsilon and --reports, or one of them with --want-error or --want-share.
 
     Example: hushcount plan --epsilon 1 --dictionary-size 26000 --reports 100000
     """
-    if target_share is not None and objective not in (None, "target"):
-        raise UsageError(f"objective is {objective!r} with a target_share: give one of the two")
-    wanted = objective or ("l2" if target_share is None else "target")
+    chosen = objective_of(objective, target_share)
+    if chosen.name == "target" and target_share is None:
+        raise UsageError("objective is target: give --target-share too")
     domain = _domain(dictionary_size, dictionary, open_domain)
     names = tuple(mechanism) if mechanism else tuple(CATALOGUE)
     for name in names:
         frequency_oracle(name)
+    detection: dict[str, float] = {}
     try:
-        # Whether objective is one of the three is checked by Objective itself.
-        chosen = Objective(wanted, target_share or 0.0)  # type: ignore[arg-type]
         task = Task(domain, chosen, max_report_bytes, max_tally_mib, names)
-        if wanted == "target" and target_share is None:
-            raise UsageError("objective is target: give --target-share too")
-        detection = None
         if want_share is None:
             result = _solve(task, epsilon, reports, want_error)
         else:
@@ -83,36 +87,22 @@ def plan(
                 raise UsageError(
                     "give --want-share with --epsilon, to solve for reports, or with --reports, for epsilon"
                 )
-            # One in twenty for all items of a dictionary together, as results show them; of an open domain, an item.
-            rate = 0.001 if domain is None else 0.05 / domain
+            rate = _FALSE_POSITIVES_OF_ONE if domain is None else _FALSE_POSITIVES / domain
             result, reached = to_detect(task, Detection(want_share, power, rate), epsilon, reports)
             detection = {"share": want_share, "power": reached, "false_positive_rate": rate}
         if out is not None:
             _write(result, out, id, keys, dictionary, open_domain)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    if as_json:
-        show_json(_data(result) | ({} if detection is None else {"detection": detection}))
-        return
-    _show(result, domain)
-    if detection is not None:
-        looked = "one item" if domain is None else f"{domain:,} items together (Bonferroni)"
-        out_console().print(
-            f"  an item of share {want_share:g} is detected with probability {detection['power']:.3f} by "
-            f"{result.reports:,} reports at epsilon {result.epsilon:g}; false detections: "
-            f"{0.001 if domain is None else 0.05:g} at most, of {looked}",
-            markup=False, soft_wrap=True,
-        )  # fmt: skip
-    if out is not None:
-        out_console().print(f"  campaign file {out}", markup=False, soft_wrap=True)
+    data = {"chosen": asdict(result.chosen), "reason": result.reason, **asdict(result)}
+    data |= {"detection": detection} if detection else {}
+    return Answer(data, _shown(result, domain, detection, out))
 
 
 def _domain(size: int | None, dictionary: Path | None, open_domain: bool) -> int | None:
     if sum((size is not None, dictionary is not None, open_domain)) != 1:
         raise UsageError("give one of --dictionary-size D, --dictionary FILE and --open-domain")
-    if dictionary is not None:
-        return len(read_dictionary(dictionary).items) + 1
-    return size
+    return size if dictionary is None else len(read_dictionary(dictionary).items) + 1
 
 
 def _solve(task: Task, epsilon: float | None, reports: int | None, error: float | None) -> Plan:
@@ -120,11 +110,11 @@ def _solve(task: Task, epsilon: float | None, reports: int | None, error: float 
         if epsilon is None or reports is None:
             raise UsageError("give --epsilon and --reports, or one of them with --want-error")
         return make_plan(task, epsilon, reports)
-    if (epsilon is None) == (reports is None):
-        raise UsageError("give --want-error with --reports, to solve for epsilon, or with --epsilon, to solve for them")
     if epsilon is None and reports is not None:
         return least_epsilon(task, reports, error)
-    return most_reports(task, float(epsilon or 0.0), error)
+    if epsilon is not None and reports is None:
+        return most_reports(task, epsilon, error)
+    raise UsageError("give --want-error with --reports, to solve for epsilon, or with --epsilon, to solve for them")
 
 
 def _write(
@@ -137,51 +127,48 @@ def _write(
     from keys import store
     from pipelines.jobs.new_campaign import create_campaign
 
-    campaign = create_campaign(
+    best = result.chosen
+    create_campaign(
         id,
         store.read_public(keys),
         out.parent,
-        mechanism=result.chosen.mechanism,
+        mechanism=best.mechanism,
         epsilon=result.epsilon,
         dictionary=dictionary,
-        settings=result.chosen.parameters,
-    )
-    campaign.write(out)
+        settings=best.parameters,
+    ).write(out)
 
 
-def _data(result: Plan) -> dict[str, Any]:
-    return {
-        "chosen": asdict(result.chosen),
-        "reason": result.reason,
-        "epsilon": result.epsilon,
-        "reports": result.reports,
-        "candidates": [asdict(candidate) for candidate in result.candidates],
-        "left_out": result.left_out,
-    }
-
-
-def _show(result: Plan, domain: int | None) -> None:
+def _shown(result: Plan, domain: int | None, detection: dict[str, float], out: Path | None) -> Iterator[RenderableType]:
     items = "an open domain" if domain is None else f"{domain:,} items"
-    title = f"{result.reports:,} reports, epsilon {result.epsilon:g}, {items}"
-    heads = ("mechanism", "error", "bias", "bits", "bytes", "sealed", "MiB", "s")
     rows = [
         [Text(cell, "bold" if candidate is result.chosen else "") for cell in _row(candidate)]
         for candidate in result.candidates
     ]
-    console = out_console()
-    show_table(console, heads, rows, title=title, words=("mechanism",))
-    console.print()
-    legend = "error: standard error in users; bias: the largest that collisions can make it; MiB: tally; s: decoding"
-    console.print(f"  {legend}", markup=False, soft_wrap=True)
-    console.print(f"  {result.reason}", markup=False, soft_wrap=True)
+    title = f"{result.reports:,} reports, epsilon {result.epsilon:g}, {items}"
+    heads = ("mechanism", "error", "bias", "bits", "bytes", "sealed", "MiB", "s")
+    yield Table(title, heads, rows, words=("mechanism",))
+    yield "  error: standard error in users; bias: the largest by collisions; MiB: tally; s: decoding"
+    yield f"  {result.reason}"
     for reason in dict.fromkeys(result.left_out.values()):
         names = ", ".join(name for name, why in result.left_out.items() if why == reason)
-        progress_console().print(f"  left out: {names}: {reason}", markup=False, soft_wrap=True)
+        note(f"  left out: {names}: {reason}")
+    if detection:
+        rate, looked = _FALSE_POSITIVES_OF_ONE, "one item"
+        if domain is not None:
+            rate, looked = _FALSE_POSITIVES, f"{domain:,} items together (Bonferroni)"
+        yield (
+            f"  an item of share {detection['share']:g} is detected with probability {detection['power']:.3f} by "
+            f"{result.reports:,} reports at epsilon {result.epsilon:g}; false detections: {rate:g} at most, of {looked}"
+        )
+    if out is not None:
+        yield f"  campaign file {out}"
 
 
 def _row(one: Candidate) -> tuple[str, ...]:
+    parameters = (f"{key}={_short(value)}" for key, value in one.parameters.items())
     return (
-        " ".join((one.mechanism, *(f"{key}={_short(value)}" for key, value in one.parameters.items()))),
+        " ".join((one.mechanism, *parameters)),
         f"{one.standard_error_users:,.1f}",
         f"{one.collision_error_users:,.0f}",
         f"{one.report_bits:,.1f}",
@@ -194,3 +181,45 @@ def _row(one: Candidate) -> tuple[str, ...]:
 
 def _short(value: object) -> str:
     return f"{value[:8]}..." if isinstance(value, str) and len(value) > 12 else str(value)
+
+
+def simulate(
+    mechanism: Annotated[str, typer.Option(help="Name of the mechanism; a wrong one lists all.")],
+    epsilon: Annotated[float, typer.Option(help="Local budget of one report.")],
+    values: Annotated[Path, typer.Option(help="One value a line, text or .gz; or .csv with item and count.")],
+    dictionary: Annotated[
+        Path | None, typer.Option(help="File of known items, one a line.", show_default="the values that occur")
+    ] = None,
+    runs: Annotated[int, typer.Option(help="Number of collections.", max=1_000_000)] = 10,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed, to repeat a simulation; never for real values.", min=0, max=MOST_SEED)
+    ] = None,
+    set_: SetOption = None,
+) -> Answer:
+    """Use it to see a mechanism's errors on your values before you collect; it compares them with theory.
+
+    Example: hushcount simulate --mechanism ais --epsilon 1 --values words.txt --runs 100
+    """
+    from pipelines.jobs.simulate import simulate_values
+
+    settings, objective = parse_settings(set_)
+    result = simulate_values(
+        mechanism,
+        epsilon,
+        values,
+        dictionary=dictionary,
+        runs=runs,
+        seed=seed,
+        settings=settings,
+        objective=objective,
+        track=_progress,
+    )
+    if result.other:
+        note(f"{result.other:,} values are not in the dictionary and count as 'other'")
+    return Answer(result.as_dict(), [facts(f"{mechanism}, {result.runs} runs", result.as_dict())])
+
+
+def _progress(parts: Iterable[Losses], runs: int) -> Iterator[Losses]:
+    columns = (TextColumn("simulate"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=progress_console(), transient=True) as progress:
+        yield from progress.track(parts, total=runs)

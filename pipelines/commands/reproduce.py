@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,22 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from pipelines.console.command_table import new_app
-from pipelines.console.common import JsonOption, OverwriteOption, out_console, progress_console, reported, show_json
-from pipelines.console.numbers import MOST_SEED
-from pipelines.console.tables import show_table
+from pipelines.console.answer import Answer, progress_console
+from pipelines.console.options import MOST_SEED, OverwriteOption
+from pipelines.console.tables import Table
 
 if TYPE_CHECKING:
     from experiments.run import Outcome, Track
 
-app = new_app()
 
-
-@app.command("reproduce")
-@reported
 def reproduce(
     figures: Annotated[
-        list[str] | None, typer.Argument(help="Names of figures; all if none; a wrong one lists them.")
+        list[str] | None, typer.Argument(help="Figures to run; a wrong name lists them.", show_default="all")
     ] = None,
     out: Annotated[Path, typer.Option(help="Directory for tables, plots, verdicts and README.md.")] = Path(
         "reproduced"
@@ -33,31 +28,27 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="Few runs and points, for a first look.")] = False,
     data: Annotated[Path | None, typer.Option(help="Directory of data files that are not shipped.")] = None,
     runs: Annotated[
-        int | None,
-        typer.Option(help="Collections of each simulated point; as in the papers if none.", min=1),
+        int | None, typer.Option(help="Collections of each simulated point.", show_default="as in the papers", min=1)
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of data and simulations.", min=0, max=MOST_SEED)] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of data and simulations.", min=0, max=MOST_SEED)] = 1,
     overwrite: OverwriteOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Run the papers' experiments and judge each. Finished figures are kept; a killed run goes on where it was.
+) -> Answer:
+    """Use it to check this code against the papers. It keeps finished figures; the next run resumes a killed one.
+
+    Exit status 1: a figure is not reproduced; 2: data are missing.
 
     Example: hushcount reproduce p26-fig1 j-fig8 --out reproduced --quick
     """
-    # They take a second to import: only when they are to run.
+    # They take a second to import.
     from experiments.run import Options
     from experiments.run import reproduce as run
 
-    options = Options(out, data, runs, seed, quick, overwrite)
     with _progress() as track:
-        outcomes = run(figures or [], options, track)
-    if as_json:
-        show_json([_facts(outcome) for outcome in outcomes])
-    else:
-        _show(outcomes, out)
-    status = _status(outcomes)
-    if status:
-        raise typer.Exit(status)
+        outcomes = run(figures or [], Options(out, data, runs, seed, quick, overwrite), track)
+    rows, heads = [_row(outcome) for outcome in outcomes], ("figure", "reproduced", "as printed", "what came out")
+    table = Table("reproduced", heads, rows, words=("reproduced", "what came out"))
+    facts = [_facts(outcome) for outcome in outcomes]
+    return Answer(facts, [table, f"  written to {out}"], status=max(map(_status, outcomes), default=0))
 
 
 @contextmanager
@@ -80,23 +71,13 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
     return {**told, "state": outcome.state}
 
 
-def _show(outcomes: Sequence[Outcome], out: Path) -> None:
-    console = out_console()
-    rows = []
-    for outcome in outcomes:
-        if outcome.record is None:
-            rows.append((outcome.figure, "not run: data missing", "", outcome.reason))
-        else:
-            answers = ["yes" if outcome.record[key] else "no" for key in ("reproduced", "as_printed")]
-            rows.append((outcome.figure, *answers, outcome.record["sentence"]))
-    heads = ("figure", "reproduced", "as printed", "what came out")
-    show_table(console, heads, rows, title="reproduced", words=("reproduced", "what came out"))
-    console.print()
-    console.print(f"  written to {out}", markup=False, soft_wrap=True)
+def _row(outcome: Outcome) -> tuple[str, ...]:
+    if outcome.record is None:
+        return outcome.figure, "not run: data missing", "", outcome.reason
+    answers = ["yes" if outcome.record[key] else "no" for key in ("reproduced", "as_printed")]
+    return outcome.figure, *answers, outcome.record["sentence"]
 
 
-def _status(outcomes: Sequence[Outcome]) -> int:
-    """Return 2 where data are missing, else 1 where a figure is not reproduced, else 0."""
-    if any(outcome.record is None for outcome in outcomes):
-        return 2
-    return int(any(outcome.record is not None and not outcome.record["reproduced"] for outcome in outcomes))
+def _status(outcome: Outcome) -> int:
+    """Return 2 if data are missing, else 1 if the figure is not reproduced, else 0."""
+    return 2 if outcome.record is None else int(not outcome.record["reproduced"])

@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import RenderableType
+from rich.text import Text
 
-from hushcount.errors import HushcountError, UsageError
-from pipelines.console.command_table import new_app
-from pipelines.console.common import JsonOption, out_console, progress_console, reported, show_json
-from pipelines.console.numbers import MOST_WINDOWS
-from pipelines.console.options import ConfigOption
-from pipelines.console.tables import show_table, stamp, window_names
+from hushcount.errors import UsageError
+from pipelines.console.answer import Answer, note
+from pipelines.console.options import MOST_WINDOWS, ConfigOption
+from pipelines.console.tables import Table, by_reason, stamp, window_names
 
 if TYPE_CHECKING:
     from pipelines.audit.collecting import Collecting
     from pipelines.audit.reconcile import Account
 
-app = new_app()
 
-
-@app.command("status")
-@reported
 def status(
     config: ConfigOption,
     campaign: Annotated[str | None, typer.Option(help="Only this campaign.")] = None,
-    last: Annotated[
-        int, typer.Option(help="So many windows; the counts of all are checked.", min=1, max=MOST_WINDOWS)
-    ] = 7,
+    last: Annotated[int, typer.Option(help="Number of windows to show; all are checked.", min=1, max=MOST_WINDOWS)] = 7,
     digests: Annotated[
-        bool, typer.Option("--digests", help="Read all that was handed on, not only what is new.")
+        bool, typer.Option("--digests", help="Read every handed-on file again, not only new ones.")
     ] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Show what became of every report, by number; exit status 1 where two numbers do not agree.
+) -> Answer:
+    """Use it to see that no report was lost or counted twice. Exit status 1: two numbers do not agree.
 
     Example: hushcount status --config deployment.toml
     """
@@ -58,93 +52,85 @@ def status(
         views = [*View(deployment, now, wanted, connection=state).each()]
         accounts = [account_of(view, digests=digests) for view in views]
     strange = unclaimed(deployment, {*names, *faults}) if campaign is None else {}
-    open_now = {view.campaign: collecting(view) for view in views}
-    if as_json:
-        without_file = [asdict(Account(name, differences=[said])) for name, said in strange.items()]
-        shown = [
-            {**asdict(account), "collecting": _collecting_facts(open_now[account.campaign])} for account in accounts
-        ]
-        show_json([*shown, *without_file])
-    else:
-        for account in accounts:
-            _show_collecting(account.campaign, open_now[account.campaign])
-            _show_account(account, last)
-        for said in strange.values():
-            out_console().print(f"DIFFERENCE {said}", style="yellow", markup=False, soft_wrap=True)
+    seen = [(account, collecting(view)) for account, view in zip(accounts, views, strict=True)]
     for name, fault in faults.items():
-        progress_console().print(f"error: {name}: {fault}", style="bold red", markup=False, soft_wrap=True)
+        note(f"error: {name}: {fault}", "bold red")
     differences = len(faults) + len(strange) + sum(len(account.differences) for account in accounts)
-    if differences:
-        raise HushcountError(f"{differences} difference{'s' if differences > 1 else ''}: see above")
+    data = [{**asdict(account), "collecting": _collecting_facts(collected)} for account, collected in seen]
+    data += [asdict(Account(name, differences=[said])) for name, said in strange.items()]
+    return Answer(
+        data,
+        _shown(seen, strange, last),
+        f"{differences} difference{'s' if differences > 1 else ''}: see above" if differences else "",
+    )
 
 
 def _collecting_facts(now: Collecting) -> dict[str, Any]:
-    """Return it for machines; `held` is null where it cannot be seen from here."""
+    """Return the open window for machines; `held` is null if this machine cannot see it."""
+    held = [{"window": one.window.name, "stream": one.stream, "reports": one.reports} for one in now.held or ()]
     return {
         "window": now.window.name,
         "ends": now.window.end.isoformat(),
         "closed_by": now.closed_by.isoformat(),
-        "held": None
-        if now.held is None
-        else [{"window": one.window.name, "stream": one.stream, "reports": one.reports} for one in now.held],
+        "held": None if now.held is None else held,
         "seen": now.why,
     }
 
 
-def _show_collecting(campaign: str, now: Collecting) -> None:
-    """Print the window that is open, and what the collector of this machine holds."""
-    console = out_console()
+def _shown(seen: list[tuple[Account, Collecting]], strange: dict[str, str], last: int) -> Iterator[RenderableType]:
+    for account, collected in seen:
+        yield from _collecting_shown(account.campaign, collected)
+        yield from _account_shown(account, last)
+    for said in strange.values():
+        yield Text(f"DIFFERENCE {said}", "yellow")
+
+
+def _collecting_shown(campaign: str, now: Collecting) -> Iterator[RenderableType]:
+    """Show the open window, and the reports in the journals of this machine's collector."""
     ends, closed_by = stamp(now.window.end), stamp(now.closed_by)
-    console.print(f"{campaign}: the open window ends {ends}; hushcount run closes it by {closed_by}", soft_wrap=True)
+    yield f"{campaign}: the open window ends {ends}; hushcount run closes it by {closed_by}"
     if now.held is None:
-        console.print(f"  what collectors hold of it is not seen: {now.why}\n", soft_wrap=True)
-        return
-    short = window_names(one.window.name for one in now.held)
-    rows = [(short[one.window.name], one.stream, f"{one.reports:,}", stamp(one.window.end)) for one in now.held]
-    if rows:
-        heads = ("window", "stream", "in journals", "ends")
-        show_table(console, heads, rows, title=f"{campaign}: in journals, {now.why}", words=())
-        console.print()
+        yield f"  this machine cannot see what collectors hold of it: {now.why}\n"
+    elif now.held:
+        short = window_names(one.window.name for one in now.held)
+        rows = [(short[one.window.name], one.stream, f"{one.reports:,}", stamp(one.window.end)) for one in now.held]
+        yield Table(f"{campaign}: in journals, {now.why}", ("window", "stream", "in journals", "ends"), rows)
     else:
-        console.print(f"  nothing is in journals, {now.why}\n", soft_wrap=True)
+        yield f"  nothing is in journals, {now.why}\n"
 
 
-def _show_account(account: Account, last: int) -> None:
+def _account_shown(account: Account, last: int) -> Iterator[RenderableType]:
     from pipelines.audit.reconcile import WindowCounts
 
-    console = out_console()
     windows = sorted({counts.window for counts in account.windows} | set(account.refused))[-last:]
     short = window_names(windows)
-    heads = ("window", "stream", "received", "by now", "refused")
-    rows = []
+    rows: list[tuple[str, ...]] = []
     received = {counts.window for counts in account.windows if counts.stream == "reports"}
     # A window may have brought refusals and nothing else.
     empty = [WindowCounts(window, "reports", 0, {}) for window in account.refused if window not in received]
     for counts in sorted((*account.windows, *empty), key=lambda counts: (counts.window, counts.stream)):
         if counts.window in windows:
             refused = account.refused.get(counts.window, {}) if counts.stream == "reports" else {}
-            numbers = (f"{counts.received:,}", _by_reason(counts.states), _by_reason(refused))
+            numbers = (f"{counts.received:,}", _sorted(counts.states), _sorted(refused))
             rows.append((short[counts.window], counts.stream, *numbers))
-    title = f"{account.campaign}: collected, by windows that begin then, UTC"
-    show_table(console, heads, rows, title=title, words=("by now", "refused"))
-    console.print()
-    heads = ("batch", "hop", "received", "forwarded", "rejected")
+    heads = ("window", "stream", "received", "by now", "refused")
+    title = f"{account.campaign}: collected, by first moment of the window, UTC"
+    yield Table(title, heads, rows, words=("by now", "refused"))
     rows = []
     for hop in account.hops:
-        if hop.batch.partition("-")[0] in windows:
-            window, epoch, _ = hop.batch.split("-")
-            numbers = (f"{hop.received:,}", f"{hop.accepted:,}", _by_reason(hop.rejected))
+        window, epoch, _ = hop.batch.split("-")
+        if window in windows:
+            numbers = (f"{hop.received:,}", f"{hop.accepted:,}", _sorted(hop.rejected))
             rows.append((f"{short[window]} epoch {int(epoch)}", f"{hop.hop} {hop.stream}", *numbers))
-    show_table(console, heads, rows, title=f"{account.campaign}: processed", words=("batch", "hop", "rejected"))
-    console.print()
+    heads = ("batch", "hop", "received", "forwarded", "rejected")
+    yield Table(f"{account.campaign}: processed", heads, rows, words=("batch", "hop", "rejected"))
     for difference in account.differences:
-        console.print(f"DIFFERENCE {difference}", style="bold red", markup=False, soft_wrap=True)
+        yield Text(f"DIFFERENCE {difference}", "bold red")
     for one in account.waiting:
-        style = "yellow" if one.verdict == "warning" else "bold red"
-        console.print(f"WAITS {one.says}", style=style, markup=False, soft_wrap=True)
+        yield Text(f"WAITS {one.says}", "yellow" if one.verdict == "warning" else "bold red")
     if not account.differences:
-        console.print(f"{account.campaign}: all numbers agree", style="green", markup=False)
+        yield Text(f"{account.campaign}: all numbers agree", "green")
 
 
-def _by_reason(numbers: dict[str, int]) -> str:
-    return ", ".join(f"{reason} {number:,}" for reason, number in sorted(numbers.items())) or "none"
+def _sorted(numbers: dict[str, int]) -> str:
+    return by_reason(dict(sorted(numbers.items())))

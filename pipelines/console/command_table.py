@@ -1,7 +1,10 @@
-"""A command line as a table of modules: each is imported when its command is called or asked for its help."""
+"""A command line as a table of functions; a function's module is imported when its command is called."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar
@@ -11,7 +14,6 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from pipelines.console.loading import loading
-from pipelines.console.usage import in_our_words
 
 
 @dataclass(frozen=True)
@@ -21,16 +23,17 @@ class Row:
     Attributes:
         name: the word on the command line.
         line: the first line of its help, so that the list of commands needs no import.
-        target: full name of the module that holds it as `app`; for a group with a table of its own, that table.
+        target: module of pipelines.commands and function, as in jobs:shuffle; for a group, its rows. A function that
+            takes a context takes Beam's options after a bare --.
     """
 
     name: str
     line: str
-    target: str | type[Commands]
+    target: str | tuple[Row, ...]
 
 
 class Unloaded(TyperCommand):
-    """A row in the list of commands; what it stands for is loaded when it is called."""
+    """A row in the list of commands; its command is loaded when it is called."""
 
     def __init__(self, row: Row) -> None:
         super().__init__(row.name, help=row.line)
@@ -38,10 +41,20 @@ class Unloaded(TyperCommand):
 
     def load(self) -> Any:
         """Return the command or group itself; its module is imported."""
-        target = self.row.target
-        if not isinstance(target, str):
-            return target(name=self.row.name, help=self.row.line, no_args_is_help=True, rich_markup_mode=None)
-        return get_command(import_module(target).app)
+        row = self.row
+        if isinstance(row.target, tuple):
+            return Commands(name=row.name, help=row.line, rows=row.target, no_args_is_help=True, rich_markup_mode=None)
+        from pipelines.console.answer import answering
+
+        module, _, name = row.target.partition(":")
+        function = getattr(import_module(f"pipelines.commands.{module}"), name)
+        app = _app()
+        app.command(
+            row.name,
+            help=f"{row.line}\n\n{inspect.getdoc(function)}",
+            context_settings={"allow_extra_args": "context" in inspect.signature(function).parameters},
+        )(answering(function))
+        return get_command(app)
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         with loading():
@@ -49,38 +62,74 @@ class Unloaded(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """A table of commands; errors of the parser are said as ours are."""
+    """A table of commands; it words the parser's errors as ours."""
 
     rows: ClassVar[tuple[Row, ...]] = ()
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *, rows: tuple[Row, ...] = (), **settings: Any) -> None:
         super().__init__(**settings)
-        for row in self.rows:
+        for row in rows or self.rows:
             self.add_command(Unloaded(row))
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        with loading(), in_our_words():
+        with loading(), _in_our_words():
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: Any) -> Any:
-        with in_our_words():
+        with _in_our_words():
             return super().invoke(ctx)
 
 
-def new_app(text: str | None = None, table: type[Commands] | None = None) -> typer.Typer:
-    """Return an app without commands: of one command, of a group, or of a table.
+def new_app(text: str, table: tuple[Row, ...], options: Callable[..., None] = lambda: None) -> typer.Typer:
+    """Return the app of a table; `text` is its help, and `options` takes those before the command."""
 
-    Args:
-        text: what the group's help says; None for an app of one command.
-        table: the group's commands, if they are loaded when called.
-    """
+    class Table(Commands):
+        rows = table
+
+    app = _app(cls=Table, help=text)
+    app.callback(help=text)(options)
+    return app
+
+
+def _app(**settings: Any) -> typer.Typer:
     return typer.Typer(
         name="hushcount",
-        cls=table,
-        help=text,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         add_completion=False,
-        # Help is text: as markup it would lose what stands in brackets.
+        # As markup, help would lose its text in brackets.
         rich_markup_mode=None,
+        **settings,
     )
+
+
+@contextmanager
+def _in_our_words() -> Iterator[None]:
+    """Turn an error of the parser into one sentence: the option, its value, the allowed range.
+
+    Raises:
+        Exit: the parser found an error.
+    """
+    try:
+        yield
+    except Exception as error:
+        # The parser's errors have no public type; all have this method.
+        if not hasattr(error, "format_message"):
+            raise
+        from pipelines.console.answer import fail
+
+        context = getattr(error, "ctx", None)
+        command = "hushcount" if context is None else context.command_path
+        fail(f"{_sentence(error)}: see {command} --help", getattr(error, "exit_code", 2))
+
+
+def _sentence(error: Any) -> str:
+    from pydantic import ValidationError
+
+    from hushcount.formats.models import explain
+
+    parameter = getattr(error, "param", None)
+    if isinstance(error.__cause__, ValidationError) and parameter is not None:
+        return explain(error.__cause__, str(parameter.opts[0])).rstrip(".")
+    message = str(error.format_message()).strip().rstrip(".")
+    return message[:1].lower() + message[1:]

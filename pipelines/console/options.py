@@ -1,15 +1,34 @@
-"""Options that several commands take."""
+"""Options that several commands take, their limits, and what reads their text."""
 
 from __future__ import annotations
 
-from enum import Enum
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from hushcount.collection.windows import duration
+from hushcount.errors import UsageError
+
+if TYPE_CHECKING:
+    from hushcount.maths.objectives import Objective
+    from hushcount.oracles.parameters import Value
+    from pipelines.engine.runner import Engine
+
+MOST_REPORTS = 10**12
+MOST_SEED = (1 << 63) - 1
+MOST_WINDOWS = 1_000_000
+# Above every local epsilon; a shuffled one is solved for up to here.
+MOST_EPSILON = 40.0
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an older result.")]
+RunnerOption = Annotated[str, typer.Option("--runner", help="Beam runner; any Beam option may follow after a bare --.")]
+ConfigOption = Annotated[Path, typer.Option("--config", help="Deployment file, .toml or .json.")]
 CampaignOption = Annotated[Path, typer.Option("--campaign", help="Campaign file.")]
-OutOption = Annotated[str, typer.Option("--out", help="Output directory, local or of any file system that Beam knows.")]
+CampaignIdOption = Annotated[str, typer.Option("--campaign", help="Id of the campaign.")]
+OutOption = Annotated[str, typer.Option("--out", help="Output directory: local, or a store that Beam can write to.")]
 KeysOption = Annotated[
     Path,
     typer.Option(
@@ -17,25 +36,129 @@ KeysOption = Annotated[
         help="Directory with this party's private key, env:NAME, or gcp-secret://projects/P/secrets/S/versions/V.",
     ),
 ]
+PartyName = Literal["both", "aux-server", "analyzer"]
+PartyOption = Annotated[PartyName, typer.Option("--party", help="Which party to act for.")]
+ItemsOption = Annotated[Path | None, typer.Option("--items", help="File of items to estimate, one a line.")]
 ConfidenceOption = Annotated[
-    float, typer.Option(help="Of the intervals: each item's alone, and all together.", min=0.5, max=0.999999)
+    float, typer.Option(help="Confidence of each interval, and of all together.", min=0.5, max=0.999999)
 ]
 FalsePositivesOption = Annotated[
     float,
     typer.Option(
-        metavar="RATE", help="Of items that nobody holds, how many count as detected.", min=1e-15, max=0.499999
+        metavar="RATE", help="Share of the items without any user that count as detected.", min=1e-15, max=0.499999
     ),
 ]
 LedgerOption = Annotated[
-    Path | None,
-    typer.Option("--ledger", help="Ledger to charge the release to, made where it is missing; see hushcount ledger."),
+    Path | None, typer.Option("--ledger", help="Ledger to charge; created if missing. See hushcount ledger.")
 ]
-ConfigOption = Annotated[Path, typer.Option("--config", help="Deployment file, .toml or .json.")]
+BeginsOption = Annotated[
+    str | None, typer.Option("--begins", help="Start, as in 2026-12-01T00:00:00Z.", show_default="now")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", help="name=value: a parameter (k, m, s, p, B), objective (l2, the default, or mse), or target_share."
+    ),
+]
+SignedByOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--signed-by",
+        help="public.json of the party that wrote the input: refuse input that it did not sign for this folder.",
+    ),
+]
+SignWithOption = Annotated[
+    str | None, typer.Option("--sign-with", help="Directory of this party's signing key, or env:NAME: sign the output.")
+]
 
 
-class PartyName(str, Enum):
-    """Which of the parties that open."""
+def engine(context: typer.Context, runner: str) -> Engine:
+    """Return the engine of a job from --runner and the Beam options after `--`.
 
-    both = "both"
-    aux_server = "aux-server"
-    analyzer = "analyzer"
+    Raises:
+        UsageError: an option is not one of Beam's.
+    """
+    # Beam takes a second to import.
+    from pipelines.engine.options import unknown_options
+    from pipelines.engine.runner import Engine
+
+    if context.args and not context.args[0].startswith("-"):
+        raise UsageError(f"{context.args[0]!r} is not an argument of this command: see --help")
+    unknown = unknown_options(context.args)
+    if unknown:
+        raise UsageError(f"option --{unknown[0]} is neither this command's nor Beam's: see --help")
+    return Engine(runner, tuple(context.args))
+
+
+def parse_settings(pairs: list[str] | None) -> tuple[dict[str, Value], Objective]:
+    """Return the parameters and the objective that --set options give.
+
+    Raises:
+        UsageError: an option is not name=value, or the objective cannot be planned for.
+    """
+    settings: dict[str, Value] = {}
+    for pair in pairs or ():
+        name, equals, text = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--set is {pair!r}, must be name=value")
+        settings[name] = _number(text)
+    share = settings.pop("target_share", None)
+    if share is not None and not isinstance(share, int | float):
+        raise UsageError(f"target_share is {share!r}, must be a number in [0, 1]")
+    return settings, objective_of(settings.pop("objective", None), share)
+
+
+def objective_of(name: Value | None, target_share: float | None) -> Objective:
+    """Return what to plan for: l2 if neither is given.
+
+    Raises:
+        UsageError: the two do not fit together, or one is out of its range.
+    """
+    from hushcount.maths.objectives import Objective
+
+    if target_share is not None and name not in (None, "target"):
+        raise UsageError(f"objective is {name!r} with a target_share: give one of the two")
+    try:
+        kind = name or ("l2" if target_share is None else "target")
+        return Objective(kind, float(target_share or 0.0))  # type: ignore[arg-type]  # Objective checks it
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _number(text: str) -> Value:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def begins_at(text: str | None) -> datetime | None:
+    """Return the time that a text like 2026-12-01T00:00:00Z names.
+
+    Raises:
+        UsageError: the text is no time, or has no time zone.
+    """
+    if text is None:
+        return None
+    try:
+        # Python 3.10 reads offsets, but no Z.
+        time = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        raise UsageError(f"begins is {text!r}, must be a time with its zone, as in 2026-12-01T00:00:00Z")
+    return time.astimezone(timezone.utc)
+
+
+def span(name: str, text: str) -> timedelta:
+    """Return the duration that an option's text like 15m or 7d names.
+
+    Raises:
+        UsageError: the text is no duration.
+    """
+    try:
+        return duration(text)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from None

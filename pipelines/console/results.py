@@ -1,10 +1,17 @@
-"""Lines about a job's result: the largest counts, and what the ledger charged."""
+"""A job's result as an answer: its counts and privacy statement, the largest estimates, what the ledger charged."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from pipelines.console.answer import Answer
+from pipelines.console.tables import Table, by_reason
 
 if TYPE_CHECKING:
     from hushcount.privacy.composition import Loss
@@ -13,11 +20,52 @@ if TYPE_CHECKING:
     from pipelines.outputs.summary import HopSummary
 
 
+def hop_answer(summary: HopSummary, out: str, *lines: str, stated: bool = True) -> Answer:
+    """Return a hop's summary as an answer.
+
+    Args:
+        summary: the hop's.
+        out: the directory that it wrote.
+        lines: for people, about its main result.
+        stated: whether to show people the privacy statement.
+    """
+    return Answer({**summary.data(), "out": out}, _shown(summary, out, lines, stated))
+
+
+def _shown(summary: HopSummary, out: str, lines: tuple[str, ...], stated: bool) -> Iterator[RenderableType]:
+    rows = [
+        (str(stream), f"{counts.received:,}", f"{counts.accepted:,}", by_reason(counts.rejected))
+        for stream, counts in summary.streams.items()
+    ]
+    if (bins := summary.bins) is not None:
+        rows.append(("kept bins", f"{bins.kept:,}", f"{bins.found:,}", by_reason(bins.rejected)))
+    heads = ("stream", "received", "accepted", "rejected")
+    yield Table(f"{summary.hop}: {summary.campaign}", heads, rows, words=("rejected",))
+    for stream, counts in summary.left_out.items():
+        yield Text(
+            f"left out: of {counts.received:,} {stream} {counts.accepted:,} can be forwarded, fewer than the minimum "
+            "batch: none was released; shuffle them again with later ones, but without the stream that was forwarded",
+            "yellow",
+        )
+    if stated:
+        yield from sentences(summary)
+    for line in lines:
+        yield f"  {line}"
+    yield f"  written to {out}"
+
+
+def sentences(summary: HopSummary) -> Iterator[RenderableType]:
+    """Give the sentences of a hop's privacy statement."""
+    yield Padding(Text(" ".join(summary.stated.plain), style="bold"), (0, 0, 1, 2))
+    for sentence in summary.stated.sentences:
+        yield Padding(Text(sentence), (0, 0, 0, 2))
+
+
 def largest(summary: HopSummary) -> list[str]:
-    """Return lines with the largest counts of detected items, and of how many they are; or how to get any."""
+    """Return lines with the largest counts of detected items, and how many were detected; or how to get any."""
     estimates = summary.estimates
     if estimates is None or (table := estimates.table) is None:
-        return ["the domain is open: ask tally.npz for items with hushcount estimate, or give --items or --found"]
+        return ["the domain is open: query tally.npz with hushcount estimate, or give --items or --found"]
     rows = estimates.largest
     width = max((cell_len(row.item) for row in rows), default=0)
     lines = [
@@ -29,7 +77,7 @@ def largest(summary: HopSummary) -> list[str]:
 
 
 def detection(table: TableFacts) -> str:
-    """Return what the items are that are shown as detected."""
+    """Return what it means that items are shown as detected."""
     return (
         f"detected among {table.items:,}: any of them wrongly with a probability of "
         f"{100 * (1 - table.confidence):.3g} % at most, for all items looked at together (Bonferroni)."
@@ -37,7 +85,7 @@ def detection(table: TableFacts) -> str:
 
 
 def charged(summary: HopSummary) -> list[str]:
-    """Return a line about what the ledger charged, or none without a ledger."""
+    """Return a line about what the ledger charged; no line without a ledger."""
     charge = summary.ledger
     if charge is None or charge == "no ledger":
         return []
@@ -46,7 +94,7 @@ def charged(summary: HopSummary) -> list[str]:
 
 
 def remaining(account: Account) -> str:
-    """Return what more releases are certain to fit; where charges compose numerically, dearer ones may."""
+    """Return what further releases are sure to fit; where charges compose numerically, larger ones may fit too."""
     least = "at least " if account.limit is not None and account.limit.composition == "numerical" else ""
     return least + pair(account.remaining)
 

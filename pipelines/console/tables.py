@@ -1,18 +1,17 @@
-"""Tables of any terminal's width: words wrap between words, and no number, window or date is ever cut.
-
-Where a table is too wide for that, each row becomes a block of lines, one for each column.
-"""
+"""Tables of any terminal's width: words wrap between words, and no number, window or date is ever cut."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from rich import table
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
-from rich.console import Console, RenderableType
-from rich.table import Column, Table
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
 from hushcount.collection.windows import window_start
@@ -20,50 +19,60 @@ from hushcount.collection.windows import window_start
 Cell = str | Text
 _NUMBER = re.compile(r"[-+~<]?[0-9][0-9,.e+-]*( ± [0-9][0-9,.]*)?( -?[0-9.]+%)?( [*%])?|")
 _LONGEST_WORD = 26
-"""Cells: a time with its zone is whole; what is longer, such as a path or a digest, may be folded."""
+"""Cells: a time with its zone is whole; a longer word, such as a path or a digest, may be folded."""
 _GAP = 2
 
 
-def show_table(
-    console: Console, heads: Sequence[str], rows: Iterable[Sequence[Cell]], *, title: str = "", words: Collection[str]
-) -> None:
-    """Print rows under their heads.
+@dataclass(frozen=True)
+class Table:
+    """Rows under their heads; too wide for the terminal, each row becomes a block of lines, one for each column.
 
-    Args:
-        console: where.
+    Attributes:
+        title: above the heads.
         heads: of the columns.
         rows: a cell for each column.
-        title: above them.
-        words: heads of the columns whose cells may wrap between words; all others stay on one line.
+        words: heads of the columns with cells that may wrap between words; all others stay on one line.
     """
-    held = [[_text(cell) for cell in row] for row in rows]
-    cells = [[head, *(row[number].plain for row in held)] for number, head in enumerate(heads)]
-    most = [max(map(cell_len, column)) for column in cells]
-    least = [
-        max(map(_longest_word, column)) if head in words else width
-        for head, column, width in zip(heads, cells, most, strict=True)
-    ]
-    if title:
-        console.print(Text(title, "bold"))
-    widths = _widths(least, most, console.width - _GAP * (len(heads) - 1))
-    if widths is None:
-        console.print(_blocks(heads, held))
-        return
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for head, column, width in zip(heads, cells, widths, strict=True):
-        numbers = all(map(_NUMBER.fullmatch, column[1:]))
-        table.add_column(Text(head), width=width, overflow="fold", justify="right" if numbers else "left")
-    for row in held:
-        table.add_row(*row)
-    console.print(table)
+
+    title: str
+    heads: Sequence[str]
+    rows: Iterable[Sequence[Cell]]
+    words: Collection[str] = ()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if self.title:
+            yield Text(self.title, "bold")
+        rows = [[_text(cell) for cell in row] for row in self.rows]
+        columns = [[head, *(row[number].plain for row in rows)] for number, head in enumerate(self.heads)]
+        most = [max(map(cell_len, column)) for column in columns]
+        least = [
+            max(map(_longest_word, column)) if column[0] in self.words else width
+            for column, width in zip(columns, most, strict=True)
+        ]
+        widths = _widths(least, most, options.max_width - _GAP * (len(self.heads) - 1))
+        if widths is None:
+            yield _blocks(self.heads, rows)
+            return
+        grid = table.Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+        for column, width in zip(columns, widths, strict=True):
+            numbers = all(map(_NUMBER.fullmatch, column[1:]))
+            grid.add_column(Text(column[0]), width=width, overflow="fold", justify="right" if numbers else "left")
+        for row in rows:
+            grid.add_row(*row)
+        yield grid
 
 
-def show_facts(console: Console, title: str, facts: Iterable[tuple[str, Cell]]) -> None:
-    """Print names and values, a line each."""
-    pairs = list(facts)
-    if title:
-        console.print(Text(title, "bold"))
-    console.print(_blocks([name for name, _ in pairs], [[_text(value) for _, value in pairs]]))
+def facts(title: str, values: Mapping[str, Any]) -> RenderableType:
+    """Return names and values under a title, a line each."""
+    return Group(
+        Text(title, "bold", end="\n" if title else ""),
+        _blocks([name.replace("_", " ") for name in values], [[Text(_of_fact(value)) for value in values.values()]]),
+    )
+
+
+def by_reason(numbers: Mapping[str, int]) -> str:
+    """Return what was rejected, by reason, in one cell."""
+    return ", ".join(f"{reason} {number:,}" for reason, number in numbers.items()) or "none"
 
 
 def window_names(windows: Iterable[str]) -> dict[str, str]:
@@ -105,9 +114,15 @@ def _text(cell: Cell) -> Text:
     return Text(cell) if isinstance(cell, str) else cell
 
 
+def _of_fact(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={part}" for name, part in value.items()) or "none"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
 def _blocks(heads: Sequence[str], rows: Sequence[Sequence[Text]]) -> RenderableType:
     """Return a line for each column of each row, empty cells left out, and an empty line between rows."""
-    grid = Table(Column(no_wrap=True), Column(overflow="fold"), box=None, show_header=False)
+    grid = table.Table(table.Column(no_wrap=True), table.Column(overflow="fold"), box=None, show_header=False)
     for number, row in enumerate(rows):
         if number:
             grid.add_row()

@@ -238,7 +238,7 @@ EXCEPT = {
     # A table of values to simulate, which the user made.
     ("csv.DictReader", "pipelines/jobs/simulate.py"),
     # Of the demo, what it wrote a moment before, and a data set that the user names.
-    ("csv.DictReader", "pipelines/demo.py"),
+    ("csv.DictReader", "pipelines/commands/demo.py"),
     # In a process of its own, which has nothing of ours to import: what our process sent it.
     ("json.load", "pipelines/graph/load.py"),
 }

@@ -93,7 +93,7 @@ def test_a_wanted_share_is_solved_for_reports_and_a_high_epsilon_is_warned_of(wo
     arguments = ("--id", "c", "--mechanism", "grr", "--dictionary", world.dictionary, "--keys", world.keys)
     for epsilon in (8, 9):
         run = done("campaign", "new", *arguments, "--epsilon", epsilon, "--out", tmp_path / f"{epsilon}.json")
-        assert ("warning: epsilon is 9, above 8: one report alone" in run.err) == (epsilon == 9)
+        assert ("warning: epsilon is 9, above 8: one report multiplies" in run.err) == (epsilon == 9)
 
 
 def test_people_get_a_table_the_reason_and_what_is_left_out() -> None:

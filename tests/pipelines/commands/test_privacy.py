@@ -124,7 +124,7 @@ def test_discovery_for_people_and_of_a_campaign(world: World) -> None:
     sentence = f"about {even} clients to be found with probability 50 %, {sure} with 95 %"
     said = done("privacy", "--discovery", "--campaign", path).out
     assert sentence in said
-    assert "in a batch of one window at one collector; of several" in said
+    assert "in a batch of one window at one collector; a batch of several needs more" in said
     assert sentence in done("privacy", "--discovery", "--epsilon", 1, "--delta", "1e-9").out
 
 

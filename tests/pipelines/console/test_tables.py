@@ -14,7 +14,8 @@ import benchmarks
 from benchmarks.record import stored_record
 from pipelines.cli import app
 from pipelines.commands import bench
-from pipelines.console.tables import show_table, window_names
+from pipelines.console.answer import show
+from pipelines.console.tables import Table, window_names
 from tests.support.collecting import START, collect
 from tests.support.site import Site, values
 
@@ -85,7 +86,7 @@ def test_measurements_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     measured = stored_record(Path(benchmarks.__file__).parent).measured
     for width in (60, 80):
         monkeypatch.setenv("COLUMNS", str(width))
-        bench._show(measured)
+        show([bench._table(measured)])
         shown = capsys.readouterr().out
         assert "…" not in shown
         for figures in measured.values():
@@ -101,7 +102,7 @@ def test_cells_that_do_not_fit_beside_each_other_come_below_each_other(width: in
         ("2026-11-22", f"{BIG + n:,}", "no limit", f"{BIG:,} ± 12,345", "one [word] :smile: after another")
         for n in range(3)
     ]
-    show_table(console, heads, rows, title="a [title]", words=("why",))
+    console.print(Table("a [title]", heads, rows, words=("why",)))
     shown = stream.getvalue()
     assert "…" not in shown
     assert all(len(line) <= width for line in shown.splitlines())

@@ -269,7 +269,7 @@ def test_an_error_that_nobody_thought_of_does_not_end_a_watch(site: Site, monkey
         return Done()
 
     monkeypatch.setattr(run_module, "run", stumbling)
-    monkeypatch.setattr("pipelines.commands.run._stopped_within", lambda *_: len(looks) == 2)
+    monkeypatch.setattr("pipelines.commands.operate._stopped_within", lambda *_: len(looks) == 2)
     watched = done("run", "--config", site.config, "--watch")
     assert len(looks) == 2
     assert "TypeError at" in watched.err

@@ -22,7 +22,7 @@ _FORKS.set_forkserver_preload(
     [
         __name__,
         "pipelines.cli",
-        "pipelines.commands.collect",
+        "pipelines.commands.operate",
         "pipelines.deployment.collector",
         "pipelines.deployment.settings",
     ]

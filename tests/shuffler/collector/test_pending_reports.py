@@ -43,7 +43,7 @@ def test_status_shows_the_open_window_and_what_its_journals_hold(tmp_path: Path)
     journal.write_bytes(whole[:-1])
     assert {one.stream: one.reports for one in pending_reports(site.journal)} == {"discovery": 1, "reports": 3}
     shutil.move(site.journal, site.base / "elsewhere")
-    assert "is not seen" in done(*status).out
+    assert "this machine cannot see" in done(*status).out
     write_config(site, LONG, {"journal": str(site.base / "elsewhere")})
     text = site.config.read_text()
     site.config.write_text(text[: text.index("[collector]")])

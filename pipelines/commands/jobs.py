@@ -1,0 +1,246 @@
+"""The jobs by hand: encode, shuffle, analyze, discover, estimate, adjust, and what a job did not pass on."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from hushcount.campaigns.campaign import Stream
+from hushcount.oracles.estimates import Levels
+from pipelines.console.answer import Answer, progress_console
+from pipelines.console.options import (
+    CampaignOption,
+    ConfidenceOption,
+    FalsePositivesOption,
+    ItemsOption,
+    KeysOption,
+    LedgerOption,
+    OutOption,
+    OverwriteOption,
+    PartyOption,
+    RunnerOption,
+    SignedByOption,
+    SignWithOption,
+    engine,
+)
+from pipelines.console.results import charged, hop_answer, largest
+from pipelines.console.tables import Table
+from pipelines.handover.parties import signer_of, verified_by
+
+ShuffledOption = Annotated[str, typer.Option("--input", help="Output directory of hushcount shuffle.")]
+LettersOption = Annotated[str, typer.Option("--input", help="Output directory of shuffle, discover or analyze.")]
+
+
+def encode(
+    context: typer.Context,
+    campaign: CampaignOption,
+    values: Annotated[Path, typer.Option(help="One value a line, text or .gz.")],
+    out: OutOption,
+    clients: Annotated[bool, typer.Option("--clients", help="Lines are client<TAB>value.")] = False,
+    overwrite: OverwriteOption = False,
+    runner: RunnerOption = "FnApiRunner",
+) -> Answer:
+    """Use it to try a campaign on values that you have; in production, each app does this for its own value.
+
+    Example: hushcount encode --campaign words.json --values words.txt.gz --out encoded
+    """
+    from pipelines.jobs.encode import plan_encode
+    from pipelines.jobs.job import run
+
+    chosen, console = engine(context, runner), progress_console()
+    job = plan_encode(campaign, values, out, clients=clients, overwrite=overwrite, console=console)
+    return hop_answer(run(job, chosen, console), out, stated=False)
+
+
+def shuffle(
+    context: typer.Context,
+    campaign: CampaignOption,
+    input: Annotated[str, typer.Option(help="Directory of envelopes, or a batch of hushcount run.")],
+    out: OutOption,
+    sign_with: SignWithOption = None,
+    overwrite: OverwriteOption = False,
+    runner: RunnerOption = "FnApiRunner",
+) -> Answer:
+    """Use it as the shuffler, before analyze and discover. Exit status 3: the minimum batch is not reached.
+
+    Example: hushcount shuffle --campaign words.json --input encoded --out shuffled
+    """
+    from pipelines.jobs.job import run
+    from pipelines.jobs.shuffle import plan_shuffle
+
+    chosen, signer = engine(context, runner), signer_of(sign_with, "shuffler")
+    job = plan_shuffle(campaign, input, out, signer=signer, overwrite=overwrite)
+    return hop_answer(run(job, chosen, progress_console()), out, stated=False)
+
+
+def analyze(
+    context: typer.Context,
+    campaign: CampaignOption,
+    input: ShuffledOption,
+    keys: KeysOption,
+    out: OutOption,
+    items: ItemsOption = None,
+    found: Annotated[Path | None, typer.Option(help="Output directory of hushcount discover, to estimate too.")] = None,
+    confidence: ConfidenceOption = 0.95,
+    false_positives: FalsePositivesOption = 0.001,
+    signed_by: SignedByOption = None,
+    ledger: LedgerOption = None,
+    overwrite: OverwriteOption = False,
+    runner: RunnerOption = "FnApiRunner",
+) -> Answer:
+    """Use it as the analyzer. Without --items it estimates the campaign's dictionary.
+
+    Example: hushcount analyze --campaign words.json --input shuffled --keys keys --out results
+    """
+    from pipelines.jobs.analyze import plan_analyze
+    from pipelines.jobs.job import run
+
+    levels, chosen = Levels(confidence, false_positives), engine(context, runner)
+    job = plan_analyze(
+        campaign,
+        input,
+        keys,
+        out,
+        items=items,
+        found=found,
+        levels=levels,
+        signed_by=verified_by(signed_by, "shuffler"),
+        ledger=ledger,
+        overwrite=overwrite,
+    )
+    summary = run(job, chosen, progress_console())
+    return hop_answer(summary, out, *largest(summary), *charged(summary))
+
+
+def discover(
+    context: typer.Context,
+    campaign: CampaignOption,
+    input: ShuffledOption,
+    keys: KeysOption,
+    out: OutOption,
+    party: PartyOption = "both",
+    uncapped: Annotated[
+        bool, typer.Option("--uncapped", help="Accept reports without client tokens: one sender can reveal a value.")
+    ] = False,
+    signed_by: SignedByOption = None,
+    sign_with: SignWithOption = None,
+    ledger: LedgerOption = None,
+    overwrite: OverwriteOption = False,
+    runner: RunnerOption = "FnApiRunner",
+) -> Answer:
+    """Use it as the auxiliary server, then as the analyzer on the server's output; as both if you hold both keys.
+
+    Example: hushcount discover --campaign words.json --input shuffled --keys keys --out found
+    """
+    from pipelines.jobs.discover import plan_discover
+    from pipelines.jobs.job import run
+
+    chosen = engine(context, runner)
+    job = plan_discover(
+        campaign,
+        input,
+        keys,
+        out,
+        party=party,
+        uncapped=uncapped,
+        signed_by=verified_by(signed_by, "aux_signer" if party == "analyzer" else "shuffler"),
+        signer=signer_of(sign_with, "aux_signer"),
+        ledger=ledger,
+        overwrite=overwrite,
+    )
+    summary = run(job, chosen, progress_console())
+    found = [f"{summary.bins.found:,} values found, in found.csv"] if summary.bins is not None else []
+    return hop_answer(summary, out, *found, *charged(summary))
+
+
+def estimate(
+    campaign: CampaignOption,
+    tally: Annotated[str, typer.Option(help="tally.npz of hushcount analyze.")],
+    items: Annotated[Path, typer.Option(help="File of items to estimate, one a line.")],
+    out: OutOption,
+    confidence: ConfidenceOption = 0.95,
+    false_positives: FalsePositivesOption = 0.001,
+    overwrite: OverwriteOption = False,
+) -> Answer:
+    """Use it when you think of new items after analyze: it reads no report and costs no privacy.
+
+    Example: hushcount estimate --campaign words.json --tally results/tally.npz --items new.txt --out more
+    """
+    from pipelines.jobs.estimate import estimate as job
+
+    levels = Levels(confidence, false_positives)
+    summary = job(campaign, tally, items, out, levels=levels, overwrite=overwrite)
+    return hop_answer(summary, out, *largest(summary))
+
+
+def adjust(
+    estimates: Annotated[str, typer.Option(help="estimates.parquet or .csv of hushcount analyze or estimate.")],
+    method: Annotated[
+        Literal["non-negative", "sum-to", "norm-sub"], typer.Option(help="How to adjust; norm-sub does both.")
+    ],
+    out: Annotated[str, typer.Option(help="File to write, .csv or .parquet.")],
+    total: Annotated[
+        float | None,
+        typer.Option(help="Reports of these items; default: all accepted, less the estimated 'other'.", max=1e12),
+    ] = None,
+    overwrite: OverwriteOption = False,
+) -> Answer:
+    """Use it for a reader who needs counts without minus signs, or a fixed sum. Adjusted counts are biased.
+
+    Example: hushcount adjust --estimates results/estimates.parquet --method norm-sub --out adjusted.csv
+    """
+    from pipelines.jobs.adjust import adjust as job
+
+    done = job(estimates, method, out, total=total, overwrite=overwrite)
+    total_line = [] if done["total"] is None else [f"  total {done['total']:,.0f}: {done['total_from']}"]
+    lines = [
+        f"  {done['items']:,} counts that add up to {done['sum_of_counts']:,.0f}, "
+        f"adjusted ones to {done['sum_of_adjusted']:,.0f}",
+        f"  {done['method']}: {done['bias']}; errors and intervals are those of the counts",
+        *total_line,
+        f"  written to {out}",
+    ]
+    return Answer({**done, "out": out}, lines)
+
+
+def list_dead_letters(
+    input: LettersOption, reason: Annotated[str | None, typer.Option(help="Only reports of this reason.")] = None
+) -> Answer:
+    """Use it when a summary counts rejected reports: it says what each reason means. It shows no report's content.
+
+    Example: hushcount dead-letters list --input results
+    """
+    from pipelines.jobs.dead_letters import CURES
+    from pipelines.jobs.dead_letters import list_dead_letters as job
+
+    letters = [letter for letter in job(input) if reason in (None, letter.reason)]
+    heads = ("hop", "stream", "reason", "reports", "bytes each", "what it means")
+    rows = [
+        (one.hop, one.stream, one.reason, f"{one.records:,}", f"{one.record_bytes:,}", CURES.get(one.reason, ""))
+        for one in letters
+    ]
+    # A reason has a file for each length.
+    lost = sum({(one.stream, one.reason): one.not_kept for one in letters}.values())
+    warning = f"{lost:,} reports were not kept: summary.json counts them, and they cannot be replayed"
+    table = Table("dead letters", heads, rows, words=("what it means",))
+    return Answer([asdict(letter) for letter in letters], [table, *([warning] if lost else [])])
+
+
+def replay(
+    input: LettersOption,
+    campaign: Annotated[Path, typer.Option(help="Campaign file that clients made the reports with.")],
+    reason: Annotated[str, typer.Option(help="wrong_campaign or not_opened.")],
+    out: Annotated[str, typer.Option(help="Output directory, for analyze or discover to read.")],
+    stream: Annotated[Stream, typer.Option(help="Which stream.")] = "reports",
+    overwrite: OverwriteOption = False,
+) -> Answer:
+    """Use it when you have the right campaign file or key, then analyze or discover its output.
+
+    Example: hushcount dead-letters replay --input results --campaign c.json --reason not_opened --out again
+    """
+    from pipelines.jobs.dead_letters import replay as job
+
+    return hop_answer(job(campaign, input, stream, reason, out, overwrite=overwrite), out, stated=False)

@@ -1,0 +1,196 @@
+"""What an operator's machine runs: collect, run, doctor, and segments relist."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from dataclasses import asdict
+from datetime import datetime, timedelta, timezone
+from functools import partial
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from hushcount.errors import UsageError
+from pipelines.console.answer import Answer, note, out_console, progress_console, show_json
+from pipelines.console.options import ConfigOption, JsonOption, span
+from pipelines.console.tables import Table, stamp
+
+if TYPE_CHECKING:
+    from pipelines.schedule.report import Done
+
+
+def collect(config: ConfigOption) -> None:
+    """It runs until SIGTERM or Ctrl-C, and then uploads every report that it acknowledged. It logs to standard error.
+
+    Example: hushcount collect --config deployment.toml
+    """
+    from pipelines.deployment.collector import collect as job
+    from pipelines.deployment.settings import Deployment
+
+    deployment = Deployment.read(config, waits=True)
+    if deployment.collector is None:
+        raise UsageError(f"deployment file {config} has no [collector] table: add one with a name")
+    segments, length = deployment.folder("segments"), deployment.windows.length
+    job(deployment.collector, config.absolute().parent, deployment.campaigns, segments, length)
+
+
+def run(
+    config: ConfigOption,
+    watch: Annotated[bool, typer.Option("--watch", help="Repeat until stopped; print only what was due.")] = False,
+    every: Annotated[str, typer.Option(help="With --watch: time between two looks, as in 30s or 5m.")] = "30s",
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until another run on the same state ends.")] = False,
+    clock_is_right: Annotated[
+        bool, typer.Option("--clock-is-right", help="Trust a clock that is far ahead of all other signs of the time.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Call it from a schedule, or once with --watch. Each step is done once; the next run resumes a killed one.
+
+    Example: hushcount run --config deployment.toml
+    """
+    from pipelines.deployment.settings import Deployment
+    from pipelines.files.storage_errors import told
+    from pipelines.schedule.report import Done
+    from pipelines.schedule.run import run as once
+
+    pause = span("--every", every)
+    if watch and clock_is_right:
+        raise UsageError("option --clock-is-right is for one run, and --watch would trust the clock forever: give one")
+    console = progress_console()
+    say = partial(_print, console, "dim")
+    waited: list[str] = []
+    # Without --watch a signal ends the run at once; the next run resumes it.
+    stop = _on_signals() if watch else threading.Event()
+    while True:
+        try:
+            # --watch waits by looking again: no signal can interrupt a wait for a database's lock.
+            waits = wait and not watch
+            done = once(Deployment.read(config), wait=waits, clock_is_right=clock_is_right, console=console, say=say)
+        except Exception as error:
+            # The next look may find the database back, or the campaign file mended.
+            if not watch:
+                raise
+            _print(console, "bold red", f"error: {told(error)}")
+        else:
+            # --watch says once that something waits, not at every look.
+            news = [line for line in done.waiting if line not in waited]
+            if not watch or news or done != Done(waiting=done.waiting):
+                _show_done(done, as_json, news)
+            waited = done.waiting
+            if not watch:
+                if done.problems:
+                    raise typer.Exit(1)
+                return
+        if _stopped_within(stop, pause):
+            return
+
+
+def _print(console: Console, style: str, line: str) -> None:
+    """Print a line with the time: a run may take hours, and a watch years."""
+    console.print(f"{stamp(datetime.now(timezone.utc))} {line}", style=style, soft_wrap=True)
+
+
+def _on_signals() -> threading.Event:
+    """Return an event that SIGTERM sets: a watching run then ends after its present step."""
+    stop = threading.Event()
+
+    def heard(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, heard)
+    return stop
+
+
+def _stopped_within(stop: threading.Event, pause: timedelta) -> bool:
+    try:
+        return stop.wait(pause.total_seconds())
+    except KeyboardInterrupt:
+        return True
+
+
+def _show_done(done: Done, as_json: bool, waiting: list[str]) -> None:
+    if as_json:
+        show_json(asdict(done))
+        return
+    results = {
+        "closed": done.closed,
+        "done": done.hops,
+        "published": done.published,
+        "found values that wait for hushcount epoch review": done.review,
+        "deleted": done.deleted,
+    }
+    console = out_console()
+    for what, names in results.items():
+        for name in names:
+            _print(console, "", f"{what}: {name}")
+    if not (any(results.values()) or done.dropped or done.problems):
+        _print(console, "", "nothing is due")
+    warnings = (
+        ("waits", waiting, "yellow"),
+        ("dropped", done.dropped, "bold red"),
+        ("error", done.problems, "bold red"),
+    )
+    for what, lines, style in warnings:
+        for line in lines:
+            _print(progress_console(), style, f"{what}: {line}")
+
+
+def doctor(config: ConfigOption) -> Answer:
+    """Use it after a change of the deployment, or when a run fails. Exit status 1: at least one check is bad.
+
+    Example: hushcount doctor --config deployment.toml
+    """
+    from pipelines.audit.doctor import examine
+    from pipelines.deployment.settings import Deployment
+
+    checks = examine(Deployment.read(config))
+    styles = {"good": "green", "warning": "yellow", "bad": "bold red"}
+    rows = [(Text(check.verdict, styles[check.verdict]), check.name, check.says) for check in checks]
+    bad = sum(check.verdict == "bad" for check in checks)
+    return Answer(
+        [{"name": one.name, "verdict": one.verdict, "says": one.says} for one in checks],
+        [Table("", ("verdict", "what", "found"), rows, words=("what", "found"))],
+        f"{bad} of {len(checks)} checks are bad: see above" if bad else "",
+    )
+
+
+def relist_segments(config: ConfigOption) -> Answer:
+    """Use it after a collector lost its disk, or a manifest was lost: the next run then counts these segments.
+
+    A running collector lists its own. If a segment's name does not say how senders were told apart, it counts as
+    authentication none.
+
+    Example: hushcount segments relist --config deployment.toml
+    """
+    from pipelines.audit.orphans import relist
+    from pipelines.batches.lock import alone
+    from pipelines.batches.state import opened
+    from pipelines.deployment.campaigns import read_epochs
+    from pipelines.deployment.settings import Deployment
+
+    deployment = Deployment.read(config)
+    campaigns, faults = read_epochs(deployment.campaigns)
+    with opened(deployment.state) as database, alone(database, deployment.state, wait=False) as state:
+        done = {epochs.campaign: relist(state, deployment, epochs) for epochs in campaigns}
+    problems = [f"{name}: {fault}" for name, fault in faults.items()]
+    problems += [problem for one in done.values() for problem in one.problems]
+    for problem in problems:
+        note(f"error: {problem}", "bold red")
+    listed = {path: reports for one in done.values() for path, reports in one.segments.items()}
+    lines = [f"listed again: {path}, {reports:,} reports" for path, reports in listed.items()]
+    lines += [
+        f"warning: nothing says how the senders of {path} were told apart: it counts as authentication none, and so "
+        "does every batch that it joins"
+        for one in done.values()
+        for path in one.unsaid
+    ]
+    return Answer(
+        {campaign: asdict(one) for campaign, one in done.items()},
+        lines if listed else [*lines, "every segment of a window that is over is in a manifest"],
+        f"{len(problems)} could not be read or listed: see above" if problems else "",
+    )

@@ -1,0 +1,126 @@
+"""What a command answers: printed for people or as JSON, and the exit status that it ends with."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import typer
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from hushcount.errors import HushcountError
+from pipelines.console.options import JsonOption
+from pipelines.console.tables import Table
+
+_PIPE_COLUMNS = 160
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_STOPPED = 130
+"""Exit status of a command that Ctrl-C ended, as shells report it."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command found.
+
+    Attributes:
+        data: for machines, printed with --json.
+        people: lines and tables for people; --json never asks for them.
+        failure: sentence that ends the command with exit status 1; empty if all is well.
+        status: exit status without a failure sentence.
+    """
+
+    data: Any
+    people: Iterable[RenderableType] = ()
+    failure: str = ""
+    status: int = 0
+
+
+def out_console() -> Console:
+    """Return the console for results; it respects NO_COLOR, plain pipes, and COLUMNS."""
+    # A pipe or a file is wider than a terminal of unknown width.
+    narrow = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return _console(width=None if narrow else _PIPE_COLUMNS)
+
+
+def progress_console() -> Console:
+    """Return the console for progress and messages: standard error."""
+    return _console(stderr=True)
+
+
+def _console(**options: Any) -> Console:
+    # Text in brackets is no markup, and a word between colons no emoji.
+    return Console(highlight=False, markup=False, emoji=False, **options)
+
+
+def note(line: str, style: str = "") -> None:
+    """Print a line on standard error, beside the answer."""
+    progress_console().print(line, style=style, soft_wrap=True)
+
+
+def show(parts: Iterable[RenderableType], console: Console | None = None) -> None:
+    """Print lines and tables on standard output, an empty line after each table that more follows."""
+    console, after_table = console or out_console(), False
+    for part in parts:
+        if after_table:
+            console.print()
+        console.print(part, soft_wrap=isinstance(part, str | Text))
+        after_table = isinstance(part, Table)
+
+
+def show_json(data: Any) -> None:
+    """Print JSON for machines."""
+    plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=plain) + "\n")
+
+
+def fail(message: str, status: int) -> NoReturn:
+    """Print a sentence on standard error and end with a status.
+
+    Raises:
+        Exit: always.
+    """
+    head = Text("not yet: ", "bold yellow") if status == 3 else Text("error: ", "bold red")
+    progress_console().print(Text.assemble(head, message), soft_wrap=True)
+    raise typer.Exit(status)
+
+
+def answering(command: Callable[..., Answer | None]) -> Callable[..., None]:
+    """Return a command for the parser: it prints the answer, or one sentence on an error.
+
+    With an answer comes the option --json; a command that returns None prints by itself.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    parameters = list(signature.parameters.values())
+    answers = signature.return_annotation is Answer
+    if answers:
+        parameters.append(inspect.Parameter("as_json", _KEYWORD, default=False, annotation=JsonOption))
+
+    def run(**options: Any) -> None:
+        as_json = answers and options.pop("as_json")
+        try:
+            answer = command(**options)
+            if answer is not None:
+                show_json(answer.data) if as_json else show(answer.people)
+                if answer.failure:
+                    fail(answer.failure, 1)
+                raise typer.Exit(answer.status)
+        except HushcountError as error:
+            fail(str(error), error.exit_status)
+        except OSError as error:
+            fail(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""), 1)
+        except KeyboardInterrupt:
+            # A second Ctrl-C ends the process at once.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            note("stopped")
+            raise typer.Exit(_STOPPED) from None
+
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # read by typer
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
