@@ -3,8 +3,8 @@
     header  magic "HUSHBLK1", kind, record length, records a block, record count, campaign fingerprint and id, CRC-32
     block   CRC-32 of the payload, then the records; every block but the last is full
 
-Positions follow from the header, so that blocks are read in any order and by many workers, and a damaged or missing
-block costs its own records and is counted.
+Positions follow from the header, so that many workers can read blocks in any order, and a damaged or missing block
+costs its own records and is counted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ID_BYTES = 68
 
 
 class Kind(IntEnum):
-    """What the records of a file are, so that no hop takes another's file or the other stream's."""
+    """The kind of records in a file: no hop takes another's file or the other stream's."""
 
     REPORT_ENVELOPES = 1
     DISCOVERY_ENVELOPES = 2
@@ -40,13 +40,12 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True)
 class Header:
-    """What one file holds.
+    """The facts of one file.
 
     Attributes:
-        kind: what a record is.
         record_bytes: length of every record, at least 1.
-        records: how many there are.
-        campaign: the 32-byte fingerprint of the campaign.
+        records: their number.
+        campaign: the campaign's fingerprint, 32 bytes.
         campaign_id: for people; the fingerprint decides.
     """
 
@@ -58,7 +57,7 @@ class Header:
 
     @property
     def full_block(self) -> int:
-        """How many records a full block has: 4096, fewer where they are long."""
+        """Number of records in a full block: 4096, or fewer long ones."""
         return max(1, min(_BLOCK_RECORDS, _BLOCK_BYTES // self.record_bytes))
 
     @property
@@ -66,18 +65,16 @@ class Header:
         return -(-self.records // self.full_block)
 
     def block_records(self, index: int) -> int:
-        """Return how many records block `index` has."""
         return min(self.full_block, self.records - index * self.full_block)
 
     def whole_blocks(self, size: int) -> int:
-        """Return how many blocks a file of so many bytes holds completely."""
+        """Return how many complete blocks are in a file of `size` bytes."""
         if size >= self.file_bytes:
             return self.blocks
         return max(0, size - HEADER_BYTES) // (_CRC.size + self.full_block * self.record_bytes)
 
     @property
     def file_bytes(self) -> int:
-        """Return the length of the whole file."""
         return HEADER_BYTES + self.blocks * _CRC.size + self.records * self.record_bytes
 
 
@@ -95,11 +92,7 @@ def encode_header(header: Header) -> bytes:
 
 
 def read_header(stream: IO[bytes], name: str) -> Header:
-    """Read the header at the start of a stream; `name` is the file's, for the error.
-
-    Raises:
-        FormatError: not a block file, another version, or a damaged header.
-    """
+    """Read the header at the start of a stream, or raise FormatError, which names the file."""
     raw = stream.read(HEADER_BYTES)
     if raw[: len(_MAGIC)] != _MAGIC:
         raise FormatError(f"{name} is not a Hushcount block file of version 1")
@@ -115,11 +108,7 @@ def read_header(stream: IO[bytes], name: str) -> Header:
 
 
 def encode_blocks(header: Header, records: bytes) -> Iterator[bytes]:
-    """Yield the bytes of a whole file: header, then block after block.
-
-    Raises:
-        ValueError: `records` is not `header.records` whole records.
-    """
+    """Yield the bytes of a whole file: header, then block after block."""
     if len(records) != header.records * header.record_bytes:
         raise ValueError(f"records has {len(records)} bytes, must have {header.records} x {header.record_bytes}")
     yield encode_header(header)
@@ -130,7 +119,7 @@ def encode_blocks(header: Header, records: bytes) -> Iterator[bytes]:
 
 
 def read_block(stream: IO[bytes], header: Header, index: int) -> bytes | None:
-    """Return the records of block `index`, or None when the block is cut off or fails its checksum."""
+    """Return the records of block `index`, or None if the block is cut off or fails its checksum."""
     stream.seek(HEADER_BYTES + index * (_CRC.size + header.full_block * header.record_bytes))
     length = header.block_records(index) * header.record_bytes
     checksum = stream.read(_CRC.size)

@@ -1,7 +1,7 @@
-"""Whole arrays of sealed boxes, row after row, by the functions of libsodium themselves.
+"""Whole arrays of sealed boxes, row after row, by libsodium's own functions, which free the GIL.
 
-PyNaCl's bindings check and copy every box in Python, 2.8 of the 34 microseconds that opening one takes. Here the same
-functions of the same library read and write the arrays in place (docs/adr/0012). The library frees the GIL meanwhile.
+PyNaCl's bindings check and copy every box in Python, for 2.8 of the 34 microseconds that opening one takes. Here the
+same functions read and write the arrays in place (docs/adr/0012).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def seal_rows(plain: Octets, public_key: bytes) -> Octets:
     source, target, seal = _pointer(np.ascontiguousarray(plain)), _pointer(sealed), lib.crypto_box_seal
     for row in range(count):
         if seal(target + row * size, source + row * length, length, public_key):
-            raise ValueError("public_key is no point of the curve that anything can be sealed to")
+            raise ValueError("public_key is not a valid X25519 public key")
     return sealed
 
 
 def open_rows(sealed: Octets, public_key: bytes, secret: bytes) -> tuple[Octets, npt.NDArray[np.bool_]]:
-    """Open every row of uint8[n, L + 48]: uint8[n, L], zero where that failed, and bool[n], where it did not."""
+    """Open every row of uint8[n, L + 48]: uint8[n, L], zeros for a failure, and bool[n], which rows opened."""
     _require(public_key, crypto_box_PUBLICKEYBYTES)
     _require(secret, crypto_box_SECRETKEYBYTES)
     count, size = sealed.shape
@@ -41,17 +41,17 @@ def open_rows(sealed: Octets, public_key: bytes, secret: bytes) -> tuple[Octets,
     source, target, open_box = _pointer(np.ascontiguousarray(sealed)), _pointer(plain), lib.crypto_box_seal_open
     for row in range(count):
         opened[row] = open_box(target + row * length, source + row * size, size, public_key, secret) == 0
-    # What a failed opening leaves behind is no plain text.
+    # A failed opening may leave bytes behind.
     plain[~opened] = 0
     return plain, opened
 
 
 def _pointer(rows: Octets) -> Any:
-    """Return where an array of contiguous rows begins; it keeps the array."""
+    """Return a pointer to contiguous rows, which keeps the array alive."""
     return ffi.from_buffer("unsigned char[]", rows)
 
 
 def _require(key: bytes, length: int) -> None:
-    """Check a key's length, which the library takes for granted; the key is not named."""
+    # libsodium does not check the length. The error must not name the key.
     if len(key) != length:
         raise ValueError(f"key has {len(key)} bytes, must have {length}")

@@ -1,4 +1,4 @@
-"""Find equal ciphertexts by their first eight bytes, so that only the few that may be equal are compared whole."""
+"""Find equal ciphertexts by their first eight bytes, and compare only the few that may be equal as a whole."""
 
 from __future__ import annotations
 
@@ -17,25 +17,21 @@ def first_words(records: np.ndarray[Any, Any]) -> UInt64Array:
 
 
 def among(words: UInt64Array, ordered: UInt64Array) -> npt.NDArray[np.bool_]:
-    """Return bool[n]: which of n words are among others, which are sorted."""
+    """Return bool[n]: which of n words are among sorted others."""
     if not len(ordered):
         return np.zeros(len(words), dtype=np.bool_)
     return ordered[np.minimum(np.searchsorted(ordered, words), len(ordered) - 1)] == words
 
 
 def run_starts(ordered: np.ndarray[Any, Any]) -> npt.NDArray[np.intp]:
-    """Return where the runs of equal neighbours begin in an array of n, none where n is 0."""
+    """Return where the runs of equal neighbours begin in an array."""
     begins = np.ones(len(ordered), dtype=np.bool_)
     begins[1:] = ordered[1:] != ordered[:-1]
     return np.flatnonzero(begins)
 
 
 def recurring(records: np.ndarray[Any, Any]) -> npt.NDArray[np.bool_]:
-    """Return bool[n]: which records have the first eight bytes of another; equal ones always do.
-
-    Args:
-        records: S[n] of at least 8 bytes each, in any layout.
-    """
+    """Return bool[n]: which records of S[n], at least 8 bytes each, share their first eight bytes with another."""
     first = first_words(records)
     order = np.argsort(first)
     ordered = first[order]

@@ -5,30 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.arrays import Limbs, Reports
+from hushcount.arrays import BoolArray, Limbs, Octets, Reports
 from hushcount.randomness import WORD_VALUES
-from hushcount.wire import ranks, subset_codes
+from hushcount.wire import ranks
 
 MOST_BYTES = 1 << 16
 """Longest report, before sealing: a client pays for it in time, memory and bytes sent."""
+# Limbs of one chunk, which fits the processor's cache.
 _CHUNK_LIMBS = 1 << 17
-"""Limbs that are worked on at once, so that they stay in the processor's cache."""
+_TABLE_OCTETS = 64 << 20
 
 
 @dataclass(frozen=True)
 class Number:
-    """One integer.
-
-    Attributes:
-        name: its name in the structured array; there a uint32 if bound is at most 2**32, else a uint64.
-        bound: values are in least..bound-1; at most 2**62.
-        least: the smallest value.
-    """
+    """One integer in least..bound-1, with bound at most 2**62; in memory a uint32 if bound <= 2**32, else a uint64."""
 
     name: str
     bound: int
@@ -45,18 +40,17 @@ class Number:
         """How many values there are."""
         return self.bound - self.least
 
+    @property
+    def memory(self) -> tuple[str, tuple[int, ...]]:
+        """The type and shape of the values in a structured array."""
+        return ("<u4" if self.bound <= 1 << 32 else "<u8"), ()
+
 
 @dataclass(frozen=True)
 class SubsetOf:
-    """Distinct integers, as a strictly ascending list.
+    """`count` distinct integers below `bound`, at most 2**32, as a strictly ascending list.
 
-    On the wire it is the list's rank among all of its length, or where ranking takes too large a table the list itself
-    or a bitmap: `subset_wire.form_of`.
-
-    Attributes:
-        name: its name in the structured array; there uint16[count] if bound is at most 65536, else uint32[count].
-        bound: values are in 0..bound-1; at most 2**32.
-        count: how many, 1..bound.
+    In memory uint16[count] if bound <= 65536, else uint32[count].
     """
 
     name: str
@@ -75,20 +69,68 @@ class SubsetOf:
         return ranks.subset_values(self.bound, self.count)
 
     @property
-    def form(self) -> subset_codes.Form:
-        """In which form it goes."""
-        return subset_codes.form_of(self.bound, self.count)
+    def memory(self) -> tuple[str, tuple[int, ...]]:
+        return ("<u2" if self.bound <= 1 << 16 else "<u4"), (self.count,)
+
+    @property
+    def form(self) -> Literal["rank", "list", "bitmap"]:
+        """The form of the list on the wire, a part of the wire format.
+
+        The rank among all lists, which is the shortest form, if its table of binomials fits 64 MiB; else the shorter of
+        an ascending list, each value in the bits of bound - 1, and a bitmap.
+        101 of 10,000 take 1,414 bits as a list, against 810 of the rank and 10,000 of the bitmap; 6,993 of 26,000 take
+        26,000 as a bitmap against 21,832 of the rank.
+        """
+        if ranks.table_octets(self.bound, self.count, _TABLE_OCTETS) <= _TABLE_OCTETS:
+            return "rank"
+        return "list" if self.count * self._value_bits < self.bound else "bitmap"
+
+    @property
+    def codes(self) -> int:
+        """The integer of a list is below this number."""
+        form = self.form
+        return self.values if form == "rank" else 1 << (self.count * self._value_bits if form == "list" else self.bound)
+
+    def to_limbs(self, subsets: npt.NDArray[Any]) -> Limbs:
+        """Return the integers of uint[n, count] lists."""
+        if self.form == "rank":
+            return ranks.rank(self.bound, subsets)
+        if self.form == "list":
+            shifts = np.arange(self._value_bits, dtype=np.uint64)
+            bits = (subsets.astype(np.uint64)[:, :, None] >> shifts & np.uint64(1)).astype(np.uint8)
+            bits = bits.reshape(len(subsets), -1)
+        else:
+            bits = np.zeros((len(subsets), self.bound), dtype=np.uint8)
+            np.put_along_axis(bits, subsets.astype(np.intp), 1, axis=1)
+        return ranks.from_octets(np.packbits(bits, axis=1, bitorder="little"), ranks.limbs_below(self.codes))
+
+    def fill(self, integers: Limbs, subsets: npt.NDArray[Any]) -> BoolArray:
+        """Fill uint[n, count] lists from integers below `codes`; return bool[n], which are well formed."""
+        form = self.form
+        if form == "rank":
+            subsets[:] = ranks.unrank(self.bound, self.count, integers)
+            return np.ones(len(subsets), dtype=np.bool_)
+        length = self.count * self._value_bits if form == "list" else self.bound
+        octets = ranks.to_octets(integers, (length + 7) // 8)
+        bits = np.unpackbits(octets, axis=1, count=length, bitorder="little")
+        if form == "bitmap":
+            good: BoolArray = bits.sum(axis=1) == self.count
+            subsets[good] = np.nonzero(bits[good])[1].reshape(-1, self.count)
+            return good
+        shifts = np.arange(self._value_bits, dtype=np.uint64)
+        values = (bits.reshape(len(bits), self.count, -1).astype(np.uint64) << shifts).sum(axis=2, dtype=np.uint64)
+        good = (values[:, -1] < np.uint64(self.bound)) & (values[:, 1:] > values[:, :-1]).all(axis=1)
+        subsets[good] = values[good]
+        return good
+
+    @property
+    def _value_bits(self) -> int:
+        return max(1, (self.bound - 1).bit_length())
 
 
 @dataclass(frozen=True)
 class Bits:
-    """Independent bits.
-
-    Attributes:
-        name: its name in the structured array; there uint8[(count+7)//8], bit i in place i%8 of byte i//8, and zeros
-            behind the last bit.
-        count: how many, at least 1.
-    """
+    """`count` independent bits; in memory uint8[(count+7)//8], bit i in place i%8 of byte i//8, then zeros."""
 
     name: str
     count: int
@@ -102,13 +144,29 @@ class Bits:
         """How many values all bits together have, `2**count`."""
         return 1 << self.count
 
+    @property
+    def memory(self) -> tuple[str, tuple[int, ...]]:
+        return "u1", ((self.count + 7) // 8,)
+
+    @property
+    def codes(self) -> int:
+        return self.values
+
+    def to_limbs(self, column: Octets) -> Limbs:
+        return ranks.from_octets(column, ranks.limbs_below(self.values))
+
+    def fill(self, integers: Limbs, column: Octets) -> BoolArray:
+        """Fill the bits from integers below `codes`: all are well formed."""
+        column[:] = ranks.to_octets(integers, column.shape[1])
+        return np.ones(len(column), dtype=np.bool_)
+
 
 Field: TypeAlias = Number | SubsetOf | Bits
 
 
 def report_dtype(fields: Sequence[Field]) -> np.dtype[Any]:
     """Return the structured dtype that holds these fields in memory."""
-    return np.dtype([(field.name, *_in_memory(field)) for field in fields])
+    return np.dtype([(field.name, *field.memory) for field in fields])
 
 
 def report_values(fields: Sequence[Field]) -> int:
@@ -117,18 +175,12 @@ def report_values(fields: Sequence[Field]) -> int:
 
 
 def report_bits(fields: Sequence[Field]) -> float:
-    """Return the binary logarithm of the number of distinct reports: what no encoding of one length can go below."""
+    """Return the binary logarithm of the number of distinct reports: no encoding of one length is shorter."""
     return math.log2(report_values(fields))
 
 
 def report_codes(fields: Sequence[Field]) -> int:
-    """Return the number that the integer of a report is below.
-
-    The number of distinct reports; more only where a subset goes as a list or a bitmap, some of which are no reports.
-
-    Raises:
-        ValueError: more than one of the fields is a subset or bits.
-    """
+    """Return the number that a report's integer is below: that of reports, or more for a list or a bitmap."""
     return _layout(fields).codes
 
 
@@ -141,19 +193,12 @@ def report_bytes(fields: Sequence[Field]) -> int:
     return _layout(fields).octets
 
 
-def pack(fields: Sequence[Field], reports: Reports) -> npt.NDArray[np.uint8]:
-    """Return the wire form of reports: for each its integer, little-endian.
+def pack(fields: Sequence[Field], reports: Reports) -> Octets:
+    """Return uint8[n, report_bytes]: for each of n well-formed reports its integer, little-endian.
 
-    Number fields are the integer's digits, the first field the least significant, a digit being the value less the
-    least value. The rank of a subset, or the bitmap of a subset or of bits, is the part above all digits. Every report
-    has one integer, and every integer below the number of reports is that of one, except for bitmaps of another count.
-
-    Args:
-        fields: at most one of them a subset or bits.
-        reports: well-formed ones, report[n].
-
-    Returns:
-        uint8[n, report_bytes].
+    Number fields are the integer's digits, the first field the least significant; a digit is the value less the least
+    value. The integer of a subset or of bits, at most one field, is the part above all digits. Every report has one
+    integer, and every integer below the number of reports is that of one, unless a subset goes as a list or a bitmap.
 
     Raises:
         ValueError: more than one of the fields is a subset or bits.
@@ -165,10 +210,10 @@ def pack(fields: Sequence[Field], reports: Reports) -> npt.NDArray[np.uint8]:
     return octets
 
 
-def unpack(fields: Sequence[Field], octets: npt.NDArray[np.uint8]) -> tuple[Reports, npt.NDArray[np.bool_]]:
+def unpack(fields: Sequence[Field], octets: Octets) -> tuple[Reports, BoolArray]:
     """Return the reports of uint8[n, report_bytes] and bool[n], which of them are well formed: the inverse of `pack`.
 
-    What a report that is not well formed holds is unspecified, but within the bounds of its fields.
+    The content of the others is unspecified, within the bounds of the fields.
 
     Raises:
         ValueError: the second axis is not the length that these fields have, or more than one of the fields is a
@@ -187,13 +232,7 @@ def unpack(fields: Sequence[Field], octets: npt.NDArray[np.uint8]) -> tuple[Repo
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the fields are in the integer.
-
-    Attributes:
-        numbers: from the least significant on.
-        big: the subset or the bits above them, if there is one.
-        codes: the integer is below it.
-    """
+    """Where the fields are in the integer, which is below `codes`: numbers from the least significant, then `big`."""
 
     numbers: tuple[Number, ...]
     big: SubsetOf | Bits | None
@@ -209,7 +248,6 @@ class _Layout:
 
     @property
     def rows(self) -> int:
-        """How many reports to take at once."""
         return max(1, _CHUNK_LIMBS // self.limbs)
 
 
@@ -218,26 +256,14 @@ def _layout(fields: Sequence[Field]) -> _Layout:
     if len(big) > 1:
         raise ValueError(f"subsets and bits are {[field.name for field in big]}, must be one field at most")
     numbers = tuple(field for field in fields if isinstance(field, Number))
-    codes = math.prod(number.values for number in numbers) * math.prod(_codes(field) for field in big)
+    codes = math.prod(number.values for number in numbers) * math.prod(field.codes for field in big)
     return _Layout(numbers, big[0] if big else None, codes)
 
 
-def _codes(field: SubsetOf | Bits) -> int:
-    return field.values if isinstance(field, Bits) else subset_codes.codes_of(field.bound, field.count)
-
-
-def _in_memory(field: Field) -> tuple[str, tuple[int, ...]]:
-    if isinstance(field, Number):
-        return ("<u4" if field.bound <= 1 << 32 else "<u8"), ()
-    if isinstance(field, SubsetOf):
-        return ("<u2" if field.bound <= 1 << 16 else "<u4"), (field.count,)
-    return "u1", ((field.count + 7) // 8,)
-
-
-def _pack(layout: _Layout, reports: Reports) -> npt.NDArray[np.uint8]:
+def _pack(layout: _Layout, reports: Reports) -> Octets:
     integers = np.zeros((layout.limbs, len(reports)), dtype=np.uint64)
     if layout.big is not None:
-        above = _big_part(layout.big, reports[layout.big.name])
+        above = layout.big.to_limbs(reports[layout.big.name])
         integers[: len(above)] = above
     digits = {number: reports[number.name].astype(np.uint64) - np.uint64(number.least) for number in layout.numbers}
     if layout.codes > WORD_VALUES:
@@ -251,8 +277,8 @@ def _pack(layout: _Layout, reports: Reports) -> npt.NDArray[np.uint8]:
     return ranks.to_octets(integers, layout.octets)
 
 
-def _unpack(layout: _Layout, octets: npt.NDArray[np.uint8], reports: Reports) -> npt.NDArray[np.bool_]:
-    """Fill in the reports, zeros so far, and return which are well formed; the others' integers are taken for 0."""
+def _unpack(layout: _Layout, octets: Octets, reports: Reports) -> BoolArray:
+    """Fill the reports, zeros so far, and return which are well formed; 0 replaces the integers of the others."""
     integers = ranks.from_octets(octets, layout.limbs)
     valid = ranks.are_below(integers, layout.codes)
     integers[:, ~valid] = 0
@@ -267,19 +293,6 @@ def _unpack(layout: _Layout, octets: npt.NDArray[np.uint8], reports: Reports) ->
             words = above
         integers = ranks.from_words(words, layout.limbs)
     if layout.big is not None:
-        above = integers[: ranks.limbs_below(_codes(layout.big))]
-        valid &= _fill_big(layout.big, above, reports[layout.big.name])
+        above = integers[: ranks.limbs_below(layout.big.codes)]
+        valid &= layout.big.fill(above, reports[layout.big.name])
     return valid
-
-
-def _big_part(field: SubsetOf | Bits, column: npt.NDArray[Any]) -> Limbs:
-    if isinstance(field, Bits):
-        return ranks.from_octets(column, ranks.limbs_below(_codes(field)))
-    return subset_codes.to_limbs(field.bound, column)
-
-
-def _fill_big(field: SubsetOf | Bits, integers: Limbs, column: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    if isinstance(field, SubsetOf):
-        return subset_codes.fill(field.bound, integers, column)
-    column[:] = ranks.to_octets(integers, column.shape[1])
-    return np.ones(len(column), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Places: records that must meet are sent to one place each, by their tag."""
+"""Places: records that must meet go to the same place, by their tag."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ import numpy as np
 from hushcount.wire.tags import Tags
 
 MOST_PLACES = 1 << 10
-"""No more, so that a block that is read has enough records for each to be worth a piece of its own."""
+"""With more, a block would have too few records for each place."""
 _PIECE_BYTES = 1 << 18
-"""Flink sorts what it groups in buffers, each of which must hold a whole record."""
+"""Flink groups in buffers, and each must hold a whole record."""
 
 
 def split(records: np.ndarray[Any, Any], tagged: Tags, places: int) -> Iterator[tuple[int, bytes]]:
-    """Yield each place that a tag falls in, with its records, in blocks that no engine is overtaxed by.
+    """Yield places with blocks of their records, small enough for every engine.
 
-    Args:
-        records: n of them.
-        tagged: uint32[n, 4], what decides: equal tags, one place.
-        places: how many there are, 1..MOST_PLACES.
+    `tagged`, uint32[n, 4], are the tags: equal tags, one place. There are 1..MOST_PLACES places.
     """
     if places == 1:
         yield from ((0, piece) for piece in _pieces(records))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from math import comb, perm
@@ -17,16 +17,13 @@ from hushcount.arrays import Limbs, UInt64Array
 _LIMB_BITS = 32
 _LOW = np.uint64((1 << _LIMB_BITS) - 1)
 _LIMB = np.uint64(_LIMB_BITS)
+# Fewer subsets are not worth a table of binomials.
 _FEW = 64
-"""Below so many subsets the table of binomials is not worth its making."""
 _CHUNK_LIMBS = 1 << 16
 
 
-# Long integers
-
-
 def limbs_below(values: int) -> int:
-    """Return how many limbs hold every integer in 0..values-1, at least one."""
+    """Return how many limbs hold every integer below `values`, at least one."""
     return max(1, -(-(values - 1).bit_length() // _LIMB_BITS))
 
 
@@ -43,7 +40,7 @@ def to_octets(integers: Limbs, length: int) -> npt.NDArray[np.uint8]:
 
 
 def from_words(words: UInt64Array, limbs: int) -> Limbs:
-    """Return uint64[n] as one limb, where no word needs more, or as two."""
+    """Return uint64[n] as one limb, which must hold all words, or as two."""
     return np.stack([words & _LOW, words >> _LIMB][:limbs])
 
 
@@ -59,20 +56,14 @@ def from_integers(integers: Iterable[int], limbs: int) -> Limbs:
 
 
 def carry(integers: Limbs) -> None:
-    """Bring limbs of any size below 2**32 in place; the last one keeps what is over."""
+    """Reduce limbs of any size below 2**32 in place; the last one keeps the overflow."""
     for place in range(len(integers) - 1):
         integers[place + 1] += integers[place] >> _LIMB
         integers[place] &= _LOW
 
 
 def multiply_add(integers: Limbs, factor: int, addends: UInt64Array) -> None:
-    """Replace each x by `factor x + addend` in place; what exceeds the limbs is lost.
-
-    Args:
-        integers: changed in place.
-        factor: 1..2**62.
-        addends: uint64[n], below the factor.
-    """
+    """Replace each x by `factor x + addend` in place, for a factor in 1..2**62 and addends below it; drop overflow."""
     # The carry stays below the factor, so that no sum here reaches 2**64.
     low, high = np.uint64(factor) & _LOW, np.uint64(factor) >> _LIMB
     over = addends
@@ -87,7 +78,7 @@ def multiply_add(integers: Limbs, factor: int, addends: UInt64Array) -> None:
 def divide(integers: Limbs, divisor: int) -> UInt64Array:
     """Replace each x by `x // divisor` in place and return uint64[n], the remainders; the divisor is 1..2**62.
 
-    Long division that brings down as many bits at a time as keep remainder and digit within 64.
+    Long division; every step brings down as many bits as keep remainder and digit within 64.
     """
     step = max(bits for bits in (32, 16, 8, 4, 2) if divisor <= 1 << (64 - bits))
     remainder = np.zeros(integers.shape[1], dtype=np.uint64)
@@ -113,28 +104,22 @@ def are_below(integers: Limbs, bound: int) -> npt.NDArray[np.bool_]:
     return less
 
 
-# Subsets
-
-
 @lru_cache(maxsize=64)
 def subset_values(bound: int, count: int) -> int:
-    """Return `C(bound, count)`, how many subsets of so many elements there are."""
+    """Return `C(bound, count)`, the number of subsets with `count` elements."""
     return comb(bound, count)
 
 
 @lru_cache(maxsize=64)
 def table_octets(bound: int, count: int, limit: int) -> int:
-    """Return the size of the table that ranking many subsets needs, in bytes, or any number above `limit` if it is.
-
-    One binomial for every element and every value that it can have, all of them as long as the number of subsets.
-    """
+    """Return the size in bytes of the table of `binomials`, or any number above `limit` if the size exceeds it."""
     binomials = 4 * count * (bound - count + 1)
     return binomials if binomials > limit else binomials * limbs_below(subset_values(bound, count))
 
 
 @lru_cache(maxsize=64)
 def row_limbs(bound: int, count: int) -> tuple[int, ...]:
-    """Return for i = 0..count-1 how many limbs a rank of the lowest i + 1 elements has at most."""
+    """Return for i = 0..count-1 the most limbs of a rank of the lowest i + 1 elements."""
     spare, values, limbs = bound - count, 1, []
     for chosen in range(1, count + 1):
         values = values * (spare + chosen) // chosen
@@ -144,10 +129,10 @@ def row_limbs(bound: int, count: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4)
 def binomials(bound: int, count: int) -> npt.NDArray[np.uint32]:
-    """Return uint32[count, bound-count+1, limbs]: `C(i+w, i+1)` at [i, w], the limb of least weight first.
+    """Return uint32[count, bound-count+1, limbs]: `C(i+w, i+1)` at [i, w], the least significant limb first.
 
     Element i of an ascending list is i + w for some w in 0..bound-count. `C(i+1+w, i+2)` is the sum of `C(i+v, i+1)`
-    over v = 0..w, so that each row is the running sum of the one before.
+    over v = 0..w: each row is the running sum of the one before.
     """
     sizes = row_limbs(bound, count)
     row = np.zeros((sizes[-1], bound - count + 1), dtype=np.uint64)
@@ -164,14 +149,9 @@ def binomials(bound: int, count: int) -> npt.NDArray[np.uint32]:
 
 
 def rank(bound: int, elements: npt.NDArray[Any]) -> Limbs:
-    """Return each subset's place in colexicographic order, `sum_i C(c_i, i+1)` for its elements `c_0 < c_1 < ...`.
+    """Return the colexicographic ranks of subsets, `sum_i C(c_i, i+1)` for elements `c_0 < c_1 < ...` below `bound`.
 
-    Args:
-        bound: elements are in 0..bound-1.
-        elements: unsigned integers [n, count], each row strictly ascending.
-
-    Returns:
-        The ranks, each in 0..C(bound, count)-1.
+    `elements` are unsigned integers [n, count], each row strictly ascending; ranks are below C(bound, count).
 
     Reference: Knuth, The Art of Computer Programming, volume 4A, section 7.2.1.3, Theorem L.
     """
@@ -181,29 +161,23 @@ def rank(bound: int, elements: npt.NDArray[Any]) -> Limbs:
         return from_integers(map(rank_integer, elements.tolist()), sizes[-1])
     sums = np.zeros((len(elements), sizes[-1]), dtype=np.uint64)
     rows = max(_FEW, _CHUNK_LIMBS // sizes[-1])
+    add: Callable[[UInt64Array, npt.NDArray[Any], npt.NDArray[np.uint32], tuple[int, ...]], None] = sum_binomials_numpy
+    if find_spec("numba") is not None:
+        from hushcount.kernels.ranks import sum_binomials
+
+        add = sum_binomials
     for start in range(0, len(elements), rows):
-        _sum_binomials(sums[start : start + rows], elements[start : start + rows], binomials(bound, count), sizes)
+        add(sums[start : start + rows], elements[start : start + rows], binomials(bound, count), sizes)
     integers = np.ascontiguousarray(sums.T)
     carry(integers)
     return integers
 
 
-def _sum_binomials(
-    sums: UInt64Array, elements: npt.NDArray[Any], table: npt.NDArray[np.uint32], sizes: tuple[int, ...]
-) -> None:
-    if find_spec("numba") is None:
-        sum_binomials_numpy(sums, elements, table, sizes)
-    else:
-        from hushcount.kernels.ranks import sum_binomials
-
-        sum_binomials(sums, elements, table, sizes)
-
-
 def sum_binomials_numpy(
     sums: UInt64Array, elements: npt.NDArray[Any], table: npt.NDArray[np.uint32], sizes: tuple[int, ...]
 ) -> None:
-    """Add the limbs of every element's binomial to uint64[n, limbs]; the plain twin of the kernel of that name."""
-    # One contiguous line of places for each element; its smallest value is its index.
+    """Add the limbs of every element's binomial to uint64[n, limbs]; the plain twin of the kernel `sum_binomials`."""
+    # One contiguous line of places for each element, which is at least its index.
     places = elements.T.astype(np.intp) - np.arange(len(table))[:, None]
     for index, size in enumerate(sizes):
         sums[:, :size] += table[index][places[index]][:, :size]
@@ -212,7 +186,7 @@ def sum_binomials_numpy(
 def unrank(bound: int, count: int, ranks: Limbs) -> npt.NDArray[np.uint32]:
     """Return uint32[n, count]: the subsets of these ranks, each row strictly ascending; the inverse of `rank`.
 
-    Compiled where numba is installed, as on every server, else one Python integer at a time.
+    Compiled if numba is installed, as on every server, else one Python integer at a time.
     """
     if find_spec("numba") is None:
         return unrank_integers(bound, count, ranks)
@@ -229,10 +203,10 @@ def unrank_integers(bound: int, count: int, ranks: Limbs) -> npt.NDArray[np.uint
 
 
 def rank_integer(elements: Sequence[int]) -> int:
-    """Return the rank of one strictly ascending list of elements, as `rank` does, without a table."""
+    """Return the rank of one strictly ascending list, without a table."""
     total, before, paths = 0, -1, 1
     for index, element in enumerate(elements):
-        # `paths` is C(element, index), made from the last one where the step is short, anew where that is quicker.
+        # `paths` is C(element, index), from the last one if the step is short, else anew.
         step = element - before
         if step > index:
             paths = comb(element, index)
@@ -247,7 +221,7 @@ def unrank_integer(bound: int, count: int, rank: int) -> list[int]:
     """Return the strictly ascending list of `count` elements below `bound` that has this rank."""
     elements, left, above = [], rank, bound
     for size in range(count, 0, -1):
-        # The greatest c with C(c, size) <= left; the smallest that there can be, size - 1, has C = 0.
+        # The greatest c with C(c, size) <= left; the least possible c, size - 1, has C = 0.
         above = bisect_right(range(above), left, lo=size, key=partial(_subsets_below, size)) - 1
         left -= comb(above, size)
         elements.append(above)

@@ -1,4 +1,4 @@
-"""Sealing: what anyone can do with a public key. Opening needs a private key and lives in `keys`."""
+"""Sealing, with a public key. Opening needs a private key and lives in `keys`."""
 
 from __future__ import annotations
 
@@ -28,9 +28,6 @@ class Sealer:
     """Seals to one recipient: X25519, XSalsa20-Poly1305, a fresh ephemeral key each time (libsodium sealed box).
 
     Not promised: who sealed it (anyone can), nor that the recipient sees it once (a copy opens as well).
-
-    Args:
-        public_key: 32 bytes.
     """
 
     public_key: bytes
@@ -45,22 +42,18 @@ class Sealer:
         return sealed
 
     def seal_alike(self, plain: bytes, key: bytes) -> bytes:
-        """Return the one sealed box that all who hold this key make of these bytes; it opens like any other.
+        """Return the sealed box that all holders of this 32-byte key make of these bytes; it opens like any other.
 
         For boxes that must not tell who made them. Equal boxes show that equal bytes were sealed, and whoever has the
-        key can test a guess. The ephemeral key is a keyed hash of recipient and bytes, so no two of them share one.
-
-        Args:
-            plain: what to seal.
-            key: 32 bytes.
+        key can test a guess. The ephemeral key is a keyed hash of recipient and bytes, so other bytes have another.
         """
         seed = hashlib.blake2b(self.public_key + plain, digest_size=32, key=key, person=b"seal alike").digest()
         public, secret = crypto_box_seed_keypair(seed)
-        # The nonce that libsodium's sealed box derives, so that it opens like any other.
+        # The nonce that libsodium derives for a sealed box.
         nonce = hashlib.blake2b(public + self.public_key, digest_size=crypto_box_NONCEBYTES).digest()
         box: bytes = public + crypto_box(plain, nonce, self.public_key, secret)
         return box
 
     def seal_many(self, plain: Octets, threads: int = 1) -> Octets:
-        """Seal every row of uint8[n, L] by itself: uint8[n, L + SEAL_BYTES], on so many threads."""
+        """Seal every row of uint8[n, L]: uint8[n, L + SEAL_BYTES]."""
         return np.concatenate(in_chunks(lambda rows: seal_rows(rows, self.public_key), plain, threads))

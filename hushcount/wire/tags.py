@@ -1,4 +1,4 @@
-"""Tags: 16 bytes that stand for a ciphertext while nothing but equality matters."""
+"""Tags: 16 bytes that stand for a ciphertext where only equality matters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hushcount.wire.sealing import Octets
 TAG_BYTES = 16
 _PIECE = 4
 _HASHES = TAG_BYTES // _PIECE
-# Rows at a time: what is worked on stays in the cache, and a whole shard takes no more memory than this.
+# Rows at a time, which fit the cache.
 _CHUNK = 1 << 12
 
 Tags = npt.NDArray[np.uint32]
@@ -20,7 +20,7 @@ Tags = npt.NDArray[np.uint32]
 
 
 def tag_keys(length: int, words: Words) -> UInt64Array:
-    """Draw the keys for tags of so many bytes: uint64[pieces + 1, 4], the same for a whole job, unknown to senders."""
+    """Draw the keys for tags of `length` bytes: uint64[pieces + 1, 4], the same for a whole job, unknown to senders."""
     pieces = -(-length // _PIECE)
     return words.words((pieces + 1) * _HASHES).reshape(pieces + 1, _HASHES)
 
@@ -30,7 +30,7 @@ def tags(octets: Octets, keys: UInt64Array) -> Tags:
 
     Four times multilinear hashing, each the high half of `k_0 + sum k_i x_i` modulo 2**64 over 32-bit pieces x_i.
     Strongly universal under random keys (Lemire, Kaser 2014): two different rows have equal tags with probability
-    2**-128, however they were chosen, as long as it was without the keys.
+    2**-128, if whoever chose them did not know the keys.
     """
     count, length = octets.shape
     result = np.empty((count, _HASHES), dtype="<u4")
