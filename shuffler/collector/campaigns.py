@@ -1,4 +1,4 @@
-"""What is collected at present: the directory of campaigns, read anew when `hushcount run` replaces a file of it."""
+"""The campaigns that are collected now: their directory, read again when `hushcount run` replaces a file there."""
 
 from __future__ import annotations
 
@@ -22,30 +22,20 @@ _MEDIA_TYPES = {".json": b"application/json", ".toml": b"application/toml", ".gz
 
 @dataclass(frozen=True)
 class Target:
-    """One stream of one campaign file: where a report goes.
+    """One stream of one campaign file: where a report goes."""
 
-    Attributes:
-        campaign: id.
-        epoch: of the campaign file.
-        fingerprint: of the campaign file, 32 bytes.
-        folder: CAMPAIGN/EPOCH-FINGERPRINT, as in the store.
-        stream: which stream.
-        sealed_bytes: length of a sealed report.
-        record_bytes: length of an envelope.
-    """
-
-    campaign: str
+    campaign: str  # id
     epoch: int
-    fingerprint: bytes
-    folder: str
+    fingerprint: bytes  # of the campaign file, 32 bytes
+    folder: str  # CAMPAIGN/EPOCH-FINGERPRINT, as in the store
     stream: Stream
-    sealed_bytes: int
-    record_bytes: int
+    sealed_bytes: int  # length of a sealed report
+    record_bytes: int  # length of an envelope
 
 
 @dataclass(frozen=True)
 class Document:
-    """A file as it is served: its bytes and the headers that describe them."""
+    """A public file: its bytes and the headers that describe them."""
 
     data: bytes
     headers: tuple[tuple[bytes, bytes], ...]
@@ -54,53 +44,34 @@ class Document:
 
 @dataclass(frozen=True)
 class CollectedEpoch:
-    """One epoch of a campaign: when its reports are accepted, and what its clients need.
-
-    Attributes:
-        epoch: number.
-        begins: seconds since 1970; so are the next two.
-        ends: when clients stop making reports for it, or infinity.
-        grace_ends: until when its reports are accepted, or infinity.
-        targets: by stream.
-        campaign_file: the public campaign file.
-        dictionary: its dictionary, or None.
-    """
+    """One epoch of a campaign: when its reports are accepted, and the files that its clients need."""
 
     epoch: int
-    begins: float
-    ends: float
-    grace_ends: float
+    begins: float  # seconds since 1970; the next two may be infinity
+    ends: float  # when clients stop making reports for it
+    grace_ends: float  # until when its reports are accepted
     targets: Mapping[Stream, Target] = field(hash=False)
     campaign_file: Document
     dictionary: Document | None
 
     def accepts(self, now: float) -> bool:
-        """Return whether its reports are accepted at a moment."""
         return self.begins <= now < self.grace_ends
 
     def is_current(self, now: float) -> bool:
-        """Return whether clients make reports for it at a moment."""
         return self.begins <= now < self.ends
 
 
 @dataclass(frozen=True)
 class CollectedCampaign:
-    """All that is known of one campaign's directory.
-
-    Attributes:
-        id: of the campaign.
-        epochs: by number; none of a campaign whose files could never be read.
-        stamp: what the collection file looked like when it was read last.
-        fault: what is wrong with the file that lies there now, in one sentence, or None.
-    """
+    """What is known about one campaign's directory."""
 
     id: str
-    epochs: Mapping[int, CollectedEpoch]
-    stamp: tuple[int, int, int]
-    fault: str | None
+    epochs: Mapping[int, CollectedEpoch]  # by number; empty if the files could never be read
+    stamp: tuple[int, int, int]  # of the collection file when it was read last
+    fault: str | None  # what is wrong with the present file, in one sentence
 
     def current(self, now: float) -> CollectedEpoch | None:
-        """Return the epoch for which clients make reports at a moment, or None."""
+        """Return the epoch that clients make reports for, or None."""
         return next((epoch for epoch in self.epochs.values() if epoch.is_current(now)), None)
 
 
@@ -109,11 +80,7 @@ Campaigns = Mapping[str, CollectedCampaign]
 
 
 def read_campaigns(directory: Path, known: Campaigns) -> Campaigns:
-    """Return what is collected now, taking from `known` what has not changed, and what a damaged file was before.
-
-    Raises:
-        UsageError: the directory itself cannot be read.
-    """
+    """Return what is collected now; `known` gives unchanged campaigns, and the earlier state of damaged files."""
     try:
         names = sorted(entry.name for entry in directory.iterdir() if (entry / COLLECTION_FILE).exists())
     except OSError as error:
@@ -122,61 +89,50 @@ def read_campaigns(directory: Path, known: Campaigns) -> Campaigns:
 
 
 def collected_epochs(campaigns: Campaigns) -> Iterator[CollectedEpoch]:
-    """Yield the epochs of all campaigns."""
-    for campaign in campaigns.values():
-        yield from campaign.epochs.values()
+    """Return the epochs of all campaigns."""
+    return (epoch for campaign in campaigns.values() for epoch in campaign.epochs.values())
 
 
 def accepted_targets(campaigns: Campaigns, now: float) -> list[Target]:
-    """Return one target for each stream of each campaign file whose reports are accepted at a moment."""
+    """Return a target for each stream of each epoch that accepts reports at a moment."""
     return [target for epoch in collected_epochs(campaigns) if epoch.accepts(now) for target in epoch.targets.values()]
 
 
 def _read_campaign(directory: Path, known: CollectedCampaign | None) -> CollectedCampaign:
-    path = directory / COLLECTION_FILE
-    stamp = (0, 0, 0)
+    path, stamp = directory / COLLECTION_FILE, (0, 0, 0)
+    earlier = {} if known is None else known.epochs
     try:
         status = path.stat()
         stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
         if known is not None and known.stamp == stamp and known.fault is None:
             return known
-        collection = read_collection(path)
-        kept = {} if known is None else known.epochs
         now = time.time()
         epochs = {
-            part.epoch: _read_epoch(directory, part, kept.get(part.epoch))
-            for part in collection.epochs
+            part.epoch: _read_epoch(directory, part, earlier.get(part.epoch))
+            for part in read_collection(path).epochs
             if _seconds(part.grace_ends) > now
         }
     except (UsageError, OSError) as error:
         fault = str(error) if isinstance(error, UsageError) else f"cannot read {path}: {error.strerror}"
-        return CollectedCampaign(directory.name, {} if known is None else known.epochs, stamp, fault)
+        return CollectedCampaign(directory.name, earlier, stamp, fault)
     return CollectedCampaign(directory.name, epochs, stamp, None)
 
 
 def _read_epoch(directory: Path, part: EpochPart, known: CollectedEpoch | None) -> CollectedEpoch:
-    """Read an epoch's campaign file, its dictionary and, where there is one, its signature."""
+    """Read an epoch's campaign file and dictionary, with their signatures if there are any."""
     path = directory / part.file
     campaign = read_epoch(directory, part)
     folder = f"{campaign.id}/{epoch_folder(campaign)}"
-    lengths = {stream: campaign.sealed_bytes(stream) for stream in campaign.streams}
-    targets = {
-        stream: Target(
-            campaign.id,
-            campaign.epoch,
-            campaign.fingerprint,
-            folder,
-            stream,
-            length,
-            envelope_dtype(length).itemsize,
-        )
-        for stream, length in lengths.items()
-    }
+    targets = {}
+    for stream in campaign.streams:
+        length = campaign.sealed_bytes(stream)
+        of = (campaign.id, campaign.epoch, campaign.fingerprint, folder, stream)
+        targets[stream] = Target(*of, length, envelope_dtype(length).itemsize)
     if known is not None and {target.folder for target in known.targets.values()} != {folder}:
         raise UsageError(f"{path} changed: a campaign file is immutable, give a changed one a new epoch")
     dictionary = None
     if campaign.dictionary is not None:
-        # Read whole, so that clients never get one that is not the campaign's.
+        # Reading it checks it: clients never get one that is not the campaign's.
         campaign.read_dictionary()
         dictionary = _document(directory / campaign.dictionary.path, b"text/plain; charset=utf-8")
     return CollectedEpoch(

@@ -8,7 +8,7 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -72,13 +72,13 @@ class Collector:
         self.room = True
         """Whether the journal's disk has the least free space."""
         self.stopping = False
-        self._fault: str | None = None
+        self._campaigns_fault: str | None = None
         self._housekeeping_failure: str | None = None
-        settings = setup.settings
+        self._tasks: list[asyncio.Task[None]] = []
         uploader = Uploader(
             setup.journal,
             setup.segments.rstrip("/"),
-            settings.name,
+            setup.settings.name,
             setup.write_whole,
             setup.probe,
             self._fingerprint_of,
@@ -89,13 +89,12 @@ class Collector:
         self.writer = Writer(
             setup.journal,
             setup.length,
-            settings.segment_bytes,
-            settings.queue_reports,
+            setup.settings.segment_bytes,
+            setup.settings.queue_reports,
             self.uploads.hand_over,
             self.metrics,
             authentication=setup.authenticator.way,
         )
-        self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Recover what an earlier process left, and begin to collect. OSError: the journal cannot be written."""
@@ -103,9 +102,8 @@ class Collector:
         await self.writer.start()
         await self._turn()
         self._measure_room()
-        self._tasks = [
-            asyncio.create_task(work) for work in (self.writer.run(), self.uploads.run(), self._keep_house())
-        ]
+        work = (self.writer.run(), self.uploads.run(), self._keep_house())
+        self._tasks = [asyncio.create_task(part) for part in work]
         for fault in self.faults():
             _LOG.error("not ready", extra={"fault": fault})
 
@@ -126,34 +124,34 @@ class Collector:
 
     def faults(self) -> list[str]:
         """Return why the collector is not ready, in sentences."""
-        found = [campaign.fault for campaign in self.campaigns.values() if campaign.fault is not None]
-        if self._fault is not None:
-            found.append(self._fault)
+        return list(self._faults())
+
+    def _faults(self) -> Iterator[str]:
+        yield from (campaign.fault for campaign in self.campaigns.values() if campaign.fault is not None)
+        if self._campaigns_fault is not None:
+            yield self._campaigns_fault
         if not self.campaigns:
-            found.append(f"no campaign is collected: {self.setup.campaigns} holds none")
+            yield f"no campaign is collected: {self.setup.campaigns} holds none"
         journal = self.writer.failure or self._housekeeping_failure
         if journal is not None:
-            found.append(f"the journal cannot be written: {journal}")
+            yield f"the journal cannot be written: {journal}"
         if self.uploads.failure is not None:
-            found.append(f"the store cannot be written: {self.uploads.failure}")
+            yield f"the store cannot be written: {self.uploads.failure}"
         for name, failure in self.uploads.failures.items():
             if not failure.of_store:
-                found.append(
-                    f"window {name} cannot be uploaded: {failure.name}; look at its folder in {self.setup.journal}"
-                )
+                yield f"window {name} cannot be uploaded: {failure.name}; look at its folder in {self.setup.journal}"
         if self.writer.clock_ahead is not None:
-            found.append(
+            yield (
                 f"the clock went ahead of time by {self.writer.clock_ahead:,.0f} seconds: "
                 "set it, or, if it is right now, start the collector again"
             )
         if not self.room:
-            found.append(f"the journal's disk has less than {self.setup.settings.least_free_bytes:,} bytes free")
+            yield f"the journal's disk has less than {self.setup.settings.least_free_bytes:,} bytes free"
         window = self.writer.window
         if window is not None and window.start.timestamp() > time.time():
-            found.append(f"the clock went back: reports are counted in window {window.name}, which has not begun")
+            yield f"the clock went back: reports are counted in window {window.name}, which has not begun"
         if any(not task.cancelled() and task.done() for task in self._tasks):
-            found.append("a part of the collector has failed: start it again")
-        return found
+            yield "a part of the collector has failed: start it again"
 
     async def _keep_house(self) -> None:
         """Once a second: read changed campaigns, end windows that are over, measure the disk."""
@@ -162,14 +160,14 @@ class Collector:
             await asyncio.sleep(_TICK_SECONDS)
             try:
                 self.campaigns = await loop.run_in_executor(None, read_campaigns, self.setup.campaigns, self.campaigns)
-                self._fault = None
+                self._campaigns_fault = None
             except UsageError as error:
-                self._fault = str(error)
+                self._campaigns_fault = str(error)
             except Exception as error:
                 # The campaigns of the last look are collected meanwhile.
-                if self._fault is None:
+                if self._campaigns_fault is None:
                     _LOG.exception("campaigns cannot be read")
-                self._fault = f"the campaigns in {self.setup.campaigns} cannot be read: {error_name(error)}"
+                self._campaigns_fault = f"the campaigns in {self.setup.campaigns} cannot be read: {error_name(error)}"
             try:
                 self._measure_room()
                 await self._turn()
@@ -186,8 +184,10 @@ class Collector:
         targets = accepted_targets(self.campaigns, time.time())
         counted: dict[Target, Counter[str]] = {}
         for (campaign, epoch), counts in self.refusals.take().items():
-            target = _of_manifest(targets, campaign, epoch)
-            if target is not None:
+            # A refusal counts for the epoch in the request, else for the newest.
+            of_campaign = [target for target in targets if target.campaign == campaign]
+            if of_campaign:
+                target = max(of_campaign, key=lambda target: (target.epoch == epoch, target.epoch))
                 counted.setdefault(target, Counter()).update(counts)
         turn = asyncio.ensure_future(self.writer.turn(targets, counted))
         try:
@@ -214,10 +214,3 @@ class Collector:
         # Some file systems count no files.
         nameable = status.f_favail > 0 or status.f_files == 0
         self.room = nameable and free >= self.setup.settings.least_free_bytes
-
-
-def _of_manifest(targets: list[Target], campaign: str, epoch: int) -> Target | None:
-    """Return a target to count a campaign's refusal for: of the epoch in the request, else of the newest."""
-    mine = [target for target in targets if target.campaign == campaign]
-    meant = [target for target in mine if target.epoch == epoch]
-    return meant[0] if meant else max(mine, key=lambda target: target.epoch, default=None)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from hushcount.campaigns.campaign import GREATEST_EPOCH
@@ -16,7 +15,38 @@ Json = dict[str, Any]
 _CAMPAIGN = "/v1/campaigns/{id}"
 _TEXT: Json = {"type": "string"}
 _FILE: Json = {"type": "string", "format": "binary"}
-_PROBLEM: Json = {"schema": {"$ref": "#/components/schemas/Problem"}}
+_ID_SCHEMA = {**_TEXT, "pattern": "^[a-z0-9][a-z0-9._-]{0,63}$"}
+_ID = {"name": "id", "in": "path", "required": True, "description": "The campaign's id.", "schema": _ID_SCHEMA}
+_EPOCH: Json = {
+    "name": "epoch",
+    "in": "query",
+    "required": True,
+    "description": "Epoch of the campaign file that the reports were made with.",
+    "schema": {"type": "integer", "minimum": 1, "maximum": GREATEST_EPOCH},
+}
+_TAG = "The ETag of the client's copy."
+_IF_NONE_MATCH = {"name": "If-None-Match", "in": "header", "description": _TAG, "schema": _TEXT}
+_SIGNATURE = "Detached signature of the file, a byte sequence of RFC 8941, if the operator signed it."
+_FILE_HEADERS: Json = {
+    "ETag": {"schema": _TEXT},
+    "Cache-Control": {"schema": _TEXT},
+    "Campaign-Signature": {"schema": _TEXT, "description": _SIGNATURE},
+}
+_PROBLEM: Json = {
+    "type": "object",
+    "description": "Problem details of RFC 9457. detail says what to change.",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": _TEXT,
+        "title": _TEXT,
+        "status": {"type": "integer"},
+        "detail": _TEXT,
+        "current_epoch": {"type": ["integer", "null"], "description": "with 409"},
+        "report_bytes": {"type": "integer", "description": "with 400: length of a sealed report"},
+        "most_bytes": {"type": "integer", "description": "with 413"},
+        "most_reports": {"type": "integer", "description": "with 413 or 429: reports of one client in a window"},
+    },
+}
 _SECURITY: Mapping[Authentication, Json] = {"none": {}, "bearer": {"bearer": []}, "client-token": {"client": []}}
 _EVERYWHERE = ("malformed_request", "wrong_method", "too_slow", "head_too_long", "too_many_connections")
 _OF_CAMPAIGN = (*_EVERYWHERE, "unknown_campaign", "not_found", "epoch_not_begun", "campaign_unreadable")
@@ -25,17 +55,8 @@ _OF_CAMPAIGN = (*_EVERYWHERE, "unknown_campaign", "not_found", "epoch_not_begun"
 def openapi(*ways: Authentication) -> Json:
     """Return the document with some ways to authorise a request: the collector's own, or for docs/openapi.json all."""
     security = [_SECURITY[way] for way in ways or _SECURITY]
-    id_pattern = "^[a-z0-9][a-z0-9._-]{0,63}$"
-    id = _parameter("path", "id", "The campaign's id.", {**_TEXT, "pattern": id_pattern})
-    epoch = _parameter(
-        "query",
-        "epoch",
-        "Epoch of the campaign file that the reports were made with.",
-        {"type": "integer", "minimum": 1, "maximum": GREATEST_EPOCH},
-    )
     campaign_file = {"application/json": {"type": "object"}, "application/toml": _TEXT}
     dictionary = {"text/plain": _TEXT, "application/gzip": _FILE}
-    alive = {"application/json": _object(alive={"type": "boolean"})}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -46,20 +67,20 @@ def openapi(*ways: Authentication) -> Json:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": {
-            f"{_CAMPAIGN}/reports": {"parameters": [id, epoch], "post": _post("reports", security)},
-            f"{_CAMPAIGN}/discovery": {"parameters": [id, epoch], "post": _post("discovery", security)},
-            _CAMPAIGN: {"parameters": [id], "get": _file("campaign", "The campaign file.", campaign_file)},
+            f"{_CAMPAIGN}/reports": {"parameters": [_ID, _EPOCH], "post": _post("reports", security)},
+            f"{_CAMPAIGN}/discovery": {"parameters": [_ID, _EPOCH], "post": _post("discovery", security)},
+            _CAMPAIGN: {"parameters": [_ID], "get": _file("campaign", "The campaign file.", campaign_file)},
             f"{_CAMPAIGN}/dictionary": {
-                "parameters": [id],
+                "parameters": [_ID],
                 "get": _file("dictionary", "The dictionary of the current campaign file.", dictionary),
             },
-            "/healthz": {"get": _get("healthz", "The process runs.", alive)},
+            "/healthz": {"get": _get("healthz", "The process runs.", _object(alive={"type": "boolean"}))},
             "/readyz": {"get": _readiness()},
             "/metrics": {"get": _get("metrics", "Metrics for Prometheus.", {"text/plain": _TEXT})},
             "/openapi.json": {"get": _get("openapi", "This document.", {"application/json": {"type": "object"}})},
         },
         "components": {
-            "schemas": {"Problem": _problem()},
+            "schemas": {"Problem": _PROBLEM},
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer", "description": "A token of the app."},
                 "client": {
@@ -74,7 +95,6 @@ def openapi(*ways: Authentication) -> Json:
 
 
 def _post(stream: str, security: list[Json]) -> Json:
-    apart = ("malformed_request", "too_slow", "head_too_long", "not_found")
     return {
         "operationId": f"send_{stream}",
         "summary": f"Send sealed reports of the stream {stream}.",
@@ -86,27 +106,20 @@ def _post(stream: str, security: list[Json]) -> Json:
         },
         "responses": {
             "202": {"description": "All reports are on the collector's disk. If they are sent again, they count once."},
-            **_refusals(*(name for name in REASONS if name not in apart), *apart),
+            **_refusals(REASONS),
         },
     }
 
 
 def _file(name: str, description: str, content: Json) -> Json:
-    signature = "Detached signature of the file, a byte sequence of RFC 8941, if the operator signed it."
-    headers = {
-        "ETag": {"schema": _TEXT},
-        "Cache-Control": {"schema": _TEXT},
-        "Campaign-Signature": {"schema": _TEXT, "description": signature},
-    }
     described = _get(name, description, content, _OF_CAMPAIGN)
-    described["responses"]["200"]["headers"] = headers
-    described["responses"]["304"] = {"description": "The client's copy is up to date.", "headers": headers}
-    condition = _parameter("header", "If-None-Match", "The ETag of the client's copy.", _TEXT)
-    return {**described, "parameters": [condition]}
+    described["responses"]["200"]["headers"] = _FILE_HEADERS
+    described["responses"]["304"] = {"description": "The client's copy is up to date.", "headers": _FILE_HEADERS}
+    return {**described, "parameters": [_IF_NONE_MATCH]}
 
 
 def _readiness() -> Json:
-    content = {"application/json": _object(ready={"type": "boolean"}, faults={"type": "array", "items": _TEXT})}
+    content = _object(ready={"type": "boolean"}, faults={"type": "array", "items": _TEXT})
     described = _get("readyz", "The collector takes reports and reaches the store.", content)
     refused = described["responses"]["503"]
     refused["description"] = f"Not ready, or: {refused['description']}"
@@ -114,56 +127,30 @@ def _readiness() -> Json:
     return described
 
 
-def _get(name: str, description: str, content: Json, reasons: Iterable[str] = _EVERYWHERE) -> Json:
+def _get(name: str, description: str, content: Json, reasons: Collection[str] = _EVERYWHERE) -> Json:
     """Describe a route; `content` has the schema of each media type."""
     schemas = {media_type: {"schema": schema} for media_type, schema in content.items()}
     return {
         "operationId": f"get_{name}",
         "summary": description,
-        "responses": {"200": {"description": description, "content": schemas}, **_refusals(*reasons)},
+        "responses": {"200": {"description": description, "content": schemas}, **_refusals(reasons)},
     }
-
-
-def _parameter(place: str, name: str, description: str, schema: Json) -> Json:
-    required = {"required": True} if place != "header" else {}
-    return {"name": name, "in": place, **required, "description": description, "schema": schema}
 
 
 def _object(**properties: Json) -> Json:
-    return {"type": "object", "required": list(properties), "properties": properties}
+    return {"application/json": {"type": "object", "required": list(properties), "properties": properties}}
 
 
-def _refusals(*names: str) -> Json:
-    by_status = defaultdict(list)
-    for name in names:
-        by_status[REASONS[name].status].append(REASONS[name])
+def _refusals(names: Collection[str]) -> Json:
+    reasons = [reason for reason in REASONS.values() if reason.name in names]
     answers: Json = {}
-    for status, reasons in sorted(by_status.items()):
-        answers[str(status)] = {
-            "description": "; ".join(f"{reason.title} ({reason.name})" for reason in reasons),
-            "content": {MEDIA_TYPE.decode(): _PROBLEM},
-        }
+    for status in sorted({reason.status for reason in reasons}):
+        told = "; ".join(f"{reason.title} ({reason.name})" for reason in reasons if reason.status == status)
+        content = {MEDIA_TYPE.decode(): {"schema": {"$ref": "#/components/schemas/Problem"}}}
+        answers[str(status)] = {"description": told, "content": content}
         if status in (429, 503):
             answers[str(status)]["headers"] = {"Retry-After": {"schema": {"type": "integer"}}}
     return answers
-
-
-def _problem() -> Json:
-    return {
-        "type": "object",
-        "description": "Problem details of RFC 9457. detail says what to change.",
-        "required": ["type", "title", "status", "detail"],
-        "properties": {
-            "type": _TEXT,
-            "title": _TEXT,
-            "status": {"type": "integer"},
-            "detail": _TEXT,
-            "current_epoch": {"type": ["integer", "null"], "description": "with 409"},
-            "report_bytes": {"type": "integer", "description": "with 400: length of a sealed report"},
-            "most_bytes": {"type": "integer", "description": "with 413"},
-            "most_reports": {"type": "integer", "description": "with 413 or 429: reports of one client in a window"},
-        },
-    }
 
 
 if __name__ == "__main__":

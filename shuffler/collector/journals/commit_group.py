@@ -18,34 +18,23 @@ _MILLISECONDS = struct.Struct("<Q")
 
 @dataclass
 class WaitingReports:
-    """Reports of one target in a group.
+    """Reports of one target in a group."""
 
-    Attributes:
-        bodies: sealed reports, one or more in each.
-        clients: for each body, the number of its reports, and what its client showed or None.
-        reports: how many in all.
-    """
-
-    bodies: list[bytes] = field(default_factory=list)
-    clients: list[tuple[int, bytes | None]] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)  # one or more sealed reports in each
+    clients: list[tuple[int, bytes | None]] = field(
+        default_factory=list
+    )  # reports of a body, and what its client showed
     reports: int = 0
 
 
 @dataclass
 class CommitGroup:
-    """Reports that are synced together, by target.
-
-    Attributes:
-        waiting: the reports.
-        reports: how many.
-        done: set after the try.
-        kept: targets with all their reports on the disk.
-    """
+    """Reports that are synced together."""
 
     waiting: dict[Target, WaitingReports] = field(default_factory=dict)
     reports: int = 0
-    done: asyncio.Event = field(default_factory=asyncio.Event)
-    kept: set[Target] = field(default_factory=set)
+    done: asyncio.Event = field(default_factory=asyncio.Event)  # set after the try
+    kept: set[Target] = field(default_factory=set)  # those with all their reports on the disk
 
 
 def envelopes(target: Target, waiting: WaitingReports, key: bytes, window_ms: int) -> bytes:

@@ -36,22 +36,14 @@ FRAME_HEADER_BYTES = _FRAME.size + _CRC.size
 
 @dataclass(frozen=True)
 class FrameHeader:
-    """What precedes the payload of a frame.
-
-    Attributes:
-        mark: of the journal.
-        before: how many envelopes are in the frames before this one.
-        length: of the payload, bytes.
-        checksum: CRC-32 of the payload.
-    """
+    """What precedes the payload of a frame."""
 
     mark: bytes
-    before: int
-    length: int
-    checksum: int
+    before: int  # envelopes in earlier frames
+    length: int  # of the payload, bytes
+    checksum: int  # CRC-32 of the payload
 
     def encode(self) -> bytes:
-        """Return the FRAME_HEADER_BYTES bytes."""
         return _checked(_FRAME.pack(self.mark, self.before, self.length, self.checksum))
 
     @classmethod
@@ -62,28 +54,17 @@ class FrameHeader:
 
 @dataclass(frozen=True)
 class JournalHeader:
-    """What the envelopes of a journal have in common.
-
-    Attributes:
-        kind: of envelopes, which tells the stream.
-        record_bytes: length of an envelope.
-        epoch: of the campaign file.
-        window_ms: start of the window, milliseconds since 1970.
-        campaign: the 32-byte fingerprint of the campaign file.
-        campaign_id: its id.
-        mark: MARK_BYTES random bytes at the start of each frame.
-    """
+    """What the envelopes of a journal have in common."""
 
     kind: Kind
     record_bytes: int
     epoch: int
-    window_ms: int
-    campaign: bytes
+    window_ms: int  # start of the window, milliseconds since 1970
+    campaign: bytes  # the 32-byte fingerprint of the campaign file
     campaign_id: str
-    mark: bytes = field(repr=False)
+    mark: bytes = field(repr=False)  # MARK_BYTES random bytes at the start of each frame
 
     def encode(self) -> bytes:
-        """Return the HEADER_BYTES bytes at the start of a journal."""
         of = (self.kind, self.record_bytes, self.epoch, self.window_ms, self.campaign, self.campaign_id.encode())
         return _checked(_HEADER.pack(_MAGIC, *of, self.mark))
 
@@ -111,18 +92,11 @@ def _no_journal(name: str) -> FormatError:
 
 @dataclass
 class Journal:
-    """A journal that is open for appending; each write waits for the disk.
-
-    Attributes:
-        path: of the file.
-        header: of the file.
-        synced: how many bytes of the file are known to be on the disk.
-        records: how many envelopes are in it.
-    """
+    """A journal that is open for appending; each write waits for the disk."""
 
     path: Path
     header: JournalHeader
-    synced: int = 0
+    synced: int = 0  # bytes that are known to be on the disk
     records: int = 0
     _descriptor: int = field(default=-1, repr=False)
 
@@ -153,7 +127,6 @@ class Journal:
         self.records += len(records) // self.header.record_bytes
 
     def close(self) -> None:
-        """Close the file."""
         os.close(self._descriptor)
 
     def abandon(self) -> None:
@@ -179,21 +152,13 @@ class Journal:
 
 @dataclass(frozen=True)
 class Recovered:
-    """What a journal holds.
-
-    Attributes:
-        header: its header; None if it was never complete, so that nothing in the file was ever acknowledged.
-        records: the envelopes of all whole frames, in the order in which they were appended.
-        torn_bytes: length of an incomplete frame at the end, which was never acknowledged.
-        damaged: how many frames, or stretches in which frames cannot be told apart, are damaged.
-        damaged_records: how many envelopes these held, as far as is known.
-    """
+    """What a journal holds; without a complete header nothing in it was ever acknowledged."""
 
     header: JournalHeader | None
-    records: bytes = b""
-    torn_bytes: int = 0
-    damaged: int = 0
-    damaged_records: int = 0
+    records: bytes = b""  # of all whole frames, in order
+    torn_bytes: int = 0  # of an incomplete frame at the end, which was never acknowledged
+    damaged: int = 0  # frames, or stretches in which frames cannot be told apart
+    damaged_records: int = 0  # envelopes in these, as far as is known
 
 
 def recover(data: bytes, name: str) -> Recovered:

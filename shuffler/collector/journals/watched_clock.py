@@ -14,7 +14,6 @@ class ClockAhead(Exception):
     """The clock went further ahead than time did, by so many seconds."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__()
         self.seconds = seconds
 
 
@@ -25,13 +24,7 @@ def steady() -> float:
 
 @dataclass
 class WatchedClock:
-    """The clock, compared with a steady one.
-
-    Attributes:
-        tolerance: by how many seconds the clock may run ahead of the steady one.
-        now: seconds since 1970.
-        steady: seconds since some moment.
-    """
+    """The clock, compared with a steady one, which it may run ahead of by a tolerance in seconds."""
 
     tolerance: float
     now: Clock = time.time

@@ -28,12 +28,7 @@ _PROBE = ""
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an upload failed.
-
-    Attributes:
-        of_store: whether the store failed; else the journal's disk did.
-        name: of the error, for an operator.
-    """
+    """Why an upload failed: the store, or else the journal's disk, with an error's name for the operator."""
 
     of_store: bool
     name: str

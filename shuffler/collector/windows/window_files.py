@@ -49,40 +49,24 @@ _FILE = re.compile(
 
 @dataclass(frozen=True)
 class JournalFile:
-    """What the path of a closed journal says.
-
-    Attributes:
-        path: of the file.
-        window: name of its window.
-        folder: CAMPAIGN/EPOCH-FINGERPRINT.
-        stream: which stream.
-        segment: name of its future segment, without the collector's name and the ending.
-    """
+    """What the path of a closed journal says."""
 
     path: Path
-    window: str
-    folder: str
+    window: str  # its name
+    folder: str  # CAMPAIGN/EPOCH-FINGERPRINT
     stream: Stream
-    segment: str
+    segment: str  # name of its future segment, without the collector's name and the ending
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """A segment in the store.
-
-    Attributes:
-        stream: which stream.
-        segment: name of the segment, without the collector's name and the ending.
-        records: how many envelopes it has.
-        bytes: length of its file.
-        digest: BLAKE2b-256 of its file, hexadecimal.
-    """
+    """A segment in the store."""
 
     stream: Stream
-    segment: str
-    records: int
-    bytes: int
-    digest: str
+    segment: str  # its name, without the collector's name and the ending
+    records: int  # how many envelopes it has
+    bytes: int  # length of its file
+    digest: str  # BLAKE2b-256 of its file, hexadecimal
 
 
 @contextmanager
