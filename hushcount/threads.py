@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
@@ -32,6 +31,9 @@ def at_once(work: Callable[[P], T], parts: Sequence[P], threads: int) -> list[T]
     """Call `work` on each part; return the results in order."""
     if threads <= 1 or len(parts) < 2:
         return [work(part) for part in parts]
+    # Here, because a client that seals one report needs no threads, nor the time of this import.
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(work, parts))
 

@@ -22,8 +22,12 @@ from tests.support.collecting import collect
 from tests.support.jobs import cli, done, each_a_client, files_under, write_lines
 
 ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+CLIENT = ROOT / "hushcount" / "README.md"
+"""The page of the client's distribution."""
 PAGES = [
-    ROOT / "README.md",
+    README,
+    CLIENT,
     *sorted(
         path
         for top in ("deploy", "docs", "experiments", "benchmarks", "examples")
@@ -61,7 +65,6 @@ ELSEWHERE: Mapping[str, str] = {
 """What is not run here, by how it begins, and why, or where it is."""
 KINDS = {"sh", "python", "toml", "dockerfile", ""}
 """Kinds of blocks: commands, an app, a file, a recipe that tests/deploy/test_documented.py runs, and a picture."""
-README = ROOT / "README.md"
 STORY = [ROOT / "docs" / f"{name}.md" for name in ("get-started", "app-developers", "operators", "analysts")]
 """Pages that are read one after the other, in one directory: each goes on where the one before ended."""
 COLLECTOR = "https://collector.example.com"
@@ -109,7 +112,7 @@ def test_every_block_is_of_a_kind_that_is_run_and_what_is_not_run_is_listed_with
     left = {page for page, command in shell if not is_elsewhere(command)}
     assert left == {README, ROOT / "deploy" / "README.md", *STORY}
     # Apps and files are of the pages that are run; the dockerfile is of one page.
-    assert {block.page for block in every if block.kind in ("python", "toml")} <= {README, *STORY}
+    assert {block.page for block in every if block.kind in ("python", "toml")} <= {README, CLIENT, *STORY}
     for begin in ELSEWHERE:
         assert any(command.startswith(begin) for _, command in shell), f"{begin!r} stands in no document any more"
 
@@ -195,9 +198,9 @@ def budget() -> Mapping[str, str]:
     return check
 
 
-def test_the_readme_as_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_readme_and_the_page_of_the_client_as_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    live_through(tmp_path, [README])
+    live_through(tmp_path, [README, CLIENT])
 
 
 @pytest.mark.long
