@@ -25,7 +25,7 @@ _LARGEST_TOTAL = 1 << 62
 
 @dataclass(frozen=True)
 class Design:
-    """Weighted rows of `size` of `width` cells, held as base blocks that are turned.
+    """Weighted rows of `size` of `width` cells, given as base blocks that are turned.
 
     Row `b * turns + u` is block b with every cell `c < turns` moved to `(c + u) mod turns`; cells from `turns` on stay.
     All turns of a block have the block's weight. With one turn the rows are the blocks themselves.
@@ -38,7 +38,7 @@ class Design:
         weights: of each block, at least 1; all rows together below 2**62.
 
     Raises:
-        UsageError: it is no such design; balance is not checked here but by `require_balance`.
+        UsageError: it is no such design; `require_balance` checks the balance.
 
     Reference: [P26] section 5.3 and Appendix C, where a row is a response and its weight the base probability.
     """
@@ -66,7 +66,7 @@ class Design:
 
     @property
     def rows(self) -> int:
-        """How many rows there are: a report names one of them."""
+        """The number of rows: a report names one of them."""
         return len(self.blocks) * self.turns
 
     @property
@@ -83,7 +83,7 @@ class Design:
 
     @property
     def name(self) -> str:
-        """Width, size and digest, `100-27-...`: by which a campaign names the design and it is loaded again."""
+        """Width, size and digest, `100-27-...`: a campaign names and loads the design by it."""
         return f"{self.width}-{self.size}-{self.digest}"
 
     @cached_property
@@ -108,7 +108,7 @@ class Design:
 
     @property
     def odds(self) -> Fraction:
-        """The greatest `(T - R_x') / R_x` of two cells, T the weight of all rows: `(m-s)/s` where all R are equal.
+        """The greatest `(T - R_x') / R_x` of two cells, T the weight of all rows: `(m-s)/s` if all R are equal.
 
         A row of weight w that holds x and not x' has probability `p w / R_x` given x and `(1-p) w / (T - R_x')` given
         x', and such a row exists for every two cells of a balanced design, so the local loss is the logarithm of
@@ -125,43 +125,33 @@ class Design:
         """
         cell = Fraction(self.total * self.size, self.width)
         worst = max(abs(weight - cell) / cell for weight in set(self.cell_weights))
-        low, high = self._pair_extremes()
         if self.size == 1:
             return float(worst)
         pair = cell * (self.size - 1) / (self.width - 1)
-        return float(max(worst, abs(low - pair) / pair, abs(high - pair) / pair))
+        for one in (0, *range(self.turns, self.width)):
+            weights = np.delete(self._weights_beside(one), one)
+            worst = max(worst, *(abs(int(weight) - pair) / pair for weight in (weights.min(), weights.max())))
+        return float(worst)
 
-    def _pair_extremes(self) -> tuple[int, int]:
-        """Return the least and the greatest weight of the rows that hold a pair of cells."""
-        low, high = self.total, 0
-        for cell in (0, *range(self.turns, self.width)):
-            pairs = self._weights_beside_first() if cell == 0 else self._weights_beside(cell)
-            others = np.delete(pairs, cell)
-            low, high = min(low, int(others.min())), max(high, int(others.max()))
-        return low, high
-
-    def _weights_beside_first(self) -> npt.NDArray[np.int64]:
-        """Return int64[width]: the weight of the rows that hold cell 0 and each cell; the same for all moved cells."""
+    def _weights_beside(self, cell: int) -> npt.NDArray[np.int64]:
+        """Return int64[width]: the weight of the rows that hold both cells; those of cell 0 stand for all moved."""
         turns, pairs = self.turns, np.zeros(self.width, dtype=np.int64)
-        for block, weight in zip(self.blocks, self.weights, strict=True):
-            cells = np.array(block)
-            moved, staying = cells[cells < turns], cells[cells >= turns]
+        if cell >= turns:
+            holding = self.members[self.members[:, cell]]
+            weights = np.array(self.weights, dtype=np.int64)[self.members[:, cell]]
+            pairs = turns * (weights @ holding)
+            pairs[:turns] = int(weights @ holding[:, :turns].sum(axis=1))
+            return np.asarray(pairs, dtype=np.int64)
+        for block, weight in zip(self.cells, self.weights, strict=True):
+            moved, staying = block[block < turns], block[block >= turns]
             steps = (moved[:, None] - moved[None, :]) % turns
             pairs[:turns] += np.bincount(steps.reshape(-1), minlength=turns) * weight
             pairs[staying] += len(moved) * weight
         return pairs
 
-    def _weights_beside(self, cell: int) -> npt.NDArray[np.int64]:
-        """Return the same for a cell that stays."""
-        holding = self.members[self.members[:, cell]]
-        weights = np.array(self.weights, dtype=np.int64)[self.members[:, cell]]
-        pairs = self.turns * (weights @ holding)
-        pairs[: self.turns] = int(weights @ holding[:, : self.turns].sum(axis=1))
-        return np.asarray(pairs, dtype=np.int64)
-
 
 def require_shape(width: int, size: int) -> None:
-    """Raise UsageError unless there can be a design of so many cells and so many of them in a row."""
+    """Raise UsageError unless a design can have so many cells, and so many of them in a row."""
     if not 2 <= width <= LARGEST_WIDTH:
         raise UsageError(f"width is {width}, must be in 2..{LARGEST_WIDTH} cells for a design")
     if not 1 <= size < width:
@@ -169,7 +159,7 @@ def require_shape(width: int, size: int) -> None:
 
 
 def require_balance(design: Design) -> Design:
-    """Return the design, or raise UsageError where its pairs or cells are not covered by equal weights."""
+    """Return the design, or raise UsageError if its rows do not cover all cells and all pairs by equal weights."""
     if not design.imbalance <= LARGEST_IMBALANCE:
         raise UsageError(f"imbalance of the design is {design.imbalance:.3g}, must be at most {LARGEST_IMBALANCE:g}")
     return design
@@ -178,9 +168,9 @@ def require_balance(design: Design) -> Design:
 def constructed_design(width: int, size: int) -> Design | None:
     """Return an exact design that needs no search, or None.
 
-    There is one where the rows are single cells, all cells but one, or all pairs, and where the width is prime: the
-    windows `{x : a x - w mod m < s}` for a in 1..(m-1)/2, since a and -a have the same windows. Their rows all have
-    one weight. None has more than `m(m-1)/2` rows.
+    The rows are single cells, all cells except one, all pairs, or for a prime width the windows
+    `{x : a x - w mod m < s}` for a in 1..(m-1)/2, since a and -a have the same windows. All rows have one weight, and
+    there are at most `m(m-1)/2`.
 
     Reference: docs/mathematics.md section 4; [P26] Theorem 4.1.
     """
@@ -198,7 +188,7 @@ def constructed_design(width: int, size: int) -> Design | None:
 
 
 def turns_of(width: int) -> int:
-    """Return over how many cells blocks are best turned: an odd number, so that no pair is met twice in a turn.
+    """Return over how many cells blocks are best turned: an odd number, so that a turn meets no pair twice.
 
     `turns (turns-1)/2` pairs of moved cells, and `turns` pairs with the cell that stays, make `floor(m/2)` orbits: as
     many blocks balance them all, which is at most `m(m-1)/2` rows for odd and even m alike.

@@ -32,8 +32,8 @@ def search_design(
     "paper" samples about `m**2` subsets and solves `A p = y, p >= 0` over the `m(m-1)/2` pairs of cells; a vertex of
     the solutions has no more rows than equations. "cyclic" samples base blocks and turns each over an odd number of
     cells, so that only `floor(m/2)` equations remain, one for each distance of two cells: the same law and the same
-    bound on the rows in a millionth of the time, and every cell is covered exactly alike. Where an exact design is
-    known without search ("cyclic" with 1, 2 or m-1 cells a row, or a prime width), it is returned.
+    bound on the rows in a millionth of the time, and it covers every cell exactly alike. A design that needs no search
+    ("cyclic" with 1, 2 or m-1 cells a row, or a prime width) is constructed.
 
     Args:
         width: m, the number of cells, 2..1024.
@@ -41,7 +41,7 @@ def search_design(
         method: "cyclic" or "paper".
         seed: of the sampled blocks, which are public and need no secret randomness; the same seed and libraries find
             the same design.
-        progress: told one sentence for each attempt.
+        progress: gets one sentence for each attempt.
 
     Raises:
         UsageError: a value is out of range.
@@ -52,20 +52,18 @@ def search_design(
     require_shape(width, size)
     if method not in METHODS:
         raise UsageError(f"method is {method!r}, must be one of {', '.join(METHODS)}")
-    # Single cells hold no pair, so that there is nothing to solve for.
+    # Single cells hold no pair: nothing to solve.
     known = constructed_design(width, size) if method == "cyclic" or size == 1 else None
     if known is not None:
         return known
-    generator = np.random.default_rng(seed)
-    turns = turns_of(width) if method == "cyclic" else 1
-    equations = width // 2 if method == "cyclic" else width * (width - 1) // 2
+    generator, cyclic = np.random.default_rng(seed), method == "cyclic"
+    turns, equations = (turns_of(width), width // 2) if cyclic else (1, width * (width - 1) // 2)
+    sample = _uniform_blocks if cyclic else _even_blocks
     for attempt in range(ATTEMPTS):
         # A random point is within reach of twice as many blocks as equations in half of all samples (Wendel 1962).
-        count = 4 * equations if method == "cyclic" else width * width
-        count = max(16, count * (attempt + 2) // 2)
+        count = max(16, (4 * equations if cyclic else width * width) * (attempt + 2) // 2)
         if progress:
             progress(f"attempt {attempt + 1} of {ATTEMPTS}: {count:,} blocks, {equations:,} equations")
-        sample = _uniform_blocks if method == "cyclic" else _even_blocks
         design = _solve(width, turns, sample(width, size, count, generator), generator)
         if design is not None:
             return design
@@ -76,10 +74,10 @@ def search_design(
 
 
 def search_seconds(width: int, method: Method = "cyclic") -> float:
-    """Return about how many seconds one attempt takes on one core.
+    """Return about how many seconds one attempt takes on one core: a power of the width through measured times.
 
-    A power of the width through times measured: cyclic 0.5 s at 500 and 5 s at 1000; paper 0.6 s at 30, 10 to 13 s at
-    40 and 140 s at 50, far more than the power 6 of [P26] section 5.3.
+    cyclic 0.5 s at 500 and 5 s at 1000; paper 0.6 s at 30, 10 to 13 s at 40 and 140 s at 50, far more than the power 6
+    of [P26] section 5.3.
     """
     if method == "cyclic":
         return 0.1 + 5.0 * (width / 1000.0) ** 4
@@ -88,17 +86,14 @@ def search_seconds(width: int, method: Method = "cyclic") -> float:
 
 def _uniform_blocks(width: int, size: int, count: int, generator: np.random.Generator) -> IntArray:
     """Return int64[count, size]: uniform subsets, ascending."""
-    blocks = np.argsort(generator.random((count, width)), axis=1)[:, :size]
-    return np.sort(blocks, axis=1)
+    return np.sort(np.argsort(generator.random((count, width)), axis=1)[:, :size], axis=1)
 
 
 def _even_blocks(width: int, size: int, count: int, generator: np.random.Generator) -> IntArray:
-    """Return int64[count, size]: subsets that favour cells which few earlier ones hold, ascending, each once.
+    """Return int64[count, size]: subsets that favour cells of few earlier ones, ascending, each once.
 
     Cells are drawn without replacement with weights `exp(-support so far)`; the largest of log weight plus Gumbel
-    noise are such a draw.
-
-    Reference: [P26] section 5.3, the heuristic of step (1).
+    noise are such a draw. Reference: [P26] section 5.3, the heuristic of step (1).
     """
     support = np.zeros(width)
     blocks = np.empty((count, size), dtype=np.int64)
@@ -110,7 +105,7 @@ def _even_blocks(width: int, size: int, count: int, generator: np.random.Generat
 
 
 def _solve(width: int, turns: int, blocks: IntArray, generator: np.random.Generator) -> Design | None:
-    """Return the design that some of the blocks make, or None where there is none among them."""
+    """Return a design of some of the blocks, or None if no choice of them is one."""
     size = blocks.shape[1]
     members = np.zeros((len(blocks), width))
     np.put_along_axis(members, blocks, 1.0, axis=1)
@@ -125,8 +120,8 @@ def _solve(width: int, turns: int, blocks: IntArray, generator: np.random.Genera
     kept = rounded > 0
     if not kept.any():
         return None
-    chosen = tuple(tuple(int(cell) for cell in block) for block in blocks[used[kept]])
-    design = Design(width, size, turns, chosen, tuple(int(weight) for weight in rounded[kept]))
+    chosen = tuple(map(tuple, blocks[used[kept]].tolist()))
+    design = Design(width, size, turns, chosen, tuple(rounded[kept].tolist()))
     return design if design.imbalance <= LARGEST_IMBALANCE else None
 
 
@@ -139,7 +134,7 @@ def _pair_covers(members: FloatArray) -> FloatArray:
 def _orbit_covers(members: FloatArray, turns: int) -> FloatArray:
     """Return float64[blocks, floor(m/2)]: how often a block's turns hold a given pair, for each distance of its cells.
 
-    The last column is that of pairs with the cell that stays, where one does.
+    If a cell stays, the last column is that of pairs with it.
     """
     spectrum = np.abs(np.fft.rfft(members[:, :turns], axis=1)) ** 2
     distances = np.rint(np.fft.irfft(spectrum, turns, axis=1))[:, 1 : (turns + 1) // 2]
@@ -148,10 +143,10 @@ def _orbit_covers(members: FloatArray, turns: int) -> FloatArray:
 
 
 def _vertex(covers: FloatArray, wanted: float, generator: np.random.Generator) -> FloatArray | None:
-    """Return the weights of a random vertex of `covers @ weights = wanted, weights >= 0`, or None where there is none.
+    """Return the weights of a random vertex of `covers @ weights = wanted, weights >= 0`, or None if none exists.
 
-    A vertex has at most as many positive weights as there are equations. The solver's tolerance is 1e-7 only, so the
-    weights that it found positive are solved for again.
+    A vertex has at most as many positive weights as equations. The solver's tolerance is only 1e-7, so its positive
+    weights are solved for again.
     """
     from scipy.optimize import linprog
 
@@ -172,7 +167,7 @@ def _vertex(covers: FloatArray, wanted: float, generator: np.random.Generator) -
 def _integers(weights: FloatArray, width: int, size: int, staying: npt.NDArray[np.bool_] | None) -> IntArray:
     """Return int64 weights in the same proportion.
 
-    Where a cell stays, the blocks that hold it get exactly `s/m` of the whole, so that all cells are covered alike.
+    If a cell stays, the blocks that hold it get exactly `s/m` of the whole, so that all cells are covered alike.
     """
     whole = _TOTAL // width * width
     if staying is None:

@@ -15,13 +15,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from hushcount.designs.balanced import (
-    LARGEST_WIDTH,
-    Design,
-    constructed_design,
-    require_balance,
-    require_shape,
-)
+from hushcount.designs.balanced import LARGEST_WIDTH, Design, constructed_design, require_balance
 from hushcount.designs.search import search_seconds
 from hushcount.errors import FormatError, UsageError
 from hushcount.formats.models import Hex32, Part
@@ -50,11 +44,7 @@ class DesignPart(Part):
     weights: list[int] = Field(description="of each block, and of each of its turns")
 
     def design(self) -> Design:
-        """Return the design, verified.
-
-        Raises:
-            UsageError: it is not balanced, not what its digest says, or no design at all.
-        """
+        """Return the design; UsageError if it is not balanced, not what its digest says, or no design at all."""
         octets = (self.width + 7) // 8
         if not all(re.fullmatch(f"[0-9a-f]{{{2 * octets}}}", block) for block in self.blocks):
             raise UsageError(f"every block must be {octets} bytes in hexadecimal digits for {self.width} cells")
@@ -76,7 +66,18 @@ class DesignFile(Part):
 
 def file_text(designs: Sequence[Design]) -> str:
     """Return the text of a file of designs."""
-    return json.dumps({"format": 1, "designs": [_part(design) for design in designs]}, indent=0) + "\n"
+    parts = [
+        {
+            "width": design.width,
+            "size": design.size,
+            "turns": design.turns,
+            "digest": design.digest,
+            "blocks": [bitmap.tobytes().hex() for bitmap in np.packbits(design.members, axis=1, bitorder="little")],
+            "weights": list(design.weights),
+        }
+        for design in designs
+    ]
+    return json.dumps({"format": 1, "designs": parts}, indent=0) + "\n"
 
 
 def read_designs(path: Path) -> list[Design]:
@@ -104,10 +105,9 @@ def cache_path(name: str) -> Path:
 
 
 def store_design(design: Design) -> Path:
-    """Write a design into the cache and return its file; one that is there already is left as it is."""
-    directory = cache_directory()
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Write a design into the cache and return its file; an existing file stays as it is."""
     path = cache_path(design.name)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError):
         write_new(path, file_text([design]), 0o600)
     return path
@@ -120,14 +120,12 @@ def load_design(name: str) -> Design:
         name: `Design.name`, width-size-digest.
 
     Raises:
-        UsageError: the name is none, or the design is not on this machine; the sentence says where to put its file.
+        UsageError: the name is malformed, or the design is not on this machine; the sentence says where to put it.
     """
     match = _NAME.fullmatch(name)
     if match is None:
         raise UsageError(f"design is {name!r}, must be width-size-digest, as hushcount design list --json shows it")
-    width, size = int(match[1]), int(match[2])
-    require_shape(width, size)
-    for design in _known(width, size):
+    for design in _known(int(match[1]), int(match[2])):
         if design.name == name:
             return design
     raise UsageError(
@@ -140,9 +138,8 @@ def find_design(width: int, size: int) -> Design:
     """Return a design of this shape: constructed, else shipped, else from the cache. Nothing is searched for.
 
     Raises:
-        UsageError: there is none; the sentence says how long a search takes and what to use instead.
+        UsageError: no design is known; the sentence says how long a search takes and what to use instead.
     """
-    require_shape(width, size)
     for design in _known(width, size):
         return design
     raise UsageError(
@@ -153,7 +150,7 @@ def find_design(width: int, size: int) -> Design:
 
 
 def nearest_design(domain: int, epsilon: float, objective: Objective = _L2, size: int | None = None) -> Design:
-    """Return the design of least loss that is at hand for a dictionary, extended to the design's width if it is larger.
+    """Return the design of least loss that is at hand for a dictionary, which may be extended to a larger width.
 
     Widths up to the next prime are compared, because that has every size. The extension costs little: at epsilon 1,
     from 98 items to 100 cells, 0.04 %.
@@ -162,7 +159,7 @@ def nearest_design(domain: int, epsilon: float, objective: Objective = _L2, size
         domain: d, the number of items, 2..1021.
         epsilon: the local budget.
         objective: what is to be small.
-        size: s, where it is given.
+        size: s, if it is fixed.
 
     Raises:
         UsageError: the domain is larger, or no design of the given size is at hand.
@@ -176,8 +173,13 @@ def nearest_design(domain: int, epsilon: float, objective: Objective = _L2, size
     fitting = [shape for shape in shapes if size in (None, shape[1])]
     if not fitting:
         raise UsageError(f"size is {size}, must be in 1..{last - 1} for {domain} items")
-    width, chosen = min(fitting, key=lambda shape: _loss(domain, shape[0], shape[1], epsilon, objective))
-    return find_design(width, chosen)
+
+    def loss(shape: tuple[int, int]) -> float:
+        width, chosen = shape
+        p = spending_probability(epsilon, width, chosen)
+        return float(objective.loss(supporting(p, (chosen - p) / (width - 1)), domain))
+
+    return find_design(*min(fitting, key=loss))
 
 
 def known_sizes(width: int) -> list[int]:
@@ -218,29 +220,12 @@ def _known(width: int, size: int) -> Iterator[Design]:
 
 
 def _cached(width: int | None = None, size: int | None = None) -> list[Path]:
-    """Return the cache's files, sorted, which their names tell to be of that shape."""
+    """Return the cache's files of that shape, by their names, sorted."""
     directory = cache_directory()
     if not directory.is_dir():
         return []
     pattern = f"{'*' if width is None else width}-{'*' if size is None else size}-*.json"
     return sorted(path for path in directory.glob(pattern) if _NAME.fullmatch(path.stem))
-
-
-def _loss(domain: int, width: int, size: int, epsilon: float, objective: Objective) -> float:
-    p = spending_probability(epsilon, width, size)
-    return float(objective.loss(supporting(p, (size - p) / (width - 1)), domain))
-
-
-def _part(design: Design) -> dict[str, int | str | list[int] | list[str]]:
-    bitmaps = np.packbits(design.members, axis=1, bitorder="little")
-    return {
-        "width": design.width,
-        "size": design.size,
-        "turns": design.turns,
-        "digest": design.digest,
-        "blocks": [bitmap.tobytes().hex() for bitmap in bitmaps],
-        "weights": list(design.weights),
-    }
 
 
 def _parse(raw: bytes, name: str) -> list[Design]:

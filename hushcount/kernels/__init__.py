@@ -1,1 +1,1 @@
-"""Compiled inner loops of the servers, each with a plain numpy twin that the tests hold it against."""
+"""Compiled inner loops of the servers; the tests compare each with a plain numpy twin."""

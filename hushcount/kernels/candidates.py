@@ -71,7 +71,7 @@ def _windows(
     sizes: npt.NDArray[Any],
     items: npt.NDArray[Any],
 ) -> None:
-    """Count whether `a x`, as a word, lies in the arcs of the window; two items to a pass share what is loaded."""
+    """Count whether `a x`, as a word, lies in the arcs of the window; two items a pass share the loads."""
     for start in range(0, slopes.shape[0], _TILE):
         slope = slopes[start : start + _TILE]
         begin = begins[start : start + _TILE]

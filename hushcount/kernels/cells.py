@@ -21,8 +21,7 @@ def sum_of_cells(matrix: Counts, table: UInt64Array, cells: int, items: UInt64Ar
         matrix: int64[k, >= m].
         table: uint64[3, k], the coefficients c0, c1, c2 of every function, below P = 2**61 - 1.
         cells: m, 1..2**24.
-        items: uint64[c], below P.
-        threads: over how many the items are spread.
+        items: uint64[c], below P; threads share them.
     """
     sums = np.zeros(len(items), dtype=np.int64)
     threads = max(1, min(threads, len(items) * len(matrix) // _WORTH_A_THREAD))
@@ -48,7 +47,7 @@ def _add_cells(
     cells: np.uint64,
     items: UInt64Array,
 ) -> None:
-    """A tile of items is taken through all rows; hashing has a loop of its own, which the compiler vectorises."""
+    """Take a tile of items through all rows; hashing has its own loop, which the compiler vectorises."""
     hashes = np.empty(_TILE, dtype=np.uint64)
     mask = cells - np.uint64(1)
     whole = cells & mask == 0

@@ -11,10 +11,6 @@ Loop = TypeVar("Loop", bound=Callable[..., Any])
 
 
 def compiled(**options: Any) -> Callable[[Loop], Loop]:
-    """Return the decorator of a compiled function; its signature stays that of the Python function.
-
-    Args:
-        options: more of `numba.njit`'s.
-    """
+    """Return the decorator of a compiled function with the Python function's signature; options are `numba.njit`'s."""
     # numba ships no types for its decorators.
     return cast("Callable[[Loop], Loop]", numba.njit(cache=True, nogil=True, **options))

@@ -9,10 +9,10 @@ from hushcount.arrays import UInt64Array
 
 @dataclass(frozen=True, eq=False)
 class Progressions:
-    """Progression i holds item x iff `a_i x` is one of `begin_i + j t mod P`, j = 0..length_i - 1.
+    """Progression i has item x if and only if `a_i x` is one of `begin_i + j t mod P`, j = 0..length_i - 1.
 
-    A window of s residues is one with `t = 1`, a bucket of `y mod B` one with `t = B`. A report is one progression or
-    several that share no residue.
+    A window of s residues has `t = 1`, a bucket of `y mod B` has `t = B`. A report is one progression or several that
+    share no residue.
 
     Attributes:
         prime: P, below 2**31, or 2**61-1.

@@ -1,4 +1,4 @@
-"""Ranks of subsets and subsets of ranks: the inner loops of packing and reading reports that hold one."""
+"""Ranks of subsets and subsets of ranks: the inner loops that pack and read reports with a subset."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ def sum_binomials(
     Args:
         sums: uint64[n, limbs], changed in place, without carries.
         elements: unsigned integers [n, count], each row strictly ascending.
-        table: `ranks.binomials`.
-        row_limbs: `ranks.row_limbs`.
+        table, row_limbs: those of `wire.ranks`.
     """
     _sum_binomials(sums, elements.astype(np.uint32), table, np.array(row_limbs, dtype=np.int64))
 
@@ -41,13 +40,7 @@ def _sum_binomials(
 
 
 def unrank(table: npt.NDArray[np.uint32], row_limbs: tuple[int, ...], ranks: Limbs) -> npt.NDArray[np.uint32]:
-    """Return uint32[n, count]: the subsets of these ranks; `ranks.unrank_integers` is its twin.
-
-    Args:
-        table: `ranks.binomials`.
-        row_limbs: `ranks.row_limbs`.
-        ranks: below the number of subsets.
-    """
+    """Return uint32[n, count]: the subsets of these ranks, by `wire.ranks`' tables; `unrank_integers` is its twin."""
     subsets = np.empty((ranks.shape[1], len(table)), dtype=np.uint32)
     _unrank(subsets, np.ascontiguousarray(ranks.T, dtype=np.uint32), table, np.array(row_limbs, dtype=np.int64))
     return subsets

@@ -55,7 +55,7 @@ def middle_of(prime: np.uint64) -> np.uint64:
 
 @compiled()
 def residue_at(turn: np.uint64, prime: np.uint64) -> np.uint64:
-    """Return the residue whose arc holds a word, given that the word lies 2**32 or more from its ends."""
+    """Return the residue of a word's arc, if the word is 2**32 or more from both ends of the arc."""
     half = np.uint64(32)
     return ((turn >> half) * prime) >> half
 
@@ -72,7 +72,7 @@ def exact_division(divisor: int) -> tuple[int, int]:
 
 @compiled()
 def quotient(value: np.uint64, inverse: np.uint64, twos: np.uint64) -> np.uint64:
-    """Return what `exact_division` promises of a value, given its two numbers."""
+    """Divide a value by the divisor of `exact_division`'s two numbers."""
     scaled = value * inverse
     return (scaled >> twos) | (scaled << ((np.uint64(64) - twos) & np.uint64(63)))
 

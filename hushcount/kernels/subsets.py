@@ -14,7 +14,7 @@ from hushcount.kernels.compiled import compiled
 def floyd(
     drawn: npt.NDArray[np.uint32], own: UInt64Array, dropped: UInt64Array, width: int, out: npt.NDArray[Any]
 ) -> npt.NDArray[np.bool_]:
-    """Turn words into subsets, and return bool[n], which must be drawn anew: `subsets.floyd_numpy` is its twin."""
+    """Turn words into subsets `out`, and return bool[n]: which to draw anew; `subsets.floyd_numpy` is its twin."""
     again = np.zeros(len(drawn), dtype=np.bool_)
     bounds = np.arange(width - drawn.shape[1], width, dtype=np.uint64)
     unfair = (1 << 32) % bounds

@@ -6,14 +6,9 @@ import math
 
 
 def least_l2(epsilon: float, domain: int, n: int) -> float:
-    """Return the lower bound of the l2 loss of frequency estimation, in shares squared; strict, for any n.
+    """Return the lower bound of the l2 loss of frequency estimation from n reports, in shares squared; for any n.
 
-    Args:
-        epsilon: local budget.
-        domain: d, at least 2.
-        n: reports.
-
-    Reference: [P26] Proposition 1, Theorem 3.8 and Corollary 3.3.
+    Reference: [P26] Proposition 1, Theorem 3.8 and Corollary 3.3, for d = `domain` of at least 2 items.
     """
     e, d = math.exp(epsilon), domain
     if d >= e + 1.0:
@@ -22,9 +17,9 @@ def least_l2(epsilon: float, domain: int, n: int) -> float:
 
 
 def largest_l1(l2: float, domain: int) -> float:
-    """Return `sqrt(2 d l2 / pi)`, the l1 loss that goes with an l2 loss where all items are alike and n is large.
+    """Return `sqrt(2 d l2 / pi)`, the l1 loss that goes with an l2 loss if all items are alike and n is large.
 
-    Other data have a lesser l1 loss at the same l2 loss. Of `least_l2` it is the asymptotic bound of the worst case.
+    Other data have a smaller l1 loss at the same l2 loss. For `least_l2` it is the asymptotic bound of the worst case.
 
     Reference: [P26] Corollary 2.1; its Proposition 1 prints the root without d.
     """

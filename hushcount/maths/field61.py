@@ -22,19 +22,14 @@ def reduce(values: npt.NDArray[np.uint64]) -> UInt64Array:
 def multiply(left: UInt64Array, right: UInt64Array) -> UInt64Array:
     """Return `left * right mod (2**61 - 1)` for operands below the prime.
 
-    The operands are cut into 30 and 31 bits; `2**62 = 2` and `2**61 = 1` in this field, so that the four partial
-    products add up below `2**64` without a 128-bit intermediate.
+    The operands are cut into 30 and 31 bits. `2**62 = 2` and `2**61 = 1` in this field, so that the four partial
+    products add up to less than `2**64`.
     """
     left_high, left_low = left >> np.uint64(31), left & _LOW31
     right_high, right_low = right >> np.uint64(31), right & _LOW31
     middle = left_high * right_low + left_low * right_high
-    total = (
-        np.uint64(2) * left_high * right_high
-        + (middle >> np.uint64(30))
-        + ((middle & _LOW30) << np.uint64(31))
-        + left_low * right_low
-    )
-    return reduce(total)
+    total = np.uint64(2) * left_high * right_high + (middle >> np.uint64(30)) + left_low * right_low
+    return reduce(total + ((middle & _LOW30) << np.uint64(31)))
 
 
 def add(left: UInt64Array, right: UInt64Array) -> UInt64Array:

@@ -26,8 +26,8 @@ class Objective:
         name: "l2", the sum of the variances of all items; "mse", the variance of the worst share up to `largest`;
             "target", the variance of an item of the given share.
         share: the target share, in [0, 1]; only for "target".
-        largest: the largest share that an item of interest can have, in (0, 1], as far as is known before; only for
-            "mse". [P25] section 3.4 calls it the prior f*.
+        largest: an upper bound on the share of an item of interest, in (0, 1], known before; only for "mse". [P25]
+            section 3.4 calls it the prior f*.
     """
 
     name: ObjectiveName = "l2"
@@ -43,41 +43,28 @@ class Objective:
             raise ValueError(f"f is {self.largest}, must be in (0, 1]")
 
     def loss(self, law: SupportLaw, domain: int | None, n: float = 1.0) -> FloatArray:
-        """Return the objective's variance of an item's count of n reports, one for each candidate law, users squared.
+        """Return the objective's variance of an item's count of n reports, for each candidate law, in users squared.
 
         The variance is linear in the share: the l2 loss is d times that of share 1/d, the worst is at one of the two
-        ends. Collisions in a pool are left out: they do not depend on s.
-
-        Args:
-            law: of the candidates.
-            domain: d, or None for an open domain, where every item is rare.
-            n: reports.
+        ends. Collisions in a pool are left out: they do not depend on s. In an open domain (None) every item is rare.
         """
         if self.name == "mse":
             return np.maximum(law.noise(n, 0.0), law.noise(n, self.largest))
         return law.noise(n, self.share if self.name == "target" else (1.0 / domain if domain else 0.0))
 
 
-def best_size(epsilon: float, width: int, domain: int | None, objective: Objective, law: SizedLaw | None = None) -> int:
-    """Return the s in 1..width-1 of least loss for a responder that reports s of `width` cells.
+SizedLaw = Callable[[FloatArray, FloatArray], SupportLaw]
+"""From (p, q) of the cells to the law of items."""
 
-    Args:
-        epsilon: the local budget.
-        width: m.
-        domain: d, or None for an open domain.
-        objective: what is to be small.
-        law: from (p, q) of the cells to the law of items; of an encoder without collisions if not given.
-    """
-    to_law = law or supporting
+
+def best_size(epsilon: float, width: int, domain: int | None, objective: Objective, law: SizedLaw = supporting) -> int:
+    """Return the s in 1..width-1 of least loss for a responder that reports s of `width` cells; without collisions."""
 
     def loss(sizes: npt.NDArray[np.int64]) -> FloatArray:
         p = spending_probability(epsilon, width, sizes)
-        return objective.loss(to_law(p, (sizes - p) / (width - 1)), domain)
+        return objective.loss(law(p, (sizes - p) / (width - 1)), domain)
 
     return _least(1, width - 1, loss)
-
-
-SizedLaw = Callable[[FloatArray, FloatArray], SupportLaw]
 
 
 def best_buckets(epsilon: float, prime: int, domain: int | None, objective: Objective) -> int:
@@ -98,20 +85,15 @@ def best_buckets(epsilon: float, prime: int, domain: int | None, objective: Obje
 def _least(low: int, high: int, loss: Callable[[npt.NDArray[np.int64]], FloatArray]) -> int:
     """Return the integer of least loss, the smallest on a tie.
 
-    Up to a million candidates are all tried; of more, a logarithmic grid first, then all around its best point, where
-    these are still too many by way of finer grids.
+    Up to a million candidates: all. Of more, a logarithmic grid, then finer linear ones around its best point.
     """
-    logarithmic = True
-    while high - low >= _SCANNED:
-        points = (np.geomspace if logarithmic else np.linspace)(low, high, _SCANNED // 8)
-        grid = np.unique(points.astype(np.int64))
-        best = _least_of(loss(grid))
-        low, high = int(grid[max(0, best - 4)]), int(grid[min(len(grid) - 1, best + 4)])
-        logarithmic = False
-    candidates = np.arange(low, high + 1, dtype=np.int64)
-    return int(candidates[_least_of(loss(candidates))])
-
-
-def _least_of(losses: FloatArray) -> int:
-    # Where p and q are equal in floating point there is no estimate, and the loss is no number.
-    return int(np.argmin(np.where(np.isfinite(losses), losses, np.inf)))
+    spaced: Callable[[int, int, int], FloatArray] = np.geomspace
+    while True:
+        every = high - low < _SCANNED
+        points = np.arange(low, high + 1) if every else np.unique(spaced(low, high, _SCANNED // 8).astype(np.int64))
+        losses = loss(points)
+        # If p and q are equal in floating point there is no estimate, and the loss is no number.
+        best = int(np.argmin(np.where(np.isfinite(losses), losses, np.inf)))
+        if every:
+            return int(points[best])
+        low, high, spaced = int(points[max(0, best - 4)]), int(points[min(len(points) - 1, best + 4)]), np.linspace

@@ -1,6 +1,6 @@
 """Probabilities as integer thresholds out of 2**64, and the epsilon that they spend.
 
-A client decides with `word < threshold`, so the probability that really holds is `threshold / 2**64`. Thresholds are
+A client decides with `word < threshold`, so the true probability is `threshold / 2**64`. Thresholds are
 rounded down, toward less loss, and every stated epsilon is that of the rounded probability, itself rounded up.
 """
 
@@ -28,14 +28,9 @@ def require_epsilon(epsilon: float, name: str = "epsilon") -> None:
 
 
 def spending_threshold(epsilon: float, width: int, size: int) -> int:
-    """Return the threshold of `p = e*s / (e*s + m - s)`: a report of `s` of `m` cells that spends `epsilon`.
+    """Return the threshold of `p = e*s / (e*s + m - s)`: a report of `s` of `m` cells (width) that spends `epsilon`.
 
     Rounded down, so that the loss of the result never exceeds epsilon.
-
-    Args:
-        epsilon: the local budget, in (0, 40].
-        width: m, the number of cells, at least 2.
-        size: s, the number of reported cells, 1..m-1.
 
     Reference: docs/mathematics.md section 3, subset; [J] Theorem 2 solved for p.
     """
@@ -65,7 +60,7 @@ def probability_threshold(probability: float, name: str = "probability") -> int:
 
 
 def symmetric_threshold(epsilon: float) -> int:
-    """Return the threshold of `p = e^(epsilon/2) / (e^(epsilon/2) + 1)`: a bit kept as it is with p, turned with 1-p.
+    """Return the threshold of `p = e^(epsilon/2) / (e^(epsilon/2) + 1)`, with which a bit is kept, else turned.
 
     Two items differ in two bits, so that their losses add up to epsilon; rounded down, toward less.
     """
@@ -74,12 +69,7 @@ def symmetric_threshold(epsilon: float) -> int:
 
 
 def spending_flip(epsilon: float, keep: int) -> int:
-    """Return the least threshold of q whose odds are at least those of p over `e`: with p it spends epsilon at most.
-
-    Args:
-        epsilon: the local budget, in (0, 40].
-        keep: threshold of p, 1..2**64-1.
-    """
+    """Return the least threshold of q with odds of at least those of p, `keep`, over `e`: spends epsilon at most."""
     require_epsilon(epsilon)
     if not 0 < keep < WORD_VALUES:
         raise ValueError(f"p is {keep / WORD_VALUES:.6g}, must be above 0 and below 1")

@@ -17,18 +17,18 @@ Numbers = float | FloatArray | npt.NDArray[np.int64]
 class SupportLaw:
     """What one report adds to the score of an item; every field may be an array of candidates.
 
-    A report scores 1 for the items that it supports and 0 for the others, but for Recursive Hadamard Response, where
-    it scores -1 for those whose cell it opposes.
+    A report scores 1 for the items that it supports and 0 for the others; in Recursive Hadamard Response, -1 for those
+    whose cell it opposes.
 
     Attributes:
-        own: mean score of the item that the client holds; p* where scores are supports.
-        other: mean score of an item that it does not hold; q* where scores are supports.
-        own_spread: variance of the score of the item held.
-        near_spread: variance of the score of another item; of one in the same block where there are blocks.
-        far_spread: variance of the score of an item in another block; as near_spread where there are none.
+        own: mean score of the client's item; p* if scores are supports.
+        other: mean score of any other item; q* if scores are supports.
+        own_spread: variance of the score of the client's item.
+        near_spread: variance of the score of another item; with blocks, of one in the same block.
+        far_spread: variance of the score of an item in another block; near_spread without blocks.
         clash: `c/((1-c) k)`, the square error by collisions in a pool of k fixed functions that collide with
-            probability c, for one colliding user squared; 0 where functions are fresh or there is only one.
-        least: the lowest score that there is; the highest is 1.
+            probability c, for one colliding user squared; 0 with fresh functions or only one.
+        least: the lowest possible score; the highest is 1.
     """
 
     own: Numbers
@@ -41,7 +41,7 @@ class SupportLaw:
 
     @property
     def gain(self) -> FloatArray:
-        """By how much a report of the item adds to its score more than another: `p* - q*`."""
+        """By how much more a report of the item adds to its score than another report: `p* - q*`."""
         return np.asarray(np.subtract(self.own, self.other), dtype=np.float64)
 
     def noise(self, n: float, share: Numbers, near: Numbers | None = None) -> FloatArray:
@@ -52,18 +52,18 @@ class SupportLaw:
         Args:
             n: reports.
             share: of the item, in [0, 1].
-            near: share of the users of the other items in its block, where there are blocks; all others, the worst
-                case, if not given.
+            near: with blocks, share of the users of the other items in its block; all others, the worst case, if not
+                given.
 
         Reference: [P26] Theorem 2.6; [J] Theorem 3 corrected, docs/mathematics.md sections 5 and 8: the printed
-        `p^2/k` and `alpha1^2/k` forget that a client answers in one row only, and overstate the variance (simulated
+        `p^2/k` and `alpha1^2/k` forget that a client answers in only one row, and overstate the variance (simulated
         in the tests).
         """
         held = np.multiply(n, share)
         close = n - held if near is None else np.multiply(n, near)
         spread = held * self.own_spread + close * self.near_spread + (n - held - close) * self.far_spread
         with np.errstate(divide="ignore", invalid="ignore"):
-            # A candidate without gain has no estimate: infinite, or no number, is what a plan should see.
+            # A candidate without gain has no estimate: a plan should see infinity, or no number.
             return np.asarray(spread / self.gain**2 - (n - held) * self.clash, dtype=np.float64)
 
 
@@ -71,9 +71,9 @@ def supporting(p: Numbers, q: Numbers, collision: Numbers = 0.0, clash: float = 
     """Return the law of reports that support items or do not.
 
     Args:
-        p: that a report supports its own cell.
-        q: that it supports another given cell.
-        collision: c, that two items share a cell, over the function drawn; `q* = c p + (1-c) q`.
+        p: the probability that a report supports its own cell.
+        q: the probability that it supports another given cell.
+        collision: c, the probability that two items share a cell, over the function; `q* = c p + (1-c) q`.
         clash: of a pool, see `SupportLaw`.
     """
     other = np.asarray(np.multiply(collision, p) + np.multiply(1.0 - np.asarray(collision), q), dtype=np.float64)

@@ -58,7 +58,7 @@ class Estimate:
         The variance of a sum of l equal answers is `l^2` times that of one, so the variance grows by l at most.
         """
         error = math.sqrt(times) * self.standard_error
-        return replace(self, standard_error=error, evidence=self.evidence.repeated(times))
+        return replace(self, standard_error=error, evidence=replace(self.evidence, repeats=times))
 
     def interval(self, confidence: float, looks: int = 1) -> tuple[FloatArray, FloatArray]:
         """Return (low, high) for each item, float64[c] each; they may lie outside 0..n, as the count may.

@@ -7,9 +7,9 @@ share. All are exact, or err on the careful side; docs/mathematics.md section 9.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Protocol
 
 import numpy as np
 
@@ -20,32 +20,35 @@ FEW = 1000.0
 """Expected reports by chance below which an interval is not taken from the normal law."""
 
 
-class Evidence(Protocol):
+@dataclass(frozen=True, eq=False)
+class Evidence(ABC):
     """The law of the scores of c items.
 
     Attributes:
+        count: float64[c], users: the estimates.
         repeats: l, how often a client may have sent the same answer; 1 if each report is drawn afresh. The laws assume
             that every client did: then n/l answers are independent, each worth l users.
     """
 
-    @property
-    def repeats(self) -> int: ...
+    count: FloatArray
+    repeats: int = field(default=1, kw_only=True)
 
-    def repeated(self, times: int) -> Evidence:
-        """Return the law of scores if a client may have sent the same answer so many times."""
-        ...
-
+    @abstractmethod
     def p_values(self) -> FloatArray:
         """Return float64[c]: the probability of a score as large or larger if nobody held the item, or a bound."""
-        ...
 
+    @abstractmethod
     def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
         """Return (low, high), float64[c] each, users: the truth is below low with probability `tail`, as above high."""
-        ...
+
+    def _normal_limits(self, error: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
+        """Return `count -+ z error`; l equal answers multiply the variance of their sum by l."""
+        half = _quantile(tail) * (math.sqrt(self.repeats) * error)
+        return self.count - half, self.count + half
 
 
 @dataclass(frozen=True, eq=False)
-class Supports:
+class Supports(Evidence):
     """Independent reports that support an item or not: C is Bin(F, p*) + Bin(n - F, q*).
 
     The p-value is the binomial tail of Bin(n, q*). Limits are Clopper and Pearson's for C/n, mapped to users by
@@ -56,19 +59,14 @@ class Supports:
         supports: int64[c], C.
         reports: n.
         own, other: p*, q*.
-        count, error: float64[c], users: the estimate and its standard error.
+        error: float64[c], users: the standard error of fresh reports.
     """
 
     supports: IntArray
     reports: int
     own: float
     other: float
-    count: FloatArray
     error: FloatArray
-    repeats: int = 1
-
-    def repeated(self, times: int) -> Supports:
-        return replace(self, repeats=times, error=math.sqrt(times) * self.error)
 
     def p_values(self) -> FloatArray:
         answers = -(-self.reports // self.repeats)
@@ -77,7 +75,7 @@ class Supports:
     def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
         answers = self.reports / self.repeats
         if answers * min(self.other, 1.0 - self.own) >= FEW:
-            return _normal(self.count, self.error, tail)
+            return self._normal_limits(self.error, tail)
         scores, places = np.unique(self.supports, return_inverse=True)
         supporting = scores / self.repeats
         low = _clopper_pearson(supporting, answers - supporting, tail)
@@ -87,7 +85,7 @@ class Supports:
 
 
 @dataclass(frozen=True, eq=False)
-class Signs:
+class Signs(Evidence):
     """Reports that support an item or oppose it, of those that named its block.
 
     If nobody holds the item, each is as likely to support as to oppose it, whatever its client holds: the p-value is
@@ -96,28 +94,23 @@ class Signs:
     Attributes:
         scores: int64[c], supporting less opposing reports.
         named: int64[c], both together.
-        count, error: float64[c], users.
+        error: float64[c], users: the standard error of fresh reports.
     """
 
     scores: IntArray
     named: IntArray
-    count: FloatArray
     error: FloatArray
-    repeats: int = 1
-
-    def repeated(self, times: int) -> Signs:
-        return replace(self, repeats=times, error=math.sqrt(times) * self.error)
 
     def p_values(self) -> FloatArray:
         named = -(-self.named // self.repeats)
         return binomial_tail((self.named + self.scores) // 2 // self.repeats, named, 0.5)
 
     def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
-        return _normal(self.count, self.error, tail)
+        return self._normal_limits(self.error, tail)
 
 
 @dataclass(frozen=True, eq=False)
-class SharedCells:
+class SharedCells(Evidence):
     """Scores of a pool, at cells that other items share: noise and collisions in one law, taken from the tally.
 
     The p-value is the tail of `CellSum`, over the draw of the functions. Limits combine what the cells of others say
@@ -129,7 +122,6 @@ class SharedCells:
         reports: n.
         law: of the score of an item that nobody holds.
         frequent: the law without an item's own cells, by its place, for items that others often collide with.
-        count: float64[c], users.
         gain: p* - q*.
         own: p, that a report supports its own cell.
         widening: `sqrt(m/(m-1))`: a row's cells share the noise of its mean.
@@ -139,14 +131,9 @@ class SharedCells:
     reports: int
     law: CellSum
     frequent: dict[int, CellSum]
-    count: FloatArray
     gain: float
     own: float
     widening: float
-    repeats: int = 1
-
-    def repeated(self, times: int) -> SharedCells:
-        return replace(self, repeats=times)
 
     def p_values(self) -> FloatArray:
         return self.law.at_least(self.scores)
@@ -184,11 +171,6 @@ def _clopper_pearson(successes: FloatArray, failures: FloatArray, tail: float) -
     from scipy.special import betaincinv
 
     return np.where(successes <= 0.0, 0.0, betaincinv(np.maximum(successes, 1e-9), failures + 1.0, tail))
-
-
-def _normal(count: FloatArray, error: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
-    half = _quantile(tail) * error
-    return count - half, count + half
 
 
 def _root(others: FloatArray, square: float, count: FloatArray, side: float) -> FloatArray:

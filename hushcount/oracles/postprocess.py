@@ -7,7 +7,7 @@ Counts go in and out as float64[c], users, in one order; `total` is the users th
 that is not finite, a total out of range or no count at all is a ValueError.
 
 Reference: T. Wang, M. Lopuhaa-Zwakenberg, Z. Li, B. Skoric, N. Li, "Locally Differentially Private Frequency Estimation
-with Consistency", NDSS 2020, whose names for the methods are given with each function.
+with Consistency", NDSS 2020; each function names the method.
 """
 
 from __future__ import annotations

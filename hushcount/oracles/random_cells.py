@@ -1,8 +1,7 @@
 """The law of a pool's score of an item that nobody holds: the sum over all rows of the tally at a random cell of each.
 
-The functions treat an item that nobody holds no differently from a fresh draw of cells: what its cells hold, noise and
-collisions together, was written by others. So the tally that is there says the exact law of its score, whoever holds
-what, without any assumption on the other items.
+For the functions, such an item is a fresh draw of cells: only others wrote what its cells hold, noise and collisions
+together. So the tally itself gives the exact law of its score, without any assumption on the other items.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy.typing as npt
 from hushcount.arrays import FloatArray, IntArray
 
 _STEP = 0.1
-"""Of a row's mean standard deviation, at most: rounding to steps adds 0.25 % at most to the variance."""
+"""Part of a row's mean standard deviation: rounding to such steps adds at most 0.25 % to the variance."""
 _FAR = 35.0
 """Bernstein: sums outside the window have a probability below 2 exp(-35)."""
 _ROUNDING = 1e-13
@@ -24,10 +23,10 @@ _ROUNDING = 1e-13
 _BLOCK = 256
 _NEGLIGIBLE = 1e-18
 _SHORT = 1 << 12
-"""A grid of so many sums needs no rounding and no window."""
+"""A grid of fewer sums needs no rounding and no window."""
 _CHUNK = 1 << 22
 _WIDE = 1 << 10
-"""Steps from a row's lowest cell to its highest beyond which the row is transformed by itself."""
+"""A row that spans so many steps or more is transformed by itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +35,10 @@ class CellSum:
 
     Attributes:
         mean, variance: of the sum.
-        start, step: the sums that are tabulated are `start + i step`.
+        start, step: the tabulated sums are `start + i step`.
         tail: float64[g], descending: an upper bound on the probability of `start + i step` or more.
         head: float64[g], ascending: the same of `start + i step` or less.
-        least: m^-k, the probability of one choice of cells: of a smaller tail the law says nothing.
+        least: m^-k, the probability of one choice of cells; the law says nothing of a smaller tail.
     """
 
     mean: float
@@ -66,12 +65,9 @@ class CellSum:
 def cell_sum(matrix: IntArray, without: npt.NDArray[np.uint64] | None = None) -> CellSum:
     """Return the law of the sum over the rows of `matrix`, int64[k, m], of a uniform cell of each, independently.
 
-    The product of the rows' characteristic functions, turned back by Fourier: exact where the counts need no rounding,
-    else rounded to a grid that keeps every row's mean.
-
-    Args:
-        matrix: of at least two cells a row.
-        without: uint64[k], a cell of each row to leave out; none if not given.
+    The Fourier inverse of the product of the rows' characteristic functions: exact if the counts need no rounding, else
+    rounded to a grid that keeps every row's mean. m is 2 at least; `without`, uint64[k], is a cell of each row to leave
+    out.
     """
     if without is not None and matrix.shape[1] > 2:
         kept = np.arange(matrix.shape[1])[None, :] != without[:, None]
@@ -97,8 +93,8 @@ def cell_sum(matrix: IntArray, without: npt.NDArray[np.uint64] | None = None) ->
 def _reach(matrix: IntArray) -> float:
     """Return how far from its mean the sum is with a probability below `2 exp(-35)`.
 
-    The rows that spread most are taken at their worst and the others by Bernstein, for the number of them that makes it
-    least: by Bernstein alone one cell that a forger filled would make the window many times what can be reached.
+    The rows that spread most count with their worst, the others by Bernstein, in the best proportion: by Bernstein
+    alone, one cell that a forger filled would make the window many times too wide.
     """
     means = matrix.mean(axis=1)
     far = np.maximum(matrix.max(axis=1) - means, means - matrix.min(axis=1))
@@ -114,12 +110,11 @@ def _transform(offsets: IntArray, spans: IntArray, step: int, size: int) -> npt.
 
     Args:
         offsets: int64[k, m], cells less their row's lowest.
-        spans: int64[k], their largest in each row, in steps.
-        step: of the grid.
-        size: of the grid, longer than any row's span.
+        spans: int64[k], the largest offset of each row, in steps.
+        step, size: of the grid, which is longer than any row's span.
     """
     found = np.zeros(size // 2 + 1, dtype=np.complex128)
-    # Rows of like spans together: a row with one high cell must not make all others as wide.
+    # Rows of similar spans together: a row with one high cell must not widen all others.
     octaves = np.where(spans < _WIDE, np.ceil(np.log2(spans + 1)).astype(np.int64), -1)
     groups = [(1 << int(octave), np.flatnonzero(octaves == octave)) for octave in np.unique(octaves[octaves >= 0])]
     values = np.arange(max((width for width, _ in groups), default=1))

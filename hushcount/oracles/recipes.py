@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from hushcount.designs.sources import load_design, nearest_design
 from hushcount.maths import field61
 from hushcount.maths.objectives import Objective, best_buckets, best_size
 from hushcount.maths.primes import prime_at_least
@@ -22,7 +21,6 @@ from hushcount.oracles.responders.base import Responder
 from hushcount.oracles.responders.interval import Interval
 from hushcount.oracles.responders.randomised_response import RandomisedResponse
 from hushcount.oracles.responders.subset import Subset
-from hushcount.oracles.responders.weighted_design import WeightedDesign
 
 Build = Callable[[float, int | None, Parameters], Mechanism]
 """(epsilon, domain, parameters) to the mechanism; domain counts "other" as an item."""
@@ -37,115 +35,121 @@ def over_identity(responder: Callable[[float, int], Responder]) -> Build:
 
 def over_pool(responder: Callable[[float, int], Responder]) -> Build:
     """Return the builder of a responder over the cells of a pool; `responder` is (epsilon, cells)."""
-    return lambda epsilon, _, given: Mechanism(_pool(given), responder(epsilon, integer(given, "m")))
+    return lambda epsilon, _, parameters: Mechanism(_pool(parameters), responder(epsilon, integer(parameters, "m")))
 
 
 def _pool(parameters: Parameters) -> Pool:
     return Pool(integer(parameters, "k"), integer(parameters, "m"), str(parameters["seed"]))
 
 
-def subset_selection(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
+def subset_selection(epsilon: float, domain: int | None, parameters: Parameters) -> Mechanism:
     """Subsets of the items."""
-    return Mechanism(Identity(domain or 0), Subset.spending(epsilon, domain or 0, integer(given, "s")))
+    return Mechanism(Identity(domain or 0), Subset.spending(epsilon, domain or 0, integer(parameters, "s")))
 
 
-def weighted_subset_selection(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
+def weighted_subset_selection(epsilon: float, domain: int | None, parameters: Parameters) -> Mechanism:
     """Rows of a weighted design over the items."""
-    design = load_design(str(given["design"]))
+    # Imported here: other mechanisms need no designs, and clients start sooner without them.
+    from hushcount.designs.sources import load_design
+    from hushcount.oracles.responders.weighted_design import WeightedDesign
+
+    design = load_design(str(parameters["design"]))
     if design.width < (domain or 0):
         raise ValueError(f"design is {design.name}: its {design.width} cells must be at least the {domain} items")
-    if "s" in given and integer(given, "s") != design.size:
-        raise ValueError(f"s is {given['s']}, must be {design.size}, that of the design, or left out")
+    if "s" in parameters and integer(parameters, "s") != design.size:
+        raise ValueError(f"s is {parameters['s']}, must be {design.size}, that of the design, or left out")
     return Mechanism(Identity(domain or 0, design.width), WeightedDesign.of_design(epsilon, design))
 
 
-def general_sketch(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
+def general_sketch(epsilon: float, domain: int | None, parameters: Parameters) -> Mechanism:
     """Subsets of a pool's cells; p may be smaller than the budget allows."""
-    pool, size = _pool(given), integer(given, "s")
-    if "p" not in given:
+    pool, size = _pool(parameters), integer(parameters, "s")
+    if "p" not in parameters:
         return Mechanism(pool, Subset.spending(epsilon, pool.cells, size))
-    responder = Subset(pool.cells, size, probability_threshold(real(given, "p"), "p"))
+    responder = Subset(pool.cells, size, probability_threshold(real(parameters, "p"), "p"))
     if responder.epsilon > epsilon:
-        raise ValueError(f"p is {given['p']}: it spends {responder.epsilon:.6g}, must not exceed {epsilon:.6g}")
+        raise ValueError(f"p is {parameters['p']}: it spends {responder.epsilon:.6g}, must not exceed {epsilon:.6g}")
     return Mechanism(pool, responder)
 
 
-def hadamard_sketch(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
+def hadamard_sketch(epsilon: float, domain: int | None, parameters: Parameters) -> Mechanism:
     """Signs of a pool's cells."""
-    pool = _pool(given)
+    pool = _pool(parameters)
     return Mechanism(Nested(pool, Hadamard(pool.cells)), RandomisedResponse.spending(epsilon, 2))
 
 
-def hadamard(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
+def hadamard(epsilon: float, domain: int | None, parameters: Parameters) -> Mechanism:
     """Signs of the items in `2**(b-1)` blocks; one block without b."""
-    bits, most = integer(given, "b") if "b" in given else 1, (domain or 2).bit_length()
+    bits, most = integer(parameters, "b") if "b" in parameters else 1, (domain or 2).bit_length()
     if not 1 <= bits <= most:
         raise ValueError(f"b is {bits}, must be in 1..{most} bits for {domain} items: there are 2**(b-1) blocks")
     encoder = Hadamard(domain or 0, 1 << (bits - 1))
     return Mechanism(encoder, RandomisedResponse.spending(epsilon, encoder.cells))
 
 
-def folded(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
+def folded(epsilon: float, domain: int | None, parameters: Parameters) -> Mechanism:
     """Affine functions folded into B buckets, with randomised response."""
-    buckets = integer(given, "B")
+    buckets = integer(parameters, "B")
     return Mechanism(Affine(domain, _prime(domain), buckets), RandomisedResponse.spending(epsilon, buckets))
 
 
-def affine_intervals(epsilon: float, domain: int | None, given: Parameters) -> Mechanism:
+def affine_intervals(epsilon: float, domain: int | None, parameters: Parameters) -> Mechanism:
     """Windows of affine residues."""
     prime = _prime(domain)
-    return Mechanism(Affine(domain, prime, prime), Interval.spending(epsilon, prime, integer(given, "s")))
+    return Mechanism(Affine(domain, prime, prime), Interval.spending(epsilon, prime, integer(parameters, "s")))
 
 
 def _prime(domain: int | None) -> int:
     return field61.PRIME if domain is None else prime_at_least(domain)
 
 
-def target(given: Parameters) -> Objective:
+def target(parameters: Parameters) -> Objective:
     """The variance of items of share f."""
-    share = real(given, "f")
+    share = real(parameters, "f")
     if not 0.0 <= share <= 1.0:
         raise ValueError(f"f is {share}, must be in [0, 1]")
     return Objective("target", share)
 
 
-def worst_case(given: Parameters) -> Objective:
+def worst_case(parameters: Parameters) -> Objective:
     """The variance of the worst share up to f."""
-    return Objective("mse", largest=real(given, "f"))
+    return Objective("mse", largest=real(parameters, "f"))
 
 
-def size(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
+def size(epsilon: float, domain: int | None, parameters: Parameters, objective: Objective) -> Value:
     """The s of subsets of the items."""
     return best_size(epsilon, domain or 0, domain, objective)
 
 
-def window(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
+def window(epsilon: float, domain: int | None, parameters: Parameters, objective: Objective) -> Value:
     """The s of windows of residues."""
     return best_size(epsilon, _prime(domain), domain, objective)
 
 
-def pool_size(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
+def pool_size(epsilon: float, domain: int | None, parameters: Parameters, objective: Objective) -> Value:
     """The s of subsets of a pool's cells."""
-    pool = _pool(given)
+    pool = _pool(parameters)
     clash = 1.0 / (pool.rows * (pool.cells - 1))
     return best_size(epsilon, pool.cells, domain, objective, lambda p, q: supporting(p, q, 1.0 / pool.cells, clash))
 
 
-def buckets(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
+def buckets(epsilon: float, domain: int | None, parameters: Parameters, objective: Objective) -> Value:
     """B for the objective."""
     return best_buckets(epsilon, _prime(domain), domain, objective)
 
 
-def rounded_buckets(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
+def rounded_buckets(epsilon: float, domain: int | None, parameters: Parameters, objective: Objective) -> Value:
     """B of the optimal local hashing, `round(1 + e)`."""
     return min(max(2, round(1.0 + math.exp(epsilon))), _prime(domain))
 
 
-def bits(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
+def bits(epsilon: float, domain: int | None, parameters: Parameters, objective: Objective) -> Value:
     """Chen et al.: as many bits as the budget can protect, `2^b >= e`; at most as many blocks as items."""
     return min(max(1, math.ceil(epsilon / math.log(2.0))), (domain or 2).bit_length())
 
 
-def design(epsilon: float, domain: int | None, given: Parameters, objective: Objective) -> Value:
+def design(epsilon: float, domain: int | None, parameters: Parameters, objective: Objective) -> Value:
     """The nearest design that is at hand."""
-    return nearest_design(domain or 0, epsilon, objective, integer(given, "s") if "s" in given else None).name
+    from hushcount.designs.sources import nearest_design
+
+    return nearest_design(domain or 0, epsilon, objective, integer(parameters, "s") if "s" in parameters else None).name

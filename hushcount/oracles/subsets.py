@@ -13,23 +13,23 @@ from hushcount.randomness import Words
 
 Cells = npt.NDArray[Any]
 _FEW = 16
-"""Below so many subsets a compiled loop is not worth its loading."""
+"""For fewer subsets, loading a compiled loop costs more than it saves."""
 _CHUNK_MEMBERS = 1 << 16
 
 
 def draw_subsets(out: Cells, width: int, own: UInt64Array, dropped: UInt64Array, words: Words) -> None:
-    """Draw for each client a uniform subset of the cells other than its own, and swap one member for it where asked.
+    """Draw for each client a uniform subset of the cells other than its own; on request swap one member for its own.
 
-    Step j of Floyd's method draws t from the first width-size+j other cells; a t that the subset already holds is
-    replaced by the last of these, which no earlier step could draw. A draw is the high half of a 32-bit word times the
-    bound; a low half that would favour some cells (Lemire 2019) makes the whole subset be drawn anew. Exact.
+    Step j of Floyd's method draws t from the first width-size+j other cells; if the subset already has t, it takes the
+    last of these, which no earlier step could draw. A draw is the high half of a 32-bit word times the bound; after a
+    low half that would favour some cells (Lemire 2019) the whole subset is drawn anew. Exact.
 
     Args:
         out: unsigned[n, size], filled: each row strictly ascending.
         width: m, the number of cells, above size and at most 2**32.
         own: uint64[n], each client's own cell, below width.
-        dropped: uint64[n], which member (by the order of drawing, 0..size-1) gives way to the own cell; `size` for
-            none: then the subset does not hold the own cell.
+        dropped: uint64[n], which member (by the order of drawing, 0..size-1) gives way to the own cell; `size`: no
+            member, so the subset does not have the own cell.
         words: the source; half a word a member, and more for subsets that are drawn anew.
     """
     size = out.shape[1]
@@ -48,7 +48,7 @@ def _draw(out: Cells, width: int, own: UInt64Array, dropped: UInt64Array, words:
     """Draw every subset once; return bool[n], which must be drawn anew."""
     drawn = words.words((out.size + 1) // 2).view("<u4")[: out.size].reshape(out.shape)
     if len(out) >= _FEW and find_spec("numba") is not None:
-        # A client draws one and has no numba; simulators and `hushcount encode` draw many.
+        # A client draws one subset and has no numba; simulators and `hushcount encode` draw many.
         from hushcount.kernels.subsets import floyd
 
         return floyd(drawn, own, dropped, width, out)
@@ -58,41 +58,22 @@ def _draw(out: Cells, width: int, own: UInt64Array, dropped: UInt64Array, words:
 def floyd_numpy(
     drawn: npt.NDArray[np.uint32], own: UInt64Array, dropped: UInt64Array, width: int, out: Cells
 ) -> npt.NDArray[np.bool_]:
-    """Turn words into subsets, and return bool[n], which must be drawn anew; plain twin of `kernels.subsets.floyd`."""
-    count, size = drawn.shape
+    """Do what `kernels.subsets.floyd` does, for the few subsets of a client."""
+    size = drawn.shape[1]
     first = width - 1 - size
     bounds = np.arange(first + 1, width, dtype=np.uint64)
     product = drawn * bounds
     again: npt.NDArray[np.bool_] = np.any(product.astype(np.uint32) < ((1 << 32) % bounds).astype(np.uint32), axis=1)
     chosen = (product >> np.uint64(32)).astype(np.uint32)
-    # By client where they are few, by column where they are many.
-    if count < _FEW:
-        for row, cells in enumerate(chosen.tolist()):
-            chosen[row] = _without_repeats(cells, first)
-    else:
-        _replace_repeats(chosen, first, width)
-    # The others are 0..m-2: step over the own cell, so that a subset never holds it by accident.
+    for row, cells in enumerate(chosen.tolist()):
+        held: dict[int, None] = {}
+        for column, cell in enumerate(cells):
+            held[first + column if cell in held else cell] = None
+        chosen[row] = list(held)
+    # The others are 0..m-2: step over the own cell, so that no subset has it by accident.
     chosen += chosen >= own[:, None]
     holders = np.flatnonzero(dropped < np.uint64(size))
     chosen[holders, dropped[holders].astype(np.intp)] = own[holders]
     chosen.sort(axis=1)
     out[:] = chosen
     return again
-
-
-def _without_repeats(draws: list[int], first: int) -> list[int]:
-    """Return one client's draws, each that came before replaced by the last cell of its step."""
-    held: dict[int, None] = {}
-    for column, cell in enumerate(draws):
-        held[first + column if cell in held else cell] = None
-    return list(held)
-
-
-def _replace_repeats(draws: npt.NDArray[np.uint32], first: int, width: int) -> None:
-    """Do so for many clients, in place."""
-    held = np.zeros((len(draws), width - 1), dtype=np.bool_)
-    rows = np.arange(len(draws))
-    for column in range(draws.shape[1]):
-        cells = draws[:, column]
-        cells[held[rows, cells]] = first + column
-        held[rows, cells] = True

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 
@@ -17,8 +15,7 @@ from hushcount.oracles import decoding
 from hushcount.oracles.encoders.base import Universal, require_items
 from hushcount.oracles.responders.base import Responder
 from hushcount.oracles.responders.runs import Runs
-from hushcount.randomness import Words, uniform
-from hushcount.wire.fields import Field, Number, report_dtype
+from hushcount.wire.fields import Number, report_dtype
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ class Affine(Universal):
     domain: int | None
     prime: int
     buckets: int
-    by_item: ClassVar[bool] = True
+    by_item = True
 
     def __post_init__(self) -> None:
         if self.domain is None:
@@ -70,7 +67,7 @@ class Affine(Universal):
         return max(1, (self.prime - 1) // 2)
 
     @property
-    def fields(self) -> tuple[Field, ...]:
+    def fields(self) -> tuple[Number, ...]:
         slope = Number("slope", self.slopes + 1, least=1)
         return (slope, Number("shift", self.prime)) if self.folded else (slope,)
 
@@ -87,14 +84,6 @@ class Affine(Universal):
 
     def tally_shape(self, items: UInt64Array) -> tuple[int, int]:
         return 1, len(items)
-
-    def draw(self, reports: Reports, words: Words) -> None:
-        reports["slope"] = uniform(self.slopes, len(reports), words) + np.uint64(1)
-        if self.folded:
-            reports["shift"] = uniform(self.prime, len(reports), words)
-
-    def log_functions(self) -> float:
-        return math.log(self.slopes) + (math.log(self.prime) if self.folded else 0.0)
 
     def cell(self, reports: Reports, items: UInt64Array) -> UInt64Array:
         require_items(items, self.domain or self.prime)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -15,8 +16,8 @@ from hushcount.oracles.estimates import Estimate
 from hushcount.oracles.evidence import Supports
 from hushcount.oracles.responders.base import Responder
 from hushcount.oracles.tally import Tally
-from hushcount.randomness import Words
-from hushcount.wire.fields import Field
+from hushcount.randomness import Words, uniform
+from hushcount.wire.fields import Number
 
 
 class Encoder(Protocol):
@@ -25,61 +26,48 @@ class Encoder(Protocol):
     @property
     def cells(self) -> int:
         """How many cells a function has."""
-        ...
 
     @property
     def domain(self) -> int | None:
         """How many items there are, 0..domain-1; None if an item is any 61-bit fingerprint."""
-        ...
 
     @property
-    def fields(self) -> tuple[Field, ...]:
-        """The fields that name the function in a report; empty if there is one function only."""
-        ...
+    def fields(self) -> tuple[Number, ...]:
+        """The numbers that name the function in a report, each uniform; empty if there is only one function."""
 
     @property
     def collision(self) -> Fraction:
         """The probability that two different items (with blocks: of one block) share a cell, over the function."""
-        ...
 
     @property
     def by_item(self) -> bool:
         """Whether the tally has a column for each item that is asked for, so that no other can be asked for later."""
-        ...
 
     @property
     def scatters(self) -> bool:
         """Whether two items that share no cell fall on any two cells alike, over what is fresh in a report."""
-        ...
 
     @property
     def least_collision(self) -> Fraction:
         """The least probability, of all pairs of items, that they share a cell, over what is fresh in a report."""
-        ...
 
     def law(self, p: Numbers, q: Numbers) -> SupportLaw:
         """Return the law of an item's score, of one report that supports its own cell with p and another with q."""
-        ...
 
     def tally_shape(self, items: UInt64Array) -> tuple[int, int]:
         """Return (rows, width) of the tally that serves these items; a report counts in the row of its field `row`."""
-        ...
 
     def draw(self, reports: Reports, words: Words) -> None:
         """Fill this encoder's fields of `reports` with fresh functions. The only random method."""
-        ...
 
     def log_functions(self) -> float:
         """Return the natural logarithm of the number of functions, all equally likely."""
-        ...
 
     def cell(self, reports: Reports, items: UInt64Array) -> UInt64Array:
         """Return uint64[n]: the cell of each item under the function of the report of the same row."""
-        ...
 
     def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
         """Add the reports to `tally`, int64[rows, width], in place."""
-        ...
 
     def near_users(self, items: UInt64Array, held: FloatArray) -> FloatArray | None:
         """Return float64[c]: the users of the other items of each item's block, or None without blocks.
@@ -88,22 +76,18 @@ class Encoder(Protocol):
             items: uint64[c], all that anybody holds.
             held: float64[c], the users of each.
         """
-        ...
 
     def estimate(self, scored: Scored) -> Estimate:
         """Return the estimates of scored items with their errors."""
-        ...
 
     def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
         """Return the cost of tallying so many reports and estimating so many items."""
-        ...
 
     def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
         """Return int64[len(wanted)]: the score of each wanted item in a tally made for `items`.
 
         The number of reports that support it; with blocks, less the number of those that oppose it.
         """
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,12 +121,28 @@ class Scored:
         return np.sqrt(self.law.noise(n, self.held / n, near))
 
 
-class Universal:
-    """What encoders share if any two items share a cell with one probability, `collision`, afresh for each report."""
+class Family:
+    """What all encoders share: their functions are uniform, and what they are not unless they say so."""
+
+    by_item = False
 
     @property
     def scatters(self) -> bool:
         return False
+
+    def draw(self: Encoder, reports: Reports, words: Words) -> None:
+        for field in self.fields:
+            reports[field.name] = uniform(field.values, len(reports), words) + np.uint64(field.least)
+
+    def log_functions(self: Encoder) -> float:
+        return math.fsum(math.log(field.values) for field in self.fields)
+
+    def near_users(self, items: UInt64Array, held: FloatArray) -> FloatArray | None:
+        return None
+
+
+class Universal(Family):
+    """What encoders share if any two items share a cell with one probability, `collision`, afresh for each report."""
 
     @property
     def least_collision(self: Encoder) -> Fraction:
@@ -151,13 +151,10 @@ class Universal:
     def law(self: Encoder, p: Numbers, q: Numbers) -> SupportLaw:
         return supporting(p, q, float(self.collision))
 
-    def near_users(self, items: UInt64Array, held: FloatArray) -> FloatArray | None:
-        return None
-
     def estimate(self, scored: Scored) -> Estimate:
         law, noise = scored.law, scored.noise()
         own, other = float(law.own), float(law.other)
-        evidence = Supports(scored.scores, scored.tally.reports, own, other, scored.count, noise)
+        evidence = Supports(scored.count, scored.scores, scored.tally.reports, own, other, noise)
         return Estimate(scored.count, noise, np.zeros(len(scored.count)), evidence)
 
 

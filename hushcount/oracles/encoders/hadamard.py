@@ -17,8 +17,7 @@ from hushcount.oracles.encoders.base import Scored, Universal, require_items
 from hushcount.oracles.estimates import Estimate
 from hushcount.oracles.evidence import Signs
 from hushcount.oracles.responders.base import Responder
-from hushcount.randomness import Words, uniform
-from hushcount.wire.fields import Field, Number
+from hushcount.wire.fields import Number
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,6 @@ class Hadamard(Universal):
 
     domain: int
     blocks: int = 1
-    by_item: ClassVar[bool] = False
     collision: ClassVar[Fraction] = Fraction(1, 2)
 
     def __post_init__(self) -> None:
@@ -59,17 +57,11 @@ class Hadamard(Universal):
         return 2 * self.blocks
 
     @property
-    def fields(self) -> tuple[Field, ...]:
+    def fields(self) -> tuple[Number, ...]:
         return (Number("column", self.order),)
 
     def tally_shape(self, items: UInt64Array) -> tuple[int, int]:
         return 1, self.order * self.cells
-
-    def draw(self, reports: Reports, words: Words) -> None:
-        reports["column"] = uniform(self.order, len(reports), words)
-
-    def log_functions(self) -> float:
-        return math.log(self.order)
 
     def cell(self, reports: Reports, items: UInt64Array) -> UInt64Array:
         require_items(items, self.domain)
@@ -118,7 +110,7 @@ class Hadamard(Universal):
         named, shares = self.block_reports(scored.tally.counts, scored.items), scored.held / n
         near = np.clip((named / n - 2.0 * q) / (p - q) - shares, 0.0, 1.0 - shares)
         noise = scored.noise(near)
-        evidence = Signs(scored.scores, named, scored.count, noise)
+        evidence = Signs(scored.count, scored.scores, named, noise)
         return Estimate(scored.count, noise, np.zeros(len(scored.count)), evidence)
 
     def block_reports(self, tally: Counts, wanted: UInt64Array) -> Counts:

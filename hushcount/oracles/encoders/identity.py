@@ -10,8 +10,7 @@ from hushcount.arrays import Counts, Reports, UInt64Array
 from hushcount.oracles.decoding import DecodeCost, cells_cost
 from hushcount.oracles.encoders.base import Universal, require_items
 from hushcount.oracles.responders.base import Responder
-from hushcount.randomness import Words
-from hushcount.wire.fields import Field
+from hushcount.wire.fields import Number
 
 
 @dataclass(frozen=True)
@@ -20,13 +19,12 @@ class Identity(Universal):
 
     Args:
         domain: d, at least 2.
-        cells: m, at least d; cells above the last item are held by nobody. d, if not given.
+        cells: m, at least d; nobody has the cells above the last item. d, if not given.
     """
 
     domain: int
     cells: int = 0
-    by_item: ClassVar[bool] = False
-    fields: ClassVar[tuple[Field, ...]] = ()
+    fields: ClassVar[tuple[Number, ...]] = ()
     collision: ClassVar[Fraction] = Fraction(0)
 
     def __post_init__(self) -> None:
@@ -39,12 +37,6 @@ class Identity(Universal):
 
     def tally_shape(self, items: UInt64Array) -> tuple[int, int]:
         return 1, self.cells
-
-    def draw(self, reports: Reports, words: Words) -> None:
-        return None
-
-    def log_functions(self) -> float:
-        return 0.0
 
     def cell(self, reports: Reports, items: UInt64Array) -> UInt64Array:
         require_items(items, self.domain)

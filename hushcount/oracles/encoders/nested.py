@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 
@@ -14,8 +13,7 @@ from hushcount.oracles.decoding import DecodeCost, cells_cost
 from hushcount.oracles.encoders.hadamard import Hadamard, walsh_hadamard
 from hushcount.oracles.encoders.pool import Pool, Pooled
 from hushcount.oracles.responders.base import Responder
-from hushcount.randomness import Words
-from hushcount.wire.fields import Field
+from hushcount.wire.fields import Number
 
 _CHUNK_CELLS = 1 << 20
 
@@ -24,8 +22,8 @@ _CHUNK_CELLS = 1 << 20
 class Nested(Pooled):
     """`h(x) = sign(h_j(x))`: a function of the pool, then a column of a Hadamard matrix over the pool's cells.
 
-    Two items share a sign with probability 1 where they share the pool's cell, else 1/2. Only the first kind is fixed
-    for the campaign; the column is fresh for every report.
+    Two items share a sign with probability 1 if they share the pool's cell, else 1/2. Only the pool's functions are
+    fixed for the campaign; the column is fresh for every report.
 
     Args:
         outer: the pool.
@@ -36,8 +34,6 @@ class Nested(Pooled):
 
     outer: Pool
     inner: Hadamard
-    domain: ClassVar[int | None] = None
-    by_item: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.inner.domain != self.outer.cells or self.inner.blocks != 1:
@@ -56,7 +52,7 @@ class Nested(Pooled):
         return self.outer.cells
 
     @property
-    def fields(self) -> tuple[Field, ...]:
+    def fields(self) -> tuple[Number, ...]:
         return (*self.outer.fields, *self.inner.fields)
 
     @property
@@ -69,13 +65,6 @@ class Nested(Pooled):
 
     def tally_shape(self, items: UInt64Array) -> tuple[int, int]:
         return self.outer.rows, self.inner.order * self.cells
-
-    def draw(self, reports: Reports, words: Words) -> None:
-        self.outer.draw(reports, words)
-        self.inner.draw(reports, words)
-
-    def log_functions(self) -> float:
-        return self.outer.log_functions() + self.inner.log_functions()
 
     def cell(self, reports: Reports, items: UInt64Array) -> UInt64Array:
         return self.inner.cell(reports, self.outer.cell(reports, items))

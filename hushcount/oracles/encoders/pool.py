@@ -11,19 +11,18 @@ from typing import ClassVar, Protocol
 import numpy as np
 from nacl.bindings import randombytes_buf_deterministic
 
-from hushcount.arrays import Counts, FloatArray, Reports, UInt64Array
+from hushcount.arrays import Counts, Reports, UInt64Array
 from hushcount.maths import field61
 from hushcount.maths.variance import Numbers, SupportLaw, supporting
 from hushcount.oracles.decoding import DecodeCost, cells_cost
-from hushcount.oracles.encoders.base import Encoder, Scored
+from hushcount.oracles.encoders.base import Encoder, Family, Scored
 from hushcount.oracles.estimates import Estimate
 from hushcount.oracles.evidence import SharedCells
 from hushcount.oracles.random_cells import cell_sum
 from hushcount.oracles.responders.base import Responder
 from hushcount.oracles.tally import Tally
-from hushcount.randomness import Words, uniform
 from hushcount.threads import available_threads
-from hushcount.wire.fields import Field, Number
+from hushcount.wire.fields import Number
 
 MOST_FUNCTIONS = 1 << 18
 """Most functions of a pool: every client expands them all from the seed, 24 bytes each."""
@@ -43,31 +42,24 @@ class PoolEncoder(Encoder, Protocol):
     @property
     def pool_cells(self) -> int:
         """m, the number of cells over which the fixed functions spread the items."""
-        ...
 
     def cell_scores(self, tally: Counts) -> Counts:
         """Return int64[k, m]: what each cell adds to the score of the items in it; `scores` is the sum over rows."""
-        ...
 
     def cells_of(self, item: int) -> UInt64Array:
         """Return uint64[k]: the item's cell under every function."""
-        ...
 
     def cell_squares(self, tally: Counts, reports: int, responder: Responder) -> float:
         """Estimate `sum over rows and cells of N^2`, N the clients of the row whose own cell it is; unbiased."""
-        ...
 
 
-class Pooled:
+class Pooled(Family):
     """The laws and estimates of a `PoolEncoder`."""
 
-    scatters = False
+    domain = None
 
     def law(self: PoolEncoder, p: Numbers, q: Numbers) -> SupportLaw:
         return supporting(p, q, float(self.collision), 1.0 / (self.rows * (self.pool_cells - 1)))
-
-    def near_users(self, items: UInt64Array, held: FloatArray) -> FloatArray | None:
-        return None
 
     def estimate(self: PoolEncoder, scored: Scored) -> Estimate:
         n, held, noise = scored.tally.reports, scored.held, scored.noise()
@@ -87,7 +79,7 @@ def _shared_cells(encoder: PoolEncoder, scored: Scored) -> SharedCells:
     places = largest[part[largest] > law.variance / _FREQUENT]
     frequent = {int(place): cell_sum(matrix, encoder.cells_of(int(scored.items[place]))) for place in places}
     n, own, widening = scored.tally.reports, float(scored.law.own), math.sqrt(m / (m - 1.0))
-    return SharedCells(scored.scores, n, law, frequent, scored.count, gain, own, widening)
+    return SharedCells(scored.count, scored.scores, n, law, frequent, gain, own, widening)
 
 
 def sum_of_squares(encoder: PoolEncoder, tally: Tally, responder: Responder) -> float:
@@ -119,8 +111,6 @@ class Pool(Pooled):
     rows: int
     cells: int
     seed: str
-    domain: ClassVar[int | None] = None
-    by_item: ClassVar[bool] = False
     least_collision: ClassVar[Fraction] = Fraction(0)
 
     def __post_init__(self) -> None:
@@ -136,7 +126,7 @@ class Pool(Pooled):
         return self.cells
 
     @property
-    def fields(self) -> tuple[Field, ...]:
+    def fields(self) -> tuple[Number, ...]:
         return (Number("row", self.rows),)
 
     @property
@@ -145,12 +135,6 @@ class Pool(Pooled):
 
     def tally_shape(self, items: UInt64Array) -> tuple[int, int]:
         return self.rows, self.cells
-
-    def draw(self, reports: Reports, words: Words) -> None:
-        reports["row"] = uniform(self.rows, len(reports), words)
-
-    def log_functions(self) -> float:
-        return math.log(self.rows)
 
     def cell(self, reports: Reports, items: UInt64Array) -> UInt64Array:
         return self._hash(coefficients(self.rows, self.seed)[:, reports["row"]], items)

@@ -30,56 +30,44 @@ class Responder(Protocol):
     @property
     def width(self) -> int:
         """m, the number of cells."""
-        ...
 
     @property
     def p(self) -> float:
         """The probability that a report supports the client's own cell, of the rounded thresholds."""
-        ...
 
     @property
     def q(self) -> float:
         """The probability that a report supports another given cell."""
-        ...
 
     @property
     def size_variance(self) -> float:
         """The variance of the number of cells that one report supports; 0 if that number is fixed."""
-        ...
 
     @property
     def fields(self) -> tuple[Field, ...]:
         """The fields that it adds to a report."""
-        ...
 
     @property
     def epsilon(self) -> float:
         """The exact local loss of the rounded probabilities, in nats, rounded up to a float."""
-        ...
 
     def respond(self, reports: Reports, cells: UInt64Array, words: Words) -> None:
         """Fill this responder's fields of `reports` for the clients' true `cells`. The only random method."""
-        ...
 
     def log_prob(self, reports: Reports, cells: UInt64Array) -> FloatArray:
         """Return the natural logarithm of the probability of each response, given the true cell of each."""
-        ...
 
     def supports(self, reports: Reports, cells: UInt64Array) -> BoolArray:
         """Return bool[n]: whether each report supports the cell of the same row."""
-        ...
 
     def count_cells(self, tally: Counts, reports: Reports, rows: npt.NDArray[Any] | None) -> None:
         """Add every cell that each report supports to `tally`, int64[rows, width], in the report's row (None: 0)."""
-        ...
 
     def count_cost(self, reports: int) -> CountCost:
         """Return the cost of `count_cells` for so many reports."""
-        ...
 
     def runs(self, reports: Reports) -> Runs | None:
         """Return the cells that the reports support as cyclic runs, or None if their numbers or lengths vary."""
-        ...
 
     def base_law(self, scattered: bool) -> BaseLaw | None:
         """Return the law of what hides a report, or None if the responder is not extremal.
@@ -87,7 +75,6 @@ class Responder(Protocol):
         Args:
             scattered: whether the encoder puts two items that share no cell on any two cells alike.
         """
-        ...
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Runs: the cells that reports support as cyclic runs, always as many and as long, and how they are counted."""
+"""Runs: the cells that reports support as cyclic runs, as many and as long in each report, and how to count them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,7 @@ _CHUNK_CELLS = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """What affine decoding reads of reports.
-
-    Attributes:
-        starts: uint64[n, runs of a report]: the first cell of each.
-        length: cells in one run.
-        width: m, the number of cells on the circle.
-    """
+    """Cyclic runs of `length` of `width` cells; `starts`, uint64[n, runs of a report], are their first cells."""
 
     starts: UInt64Array
     length: int
@@ -35,10 +29,7 @@ class Runs:
         return result
 
     def count(self, tally: Counts, rows: npt.NDArray[Any] | None) -> None:
-        """Add every cell to `tally`, int64[rows, width], in the report's row (None: 0).
-
-        By a difference array, so that a run costs two steps whatever its length.
-        """
+        """Add every cell to `tally`, int64[rows, width], in the report's row (None: 0); two steps for any length."""
         starts = self.starts.astype(np.int64)
         if self.length == 1:
             add_ones(tally, starts, rows)

@@ -124,4 +124,4 @@ class Unary:
         return None
 
     def base_law(self, scattered: bool) -> None:
-        """Bits that are randomised one by one have no base law of two probabilities."""
+        """Return None: independent bits have no base law of two probabilities."""
