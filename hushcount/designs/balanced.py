@@ -112,7 +112,7 @@ class Design:
 
         A row of weight w that holds x and not x' has probability `p w / R_x` given x and `(1-p) w / (T - R_x')` given
         x', and such a row exists for every two cells of a balanced design, so the local loss is the logarithm of
-        `odds p / (1-p)`. The greatest is between the two cells of least R.
+        `odds p / (1-p)`. The two cells of least R have the greatest.
         """
         low, second = sorted(self.cell_weights)[:2]
         return max(Fraction(self.total - second, low), Fraction(self.total - low, second))

@@ -32,7 +32,8 @@ def search_design(
     "paper" samples about `m**2` subsets and solves `A p = y, p >= 0` over the `m(m-1)/2` pairs of cells; a vertex of
     the solutions has no more rows than equations. "cyclic" samples base blocks and turns each over an odd number of
     cells, so that only `floor(m/2)` equations remain, one for each distance of two cells: the same law and the same
-    bound on the rows in a millionth of the time, and it covers every cell exactly alike. A design that needs no search
+    bound on the rows in a millionth of the time ("paper" took 0.6 s at width 30, 140 s at 50), and it covers every cell
+    exactly alike. A design that needs no search
     ("cyclic" with 1, 2 or m-1 cells a row, or a prime width) is constructed.
 
     Args:
@@ -73,15 +74,9 @@ def search_design(
     )
 
 
-def search_seconds(width: int, method: Method = "cyclic") -> float:
-    """Return about how many seconds one attempt takes on one core: a power of the width through measured times.
-
-    cyclic 0.5 s at 500 and 5 s at 1000; paper 0.6 s at 30, 10 to 13 s at 40 and 140 s at 50, far more than the power 6
-    of [P26] section 5.3.
-    """
-    if method == "cyclic":
-        return 0.1 + 5.0 * (width / 1000.0) ** 4
-    return 0.1 + 12.0 * (width / 40.0) ** 11
+def search_seconds(width: int) -> float:
+    """Return about how many seconds one cyclic attempt takes on one core; measured: 0.5 s at 500, 5 s at 1000."""
+    return 0.1 + 5.0 * (width / 1000.0) ** 4
 
 
 def _uniform_blocks(width: int, size: int, count: int, generator: np.random.Generator) -> IntArray:
@@ -109,7 +104,12 @@ def _solve(width: int, turns: int, blocks: IntArray, generator: np.random.Genera
     size = blocks.shape[1]
     members = np.zeros((len(blocks), width))
     np.put_along_axis(members, blocks, 1.0, axis=1)
-    covers = _pair_covers(members) if turns == 1 else _orbit_covers(members, turns)
+    if turns == 1:
+        # Whether a block holds each pair of cells; [P26] section 5.3 step (2).
+        first, second = np.triu_indices(width, 1)
+        covers = members[:, first] * members[:, second]
+    else:
+        covers = _orbit_covers(members, turns)
     wanted = size * (size - 1) / (width * (width - 1)) * turns
     weights = _vertex(covers.T, wanted, generator)
     if weights is None:
@@ -125,12 +125,6 @@ def _solve(width: int, turns: int, blocks: IntArray, generator: np.random.Genera
     return design if design.imbalance <= LARGEST_IMBALANCE else None
 
 
-def _pair_covers(members: FloatArray) -> FloatArray:
-    """Return float64[blocks, pairs]: whether a block holds each pair of cells; [P26] section 5.3 step (2)."""
-    first, second = np.triu_indices(members.shape[1], 1)
-    return np.asarray(members[:, first] * members[:, second])
-
-
 def _orbit_covers(members: FloatArray, turns: int) -> FloatArray:
     """Return float64[blocks, floor(m/2)]: how often a block's turns hold a given pair, for each distance of its cells.
 
@@ -143,10 +137,9 @@ def _orbit_covers(members: FloatArray, turns: int) -> FloatArray:
 
 
 def _vertex(covers: FloatArray, wanted: float, generator: np.random.Generator) -> FloatArray | None:
-    """Return the weights of a random vertex of `covers @ weights = wanted, weights >= 0`, or None if none exists.
+    """Return the weights of a random vertex of `covers @ weights = wanted, weights >= 0`, or None.
 
-    A vertex has at most as many positive weights as equations. The solver's tolerance is only 1e-7, so its positive
-    weights are solved for again.
+    A vertex has at most as many positive weights as equations.
     """
     from scipy.optimize import linprog
 
@@ -154,6 +147,7 @@ def _vertex(covers: FloatArray, wanted: float, generator: np.random.Generator) -
     solved = linprog(generator.random(covers.shape[1]), A_eq=covers, b_eq=target, bounds=(0, None), method="highs-ds")
     if solved.status != 0:
         return None
+    # The solver's tolerance is only 1e-7: solve again for its positive weights.
     used = np.flatnonzero(solved.x > 0.0)
     exact, *_ = np.linalg.lstsq(covers[:, used], target, rcond=None)
     exact += np.linalg.lstsq(covers[:, used], target - covers[:, used] @ exact, rcond=None)[0]

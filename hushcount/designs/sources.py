@@ -116,11 +116,8 @@ def store_design(design: Design) -> Path:
 def load_design(name: str) -> Design:
     """Return the design that a campaign names: constructed, shipped, or from the cache, and verified by its digest.
 
-    Args:
-        name: `Design.name`, width-size-digest.
-
     Raises:
-        UsageError: the name is malformed, or the design is not on this machine; the sentence says where to put it.
+        UsageError: `name` is not width-size-digest, or the design is not on this machine: where to put it.
     """
     match = _NAME.fullmatch(name)
     if match is None:
@@ -135,7 +132,7 @@ def load_design(name: str) -> Design:
 
 
 def find_design(width: int, size: int) -> Design:
-    """Return a design of this shape: constructed, else shipped, else from the cache. Nothing is searched for.
+    """Return a design of this shape without a search: constructed, else shipped, else from the cache.
 
     Raises:
         UsageError: no design is known; the sentence says how long a search takes and what to use instead.
@@ -155,14 +152,8 @@ def nearest_design(domain: int, epsilon: float, objective: Objective = _L2, size
     Widths up to the next prime are compared, because that has every size. The extension costs little: at epsilon 1,
     from 98 items to 100 cells, 0.04 %.
 
-    Args:
-        domain: d, the number of items, 2..1021.
-        epsilon: the local budget.
-        objective: what is to be small.
-        size: s, if it is fixed.
-
     Raises:
-        UsageError: the domain is larger, or no design of the given size is at hand.
+        UsageError: the domain is outside 2..1021 items, or no design of this `size`, if it is fixed, is at hand.
 
     Reference: [P26] section 5.3, last paragraph.
     """

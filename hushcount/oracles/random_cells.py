@@ -72,14 +72,11 @@ def cell_sum(matrix: IntArray, without: npt.NDArray[np.uint64] | None = None) ->
     if without is not None and matrix.shape[1] > 2:
         kept = np.arange(matrix.shape[1])[None, :] != without[:, None]
         matrix = matrix[kept].reshape(len(matrix), -1)
-    lowest = matrix.min(axis=1)
-    means = matrix.mean(axis=1)
-    variance = float(matrix.var(axis=1).sum())
-    deviation = math.sqrt(variance)
+    lowest, variance = matrix.min(axis=1), float(matrix.var(axis=1).sum())
     spans = matrix.max(axis=1) - lowest
-    step = 1 if spans.sum() < _SHORT else max(1, int(_STEP * deviation / math.sqrt(len(matrix))))
+    step = 1 if spans.sum() < _SHORT else max(1, int(_STEP * math.sqrt(variance) / math.sqrt(len(matrix))))
     spans = -(-spans // step)
-    mean, total = float((means - lowest).sum()), int(spans.sum())
+    mean, total = float((matrix.mean(axis=1) - lowest).sum()), int(spans.sum())
     size = 1 << max(1, min(total, int(2.0 * _reach(matrix) / step) + 4)).bit_length()
     first = 0 if total < size else int(mean / step) - size // 2
     transform = _transform(matrix - lowest[:, None], spans, step, size)
@@ -108,10 +105,7 @@ def _reach(matrix: IntArray) -> float:
 def _transform(offsets: IntArray, spans: IntArray, step: int, size: int) -> npt.NDArray[np.complex128]:
     """Return the characteristic function of the sum at the frequencies 0..size/2, up to where it vanishes.
 
-    Args:
-        offsets: int64[k, m], cells less their row's lowest.
-        spans: int64[k], the largest offset of each row, in steps.
-        step, size: of the grid, which is longer than any row's span.
+    `offsets` are cells less their row's lowest; `spans` the largest of each row, in steps, all shorter than the grid.
     """
     found = np.zeros(size // 2 + 1, dtype=np.complex128)
     # Rows of similar spans together: a row with one high cell must not widen all others.

@@ -135,7 +135,7 @@ def law(mechanism: Mechanism, n: int, held: int) -> tuple[np.ndarray, Estimate]:
     scores = np.arange(n + 1)
     count = (scores - n * mechanism.q_star) / (mechanism.p_star - mechanism.q_star)
     noise = np.sqrt(mechanism.variance(n, np.clip(count, 0.0, n) / n))
-    evidence = Supports(scores, n, mechanism.p_star, mechanism.q_star, count, noise)
+    evidence = Supports(count, scores, n, mechanism.p_star, mechanism.q_star, noise)
     return np.convolve(own, others), Estimate(count, noise, np.zeros(n + 1), evidence)
 
 
@@ -415,7 +415,7 @@ def test_many_looks_are_one_look_at_a_smaller_level(looks: int) -> None:
 
 def test_no_items_have_no_intervals() -> None:
     none, scores = np.zeros(0), np.zeros(0, dtype=np.int64)
-    for evidence in (Supports(scores, 10, 0.5, 0.1, none, none), Signs(scores, scores, none, none)):
+    for evidence in (Supports(none, scores, 10, 0.5, 0.1, none), Signs(none, scores, scores, none)):
         low, high = Estimate(none, none, none, evidence).interval(0.95, 0)
         assert len(low) == len(high) == 0
         assert not len(evidence.p_values())
