@@ -17,7 +17,6 @@ from pathlib import Path
 from hushcount.errors import HushcountError, UsageError
 from shuffler.collector.admission.allowance import Allowance
 from shuffler.collector.admission.authentication import Authenticator
-from shuffler.collector.admission.refusals import Refusals
 from shuffler.collector.admission.request_body import IncomingBytes
 from shuffler.collector.campaigns import Campaigns, Target, accepted_targets, collected_epochs, read_campaigns
 from shuffler.collector.journals.writer import Writer
@@ -34,27 +33,16 @@ _TICK_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class CollectorSetup:
-    """What a collector works with.
-
-    Attributes:
-        settings: the [collector] table.
-        journal: directory of journals, on a local disk.
-        campaigns: directory of campaigns, one folder each.
-        segments: folder of segments in the store.
-        length: of windows.
-        authenticator: who may send.
-        write_whole: writes a file of the store; it is whole and durable when this returns.
-        probe: raises if the store cannot be reached.
-    """
+    """What a collector works with."""
 
     settings: CollectorPart
-    journal: Path
-    campaigns: Path
-    segments: str
-    length: timedelta
+    journal: Path  # directory of journals, on a local disk
+    campaigns: Path  # directory of campaigns, one folder each
+    segments: str  # folder of segments in the store
+    length: timedelta  # of windows
     authenticator: Authenticator
     write_whole: WriteWhole
-    probe: Callable[[], None]
+    probe: Callable[[], None]  # raises if the store cannot be reached
 
 
 class Collector:
@@ -63,12 +51,13 @@ class Collector:
     def __init__(self, setup: CollectorSetup) -> None:
         self.setup = setup
         self.metrics = Metrics()
-        self.refusals = Refusals()
         self.allowance = Allowance(setup.settings.most_reports_a_client)
         self.incoming = IncomingBytes(setup.settings.most_incoming_bytes)
         self.metrics.incoming.set_function(lambda: self.incoming.present)
         self.metrics.ready.set_function(lambda: 0 if self.faults() else 1)
         self.campaigns: Campaigns = read_campaigns(setup.campaigns, {})
+        self.refusals: Counter[tuple[str, int, str]] = Counter()
+        """Refusals that no file counts yet, by campaign, epoch and reason."""
         self.room = True
         """Whether the journal's disk has the least free space."""
         self.stopping = False
@@ -183,12 +172,13 @@ class Collector:
     async def _turn(self) -> None:
         targets = accepted_targets(self.campaigns, time.time())
         counted: dict[Target, Counter[str]] = {}
-        for (campaign, epoch), counts in self.refusals.take().items():
+        taken, self.refusals = self.refusals, Counter()
+        for (campaign, epoch, reason), number in taken.items():
             # A refusal counts for the epoch in the request, else for the newest.
             of_campaign = [target for target in targets if target.campaign == campaign]
             if of_campaign:
                 target = max(of_campaign, key=lambda target: (target.epoch == epoch, target.epoch))
-                counted.setdefault(target, Counter()).update(counts)
+                counted.setdefault(target, Counter())[reason] += number
         turn = asyncio.ensure_future(self.writer.turn(targets, counted))
         try:
             await asyncio.shield(turn)
@@ -199,7 +189,8 @@ class Collector:
             raise
         finally:
             for target, counts in counted.items():
-                self.refusals.put_back(target.campaign, target.epoch, counts)
+                for reason, number in counts.items():
+                    self.refusals[target.campaign, target.epoch, reason] += number
 
     def _fingerprint_of(self, folder: str) -> str | None:
         targets = (target for epoch in collected_epochs(self.campaigns) for target in epoch.targets.values())

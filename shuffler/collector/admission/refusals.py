@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 MEDIA_TYPE = b"application/problem+json"
@@ -80,22 +78,3 @@ class Refused(Exception):
 def try_again(reason: str) -> Refused:
     """Return a refusal that may not happen at a later try."""
     return Refused(reason, "Nothing of this request was kept: send the same bytes again.", _RETRY)
-
-
-@dataclass
-class Refusals:
-    """Refusals since the last `take`, by reason, for each campaign and epoch."""
-
-    _counts: defaultdict[tuple[str, int], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-
-    def add(self, campaign: str, epoch: int, reason: str) -> None:
-        self._counts[campaign, epoch][reason] += 1
-
-    def take(self) -> Mapping[tuple[str, int], Counter[str]]:
-        """Return the counts and forget them."""
-        taken, self._counts = self._counts, defaultdict(Counter)
-        return taken
-
-    def put_back(self, campaign: str, epoch: int, counts: Counter[str]) -> None:
-        """Take back counts that could not be written."""
-        self._counts[campaign, epoch] += counts

@@ -51,7 +51,7 @@ def application(collector: Collector) -> App:
         except Refused as refused:
             collector.metrics.refused.labels(refused.reason.name).inc()
             if place[0]:
-                collector.refusals.add(place[0], place[1], refused.reason.name)
+                collector.refusals[place[0], place[1], refused.reason.name] += 1
             headers = ((b"content-type", MEDIA_TYPE), (b"cache-control", b"no-store"), *refused.headers)
             await _answer(send, refused.reason.status, headers, refused.body)
         except ClientGone:
@@ -59,7 +59,7 @@ def application(collector: Collector) -> App:
             if outside is None:
                 collector.metrics.incomplete.inc()
             elif place[0]:
-                collector.refusals.add(place[0], place[1], outside["reason"])
+                collector.refusals[place[0], place[1], outside["reason"]] += 1
 
     return app
 

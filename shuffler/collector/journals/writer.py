@@ -34,28 +34,17 @@ _PAUSE_SECONDS = 0.002
 
 
 class Writer:
-    """The queue, the journals and the present window.
-
-    Args:
-        root: directory of journals, locked by this process.
-        length: of windows.
-        segment_bytes: length at which a journal is closed.
-        queue_reports: how many reports may wait.
-        hand_over: called in the writer's thread with each finished journal and window.
-        metrics: to count in.
-        clock: begins and ends windows; by default it may run ahead by the length of a window.
-        authentication: the way that tells senders apart.
-    """
+    """The queue, the journals and the present window."""
 
     def __init__(
         self,
-        root: Path,
-        length: timedelta,
-        segment_bytes: int,
-        queue_reports: int,
-        hand_over: Callable[[Uploadable], None],
+        root: Path,  # directory of journals, locked by this process
+        length: timedelta,  # of windows
+        segment_bytes: int,  # length at which a journal is closed
+        queue_reports: int,  # how many reports may wait
+        hand_over: Callable[[Uploadable], None],  # called in the writer's thread
         metrics: Metrics,
-        clock: WatchedClock | None = None,
+        clock: WatchedClock | None = None,  # by default it may run ahead by the length of a window
         authentication: Authentication = WEAKEST,
     ) -> None:
         self._root = root
@@ -91,13 +80,9 @@ class Writer:
         return self._in_flight + self._open.reports
 
     async def keep(self, target: Target, body: bytes, reports: int, client: bytes | None) -> bool:
-        """Wait for the commit of these reports, and return whether they are on the disk.
+        """Wait for the commit of a body of whole sealed reports, and return whether they are on the disk.
 
-        Args:
-            target: where they go.
-            body: whole sealed reports, one after another.
-            reports: how many.
-            client: what the client showed, or None if nothing tells clients apart.
+        `client` is what the client showed, or None if nothing tells clients apart.
         """
         group = self._open
         waiting = group.waiting.get(target)
@@ -144,11 +129,9 @@ class Writer:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._start)
 
     async def turn(self, targets: Iterable[Target], refused: dict[Target, Counter[str]]) -> None:
-        """End a window that is over, and note refusals and accepted targets. After an OSError the window stays open.
+        """End a window that is over, and note accepted targets and refusals. After an OSError the window stays open.
 
-        Args:
-            targets: of the reports that are accepted now.
-            refused: refusals by reason; written ones are taken out, also before an error.
+        Refusals that are written are taken out of `refused`, also before an error.
         """
         await asyncio.get_running_loop().run_in_executor(self._thread, self._turn, list(targets), refused)
 

@@ -33,30 +33,18 @@ class StoreFailed(Exception):
 
 @dataclass
 class Uploader:
-    """Uploads from one journal directory to one store. Besides StoreFailed, errors are of the local disk.
+    """Uploads from one journal directory to one store. Besides StoreFailed, errors are of the local disk."""
 
-    Attributes:
-        root: directory of journals.
-        segments: folder of segments in the store.
-        collector: name of this collector.
-        write_whole: writes to the store.
-        probe: raises if the store cannot be reached.
-        fingerprint_of: the fingerprint, hexadecimal, of the campaign file with the folder CAMPAIGN/EPOCH-FINGERPRINT;
-            None if it is not collected any more.
-        metrics: to count in.
-        length: of windows without a note of theirs.
-    """
-
-    root: Path
-    segments: str
-    collector: str
+    root: Path  # directory of journals
+    segments: str  # folder in the store
+    collector: str  # its name
     write_whole: WriteWhole
-    probe: Callable[[], None]
-    fingerprint_of: Callable[[str], str | None]
+    probe: Callable[[], None]  # raises if the store cannot be reached
+    fingerprint_of: Callable[[str], str | None]  # of a folder CAMPAIGN/EPOCH-FINGERPRINT, if it is collected
     metrics: Metrics
-    length: timedelta
+    length: timedelta  # of windows without a note of theirs
+    # Manifests in the store of windows that still miss another one.
     _manifests: set[str] = field(default_factory=set)
-    """Manifests in the store of windows that still miss another one."""
 
     def check_store(self) -> None:
         """Raise StoreFailed if the store cannot be reached."""

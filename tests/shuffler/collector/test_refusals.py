@@ -138,7 +138,7 @@ def test_counts_that_are_being_written_at_the_end_are_counted_once(tmp_path: Pat
         collector = collector_of(site, duration(LONG))
         await collector.start()
         for _ in range(20):
-            collector.refusals.add("words", 1, "wrong_length")
+            collector.refusals["words", 1, "wrong_length"] += 1
             turn = asyncio.create_task(collector._turn())
             await asyncio.sleep(0)
             await asyncio.sleep(0)
