@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from hushcount.errors import UsageError
 from pipelines.console.answer import Answer, note
@@ -23,22 +23,16 @@ _PEER_REPORTS, _PEER_ITEMS, _PEER_EPSILON, _PEER_REPEATS = 100_000, 1000, 1.0, 3
 
 
 def bench(
-    stages: Annotated[
-        list[str] | None, typer.Argument(help="Stages to measure; a wrong name lists them.", show_default="all")
-    ] = None,
-    reports: Annotated[
-        int | None, typer.Option(help="Reports of each run.", show_default="each stage's own", min=1000)
-    ] = None,
-    repeats: Annotated[int, typer.Option(help="Runs of each stage.", min=1)] = 3,
-    growth: Annotated[bool, typer.Option("--growth", help="Also measure how cost grows; takes half an hour.")] = False,
+    stages: Annotated[list[str] | None, Argument(help="Stages; a wrong name lists them.", show_default="all")] = None,
+    reports: Annotated[int | None, Option(help="Reports of each run.", show_default="by stage", min=1000)] = None,
+    repeats: Annotated[int, Option(help="Runs of each stage.", min=1)] = 3,
+    growth: Annotated[bool, Option("--growth", help="Also measure how cost grows; takes half an hour.")] = False,
     peers: Annotated[
-        bool, typer.Option("--peers", help="Also measure other libraries, installed by pip in a temporary environment.")
+        bool, Option("--peers", help="Also measure other libraries, from pip, in a temporary place.")
     ] = False,
-    gate: Annotated[
-        bool, typer.Option("--gate", help="Measure only the gated stages, once; exit status 1 beyond a gate.")
-    ] = False,
-    out: Annotated[Path | None, typer.Option(help="Directory for RESULTS.md, its plot and results.json.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Measure everything again.")] = False,
+    gate: Annotated[bool, Option("--gate", help="Only the gated stages, once; exit status 1 beyond a gate.")] = False,
+    out: Annotated[Path | None, Option(help="Directory for RESULTS.md, its plot and results.json.")] = None,
+    overwrite: Annotated[bool, Option("--overwrite", help="Measure everything again.")] = False,
 ) -> Answer:
     """Use it to size a machine or to see a change of speed. Each stage runs in its own process.
 

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.signatures import read_signature, signature_path, verify_campaign
@@ -20,42 +20,33 @@ from pipelines.console.tables import facts
 from pipelines.jobs.new_campaign import create_campaign
 
 _HIGH_EPSILON = 8.0
-FileOption = Annotated[Path, typer.Option("--out", help="Campaign file to write, .json or .toml.")]
+FileOption = Annotated[Path, Option("--out", help="Campaign file to write, .json or .toml.")]
 
 
 def new_campaign(
-    id: Annotated[str, typer.Option(help="Name of the campaign: lower case letters, digits, dot, dash.")],
-    keys: Annotated[
-        list[Path], typer.Option(help="Directory with public.json of hushcount keys new; once for each party.")
-    ],
+    id: Annotated[str, Option(help="Name of the campaign: lower case letters, digits, dot, dash.")],
+    keys: Annotated[list[Path], Option(help="Directory with public.json of hushcount keys new; once for each party.")],
     out: FileOption,
-    mechanism: Annotated[
-        str | None, typer.Option(help=f"{', '.join(CATALOGUE)}; leave it out for discovery only.")
-    ] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Local budget of one report.")] = None,
-    dictionary: Annotated[Path | None, typer.Option(help="File of known items, one a line.")] = None,
-    open_domain: Annotated[bool, typer.Option("--open-domain", help="Any string is an item.")] = False,
+    mechanism: Annotated[str | None, Option(help=f"{', '.join(CATALOGUE)}; leave it out for discovery only.")] = None,
+    epsilon: Annotated[float | None, Option(help="Local budget of one report.")] = None,
+    dictionary: Annotated[Path | None, Option(help="File of known items, one a line.")] = None,
+    open_domain: Annotated[bool, Option("--open-domain", help="Any string is an item.")] = False,
     set_: SetOption = None,
-    cap: Annotated[int, typer.Option(help="Reports of one client that are forwarded.")] = 1,
-    min_batch: Annotated[int, typer.Option(help="Fewest reports in a release.", max=MOST_REPORTS)] = 1000,
-    delta: Annotated[float, typer.Option(help="Delta of the shuffled guarantee of one report.")] = 1e-8,
-    memory: Annotated[
-        bool, typer.Option("--memory", help="Clients repeat their answer to a value for the whole epoch.")
-    ] = False,
+    cap: Annotated[int, Option(help="Reports of one client that are forwarded.")] = 1,
+    min_batch: Annotated[int, Option(help="Fewest reports in a release.", max=MOST_REPORTS)] = 1000,
+    delta: Annotated[float, Option(help="Delta of the shuffled guarantee of one report.")] = 1e-8,
+    memory: Annotated[bool, Option("--memory", help="Clients repeat their answer to a value all epoch.")] = False,
     memory_values: Annotated[
-        int | None,
-        typer.Option(help="With --memory: different values that a client answers in an epoch.", show_default="1"),
+        int | None, Option(help="With --memory: values that a client answers in an epoch; default 1.")
     ] = None,
-    epoch: Annotated[int, typer.Option(help="Number of the collection period.")] = 1,
+    epoch: Annotated[int, Option(help="Number of the collection period.")] = 1,
     begins: BeginsOption = None,
-    discovery_epsilon: Annotated[float | None, typer.Option(help="Epsilon of discovery; turns discovery on.")] = None,
-    discovery_delta: Annotated[float | None, typer.Option(help="Delta of discovery.", show_default="1e-8")] = None,
-    discovery_relation: Annotated[
-        str | None, typer.Option(help="replace-one or add-remove.", show_default="replace-one")
-    ] = None,
-    discovery_rule: Annotated[str | None, typer.Option(help="optimal or laplace.", show_default="optimal")] = None,
+    discovery_epsilon: Annotated[float | None, Option(help="Epsilon of discovery; turns discovery on.")] = None,
+    discovery_delta: Annotated[float | None, Option(help="Delta of discovery.", show_default="1e-8")] = None,
+    discovery_relation: Annotated[str | None, Option(help="replace-one (default) or add-remove.")] = None,
+    discovery_rule: Annotated[str | None, Option(help="optimal (default) or laplace.")] = None,
     max_value_bytes: Annotated[
-        int | None, typer.Option(help="Longest value to discover, in UTF-8 bytes.", show_default="64")
+        int | None, Option(help="Longest value to discover, in UTF-8 bytes; default 64.")
     ] = None,
 ) -> Answer:
     """Use it when you have the keys and a dictionary: clients and parties must agree on this file.
@@ -124,7 +115,7 @@ def redact_campaign(campaign: CampaignOption, out: FileOption) -> Answer:
 
 def sign_campaign(
     campaign: CampaignOption,
-    keys: Annotated[str, typer.Option(help="Directory with the operator's private key, or env:NAME.")],
+    keys: Annotated[str, Option(help="Directory with the operator's private key, or env:NAME.")],
 ) -> Answer:
     """Use it if clients verify campaign files. The signature goes beside the file, and serves the redacted file too.
 
@@ -142,10 +133,8 @@ def sign_campaign(
 
 def verify_campaign_file(
     campaign: CampaignOption,
-    keys: Annotated[Path, typer.Option(help="The operator's public.json or its directory, from a source you trust.")],
-    signature: Annotated[
-        Path | None, typer.Option(help="Signature file.", show_default="beside the campaign file")
-    ] = None,
+    keys: Annotated[Path, Option(help="The operator's public.json or its directory, from a source you trust.")],
+    signature: Annotated[Path | None, Option(help="Signature file.", show_default="beside the campaign file")] = None,
 ) -> Answer:
     """Use it before you trust a campaign file. Exit status 1: the operator did not sign it.
 

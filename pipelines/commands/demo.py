@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich import table
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
+from typer import Option
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import read_items
@@ -56,10 +56,8 @@ SCENES = (
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Output directory.")],
-    data: Annotated[
-        Path | None, typer.Option(help="Directory of the example data.", show_default="that of the checkout")
-    ] = None,
+    out: Annotated[Path, Option(help="Output directory.")],
+    data: Annotated[Path | None, Option(help="Directory of the example data.", show_default="the checkout's")] = None,
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Option
 
 from hushcount.designs import sources
 from hushcount.designs.balanced import Design
@@ -39,16 +39,11 @@ def list_designs() -> Answer:
 
 
 def search_design(
-    width: Annotated[int, typer.Option(help="Number of cells: at least the dictionary's items and 'other'.")],
-    size: Annotated[int, typer.Option(help="Cells of a row, best near width/(e^epsilon + 1).")],
-    method: Annotated[
-        Literal["cyclic", "paper"],
-        typer.Option(help="paper finds a design of the same law, and is quick up to 30 cells only."),
-    ] = "cyclic",
-    seed: Annotated[int, typer.Option(help="Seed of the blocks to try.", min=0, max=MOST_SEED)] = 0,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write.", show_default="the user's cache, where commands find it")
-    ] = None,
+    width: Annotated[int, Option(help="Number of cells: at least the dictionary's items and 'other'.")],
+    size: Annotated[int, Option(help="Cells of a row, best near width/(e^epsilon + 1).")],
+    method: Annotated[Literal["cyclic", "paper"], Option(help="paper: same law, slow above 30 cells.")] = "cyclic",
+    seed: Annotated[int, Option(help="Seed of the blocks to try.", min=0, max=MOST_SEED)] = 0,
+    out: Annotated[Path | None, Option(help="File to write.", show_default="the user's cache")] = None,
 ) -> Answer:
     """Use it once for a wss campaign without a design; then copy the file to the caches of the other machines.
 

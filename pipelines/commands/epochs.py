@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.console import RenderableType
+from typer import Option
 
 from hushcount.campaigns.dictionary import MOST_ITEMS
 from hushcount.errors import UsageError
@@ -31,12 +31,9 @@ def publish_epoch(
     config: ConfigOption,
     campaign: CampaignOption,
     begins: Annotated[
-        str | None,
-        typer.Option(help="Start, as in 2026-12-01T00:00:00Z.", show_default="the end of the present window"),
+        str | None, Option(help="Start, as in 2026-12-01T00:00:00Z.", show_default="the end of this window")
     ] = None,
-    early: Annotated[
-        bool, typer.Option("--early", help="Even if the epoch before is shorter than [next_epoch.ID] asks for.")
-    ] = False,
+    early: Annotated[bool, Option("--early", help="Even before the shortest epoch of [next_epoch.ID].")] = False,
 ) -> Answer:
     """Use it to begin a campaign, and for each new campaign file: the epoch before ends when this one begins.
 
@@ -55,12 +52,8 @@ def publish_epoch(
 def review(
     config: ConfigOption,
     campaign: CampaignIdOption,
-    approve: Annotated[
-        list[str] | None, typer.Option(help="Add a value to the next epoch: its id, or all; may be repeated.")
-    ] = None,
-    reject: Annotated[
-        list[str] | None, typer.Option(help="Never show a value again: its id, or all; may be repeated.")
-    ] = None,
+    approve: Annotated[list[str] | None, Option(help="Add a value to the next epoch: its id, or all.")] = None,
+    reject: Annotated[list[str] | None, Option(help="Never show a value again: its id, or all.")] = None,
 ) -> Answer:
     """Use it if discovery finds values. Anybody may have sent them: it prints unprintable characters as their codes.
 
@@ -96,15 +89,11 @@ def review(
 def trend(
     config: ConfigOption,
     campaign: CampaignIdOption,
-    item: Annotated[
-        list[str] | None, typer.Option(help="An item; may be repeated.", show_default="all that the campaign follows")
-    ] = None,
-    last: Annotated[int, typer.Option(help="Number of windows.", min=1, max=MOST_WINDOWS)] = 30,
-    top: Annotated[
-        int, typer.Option(help="Number of items to show: the most frequent detected ones.", min=1, max=MOST_ITEMS)
-    ] = 10,
-    out: Annotated[str | None, typer.Option(help="Table to write, .csv or .parquet.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Chart to write, .png or .svg, with error bands.")] = None,
+    item: Annotated[list[str] | None, Option(help="An item; may be repeated.", show_default="all tracked")] = None,
+    last: Annotated[int, Option(help="Number of windows.", min=1, max=MOST_WINDOWS)] = 30,
+    top: Annotated[int, Option(help="Most frequent detected items to show.", min=1, max=MOST_ITEMS)] = 10,
+    out: Annotated[str | None, Option(help="Table to write, .csv or .parquet.")] = None,
+    plot: Annotated[Path | None, Option(help="Chart to write, .png or .svg, with error bands.")] = None,
 ) -> Answer:
     """Use it when hushcount run has counted some windows: it reads their results and no report.
 

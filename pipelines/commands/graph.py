@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
 from rich.console import RenderableType
+from typer import Argument, Context, Option
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError, UsageError
@@ -24,25 +24,17 @@ JobName = Literal["shuffle", "analyze", "discover"]
 
 
 def graph(
-    context: typer.Context,
-    job: Annotated[JobName, typer.Argument(help="Job to build the graph of.")],
+    context: Context,
+    job: Annotated[JobName, Argument(help="Job to build the graph of.")],
     campaign: CampaignOption,
-    input: Annotated[str, typer.Option(help="Input of the job.")],
-    keys: Annotated[
-        str | None,
-        typer.Option("--keys", help="Keys of the job, to search its graph for: a directory, or env:NAME."),
-    ] = None,
+    input: Annotated[str, Option(help="Input of the job.")],
+    keys: Annotated[str | None, Option(help="Keys to search the graph for: a directory, or env:NAME.")] = None,
     party: PartyOption = "both",
     wheel: Annotated[
-        list[Path] | None,
-        typer.Option(help="Package for the workers; may be repeated.", show_default="the running packages"),
+        list[Path] | None, Option(help="Package for workers; may be repeated.", show_default="the running ones")
     ] = None,
-    out: Annotated[
-        str | None, typer.Option("--out", help="Output of the job; nothing is written.", show_default="a store")
-    ] = None,
-    runner: Annotated[
-        str, typer.Option("--runner", help="Beam runner to build for; DataflowRunner translates as Dataflow does.")
-    ] = "PortableRunner",
+    out: Annotated[str | None, Option(help="Output; nothing is written.", show_default="a store")] = None,
+    runner: Annotated[str, Option(help="Beam runner; DataflowRunner translates as Dataflow does.")] = "PortableRunner",
 ) -> Answer:
     """Use it before you send a job to an engine. Exit status 1: the graph holds a key, or what no worker can load.
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Context, Option
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.oracles.estimates import Levels
@@ -30,16 +30,16 @@ from pipelines.console.results import charged, hop_answer, largest
 from pipelines.console.tables import Table
 from pipelines.handover.parties import signer_of, verified_by
 
-ShuffledOption = Annotated[str, typer.Option("--input", help="Output directory of hushcount shuffle.")]
-LettersOption = Annotated[str, typer.Option("--input", help="Output directory of shuffle, discover or analyze.")]
+ShuffledOption = Annotated[str, Option("--input", help="Output directory of hushcount shuffle.")]
+LettersOption = Annotated[str, Option("--input", help="Output directory of shuffle, discover or analyze.")]
 
 
 def encode(
-    context: typer.Context,
+    context: Context,
     campaign: CampaignOption,
-    values: Annotated[Path, typer.Option(help="One value a line, text or .gz.")],
+    values: Annotated[Path, Option(help="One value a line, text or .gz.")],
     out: OutOption,
-    clients: Annotated[bool, typer.Option("--clients", help="Lines are client<TAB>value.")] = False,
+    clients: Annotated[bool, Option("--clients", help="Lines are client<TAB>value.")] = False,
     overwrite: OverwriteOption = False,
     runner: RunnerOption = "FnApiRunner",
 ) -> Answer:
@@ -56,9 +56,9 @@ def encode(
 
 
 def shuffle(
-    context: typer.Context,
+    context: Context,
     campaign: CampaignOption,
-    input: Annotated[str, typer.Option(help="Directory of envelopes, or a batch of hushcount run.")],
+    input: Annotated[str, Option(help="Directory of envelopes, or a batch of hushcount run.")],
     out: OutOption,
     sign_with: SignWithOption = None,
     overwrite: OverwriteOption = False,
@@ -77,13 +77,13 @@ def shuffle(
 
 
 def analyze(
-    context: typer.Context,
+    context: Context,
     campaign: CampaignOption,
     input: ShuffledOption,
     keys: KeysOption,
     out: OutOption,
     items: ItemsOption = None,
-    found: Annotated[Path | None, typer.Option(help="Output directory of hushcount discover, to estimate too.")] = None,
+    found: Annotated[Path | None, Option(help="Output directory of hushcount discover, to estimate too.")] = None,
     confidence: ConfidenceOption = 0.95,
     false_positives: FalsePositivesOption = 0.001,
     signed_by: SignedByOption = None,
@@ -116,14 +116,14 @@ def analyze(
 
 
 def discover(
-    context: typer.Context,
+    context: Context,
     campaign: CampaignOption,
     input: ShuffledOption,
     keys: KeysOption,
     out: OutOption,
     party: PartyOption = "both",
     uncapped: Annotated[
-        bool, typer.Option("--uncapped", help="Accept reports without client tokens: one sender can reveal a value.")
+        bool, Option("--uncapped", help="Even without client tokens: one sender can reveal a value.")
     ] = False,
     signed_by: SignedByOption = None,
     sign_with: SignWithOption = None,
@@ -158,8 +158,8 @@ def discover(
 
 def estimate(
     campaign: CampaignOption,
-    tally: Annotated[str, typer.Option(help="tally.npz of hushcount analyze.")],
-    items: Annotated[Path, typer.Option(help="File of items to estimate, one a line.")],
+    tally: Annotated[str, Option(help="tally.npz of hushcount analyze.")],
+    items: Annotated[Path, Option(help="File of items to estimate, one a line.")],
     out: OutOption,
     confidence: ConfidenceOption = 0.95,
     false_positives: FalsePositivesOption = 0.001,
@@ -177,14 +177,12 @@ def estimate(
 
 
 def adjust(
-    estimates: Annotated[str, typer.Option(help="estimates.parquet or .csv of hushcount analyze or estimate.")],
-    method: Annotated[
-        Literal["non-negative", "sum-to", "norm-sub"], typer.Option(help="How to adjust; norm-sub does both.")
-    ],
-    out: Annotated[str, typer.Option(help="File to write, .csv or .parquet.")],
+    estimates: Annotated[str, Option(help="estimates.parquet or .csv of hushcount analyze or estimate.")],
+    method: Annotated[Literal["non-negative", "sum-to", "norm-sub"], Option(help="How to adjust; norm-sub does both.")],
+    out: Annotated[str, Option(help="File to write, .csv or .parquet.")],
     total: Annotated[
         float | None,
-        typer.Option(help="Reports of these items; default: all accepted, less the estimated 'other'.", max=1e12),
+        Option(help="Reports of these items; default: all accepted, less the estimated 'other'.", max=1e12),
     ] = None,
     overwrite: OverwriteOption = False,
 ) -> Answer:
@@ -207,7 +205,7 @@ def adjust(
 
 
 def list_dead_letters(
-    input: LettersOption, reason: Annotated[str | None, typer.Option(help="Only reports of this reason.")] = None
+    input: LettersOption, reason: Annotated[str | None, Option(help="Only reports of this reason.")] = None
 ) -> Answer:
     """Use it when a summary counts rejected reports: it says what each reason means. It shows no report's content.
 
@@ -231,10 +229,10 @@ def list_dead_letters(
 
 def replay(
     input: LettersOption,
-    campaign: Annotated[Path, typer.Option(help="Campaign file that clients made the reports with.")],
-    reason: Annotated[str, typer.Option(help="wrong_campaign or not_opened.")],
-    out: Annotated[str, typer.Option(help="Output directory, for analyze or discover to read.")],
-    stream: Annotated[Stream, typer.Option(help="Which stream.")] = "reports",
+    campaign: Annotated[Path, Option(help="Campaign file that clients made the reports with.")],
+    reason: Annotated[str, Option(help="wrong_campaign or not_opened.")],
+    out: Annotated[str, Option(help="Output directory, for analyze or discover to read.")],
+    stream: Annotated[Stream, Option(help="Which stream.")] = "reports",
     overwrite: OverwriteOption = False,
 ) -> Answer:
     """Use it when you have the right campaign file or key, then analyze or discover its output.

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Exit, Option, confirm
 
 from keys import rotation, store
 from keys.listing import KeyListing, read_listing
@@ -25,20 +25,19 @@ _ROLES: dict[RoleName, tuple[Role, ...]] = {
     "aux-signer": ("aux_signer",),
     "handing-on": ("shuffler", "aux_signer"),
 }
-KeysOption = Annotated[Path, typer.Option("--keys", help="Key directory of hushcount keys new.")]
-DaysOption = Annotated[int, typer.Option(help="Days that clients may seal to these keys.", max=36_500)]
+KeysOption = Annotated[Path, Option("--keys", help="Key directory of hushcount keys new.")]
+DaysOption = Annotated[int, Option(help="Days that clients may seal to these keys.", max=36_500)]
 WrapOption = Annotated[
-    str | None,
-    typer.Option(help="Key service to wrap the private keys: gcp-kms://projects/... or aws-kms://arn:aws:kms:..."),
+    str | None, Option(help="Key service to wrap the private keys: gcp-kms://projects/... or aws-kms://arn:aws:kms:...")
 ]
 
 
 def new_keys(
-    out: Annotated[Path, typer.Option(help="Directory for the key files.")],
+    out: Annotated[Path, Option(help="Directory for the key files.")],
     days: DaysOption = 365,
     role: Annotated[
         RoleName,
-        typer.Option(
+        Option(
             help="Who the keys are for. analyzer and aux-server (both) open reports; operator, shuffler and aux-signer "
             "sign. handing-on means shuffler and aux-signer."
         ),
@@ -63,10 +62,8 @@ def list_keys(keys: KeysOption) -> Answer:
 
 def rotate_keys(
     keys: KeysOption,
-    overlap: Annotated[str, typer.Option(help="Time that the old keys still open reports, as in 7d.")],
-    role: Annotated[
-        RoleName | None, typer.Option(help="Who the keys are for.", show_default="all roles in the directory")
-    ] = None,
+    overlap: Annotated[str, Option(help="Time that the old keys still open reports, as in 7d.")],
+    role: Annotated[RoleName | None, Option(help="Who the keys are for.", show_default="all in the directory")] = None,
     begins: BeginsOption = None,
     days: DaysOption = 365,
     wrap: WrapOption = None,
@@ -83,9 +80,9 @@ def rotate_keys(
 
 def retire_key(
     keys: KeysOption,
-    id: Annotated[str, typer.Option(help="Id of the key, from hushcount keys list.")],
-    early: Annotated[bool, typer.Option("--early", help="Even during its overlap with the next key.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    id: Annotated[str, Option(help="Id of the key, from hushcount keys list.")],
+    early: Annotated[bool, Option("--early", help="Even during its overlap with the next key.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
 ) -> Answer:
     """Use it when keys list says that a key may be retired: its reports count as retired_key from then on.
 
@@ -95,16 +92,16 @@ def retire_key(
     """
     key = rotation.require_retirable(keys, read_listing(keys), id, datetime.now(timezone.utc), early)
     question = f"Destroy the {key.role} key {id}? Nobody can ever open its reports again"
-    if not yes and not typer.confirm(question, err=True):
+    if not yes and not confirm(question, err=True):
         note("nothing was done")
-        raise typer.Exit(1)
+        raise Exit(1)
     rotation.retire(keys, id, early=early)
     return _listed(keys)
 
 
 def rehearse_keys(
     campaign: CampaignOption,
-    keys: Annotated[list[str], typer.Option(help="Key directory or env:NAME; once for each party.")],
+    keys: Annotated[list[str], Option(help="Key directory or env:NAME; once for each party.")],
     party: PartyOption = "both",
 ) -> Answer:
     """Use it before you publish an epoch. Exit status 1: a party cannot open what clients will send.

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from pipelines.console.answer import Answer
 from pipelines.console.options import CampaignIdOption
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from pipelines.ledger.records import Charge
     from pipelines.outputs.account import Account, Spent
 
-FileOption = Annotated[Path, typer.Option("--ledger", help="Ledger file.")]
+FileOption = Annotated[Path, Option("--ledger", help="Ledger file.")]
 
 
 def set_limit(
     ledger: FileOption,
     campaign: CampaignIdOption,
-    epsilon: Annotated[float, typer.Option(help="Largest total of all releases, for one client.", max=1e6)],
-    delta: Annotated[float, typer.Option(help="Delta of that total; 0 for local guarantees only.")],
+    epsilon: Annotated[float, Option(help="Largest total of all releases, for one client.", max=1e6)],
+    delta: Annotated[float, Option(help="Delta of that total; 0 for local guarantees only.")],
     renew_days: Annotated[
         int | None,
-        typer.Option("--renew-days", metavar="N", help="Days until the whole budget is back.", show_default="never"),
+        Option("--renew-days", metavar="N", help="Days until the whole budget is back.", show_default="never"),
     ] = None,
     fixed: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--fixed-parameters",
             help="Promise that no parameter of a release depends on results. Charges then compose to less than their "
             "sum, but a second campaign file, as from [next_epoch] or new keys, is refused until the limit renews.",
@@ -52,7 +52,7 @@ def set_limit(
 
 def show(
     ledger: FileOption,
-    campaign: Annotated[str | None, typer.Option(help="Only this campaign.")] = None,
+    campaign: Annotated[str | None, Option(help="Only this campaign.")] = None,
 ) -> Answer:
     """Use it to see what each campaign spent, what remains, and every charge and reservation.
 
@@ -94,9 +94,7 @@ def check(ledger: FileOption) -> Answer:
 
 def confirm(
     ledger: FileOption,
-    date: Annotated[
-        datetime, typer.Option(formats=["%Y-%m-%d"], help="Today, from another source than this machine's clock.")
-    ],
+    date: Annotated[datetime, Option(formats=["%Y-%m-%d"], help="Today, by another clock than this machine's.")],
 ) -> Answer:
     """Use it if a ledger refuses a clock that is two days ahead of its last use: budgets then renew by this clock.
 
@@ -110,7 +108,7 @@ def confirm(
 
 def export(
     ledger: FileOption,
-    out: Annotated[Path, typer.Option(help="File to write: charges as .csv, or charges and limits as .json.")],
+    out: Annotated[Path, Option(help="File to write: charges as .csv, or charges and limits as .json.")],
 ) -> Answer:
     """Use it for an audit, or to keep a copy that other programs can read.
 

@@ -10,9 +10,9 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.console import Console
 from rich.text import Text
+from typer import Exit, Option
 
 from hushcount.errors import UsageError
 from pipelines.console.answer import Answer, note, out_console, progress_console, show_json
@@ -40,12 +40,10 @@ def collect(config: ConfigOption) -> None:
 
 def run(
     config: ConfigOption,
-    watch: Annotated[bool, typer.Option("--watch", help="Repeat until stopped; print only what was due.")] = False,
-    every: Annotated[str, typer.Option(help="With --watch: time between two looks, as in 30s or 5m.")] = "30s",
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until another run on the same state ends.")] = False,
-    clock_is_right: Annotated[
-        bool, typer.Option("--clock-is-right", help="Trust a clock that is far ahead of all other signs of the time.")
-    ] = False,
+    watch: Annotated[bool, Option("--watch", help="Repeat until stopped; print only what was due.")] = False,
+    every: Annotated[str, Option(help="With --watch: time between two looks, as in 30s or 5m.")] = "30s",
+    wait: Annotated[bool, Option("--wait", help="Wait until another run on the same state ends.")] = False,
+    clock_is_right: Annotated[bool, Option("--clock-is-right", help="Trust a clock far ahead of all else.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Call it from a schedule, or once with --watch. Each step is done once; the next run resumes a killed one.
@@ -83,7 +81,7 @@ def run(
             waited = done.waiting
             if not watch:
                 if done.problems:
-                    raise typer.Exit(1)
+                    raise Exit(1)
                 return
         if _stopped_within(stop, pause):
             return

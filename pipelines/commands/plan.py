@@ -7,10 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.console import RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
+from typer import Option
 
 from hushcount.campaigns.dictionary import read_dictionary
 from hushcount.errors import UsageError
@@ -31,40 +31,26 @@ _FALSE_POSITIVES_OF_ONE = 0.001
 
 
 def plan(
-    epsilon: Annotated[float | None, typer.Option(help="Local budget of one report.")] = None,
-    reports: Annotated[int | None, typer.Option(help="Number of reports that you expect.", max=MOST_REPORTS)] = None,
-    dictionary_size: Annotated[
-        int | None, typer.Option(help="Number of items; a campaign adds 'other' as one more.")
-    ] = None,
-    dictionary: Annotated[Path | None, typer.Option(help="File of known items, one a line.")] = None,
-    open_domain: Annotated[bool, typer.Option("--open-domain", help="Any string is an item.")] = False,
+    epsilon: Annotated[float | None, Option(help="Local budget of one report.")] = None,
+    reports: Annotated[int | None, Option(help="Number of reports that you expect.", max=MOST_REPORTS)] = None,
+    dictionary_size: Annotated[int | None, Option(help="Number of items; a campaign adds 'other' as one more.")] = None,
+    dictionary: Annotated[Path | None, Option(help="File of known items, one a line.")] = None,
+    open_domain: Annotated[bool, Option("--open-domain", help="Any string is an item.")] = False,
     objective: Annotated[
-        str | None,
-        typer.Option(help="l2, the sum over all items; mse, the worst item; or target, one share.", show_default="l2"),
+        str | None, Option(help="l2 (default): all items; mse: the worst item; target: one share.")
     ] = None,
-    target_share: Annotated[float | None, typer.Option(help="Share of the item with --objective target.")] = None,
+    target_share: Annotated[float | None, Option(help="Share of the item with --objective target.")] = None,
     want_error: Annotated[
-        float | None,
-        typer.Option(
-            help="Standard error in users, to solve for the least epsilon or the most reports.", min=1e-6, max=1e12
-        ),
+        float | None, Option(help="Error in users: solves for reports or epsilon.", min=1e-6, max=1e12)
     ] = None,
-    want_share: Annotated[
-        float | None, typer.Option(help="Share of an item to detect, to solve for the reports or the epsilon.")
-    ] = None,
-    power: Annotated[float, typer.Option(help="Probability to detect it, with --want-share.")] = 0.95,
-    mechanism: Annotated[
-        list[str] | None, typer.Option(help="Mechanism to compare; may be repeated.", show_default="all")
-    ] = None,
-    max_report_bytes: Annotated[
-        int | None, typer.Option(help="Longest report before sealing.", min=1, max=1 << 20)
-    ] = None,
-    max_tally_mib: Annotated[float | None, typer.Option(help="Largest tally, in MiB.", min=0.0, max=2.0**20)] = None,
-    out: Annotated[Path | None, typer.Option(help="Campaign file to write with the best mechanism.")] = None,
-    id: Annotated[str | None, typer.Option(help="Name of the campaign, with --out.")] = None,
-    keys: Annotated[
-        list[Path] | None, typer.Option(help="Directory with public.json, with --out; may be repeated.")
-    ] = None,
+    want_share: Annotated[float | None, Option(help="Share to detect: solves for reports or epsilon.")] = None,
+    power: Annotated[float, Option(help="Probability to detect it, with --want-share.")] = 0.95,
+    mechanism: Annotated[list[str] | None, Option(help="Compare only this mechanism; may be repeated.")] = None,
+    max_report_bytes: Annotated[int | None, Option(help="Longest report before sealing.", min=1, max=1 << 20)] = None,
+    max_tally_mib: Annotated[float | None, Option(help="Largest tally, in MiB.", min=0.0, max=2.0**20)] = None,
+    out: Annotated[Path | None, Option(help="Campaign file to write with the best mechanism.")] = None,
+    id: Annotated[str | None, Option(help="Name of the campaign, with --out.")] = None,
+    keys: Annotated[list[Path] | None, Option(help="Directory with public.json, with --out; may be repeated.")] = None,
 ) -> Answer:
     """Use it before campaign new. Give --epsilon and --reports, or one of them with --want-error or --want-share.
 
@@ -184,15 +170,13 @@ def _short(value: object) -> str:
 
 
 def simulate(
-    mechanism: Annotated[str, typer.Option(help="Name of the mechanism; a wrong one lists all.")],
-    epsilon: Annotated[float, typer.Option(help="Local budget of one report.")],
-    values: Annotated[Path, typer.Option(help="One value a line, text or .gz; or .csv with item and count.")],
-    dictionary: Annotated[
-        Path | None, typer.Option(help="File of known items, one a line.", show_default="the values that occur")
-    ] = None,
-    runs: Annotated[int, typer.Option(help="Number of collections.", max=1_000_000)] = 10,
+    mechanism: Annotated[str, Option(help="Name of the mechanism; a wrong one lists all.")],
+    epsilon: Annotated[float, Option(help="Local budget of one report.")],
+    values: Annotated[Path, Option(help="One value a line, text or .gz; or .csv with item and count.")],
+    dictionary: Annotated[Path | None, Option(help="Known items, one a line.", show_default="those that occur")] = None,
+    runs: Annotated[int, Option(help="Number of collections.", max=1_000_000)] = 10,
     seed: Annotated[
-        int | None, typer.Option(help="Seed, to repeat a simulation; never for real values.", min=0, max=MOST_SEED)
+        int | None, Option(help="To repeat a simulation; never for real values.", min=0, max=MOST_SEED)
     ] = None,
     set_: SetOption = None,
 ) -> Answer:

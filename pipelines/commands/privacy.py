@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.console import RenderableType
+from typer import Option
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.discovery.keep_rules import KeepRule
@@ -57,32 +57,23 @@ class _Subject:
 
 
 def privacy(
-    epsilon: Annotated[
-        float | None, typer.Option(help="Local budget of one report; with --discovery, its own.")
-    ] = None,
-    reports: Annotated[int | None, typer.Option(help="Number of reports in one shuffle.", max=MOST_REPORTS)] = None,
-    delta: Annotated[float | None, typer.Option(help="In (0, 1), far below 1/reports.")] = None,
-    mechanism: Annotated[
-        str | None, typer.Option(help="Add this mechanism's own bound to that of any mechanism.")
-    ] = None,
+    epsilon: Annotated[float | None, Option(help="Local budget of one report; with --discovery, its own.")] = None,
+    reports: Annotated[int | None, Option(help="Number of reports in one shuffle.", max=MOST_REPORTS)] = None,
+    delta: Annotated[float | None, Option(help="In (0, 1), far below 1/reports.")] = None,
+    mechanism: Annotated[str | None, Option(help="Add this mechanism's own bound to that of any mechanism.")] = None,
     dictionary_size: Annotated[
-        int | None, typer.Option(help="Items of the mechanism, with 'other'.", show_default="an open domain")
+        int | None, Option(help="Items of the mechanism, with 'other'; default: any string.")
     ] = None,
     set_: SetOption = None,
-    campaign: Annotated[Path | None, typer.Option(help="Campaign file, instead of --mechanism and --epsilon.")] = None,
+    campaign: Annotated[Path | None, Option(help="Campaign file, instead of --mechanism and --epsilon.")] = None,
     want_epsilon: Annotated[
-        float | None,
-        typer.Option(help="Shuffled epsilon, to solve for the local one instead of --epsilon.", max=MOST_EPSILON),
+        float | None, Option(help="Shuffled epsilon: solves for the local one.", max=MOST_EPSILON)
     ] = None,
-    at_epsilon: Annotated[
-        float | None, typer.Option(help="Shuffled epsilon, to solve for delta instead of --delta.", max=MOST_EPSILON)
-    ] = None,
-    discovery: Annotated[bool, typer.Option("--discovery", help="Answer for discovery, not for shuffling.")] = False,
-    cap: Annotated[int | None, typer.Option(help="Discovery: reports of one client.", show_default="1")] = None,
-    relation: Annotated[
-        str | None, typer.Option(help="Discovery: replace-one or add-remove.", show_default="replace-one")
-    ] = None,
-    rule: Annotated[str | None, typer.Option(help="Discovery: optimal or laplace.", show_default="optimal")] = None,
+    at_epsilon: Annotated[float | None, Option(help="Shuffled epsilon: solves for delta.", max=MOST_EPSILON)] = None,
+    discovery: Annotated[bool, Option("--discovery", help="Answer for discovery, not for shuffling.")] = False,
+    cap: Annotated[int | None, Option(help="Discovery: reports of one client.", show_default="1")] = None,
+    relation: Annotated[str | None, Option(help="Discovery: replace-one (default) or add-remove.")] = None,
+    rule: Annotated[str | None, Option(help="Discovery: optimal (default) or laplace.")] = None,
 ) -> Answer:
     """Use it before you fix epsilon and the minimum batch, or to explain a campaign's guarantee.
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from typer import Argument, Option
 
 from pipelines.console.answer import Answer, progress_console
 from pipelines.console.options import MOST_SEED, OverwriteOption
@@ -19,18 +19,12 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    figures: Annotated[
-        list[str] | None, typer.Argument(help="Figures to run; a wrong name lists them.", show_default="all")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Directory for tables, plots, verdicts and README.md.")] = Path(
-        "reproduced"
-    ),
-    quick: Annotated[bool, typer.Option("--quick", help="Few runs and points, for a first look.")] = False,
-    data: Annotated[Path | None, typer.Option(help="Directory of data files that are not shipped.")] = None,
-    runs: Annotated[
-        int | None, typer.Option(help="Collections of each simulated point.", show_default="as in the papers", min=1)
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of data and simulations.", min=0, max=MOST_SEED)] = 1,
+    figures: Annotated[list[str] | None, Argument(help="Figures; a wrong name lists them.", show_default="all")] = None,
+    out: Annotated[Path, Option(help="Directory for tables, plots, verdicts and README.md.")] = Path("reproduced"),
+    quick: Annotated[bool, Option("--quick", help="Few runs and points, for a first look.")] = False,
+    data: Annotated[Path | None, Option(help="Directory of data files that are not shipped.")] = None,
+    runs: Annotated[int | None, Option(help="Collections of a point.", show_default="as in the papers", min=1)] = None,
+    seed: Annotated[int, Option(help="Seed of data and simulations.", min=0, max=MOST_SEED)] = 1,
     overwrite: OverwriteOption = False,
 ) -> Answer:
     """Use it to check this code against the papers. It keeps finished figures; the next run resumes a killed one.

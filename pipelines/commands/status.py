@@ -7,9 +7,9 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.console import RenderableType
 from rich.text import Text
+from typer import Option
 
 from hushcount.errors import UsageError
 from pipelines.console.answer import Answer, note
@@ -23,11 +23,9 @@ if TYPE_CHECKING:
 
 def status(
     config: ConfigOption,
-    campaign: Annotated[str | None, typer.Option(help="Only this campaign.")] = None,
-    last: Annotated[int, typer.Option(help="Number of windows to show; all are checked.", min=1, max=MOST_WINDOWS)] = 7,
-    digests: Annotated[
-        bool, typer.Option("--digests", help="Read every handed-on file again, not only new ones.")
-    ] = False,
+    campaign: Annotated[str | None, Option(help="Only this campaign.")] = None,
+    last: Annotated[int, Option(help="Number of windows to show; all are checked.", min=1, max=MOST_WINDOWS)] = 7,
+    digests: Annotated[bool, Option("--digests", help="Read every handed-on file again, not only new ones.")] = False,
 ) -> Answer:
     """Use it to see that no report was lost or counted twice. Exit status 1: two numbers do not agree.
 

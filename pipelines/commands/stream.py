@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.console import RenderableType
+from typer import Context, Option
 
 from hushcount.wire.places import MOST_PLACES
 from pipelines.console.answer import Answer, note
@@ -29,28 +29,22 @@ if TYPE_CHECKING:
 
 
 def stream(
-    context: typer.Context,
+    context: Context,
     campaign: CampaignOption,
-    segments: Annotated[str, typer.Option(help="The collector's: STORE/segments/CAMPAIGN/EPOCH-FINGERPRINT.")],
+    segments: Annotated[str, Option(help="The collector's: STORE/segments/CAMPAIGN/EPOCH-FINGERPRINT.")],
     out: OutOption,
-    window: Annotated[str, typer.Option(help="Length of the collector's windows, as in 15m, 1h or 1d.")],
-    lateness: Annotated[str, typer.Option(help="Time that a window waits for segments after its end, as in 10m.")],
+    window: Annotated[str, Option(help="Length of the collector's windows, as in 15m, 1h or 1d.")],
+    lateness: Annotated[str, Option(help="Time that a window waits for segments after its end, as in 10m.")],
     keys: Annotated[
-        str | None,
-        typer.Option("--keys", help="Directory of the analyzer's key, or env:NAME; without it, only shuffle."),
+        str | None, Option(help="Directory of the analyzer's key, or env:NAME; none: only shuffle.")
     ] = None,
     items: ItemsOption = None,
-    places: Annotated[
-        int, typer.Option(help="Parts of a window's reports; each must fit into memory.", min=1, max=MOST_PLACES)
-    ] = 16,
-    every: Annotated[str, typer.Option(help="Time between two looks for segments, as in 30s or 5m.")] = "30s",
+    places: Annotated[int, Option(help="Parts of a window; each fits into memory.", min=1, max=MOST_PLACES)] = 16,
+    every: Annotated[str, Option(help="Time between two looks for segments, as in 30s or 5m.")] = "30s",
     run_for: Annotated[
-        str | None, typer.Option("--for", help="Time to run, as in 1h; the next run takes up the open windows.")
+        str | None, Option("--for", help="Time to run, as in 1h; open windows wait for the next.")
     ] = None,
-    without: Annotated[
-        list[str] | None,
-        typer.Option(help="Settle a window without this lost segment or manifest: WINDOW/STREAM/FILE."),
-    ] = None,
+    without: Annotated[list[str] | None, Option(help="Do not wait for this lost file: WINDOW/STREAM/FILE.")] = None,
     sign_with: SignWithOption = None,
     runner: RunnerOption = "FnApiRunner",
 ) -> Answer:

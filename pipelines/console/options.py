@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from typer import Context, Option
 
 from hushcount.collection.windows import duration
 from hushcount.errors import UsageError
@@ -22,57 +22,40 @@ MOST_WINDOWS = 1_000_000
 # Above every local epsilon; a shuffled one is solved for up to here.
 MOST_EPSILON = 40.0
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an older result.")]
-RunnerOption = Annotated[str, typer.Option("--runner", help="Beam runner; any Beam option may follow after a bare --.")]
-ConfigOption = Annotated[Path, typer.Option("--config", help="Deployment file, .toml or .json.")]
-CampaignOption = Annotated[Path, typer.Option("--campaign", help="Campaign file.")]
-CampaignIdOption = Annotated[str, typer.Option("--campaign", help="Id of the campaign.")]
-OutOption = Annotated[str, typer.Option("--out", help="Output directory: local, or a store that Beam can write to.")]
+JsonOption = Annotated[bool, Option("--json", help="Print the result as JSON on standard output.")]
+OverwriteOption = Annotated[bool, Option("--overwrite", help="Replace an older result.")]
+RunnerOption = Annotated[str, Option("--runner", help="Beam runner; any Beam option may follow after a bare --.")]
+ConfigOption = Annotated[Path, Option("--config", help="Deployment file, .toml or .json.")]
+CampaignOption = Annotated[Path, Option("--campaign", help="Campaign file.")]
+CampaignIdOption = Annotated[str, Option("--campaign", help="Id of the campaign.")]
+OutOption = Annotated[str, Option("--out", help="Output directory: local, or a store that Beam can write to.")]
 KeysOption = Annotated[
     Path,
-    typer.Option(
-        "--keys",
-        help="Directory with this party's private key, env:NAME, or gcp-secret://projects/P/secrets/S/versions/V.",
-    ),
+    Option("--keys", help="Directory of this party's key, env:NAME, or gcp-secret://projects/P/secrets/S/versions/V."),
 ]
 PartyName = Literal["both", "aux-server", "analyzer"]
-PartyOption = Annotated[PartyName, typer.Option("--party", help="Which party to act for.")]
-ItemsOption = Annotated[Path | None, typer.Option("--items", help="File of items to estimate, one a line.")]
-ConfidenceOption = Annotated[
-    float, typer.Option(help="Confidence of each interval, and of all together.", min=0.5, max=0.999999)
-]
+PartyOption = Annotated[PartyName, Option("--party", help="Which party to act for.")]
+ItemsOption = Annotated[Path | None, Option("--items", help="File of items to estimate, one a line.")]
+ConfidenceOption = Annotated[float, Option(help="Of the intervals, each and all together.", min=0.5, max=0.999999)]
 FalsePositivesOption = Annotated[
-    float,
-    typer.Option(
-        metavar="RATE", help="Share of the items without any user that count as detected.", min=1e-15, max=0.499999
-    ),
+    float, Option(metavar="RATE", help="Share of absent items that count as detected.", min=1e-15, max=0.499999)
 ]
-LedgerOption = Annotated[
-    Path | None, typer.Option("--ledger", help="Ledger to charge; created if missing. See hushcount ledger.")
-]
-BeginsOption = Annotated[
-    str | None, typer.Option("--begins", help="Start, as in 2026-12-01T00:00:00Z.", show_default="now")
-]
+LedgerOption = Annotated[Path | None, Option("--ledger", help="Ledger to charge; created if missing.")]
+BeginsOption = Annotated[str | None, Option("--begins", help="Start, as in 2026-12-01T00:00:00Z.", show_default="now")]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set", help="name=value: a parameter (k, m, s, p, B), objective (l2, the default, or mse), or target_share."
-    ),
+    Option("--set", help="name=value: k, m, s, p, B, objective (l2, the default, or mse), or target_share."),
 ]
 SignedByOption = Annotated[
     Path | None,
-    typer.Option(
-        "--signed-by",
-        help="public.json of the party that wrote the input: refuse input that it did not sign for this folder.",
-    ),
+    Option("--signed-by", help="public.json of the input's writer: refuse input that it did not sign for this folder."),
 ]
 SignWithOption = Annotated[
-    str | None, typer.Option("--sign-with", help="Directory of this party's signing key, or env:NAME: sign the output.")
+    str | None, Option("--sign-with", help="Sign the output: the signing key's directory, or env:NAME.")
 ]
 
 
-def engine(context: typer.Context, runner: str) -> Engine:
+def engine(context: Context, runner: str) -> Engine:
     """Return the engine of a job from --runner and the Beam options after `--`.
 
     Raises:
