@@ -25,8 +25,7 @@ from keys import store
 from pipelines.files import storage
 from pipelines.files.block_files import write_file
 from pipelines.jobs.new_campaign import create_campaign
-from pipelines.outputs.counts import StreamCounts
-from pipelines.outputs.labels import SEALED
+from pipelines.outputs.counts import SEALED, StreamCounts
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import make_summary
 

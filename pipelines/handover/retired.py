@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.public_keys import VerifyKeyPart
@@ -16,20 +16,24 @@ from pipelines.files import storage
 from pipelines.files.block_files import find_files, total_records
 from pipelines.handover.parties import hand_on
 from pipelines.handover.upstream import check_complete, read_upstream
-from pipelines.outputs.counts import BinCounts, StreamCounts
+from pipelines.outputs.counts import SEALED, BinCounts, StreamCounts
 from pipelines.outputs.folders import folder_of
-from pipelines.outputs.labels import SEALED
-from pipelines.outputs.no_result import CountedRetired
-from pipelines.outputs.staging import BY_HAND, SUMMARY, Writer, require_free, staged
+from pipelines.outputs.staging import SUMMARY, Output, require_free, staged
 from pipelines.outputs.summary import HopSummary, make_summary
-
-if TYPE_CHECKING:
-    from keys.store import KeyReference
 
 REASON: Reason = "retired_key"
 
 
-@dataclass(frozen=True, kw_only=True)
+class CountedRetired(RetiredKey):
+    """The `reports` sealed to a destroyed key were counted, and `summary` was written."""
+
+    def __init__(self, message: str, id: str, reports: int, summary: HopSummary) -> None:
+        super().__init__(message, id)
+        self.reports = reports
+        self.summary = summary
+
+
+@dataclass(frozen=True)
 class RetiredBatch:
     """A batch that nobody can open: the key of its campaign was destroyed.
 
@@ -38,9 +42,8 @@ class RetiredBatch:
         campaign: whose reports.
         hop: analyze, release or discover: who writes.
         input_directory: the batch; its files are counted.
-        out, overwrite, writer: the output, whether a result there may be replaced, and who writes it.
+        to: the output.
         signed_by: public keys of the party before; empty: signatures are not checked.
-        signer: of the auxiliary server, for its release; None: unsigned.
         released: whether the input is the auxiliary server's release, for the analyzer to open.
     """
 
@@ -48,12 +51,9 @@ class RetiredBatch:
     campaign: Campaign
     hop: str
     input_directory: str
-    out: str
-    overwrite: bool = False
+    to: Output
     signed_by: Sequence[VerifyKeyPart] = ()
-    signer: KeyReference | None = None
     released: bool = False
-    writer: Writer = BY_HAND
 
 
 def account_retired(batch: RetiredBatch) -> NoReturn:
@@ -66,16 +66,16 @@ def account_retired(batch: RetiredBatch) -> NoReturn:
         UsageError: the input is not complete, or `out` is taken.
         SignatureError: the input is not what one of `signed_by` signed.
     """
-    campaign, hop, out, released = batch.campaign, batch.hop, batch.out, batch.released
-    require_free(out, batch.overwrite, (hop,), (batch.input_directory,), batch.writer)
+    campaign, hop, to, out, released = batch.campaign, batch.hop, batch.to, batch.to.out, batch.released
+    require_free(out, to.overwrite, (hop,), (batch.input_directory,), to.writer)
     folder = "bins" if released else "reports" if hop == "analyze" else "discovery"
     before = "release" if released else "shuffle"
     upstream = read_upstream(batch.input_directory, before, campaign, batch.signed_by, folder)
     source = folder_of(batch.input_directory, upstream)
     summary = _of_bins(campaign, upstream, source) if released else _of_reports(campaign, upstream, hop, source)
     number = (summary.rejected if summary.bins is None else summary.bins.rejected)[REASON]
-    with staged(out, batch.overwrite, batch.writer) as directory:
-        summary = hand_on(directory, out, ("bins",), summary, batch.signer)
+    with staged(out, to.overwrite, to.writer) as directory:
+        summary = hand_on(directory, out, ("bins",), summary, to.signer)
     where = storage.join(out, SUMMARY) if storage.is_remote(out) else str(Path(out) / SUMMARY)
     what = "released records" if released else "reports"
     said = f"{batch.retired}: {number} {what} are counted as {REASON} in {where}"

@@ -1,4 +1,4 @@
-"""hushcount adjust: estimates made possible counts, at the price of a bias, in a column beside the unbiased ones."""
+"""hushcount adjust: a column of counts that are not negative or add up, with a bias, beside the unbiased ones."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ from pipelines.outputs.staging import SUMMARY
 
 ADJUSTED = "adjusted"
 TO_TOTAL: Mapping[str, Callable[[FloatArray, float], FloatArray]] = {"sum-to": sum_to, "norm-sub": norm_sub}
-"""Methods that make the counts add up to a total, by name."""
 BIAS: Mapping[str, str] = {
     "non-negative": "biased upward for rare items: never add adjusted counts up",
     "sum-to": "unbiased if the total is; counts may be negative still",
     "norm-sub": "biased upward for rare items and downward for frequent ones",
 }
-"""What each method does to the counts."""
+"""The bias of each method."""
 _MOST_ROWS = 1 << 26
 _SCHEMA = pa.schema(
     [
@@ -50,12 +49,12 @@ def adjust(
         estimates: an estimates.parquet or estimates.csv.
         method: a name of BIAS.
         out: file to write, a table by its ending: .csv or .parquet.
-        total: users that hold one of the items; when it is not given, the accepted reports of the summary.json beside
-            the estimates, less its estimate of "other". Not for non-negative.
-        overwrite: whether an adjusted table that is there already may be replaced.
+        total: users that hold one of the items; None: the accepted reports of the summary.json beside the estimates,
+            less its estimate of "other". Not for non-negative.
+        overwrite: whether an adjusted table at `out` may be replaced.
 
     Returns:
-        The method with its bias, the total and where it is from, and the sums before and after.
+        The method with its bias, the total and its source, and the sums before and after.
 
     Raises:
         UsageError: a file is missing or not ours, `out` is taken, or the total is not known or not possible.
@@ -104,22 +103,27 @@ def _total(estimates: str, table: pa.Table) -> tuple[float, str]:
 
 
 def _read(path: str, schema: pa.Schema) -> pa.Table:
-    """Read a table of ours.
-
-    Raises:
-        UsageError: missing, or not a table with these columns.
-    """
+    """Read a table of ours; UsageError if it is missing or has other columns."""
     require_table(path)
     try:
         raw = pa.BufferReader(storage.read_bytes(path, TABLE_BYTES))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {cause(error)}") from None
     try:
-        table = _read_parquet(path, raw) if path.endswith(".parquet") else _read_csv(raw, schema)
+        if path.endswith(".parquet"):
+            file = pq.ParquetFile(raw)
+            # A few bytes may say that a value is repeated a million times.
+            if file.metadata.num_rows > _MOST_ROWS:
+                raise UsageError(f"{path} has {file.metadata.num_rows:,} rows, must have {_MOST_ROWS:,} at most")
+            table = file.read()
+        else:
+            parse = pa_csv.ParseOptions(newlines_in_values=True)
+            convert = pa_csv.ConvertOptions(column_types=schema)
+            table = pa_csv.read_csv(raw, parse_options=parse, convert_options=convert)
         if table.column_names != schema.names:
             raise UsageError(f"{path} has columns {', '.join(table.column_names)}, must have {', '.join(schema.names)}")
         table = table.cast(schema)
-        # Strings of a Parquet file may be no text.
+        # Strings of a Parquet file may be no UTF-8.
         table.validate(full=True)
         if path.endswith(".csv"):
             items = pa.array([text_of(item) for item in table["item"].to_pylist()], pa.string())
@@ -131,22 +135,6 @@ def _read(path: str, schema: pa.Schema) -> pa.Table:
     if any(column.null_count for column in table.columns):
         raise UsageError(f"{path} has empty cells: restore it")
     return table
-
-
-def _read_parquet(path: str, raw: pa.BufferReader) -> pa.Table:
-    file = pq.ParquetFile(raw)
-    # A few bytes may say that a value stands a million times.
-    if file.metadata.num_rows > _MOST_ROWS:
-        raise UsageError(f"{path} has {file.metadata.num_rows:,} rows, must have {_MOST_ROWS:,} at most")
-    return file.read()
-
-
-def _read_csv(raw: pa.BufferReader, schema: pa.Schema) -> pa.Table:
-    return pa_csv.read_csv(
-        raw,
-        parse_options=pa_csv.ParseOptions(newlines_in_values=True),
-        convert_options=pa_csv.ConvertOptions(column_types=schema),
-    )
 
 
 def _require_free(out: str, overwrite: bool) -> None:

@@ -13,77 +13,56 @@ import apache_beam as beam
 from analyzer.open_reports import OpenReports
 from analyzer.tally_reports import Sums, TallyReports, read_part, rows_per_block
 from hushcount.arrays import UInt64Array
-from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.domain import tally_items
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.errors import HushcountError, RetiredKey
 from hushcount.oracles.estimates import Levels
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
-from keys.store import KeyReference, campaign_key
+from keys.store import campaign_key
 from pipelines.files import storage
-from pipelines.files.block_files import BlockFile, find_files, total_records
-from pipelines.files.blocks import ReadBlocks
+from pipelines.files.block_files import find_files, total_records
 from pipelines.handover.retired import RetiredBatch
 from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.jobs import results
 from pipelines.jobs.dead_letters import kept_of
-from pipelines.jobs.job import ChargedRelease, Finished, Job, Output, Place
-from pipelines.jobs.opening import count_opened, require_opened
+from pipelines.jobs.job import ChargedRelease, Finished, Job, Place
+from pipelines.jobs.opening import OpeningJob
 from pipelines.jobs.page import Found
 from pipelines.ledger.charging import Charging
+from pipelines.outputs.counts import SEALED
 from pipelines.outputs.folders import folder_of
-from pipelines.outputs.labels import SEALED, counts_of
-from pipelines.outputs.staging import BY_HAND, Writer, require_free
-from pipelines.outputs.summary import HopSummary, make_summary
+from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
+from pipelines.outputs.summary import make_summary
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnalyzeJob(Job):
-    """Open, tally, estimate.
-
-    Attributes:
-        mechanism: of the campaign.
-        key: the analyzer's.
-        upstream: summary of the shuffler.
-        folder: directory of the reports.
-        files: the reports.
-        columns: items that the tally counts.
-        wanted: items to estimate; None: none.
-        levels: of the intervals and of detection.
-        found: result of discovery, for the page.
-    """
+class AnalyzeJob(OpeningJob):
+    """Open, tally `columns`, estimate `wanted`, and show `found` beside."""
 
     name: ClassVar[str] = "analyze"
+    hop: ClassVar[str] = "analyze"
+    stream: ClassVar[Stream] = "reports"
     mechanism: Mechanism
-    key: KeyReference
-    upstream: HopSummary
-    folder: str
-    files: list[BlockFile]
     columns: UInt64Array
     wanted: results.Wanted | None
     levels: Levels
     found: Found | None
 
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
-        campaign, length = self.campaign, self.campaign.sealed_bytes("reports")
-        read = pipeline | "read" >> ReadBlocks(self.files, campaign.fingerprint, length, 0, place.progress)
-        opened = read["blocks"] | "open" >> beam.ParDo(
-            OpenReports(self.key, self.mechanism, campaign.binding("reports"), length)
-        ).with_outputs("counts", "dead", main="reports")
-        counts = (read["counts"], opened.counts)
-        allowed = count_opened(campaign, "reports", place.directory, counts, read["dead"], opened.dead)
+        binding, length = self.campaign.binding("reports"), self.campaign.sealed_bytes("reports")
+        read, opened = self.opened(pipeline, place, OpenReports(self.key, self.mechanism, binding, length))
+        allowed = self.count(place, read, opened)
+        write = WriteTallyPart(storage.join(place.directory, ".tally"))
         (
-            opened.reports
+            opened.accepted
             | "tally" >> TallyReports(self.mechanism, self.columns)
-            | "write tally"
-            >> beam.ParDo(WriteTallyPart(storage.join(place.directory, ".tally")), True if allowed is None else allowed)
+            | "write tally" >> beam.ParDo(write, True if allowed is None else allowed)
         )
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
-        campaign, directory = self.campaign, place.directory
-        counts = counts_of(sums, ("reports",))
-        require_opened("analyze", campaign, "reports", counts["reports"], self.upstream, self.folder, self.records)
+        campaign, directory, counts = self.campaign, place.directory, self.counted(sums)
         tally = gather_tally(self.mechanism, self.columns, storage.join(directory, ".tally"))
         accepted = counts["reports"].accepted
         if tally.reports != accepted:
@@ -129,32 +108,16 @@ def plan_analyze(
 
     Raises:
         UsageError: a file or key is missing or invalid, or `out` is taken.
-        RetiredKey: the campaign's key was destroyed; `out` then holds a summary that counts all reports as retired_key.
         SignatureError: the input is not what one of `signed_by` signed.
-        TooFewOpened: fewer reports were accepted than the minimum batch; nothing is written or charged.
-        HushcountError: the release does not fit into the campaign's limit.
     """
     campaign = Campaign.read(campaign_path)
     mechanism = campaign.require_frequency()
+    to = Output(out, overwrite, writer)
     try:
         reference = campaign_key(keys, "analyzer", campaign.keys.analyzer)
     except RetiredKey as retired:
-        return RetiredBatch(
-            retired=retired,
-            campaign=campaign,
-            hop="analyze",
-            input_directory=input_directory,
-            out=out,
-            overwrite=overwrite,
-            signed_by=signed_by,
-            writer=writer,
-        )
-    read: tuple[str | Path, ...] = (
-        input_directory,
-        keys,
-        campaign_path,
-        *(path for path in (items, found, ledger) if path is not None),
-    )
+        return RetiredBatch(retired, campaign, "analyze", input_directory, to, signed_by)
+    read = (input_directory, keys, campaign_path, items, found, ledger)
     require_free(out, overwrite, ("analyze",), read, writer)
     dictionary = campaign.read_dictionary()
     revealed = None if found is None else results.read_found(found, campaign)
@@ -170,7 +133,7 @@ def plan_analyze(
     check_complete(upstream, campaign, "reports", files, exact=True)
     return AnalyzeJob(
         campaign=campaign,
-        to=Output(out, overwrite, writer),
+        to=to,
         records=total_records(files),
         charged=ChargedRelease(ledger, "analyze", upstream, reports, known=known),
         mechanism=mechanism,

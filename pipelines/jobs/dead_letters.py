@@ -1,7 +1,12 @@
-"""Dead letters: the sealed reports that a hop did not pass on. List them, look at why, and give them another chance."""
+"""Dead letters, the sealed reports that a hop did not pass on: list them, and replay them once.
+
+Who replays writes a claim beside the letters, then looks for other claims, and removes its own if there is one. Of two
+at once at most one continues, also in a store, where nothing arbitrates between two writers of one object.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,10 +24,8 @@ from hushcount.senders import recapped, told_in
 from hushcount.wire.blocks import Kind, read_block, read_header
 from pipelines.files import storage
 from pipelines.files.block_files import SUFFIX, BlockFile, find_files, write_file
-from pipelines.jobs.replayed import claim
-from pipelines.outputs.counts import StreamCounts
+from pipelines.outputs.counts import SEALED, StreamCounts
 from pipelines.outputs.folders import folder_of
-from pipelines.outputs.labels import SEALED
 from pipelines.outputs.staging import SUMMARY, require_free, staged, write_summary
 from pipelines.outputs.summary import HopSummary, make_summary
 
@@ -33,19 +36,14 @@ CURES: Mapping[Reason, str] = {
     "not_opened": "sealed to another key, or altered: replay those that were kept, with their own key",
     "malformed": "a field is out of its range: a client's bug, or an attack",
 }
-"""What became of the reports of each reason, and what can be done; a file holds only what was kept of them."""
+"""What happened to the reports of each reason, and what an operator can do."""
 _NAME = re.compile(r"(?P<reason>[a-z_]+)-(?P<length>[0-9]+)\.blocks")
+_CLAIM = ".replayed.json"
 _REPLAYED: tuple[Reason, ...] = ("wrong_campaign", "not_opened")
-_STREAMS: tuple[Stream, ...] = ("reports", "discovery")
 
 
 def kept_of(directory: str, streams: Mapping[Stream, StreamCounts]) -> dict[str, dict[str, dict[str, int]]]:
-    """Return how many sealed reports a job kept, and how many it did not, by stream and reason, for its summary.
-
-    Args:
-        directory: where it wrote.
-        streams: what it counted.
-    """
+    """Return how many of the sealed reports that a job counted it kept, and how many not, by stream and reason."""
     found: dict[str, dict[str, dict[str, int]]] = {}
     for stream, counts in streams.items():
         kept: dict[str, int] = {}
@@ -64,17 +62,11 @@ def kept_of(directory: str, streams: Mapping[Stream, StreamCounts]) -> dict[str,
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """One file of sealed reports that were not passed on.
+    """One file of `records` sealed reports.
 
     Attributes:
-        hop: who did not.
-        stream: reports or discovery.
-        reason: why.
-        records: how many.
-        record_bytes: length of each.
-        path: of the file.
         campaign: fingerprint of the campaign file of the job.
-        not_kept: how many of the reason, of any length, no file holds: they are counted, and cannot be replayed.
+        not_kept: how many of the reason, of any length, are in no file: they are counted, and cannot be replayed.
     """
 
     hop: str
@@ -92,9 +84,11 @@ class _Kept(Part):
     not_kept: int
 
 
-class _Summary(BaseModel):
-    """Of a hop's summary, what `kept_of` said; the rest is not needed."""
+class _Claim(Part):
+    out: str
 
+
+class _Summary(BaseModel):
     hop: str
     dead_letters: dict[Stream, dict[str, _Kept]] = {}
 
@@ -108,25 +102,16 @@ def list_dead_letters(directory: str) -> list[DeadLetter]:
     path = storage.join(directory, SUMMARY)
     told = validated(_Summary, storage.read_json(path), path, "is no summary of a hop")
     found = []
-    for stream in _STREAMS:
+    for stream in SEALED:
         for file in find_files(storage.join(folder_of(directory), FOLDER, stream), Kind.DEAD_LETTER):
             match = _NAME.fullmatch(file.path.rpartition("/")[2])
             reason = None if match is None else reason_of(match["reason"])
             if reason is None:
                 raise UsageError(f"{file.path} is no dead letter that a job wrote: remove it")
-            header = file.header
-            counts = told.dead_letters.get(stream, {}).get(reason)
+            header, counts = file.header, told.dead_letters.get(stream, {}).get(reason)
+            lost, whose = 0 if counts is None else counts.not_kept, header.campaign.hex()
             found.append(
-                DeadLetter(
-                    hop=told.hop,
-                    stream=stream,
-                    reason=reason,
-                    records=header.records,
-                    record_bytes=header.record_bytes,
-                    path=file.path,
-                    campaign=header.campaign.hex(),
-                    not_kept=0 if counts is None else counts.not_kept,
-                )
+                DeadLetter(told.hop, stream, reason, header.records, header.record_bytes, file.path, whose, lost)
             )
     return found
 
@@ -134,10 +119,10 @@ def list_dead_letters(directory: str) -> list[DeadLetter]:
 def replay(
     campaign_path: Path, directory: str, stream: Stream, reason: str, out: str, *, overwrite: bool = False
 ) -> HopSummary:
-    """Make of what was kept of one reason what the shuffler would hand on, for analyze or discover to read.
+    """Make a shuffler's output of the kept reports of one reason, for analyze or discover to read.
 
-    They are a batch of their own: what is released from it is another release, and charged as one. The letters of one
-    reason make one such batch, with one campaign file, however often they are replayed.
+    It is a batch of its own, and its release is charged as another one. The letters of one reason make one such batch
+    with one campaign file, however often they are replayed.
 
     Args:
         campaign_path: the campaign file that they were made with.
@@ -148,9 +133,8 @@ def replay(
         overwrite: whether a result there may be replaced.
 
     Raises:
-        UsageError: there are none of this reason, they are of another length, they are the shuffler's, or they were
-            replayed into another output.
-        HushcountError: they are fewer than the minimum batch, which holds for them too.
+        UsageError: no letter has this reason and length, the shuffler wrote them, or another output has them already.
+        HushcountError: they are fewer than the minimum batch.
     """
     campaign = Campaign.read(campaign_path)
     if stream not in campaign.streams:
@@ -173,33 +157,28 @@ def replay(
             f"{directory} holds no {stream} refused as {reason} of {length} bytes, as campaign {campaign.id} has them "
             f"(lengths: {lengths})"
         )
-    records = b"".join(_read(file) for letter in fitting for file in _files(directory, letter))
+    folder, paths = storage.join(folder_of(directory), FOLDER, stream), {letter.path for letter in fitting}
+    records = b"".join(_read(file) for file in find_files(folder, Kind.DEAD_LETTER) if file.path in paths)
     number = len(records) // length
-    # Sorted: their order says nothing of how they came.
+    # Sorted, so that the order says nothing of how they arrived.
     distinct = np.unique(np.frombuffer(records, dtype=np.uint8).reshape(number, length), axis=0)
     kept = len(distinct)
     if kept < campaign.shuffle.minimum_batch:
         raise HushcountError(
             f"{kept:,} dead letters are fewer than the minimum batch, {campaign.shuffle.minimum_batch:,}: they stay"
         )
-    claim(storage.join(folder_of(directory), FOLDER, stream), campaign.fingerprint, distinct.tobytes(), out)
+    claim(folder, campaign.fingerprint, distinct.tobytes(), out)
     rejected = {"duplicate": number - kept} if kept < number else {}
     with staged(out, overwrite) as target:
         path = storage.join(target, stream, f"part-00000-of-00001{SUFFIX}")
         write_file(path, SEALED[stream], length, distinct.tobytes(), campaign.fingerprint, campaign.id)
-        counts = {stream: StreamCounts(number, kept, rejected)}
-        for other in campaign.streams:
-            counts.setdefault(other, StreamCounts(0, 0, {}))
+        nothing = {other: StreamCounts(0, 0, {}) for other in campaign.streams}
+        counts = nothing | {stream: StreamCounts(number, kept, rejected)}
         refused = storage.read_json(storage.join(directory, SUMMARY))
-        # They came through under the cap of the campaign that refused them, which may have been larger.
+        # They passed the cap of the campaign that refused them, which may have been larger.
         senders = recapped(told_in(refused), refused.get("cap"), campaign.shuffle.cap)
         summary = make_summary("shuffle", campaign, counts, None, senders=senders)
         return write_summary(target, replace(summary, replayed=reason))
-
-
-def _files(directory: str, letter: DeadLetter) -> list[BlockFile]:
-    files = find_files(storage.join(folder_of(directory), FOLDER, letter.stream), Kind.DEAD_LETTER)
-    return [file for file in files if file.path == letter.path]
 
 
 def _read(file: BlockFile) -> bytes:
@@ -208,3 +187,37 @@ def _read(file: BlockFile) -> bytes:
     if None in blocks:
         raise UsageError(f"{file.path} is damaged: restore it")
     return b"".join(block for block in blocks if block is not None)
+
+
+def claim(folder: str, fingerprint: bytes, letters: bytes, out: str) -> None:
+    """Note that these letters are replayed into `out` and nowhere else; for the same output again, nothing changes.
+
+    Args:
+        folder: of the letters.
+        fingerprint: of the campaign file of the replay; with another one they are other reports.
+        letters: all of them, distinct and in order.
+        out: the output directory.
+
+    Raises:
+        UsageError: they were replayed into another output, or another process is about to; it is named.
+    """
+    place = out.rstrip("/") if storage.is_remote(out) else str(Path(out).resolve())
+    which = hashlib.blake2b(letters, key=fingerprint, digest_size=16, person=b"replayed").hexdigest()
+    mine = f"{which}-{hashlib.blake2b(place.encode(), digest_size=8).hexdigest()}{_CLAIM}"
+    before = storage.exists(storage.join(folder, mine))
+    if not before:
+        storage.write_json(storage.join(folder, mine), _Claim(out=place).model_dump())
+    names = (path.rpartition("/")[2] for path, _ in storage.list_files(folder, _CLAIM))
+    others = [name for name in names if name.startswith(f"{which}-") and name != mine]
+    if not others:
+        return
+    if not before:
+        storage.remove(storage.join(folder, mine))
+    path = storage.join(folder, others[0])
+    if not storage.exists(path):
+        raise UsageError("somebody else just began to replay these dead letters: see into what, and try again")
+    other = validated(_Claim, storage.read_json(path), path, "is no note of a replay").out
+    raise UsageError(
+        f"these dead letters were replayed into {other}, and would be counted twice: read that, or replay them into it "
+        "again with --overwrite"
+    )

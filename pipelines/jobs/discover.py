@@ -33,15 +33,14 @@ from pipelines.handover.retired import RetiredBatch
 from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.jobs import results
 from pipelines.jobs.dead_letters import kept_of
-from pipelines.jobs.job import ChargedRelease, Finished, Job, Output, Place
-from pipelines.jobs.opening import count_opened, require_opened
+from pipelines.jobs.job import ChargedRelease, Finished, Job, Place
+from pipelines.jobs.opening import OpeningJob
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.counting import WriteCounts, require_read_once, require_undamaged
-from pipelines.outputs.counts import BinCounts, StreamCounts
+from pipelines.outputs.counts import SEALED, BinCounts, StreamCounts, counts_of, label
 from pipelines.outputs.folders import folder_of
-from pipelines.outputs.labels import SEALED, counts_of, label
 from pipelines.outputs.minimum_batch import pass_on_withheld
-from pipelines.outputs.staging import BY_HAND, Writer, require_free
+from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
 from pipelines.outputs.summary import HopSummary, make_summary
 
 Party = Literal["both", "aux-server", "analyzer"]
@@ -89,51 +88,35 @@ def plan_discover(
     Raises:
         UsageError: a file or key is missing or invalid, `out` is taken, no client was told from another, or each
             has more reports in it than any keep rule bounds.
-        RetiredKey: a key that is needed was destroyed; `out` then holds a summary that counts all as retired_key.
         SignatureError: the input is not what one of `signed_by` signed.
-        TooFewOpened: fewer reports were accepted than the minimum batch; nothing is written or charged.
-        HushcountError: the release does not fit into the campaign's limit.
+        Withheld: the auxiliary server released nothing, because it accepted fewer reports than the minimum batch.
     """
     campaign = Campaign.read(campaign_path)
     campaign.require_keep_rule()
     if party != "aux-server":
         campaign.require_hash_key()
+    to = Output(out, overwrite, writer, signer)
     try:
         # Both before anything is drawn: what the analyzer cannot open must not be released.
         opening = {role: campaign_key(keys, role, getattr(campaign.keys, role)) for role in _ROLES[party]}
     except RetiredKey as retired:
-        hop = "release" if party == "aux-server" else "discover"
-        return RetiredBatch(
-            retired=retired,
-            campaign=campaign,
-            hop=hop,
-            input_directory=input_directory,
-            out=out,
-            overwrite=overwrite,
-            signed_by=signed_by,
-            signer=signer,
-            released=party == "analyzer",
-            writer=writer,
-        )
+        writes = "release" if party == "aux-server" else "discover"
+        return RetiredBatch(retired, campaign, writes, input_directory, to, signed_by, party == "analyzer")
     if signer is not None:
         if party != "aux-server":
-            raise UsageError(
-                f"party is {party}, but only what the auxiliary server hands on is signed: leave the key out"
-            )
+            raise UsageError(f"party is {party}, but only the auxiliary server signs: leave the key out")
         signer.read_signing()
-    read: tuple[str | Path, ...] = (input_directory, keys, campaign_path, *([] if ledger is None else [ledger]))
-    require_free(out, overwrite, ("release", "discover"), read, writer)
+    require_free(out, overwrite, ("release", "discover"), (input_directory, keys, campaign_path, ledger), writer)
     hop, read_folder = ("release", _BINS) if party == "analyzer" else ("shuffle", "discovery")
     upstream = read_upstream(input_directory, hop, campaign, signed_by, read_folder)
-    senders = upstream.senders
-    require_told_apart(senders, uncapped)
-    rule = rule_of(campaign, senders)
+    require_told_apart(upstream.senders, uncapped)
+    rule = rule_of(campaign, upstream.senders)
     if party == "analyzer":
         pass_on_withheld(campaign, upstream)
         if not (upstream.released or upstream.accepted_of("discovery")):
             # Nothing was drawn, because the auxiliary server's key was retired; what is released is nothing.
             ledger = None
-    folder, to = storage.join(folder_of(input_directory, upstream), read_folder), Output(out, overwrite, writer, signer)
+    folder = storage.join(folder_of(input_directory, upstream), read_folder)
     charged = ChargedRelease(ledger, "discover", upstream, folder, drawn=party != "analyzer", known=known)
     if party == "analyzer":
         return _reveal_job(campaign, to, charged, opening["analyzer"], upstream, folder)
@@ -154,36 +137,25 @@ def plan_discover(
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReleaseJob(Job):
-    """The auxiliary server's: open its layer, count, and release the bins that the rule keeps.
+class ReleaseJob(OpeningJob):
+    """The auxiliary server's: count equal hashes and release the bins that the rule keeps.
 
-    Attributes:
-        rule: how many reports a bin needs.
-        key: the auxiliary server's.
-        analyzer: the analyzer's key, on a machine that has both: it then reveals at once. Else None.
-        upstream: summary of the shuffler.
-        folder: directory of the reports.
-        files: the reports.
+    With the analyzer's key too, on a machine that has both, the released bins are then revealed in the same output.
     """
 
     name: ClassVar[str] = "discover"
+    hop: ClassVar[str] = "release"
+    stream: ClassVar[Stream] = "discovery"
     rule: KeepRule
-    key: KeyReference
     analyzer: KeyReference | None
-    upstream: HopSummary
-    folder: str
-    files: list[BlockFile]
 
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
         campaign, form = self.campaign, self.campaign.discovery_format
         number = places(self.records, _PLACE_RECORDS, place.spill)
-        read = pipeline | "read" >> ReadBlocks(self.files, campaign.fingerprint, form.sealed_bytes, 0, place.progress)
-        opened = read["blocks"] | "open" >> beam.ParDo(
-            OpenPairs(self.key, form, number, tag_keys(form.sealed_bytes, SystemWords()))
-        ).with_outputs("counts", "dead", main="pairs")
-        counted = opened.pairs | "count bins" >> CountBins(form.pair_bytes, number, GroupThroughFiles(place.spill))
-        counts = (read["counts"], opened.counts, counted["counts"])
-        allowed = count_opened(campaign, "discovery", place.directory, counts, read["dead"], opened.dead)
+        tags = tag_keys(form.sealed_bytes, SystemWords())
+        read, opened = self.opened(pipeline, place, OpenPairs(self.key, form, number, tags))
+        counted = opened.accepted | "count bins" >> CountBins(form.pair_bytes, number, GroupThroughFiles(place.spill))
+        allowed = self.count(place, read, opened, counted["counts"])
         (
             counted["bins"]
             | "release" >> Release(self.rule)
@@ -192,8 +164,7 @@ class ReleaseJob(Job):
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
         campaign, drawn, bins = self.campaign, _drawn_to(place), storage.join(place.directory, _BINS)
-        counts = counts_of(sums, ("discovery",))
-        require_opened("release", campaign, "discovery", counts["discovery"], self.upstream, self.folder, self.records)
+        counts = self.counted(sums)
         for made in (drawn, bins):
             storage.make_directory(made)
         charge.fix_draw(drawn)
@@ -217,14 +188,7 @@ def _drawn_to(place: Place) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RevealJob(Job):
-    """The analyzer's: open the released records.
-
-    Attributes:
-        key: the analyzer's.
-        upstream: summary of the auxiliary server.
-        folder: directory of the released records.
-        files: the released records.
-    """
+    """The analyzer's: open the released records."""
 
     name: ClassVar[str] = "discover"
     key: KeyReference

@@ -29,11 +29,11 @@ from hushcount.wire.sealing import Octets
 from pipelines.files import storage
 from pipelines.files.blocks import WriteShards
 from pipelines.files.progress import tick
-from pipelines.jobs.job import Finished, Job, Output, Place
+from pipelines.jobs.job import Finished, Job, Place
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.counting import WriteCounts
-from pipelines.outputs.labels import counts_of, label
-from pipelines.outputs.staging import require_free
+from pipelines.outputs.counts import counts_of, label
+from pipelines.outputs.staging import Output, require_free
 from pipelines.outputs.summary import make_summary
 
 _CHUNK_LINES = 1 << 17
@@ -44,13 +44,7 @@ _LOCAL_PREFIX = 0xFD  # of unique local IPv6 addresses
 
 @dataclass(frozen=True, kw_only=True)
 class EncodeJob(Job):
-    """Privatise and seal lines.
-
-    Attributes:
-        campaign_path: absolute.
-        values: absolute path of the file.
-        clients: whether lines name their client.
-    """
+    """Privatise and seal the lines of a file; both paths are absolute."""
 
     name: ClassVar[str] = "encode"
     campaign_path: Path
@@ -100,8 +94,9 @@ def plan_encode(
         campaign_path: the campaign file.
         values: one value a line, UTF-8, text or .gz; with `clients`, client<TAB>value.
         out: output directory.
-        clients: whether lines name their client; else no client is told from another, and every line counts as a client
-            of its own: what the output says, so that its guarantees are for one line.
+        clients: whether lines name their client; else every line counts as another client, so that the guarantees of
+            the output are for one line.
+        console: where a warning goes about lines that seem to name their client.
 
     Raises:
         UsageError: a file is missing or invalid, there are no values, or `out` is taken.
@@ -114,7 +109,9 @@ def plan_encode(
             "--clients out, and every line is a client of its own"
         )
     require_free(out, overwrite, ("encode",), (values, campaign_path))
-    total = _count_lines(values)
+    total = sum(1 for _ in read_lines(values))
+    if not total:
+        raise UsageError(f"{values} holds no values: give one value a line")
     if console is not None and not clients and all(b"\t" in line for line in islice(read_lines(values), _LOOKED_AT)):
         console.print(f"warning: the first lines of {values} hold a tab: if they are client<TAB>value, add --clients")
     return EncodeJob(
@@ -125,13 +122,6 @@ def plan_encode(
         values=values.absolute(),
         clients=clients,
     )
-
-
-def _count_lines(values: Path) -> int:
-    total = sum(1 for _ in read_lines(values))
-    if not total:
-        raise UsageError(f"{values} holds no values: give one value a line")
-    return total
 
 
 class ReadChunks(beam.DoFn):
@@ -150,16 +140,11 @@ class ReadChunks(beam.DoFn):
 
 
 class Encode(beam.DoFn):
-    """(chunk number, lines) in; (chunk number, envelopes) of each stream out, tagged with the stream's name: a file.
+    """(chunk number, lines) in; (chunk number, envelopes) of each stream out, tagged with the stream's name.
 
-    Dropped, counted in "counts" and kept nowhere, because they are plain values: not_utf8; no_client, a line without
-    a tab where clients are named; value_too_long, which the client refuses to send for discovery: it sends a report
-    with no value in its place, because not to send would tell.
-
-    Args:
-        campaign_path: read in `setup`.
-        clients: whether lines are client<TAB>value.
-        progress: file to note progress in, or None.
+    Dropped, counted in "counts" and not kept, because they are plain values: not_utf8; no_client, a line without a tab
+    if lines name clients; value_too_long, instead of which the client sends a discovery report without a value, because
+    silence would tell.
     """
 
     def __init__(self, campaign_path: str, clients: bool, progress: str | None) -> None:
@@ -198,9 +183,10 @@ class Encode(beam.DoFn):
         """Return the sealed reports of a stream, and how many values were too long to be in them."""
         if stream == "reports":
             if self._client.campaign.memory:
-                return np.concatenate(
-                    [self._client.reports([]), *(_another(self._client).reports([value]) for value in values)]
-                ), 0
+                # A client of its own for each line: it remembers nothing yet.
+                others = (replace(self._client, memory=ProcessMemory()) for _ in values)
+                sealed = [other.reports([value]) for other, value in zip(others, values, strict=True)]
+                return np.concatenate([self._client.reports([]), *sealed]), 0
             return self._client.reports(values, self._threads), 0
         longest = self._client.campaign.discovery_format.max_value_bytes
         dictionary = self._client.dictionary
@@ -211,11 +197,6 @@ class Encode(beam.DoFn):
 
 def _client_of(campaign: Campaign) -> Client:
     return Client(campaign, memory=ProcessMemory() if campaign.memory else None, uncapped=True)
-
-
-def _another(client: Client) -> Client:
-    """Return a client of the same campaign that remembers nothing yet."""
-    return replace(client, memory=ProcessMemory())
 
 
 def _parse(lines: list[bytes], clients: bool, campaign: bytes) -> tuple[Octets, list[str], dict[Reason, int]]:
@@ -240,7 +221,7 @@ def _parse(lines: list[bytes], clients: bool, campaign: bytes) -> tuple[Octets, 
 
 
 def _envelopes(tokens: Octets, sealed: Octets, chunk: int) -> bytes:
-    """Return envelopes with the metadata that a network adds: a time of arrival and an address of the sender's."""
+    """Return envelopes with the metadata that a network adds: a time of arrival and an address of the sender."""
     envelopes = np.zeros(len(sealed), dtype=envelope_dtype(sealed.shape[1]))
     arrived = np.uint64(time.time_ns() // 1_000_000) + np.arange(len(sealed), dtype=np.uint64) + np.uint64(chunk)
     envelopes["client_token"] = _as_records(tokens)

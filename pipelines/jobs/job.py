@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import apache_beam as beam
 from rich.console import Console
@@ -21,30 +21,8 @@ from pipelines.handover.retired import RetiredBatch, account_retired
 from pipelines.ledger.charging import Charging, charging, cost_of
 from pipelines.outputs.account import Hop
 from pipelines.outputs.counting import take_counts
-from pipelines.outputs.staging import BY_HAND, Writer, staged, write_summary
+from pipelines.outputs.staging import Output, staged, write_summary
 from pipelines.outputs.summary import HopSummary
-
-if TYPE_CHECKING:
-    from keys.store import KeyReference
-
-
-@dataclass(frozen=True)
-class Output:
-    """Where a job's result goes.
-
-    Attributes:
-        out: output directory.
-        overwrite: whether a result there may be replaced.
-        writer: who writes it.
-        signer: key that signs what the next party reads; None: unsigned.
-        batch: name of the batch; empty: the last name of `out`.
-    """
-
-    out: str
-    overwrite: bool = False
-    writer: Writer = BY_HAND
-    signer: KeyReference | None = None
-    batch: str = ""
 
 
 @dataclass(frozen=True)

@@ -38,18 +38,16 @@ def create_campaign(
     """Return a validated campaign with fresh public randomness: a pool's seed, the key of the discovery hash.
 
     Args:
-        id: name of the campaign.
         keys: the parties' public keys.
-        directory: where the campaign file will lie, and its dictionary.
+        directory: of the campaign file and its dictionary.
         mechanism: a name of the catalogue, or None for discovery only.
         epsilon: local budget of one report; with a mechanism only.
-        dictionary: file of known items, copied beside the campaign file where it lies elsewhere; None for the open
-            domain.
-        settings: the mechanism's parameters that are fixed; the rest is planned.
+        dictionary: file of known items, copied beside the campaign file; None for the open domain.
+        settings: fixed parameters of the mechanism; the others are planned.
         objective: what is planned for; the l2 loss by default.
         shuffle: cap, minimum_batch, delta.
         discovery: epsilon, delta and further settings of discovery, or None for none.
-        memory: different values that a client answers in an epoch, and repeats the answers of; 0: none is repeated.
+        memory: how many different values a client answers in an epoch and repeats its answers of; 0: it repeats none.
         epoch: number of the collection period.
 
     Raises:
@@ -70,7 +68,8 @@ def create_campaign(
             parameters = plan(mechanism, epsilon, domain, settings or {}, objective or Objective(), fresh)
             data["mechanism"] = {"name": mechanism, "epsilon": epsilon, "parameters": parameters}
         if known is not None and dictionary is not None:
-            name = _name_beside(dictionary, directory, id, epoch)
+            beside = dictionary.parent.resolve() == directory.resolve()
+            name = dictionary.name if beside else f"{id}-{epoch:06d}.dictionary{kept_ending(dictionary)}"
             data["dictionary"] = {"path": name, "items": len(known.items), "digest": known.digest}
         if discovery is not None:
             data["discovery"] = {"hash_key": hex_seed(SystemWords()), **discovery}
@@ -84,19 +83,7 @@ def create_campaign(
     return campaign
 
 
-def _name_beside(dictionary: Path, directory: Path, id: str, epoch: int) -> str:
-    """Return the name that a dictionary has in the directory of the campaign file: its own if it lies there."""
-    if dictionary.parent.resolve() == directory.resolve():
-        return dictionary.name
-    return f"{id}-{epoch:06d}.dictionary{kept_ending(dictionary)}"
-
-
 def _put_beside(dictionary: Path, target: Path, known: Dictionary) -> None:
-    """Copy the dictionary, unless it is there.
-
-    Raises:
-        UsageError: another one has its name, or it cannot be written.
-    """
     try:
         if not target.exists():
             write_new(target, dictionary.read_bytes(), 0o644)

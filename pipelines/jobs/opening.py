@@ -2,66 +2,73 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.campaigns.campaign import Stream
+from keys.store import KeyReference
 from pipelines.files import storage
+from pipelines.files.block_files import BlockFile
+from pipelines.files.blocks import ReadBlocks
+from pipelines.jobs.job import Job, Place
 from pipelines.outputs.counting import WriteCounts, require_read_once, require_undamaged
-from pipelines.outputs.counts import StreamCounts
+from pipelines.outputs.counts import StreamCounts, counts_of, label
 from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
-from pipelines.outputs.labels import label
 from pipelines.outputs.minimum_batch import enough, require_minimum
 from pipelines.outputs.summary import HopSummary
 
 
-def count_opened(
-    campaign: Campaign,
-    stream: Stream,
-    directory: str,
-    counts: tuple[PCollection, ...],
-    unread: PCollection,
-    unopened: PCollection,
-) -> Any:
-    """Write the counts and the dead letters of a stream.
+@dataclass(frozen=True, kw_only=True)
+class OpeningJob(Job):
+    """A job of the party with `key`, on the files of one stream in a folder that the hop before wrote."""
 
-    Args:
-        counts: (name, number) of each step.
-        unread: dead letters of `ReadBlocks`.
-        unopened: dead letters of the step that opens: (reason, records).
+    hop: ClassVar[str]
+    stream: ClassVar[Stream]
+    key: KeyReference
+    upstream: HopSummary
+    folder: str
+    files: list[BlockFile]
 
-    Returns:
-        A side input, whether results may be written; None: always. A local directory appears by its renaming, but in a
-        store each object is visible once it is written.
-    """
-    labelled = counts | "all counts" >> beam.Flatten() | "label" >> beam.Map(label, stream)
-    labelled | "counts" >> WriteCounts(directory)
-    allowed = enough(labelled, stream, campaign) if storage.is_remote(directory) else None
-    dead = (
-        unread | "stream of dead" >> beam.Map(of_stream, stream),
-        unopened | "length of dead" >> beam.Map(of_stream_and_length, stream, campaign.sealed_bytes(stream)),
-    )
-    dead | "dead letter" >> WriteDeadLetter(directory, campaign, allowed)
-    return allowed
+    def opened(self, pipeline: beam.Pipeline, place: Place, opens: beam.DoFn) -> tuple[dict[str, PCollection], Any]:
+        """Return the outputs of `ReadBlocks`, and those of the DoFn that opens: accepted, counts, dead."""
+        length, fingerprint = self.campaign.sealed_bytes(self.stream), self.campaign.fingerprint
+        read = pipeline | "read" >> ReadBlocks(self.files, fingerprint, length, 0, place.progress)
+        return read, read["blocks"] | "open" >> beam.ParDo(opens).with_outputs("counts", "dead", main="accepted")
 
+    def count(self, place: Place, read: dict[str, PCollection], opened: Any, *further: PCollection) -> Any:
+        """Write the counts and the dead letters.
 
-def require_opened(
-    hop: str,
-    campaign: Campaign,
-    stream: Stream,
-    counts: StreamCounts,
-    upstream: HopSummary,
-    folder: str,
-    records: int,
-) -> None:
-    """Check before a result is made that every record was read once and undamaged, and that enough were accepted.
+        Returns:
+            A side input, whether results may be written; None: always. A local directory appears by its renaming, but
+            in a store each object is visible once it is written.
+        """
+        campaign, stream, directory = self.campaign, self.stream, place.directory
+        counts = (read["counts"], opened.counts, *further) | "all counts" >> beam.Flatten()
+        labelled = counts | "label" >> beam.Map(label, stream)
+        labelled | "counts" >> WriteCounts(directory)
+        allowed = enough(labelled, stream, campaign) if storage.is_remote(directory) else None
+        length = campaign.sealed_bytes(stream)
+        dead = (
+            read["dead"] | "stream of dead" >> beam.Map(of_stream, stream),
+            opened.dead | "length of dead" >> beam.Map(of_stream_and_length, stream, length),
+        )
+        dead | "dead letter" >> WriteDeadLetter(directory, campaign, allowed)
+        return allowed
 
-    Raises:
-        HushcountError: the engine lost records, or read some twice, or files are damaged.
-        Withheld: fewer reports were accepted than the minimum batch.
-    """
-    require_read_once(stream, counts.received, records)
-    require_undamaged(folder, counts.rejected)
-    require_minimum(hop, campaign, stream, counts, upstream)
+    def counted(self, sums: Mapping[str, int]) -> dict[Stream, StreamCounts]:
+        """Return the counts: every record was read once and undamaged, and enough were accepted for a result.
+
+        Raises:
+            HushcountError: the engine lost records, or read some twice, or files are damaged.
+            Withheld: fewer reports were accepted than the minimum batch.
+        """
+        counts = counts_of(sums, (self.stream,))
+        mine = counts[self.stream]
+        require_read_once(self.stream, mine.received, self.records)
+        require_undamaged(self.folder, mine.rejected)
+        require_minimum(self.hop, self.campaign, self.stream, mine, self.upstream)
+        return counts

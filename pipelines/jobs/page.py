@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import io
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ from matplotlib.figure import Figure
 
 from hushcount.campaigns.campaign import Campaign
 from pipelines.console.results import detection
-from pipelines.outputs.counts import StreamCounts
+from pipelines.outputs.counts import BinCounts, StreamCounts
 from pipelines.outputs.estimates import TableFacts
 from pipelines.outputs.summary import HopSummary
 
@@ -35,7 +34,7 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """What the page shows; table and found are None where there is nothing of the kind."""
+    """Content of the page: the table of estimates and what discovery found, if there are any."""
 
     campaign: Campaign
     summary: HopSummary
@@ -46,21 +45,17 @@ class Page:
 def render(page: Page) -> str:
     """Return the page as HTML without any reference to another file or host."""
     title = f"{html.escape(page.campaign.id)}, epoch {page.campaign.epoch}"
-    sections = [_statement(page.summary), _estimates(page), _found(page.found), _hops(page)]
+    privacy = page.summary.stated
+    plain = " ".join(html.escape(sentence) for sentence in privacy.plain)
+    exact = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in privacy.sentences)
+    guarantee = f"<section><h2>What this guarantees</h2><p><strong>{plain}</strong></p>{exact}</section>"
+    sections = [guarantee, _estimates(page), _found(page.found), _hops(page)]
     return (
         f"<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>{title} - Hushcount</title>"
         f"<meta name='viewport' content='width=device-width'><style>{_STYLE}</style></head>"
         f"<body><main><h1>{title}</h1>{''.join(sections)}"
         f"<footer>Campaign fingerprint <code>{page.campaign.fingerprint.hex()}</code></footer></main></body></html>\n"
     )
-
-
-def _statement(summary: HopSummary) -> str:
-    privacy = summary.stated
-    plain = " ".join(html.escape(sentence) for sentence in privacy.plain)
-    exact = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in privacy.sentences)
-    sentences = f"<p><strong>{plain}</strong></p>{exact}"
-    return f"<section><h2>What this guarantees</h2>{sentences}</section>"
 
 
 def _estimates(page: Page) -> str:
@@ -89,7 +84,8 @@ def _estimates(page: Page) -> str:
 
 
 def _legend(table: TableFacts) -> str:
-    rate = table.false_positive_rate
+    rate, expected = table.false_positive_rate, table.false_positive_rate * table.items
+    false = f"about {expected:,.0f} of them" if expected >= 1.0 else f"{expected:.2g} of them on average"
     return (
         f"<p>The {min(table.items, _CHART_ITEMS)} largest of {table.items:,} items, with "
         f"{100 * table.confidence:g} % intervals: thick lines for each item alone, thin ones (low all, high all) "
@@ -97,13 +93,8 @@ def _legend(table: TableFacts) -> str:
         f"lines for items picked by their size. The darker bars, &ldquo;detected all&rdquo; in the table, mark the "
         f"{table.detected_all:,} items that are {detection(table)} In the table &ldquo;detected&rdquo; marks "
         f"the {table.detected:,} items detected, each looked at alone: each item that nobody holds is marked with "
-        f"a probability of {100 * rate:g} % at most, {_expected(rate * table.items)} if nobody held any.</p>"
+        f"a probability of {100 * rate:g} % at most, {false} if nobody held any.</p>"
     )
-
-
-def _expected(items: float) -> str:
-    """Return an expected number of items, for reading."""
-    return f"about {items:,.0f} of them" if items >= 1.0 else f"{items:.2g} of them on average"
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
@@ -157,25 +148,23 @@ def _found(found: Found | None) -> str:
 
 def _hops(page: Page) -> str:
     chain = (*page.summary.upstream, page.summary)
-    lines = [(hop.hop, str(name), *_numbers(counts)) for hop in chain for name, counts in hop.streams.items()]
+    lines: list[tuple[str, str, StreamCounts | BinCounts]]
+    lines = [(hop.hop, name, counts) for hop in chain for name, counts in hop.streams.items()]
     if page.found is not None and page.found.summary.bins is not None:
         released = next(hop for hop in page.found.summary.upstream if hop.hop == "release")
-        lines.append(("release", "discovery", *_numbers(released.streams["discovery"])))
+        lines.append(("release", "discovery", released.streams["discovery"]))
         bins = page.found.summary.bins
-        lines.append(("discover", "kept bins", bins.kept, bins.found, bins.rejected))
+        lines.append(("discover", "kept bins", bins))
     rows = ""
-    for hop, stream, received, accepted, rejected in lines:
-        reasons = ", ".join(f"{name} {number:,}" for name, number in rejected.items()) or "none"
-        cells = (hop, stream, f"{received:,}", f"{accepted:,}", reasons)
+    for hop, stream, counts in lines:
+        reasons = ", ".join(f"{name} {number:,}" for name, number in counts.rejected.items()) or "none"
+        ends = (counts.kept, counts.found) if isinstance(counts, BinCounts) else (counts.received, counts.accepted)
+        cells = (hop, stream, *(f"{number:,}" for number in ends), reasons)
         rows += f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"
     return (
         "<section><h2>Counts of every hop</h2><table><tr><th>hop</th><th>stream</th><th>received</th><th>accepted</th>"
         f"<th>rejected</th></tr>{rows}</table></section>"
     )
-
-
-def _numbers(counts: StreamCounts) -> tuple[int, int, Mapping[str, int]]:
-    return counts.received, counts.accepted, counts.rejected
 
 
 _STYLE = f"""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.dictionary import Dictionary
 from hushcount.errors import HushcountError, RetiredKey, UsageError
 from hushcount.randomness import SystemWords, hex_seed
 from keys import store
@@ -35,11 +34,9 @@ class PartRehearsed:
     """How one party's rehearsal went.
 
     Attributes:
-        role: whose.
         key: id of the campaign's key of this role.
-        not_before: from when clients may seal to it.
-        not_after: until when.
-        sent: reports made, of each stream that the party opens; kept values, where it opens those.
+        not_before, not_after: when clients may seal to it.
+        sent: number of made-up reports of each stream that the party opens, and of kept values.
         opened: how many of them it opened.
         problem: why it failed, or None.
     """
@@ -68,7 +65,7 @@ class Rehearsal:
 
     def data(self) -> dict[str, Any]:
         """Return it for machines."""
-        return {**asdict(self), "parties": [asdict(part) for part in self.parties], "passed": self.passed}
+        return {**asdict(self), "passed": self.passed}
 
     def sentences(self) -> list[str]:
         """Return it for people, a sentence a party."""
@@ -84,16 +81,16 @@ class Rehearsal:
 def rehearse(
     campaign_path: Path, sources: Sequence[Path | str], roles: Sequence[OpeningRole] = OPENING_ROLES
 ) -> Rehearsal:
-    """Let each party's jobs open made-up reports of a campaign, with the keys that they will open the real ones with.
+    """Let each party's jobs open made-up reports of a campaign, with the keys that open the real ones later.
 
-    Each party is rehearsed by itself: the other's key is replaced by one that is thrown away afterwards. The reports
-    are of a twin of the campaign: the same keys, mechanism, dictionary and discovery, but a minimum batch of one and
-    keys that are valid now. Its fingerprint is another one, so that no batch of the real campaign takes them.
+    Each party is rehearsed by itself: a temporary key replaces the other's. The reports are of a twin of the campaign:
+    the same keys, mechanism, dictionary and discovery, but a minimum batch of one and keys that are valid now. Its
+    fingerprint differs, so that no batch of the real campaign takes them.
 
     Args:
         campaign_path: the campaign file of the next epoch.
         sources: key directories or env:NAME; each party's key is looked for in all of them.
-        roles: who rehearses; the auxiliary server is passed over in a campaign without discovery.
+        roles: who rehearses; the auxiliary server is skipped in a campaign without discovery.
 
     Raises:
         UsageError: the campaign file cannot be used, or there is nothing for this party to open.
@@ -104,17 +101,14 @@ def rehearse(
         raise UsageError(f"campaign {campaign.id} carries no discovery reports: the auxiliary server opens nothing")
     if "analyzer" in wanted and campaign.discovery is not None:
         campaign.require_hash_key()
-    parts = []
-    for role in wanted:
-        with tempfile.TemporaryDirectory(prefix="hushcount-rehearsal-") as made:
-            parts.append(_rehearse_party(campaign, campaign_path.parent, sources, role, Path(made)))
-    return Rehearsal(campaign.id, campaign.epoch, tuple(parts))
+    parties = tuple(_rehearse_party(campaign, campaign_path.parent, sources, role) for role in wanted)
+    return Rehearsal(campaign.id, campaign.epoch, parties)
 
 
 def _rehearse_party(
-    campaign: Campaign, beside: Path, sources: Sequence[Path | str], role: OpeningRole, directory: Path
+    campaign: Campaign, beside: Path, sources: Sequence[Path | str], role: OpeningRole
 ) -> PartRehearsed:
-    (key,) = campaign.keys.analyzer if role == "analyzer" else campaign.keys.aux_server
+    (key,) = getattr(campaign.keys, role)
     sent: dict[str, int] = {}
     opened: dict[str, int] = {}
     problem = None
@@ -122,8 +116,9 @@ def _rehearse_party(
         if key.not_after <= datetime.now(timezone.utc):
             raise HushcountError(f"no client seals to key {key.id} any more, it ended at {key.not_after.isoformat()}")
         source = _source(campaign, sources, role)
-        path = _write_twin(campaign, beside, role, directory)
-        _run_jobs(path, role, source, directory, sent, opened)
+        with tempfile.TemporaryDirectory(prefix="hushcount-rehearsal-") as made:
+            path = _write_twin(campaign, beside, role, Path(made))
+            _run_jobs(path, role, source, Path(made), sent, opened)
         short = [name for name, number in sent.items() if opened.get(name, 0) != number]
         if short:
             raise HushcountError(f"not all {' and '.join(short)} were opened")
@@ -134,22 +129,20 @@ def _rehearse_party(
 
 def _source(campaign: Campaign, sources: Sequence[Path | str], role: OpeningRole) -> Path | str:
     """Return the first source that has the campaign's key of a role."""
-    listed = campaign.keys.analyzer if role == "analyzer" else campaign.keys.aux_server
     refusals = []
     for source in sources:
         try:
-            campaign_key(source, role, listed)
+            campaign_key(source, role, getattr(campaign.keys, role))
+            return source
         except RetiredKey:
             raise
         except HushcountError as error:
             refusals.append(str(error))
-        else:
-            return source
     raise UsageError("; ".join(refusals))
 
 
 def _write_twin(campaign: Campaign, beside: Path, role: OpeningRole, directory: Path) -> Path:
-    """Write a campaign that may be rehearsed, and the key directory of the other party, which plays along."""
+    """Write the twin of a campaign, and a key directory for the other party."""
     now = datetime.now(timezone.utc)
     data = campaign.model_dump(mode="json")
     data["shuffle"]["minimum_batch"] = 1
@@ -162,7 +155,7 @@ def _write_twin(campaign: Campaign, beside: Path, role: OpeningRole, directory: 
     if data["discovery"] is not None and data["discovery"]["hash_key"] is None:
         data["discovery"] |= {"hash_key": hex_seed(SystemWords()), "hash_key_commitment": None}
     if role == "aux_server":
-        # Frequency reports are none of its business, and it need not have the dictionary.
+        # It opens no frequency reports and may lack the dictionary.
         data |= {"mechanism": None, "dictionary": None}
     elif data["dictionary"] is not None:
         name = data["dictionary"]["path"]
@@ -175,7 +168,7 @@ def _write_twin(campaign: Campaign, beside: Path, role: OpeningRole, directory: 
 def _run_jobs(
     path: Path, role: OpeningRole, source: Path | str, directory: Path, sent: dict[str, int], opened: dict[str, int]
 ) -> None:
-    """Run the chain of jobs, and write down what was sent to the party and what it opened."""
+    """Run the chain of jobs; put into `sent` and `opened` how much was sent to the party and how much it opened."""
     twin, engine, played = Campaign.read(path), Engine(), directory / "played"
     encoded, shuffled, released = (str(directory / name) for name in ("encoded", "shuffled", "released"))
     values, item = directory / "values.txt", directory / "item.txt"
@@ -197,7 +190,7 @@ def _run_jobs(
         opened["released values"] = int(list(results.read_found(Path(found), twin).items) == [unlisted])
     if twin.mechanism is not None:
         sent["frequency reports"] = made.accepted_of("reports")
-        # An open domain may have no sketch to ask later: what is counted is said at once.
+        # An open domain may have no sketch to ask later, so the tally needs the item now.
         item.write_text(f"{unlisted}\n", encoding="utf-8")
         items = item if twin.dictionary is None else None
         summary = run(plan_analyze(path, shuffled, source, str(directory / "results"), items=items), engine)
@@ -205,19 +198,14 @@ def _run_jobs(
 
 
 def _values(twin: Campaign) -> tuple[str, list[str]]:
-    """Return a value outside the dictionary, and the lines of values: it, often enough to be kept, and listed ones."""
+    """Return a value outside the dictionary, and lines: that value, often enough to be kept, and listed ones."""
     dictionary = twin.read_dictionary()
-    unlisted = _unlisted(twin, dictionary)
-    often = _UNLISTED if twin.keep_rule is None else max(_UNLISTED, twin.keep_rule.count_for(_SURE))
-    listed = [] if dictionary is None else list(dictionary.items[:_LISTED])
-    return unlisted, [unlisted] * often + listed
-
-
-def _unlisted(twin: Campaign, dictionary: Dictionary | None) -> str:
+    items = () if dictionary is None else dictionary.items
     longest = 32 if twin.discovery is None else min(32, twin.discovery.max_value_bytes)
-    tried = (hex_seed(SystemWords())[:longest] for _ in range(100))
+    random = (hex_seed(SystemWords())[:longest] for _ in range(100))
     letters = (chr(code) for code in range(33, 127))
-    for value in (*tried, *letters):
+    for value in (*random, *letters):
         if dictionary is None or value not in dictionary:
-            return value
+            often = _UNLISTED if twin.keep_rule is None else max(_UNLISTED, twin.keep_rule.count_for(_SURE))
+            return value, [value] * often + list(items[:_LISTED])
     raise UsageError(f"the dictionary lists every value of {longest} bytes that was tried: there is none to discover")

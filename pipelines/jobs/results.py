@@ -49,14 +49,14 @@ COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """What is to be estimated: names, and the mechanism's items for them."""
+    """Names to estimate, and the mechanism's items for them."""
 
     names: tuple[str, ...]
     items: UInt64Array
 
 
 def wanted_items(mechanism: Mechanism, dictionary: Dictionary | None, names: list[str] | None) -> Wanted | None:
-    """Return the named items, or the whole dictionary; None for an open domain that is asked for nothing.
+    """Return the named items, or the whole dictionary; None for an open domain without names.
 
     Raises:
         UsageError: a name is not in the dictionary, stands twice, or there is none.
@@ -95,14 +95,14 @@ def write_results(
     if wanted is not None:
         estimate = estimated(campaign, tally, wanted.items)
         table = estimate_table(wanted.names, estimate, levels)
-        storage.write_whole(storage.join(directory, "estimates.parquet"), [parquet_bytes(table)])
+        storage.write_whole(storage.join(directory, "estimates.parquet"), [_parquet_bytes(table)])
         storage.write_whole(storage.join(directory, ESTIMATES), [csv_bytes(table)])
         detected, detected_all = (sum(table[name].to_pylist()) for name in ("detected", "detected_all"))
         facts = TableFacts(table.num_rows, levels.confidence, levels.false_positive_rate, detected, detected_all)
     if campaign.dictionary is not None:
         alone = estimated(campaign, tally, np.array([other_item(mechanism)], dtype=np.uint64))
         row = estimate_table(("other",), alone, levels).to_pylist()[0]
-        # It stands alone: no interval together with the rows of a table.
+        # Its interval is not one together with the rows of a table.
         other = {name: row[name] for name in COLUMNS[1:] if not name.endswith("_all")}
         # Only then do the rows and "other" add up to the reports. Names are distinct and listed.
         whole = table is not None and table.num_rows == campaign.dictionary.items
@@ -130,7 +130,7 @@ def read_tally(path: str, campaign: Campaign) -> Tally:
     if not storage.exists(path):
         raise UsageError(f"tally {path} does not exist")
     encoder = campaign.require_frequency().encoder
-    # Its size is known, but for an open domain without a sketch, which has a count for each item that was asked for.
+    # Its size is known, except in an open domain without a sketch: that has a count for each item that was asked for.
     listed = np.arange(encoder.domain or 0, dtype=np.uint64)
     asked = encoder.domain is None and encoder.by_item
     most = tally_files.MOST_CELLS if asked else math.prod(encoder.tally_shape(listed))
@@ -148,11 +148,7 @@ def read_tally(path: str, campaign: Campaign) -> Tally:
 
 
 def require_counted(mechanism: Mechanism, tally: Tally, wanted: Wanted | None) -> None:
-    """Refuse items that the tally has no column for, where there is no sketch of an open domain.
-
-    Raises:
-        UsageError: an item was not counted; it is named.
-    """
+    """Raise UsageError if the tally has no column for a wanted item, in an open domain without a sketch."""
     encoder = mechanism.encoder
     if wanted is None or encoder.domain is not None or not encoder.by_item:
         return
@@ -175,11 +171,7 @@ def write_found(found: list[str], directory: str) -> None:
 
 
 def read_found(directory: Path | str, campaign: Campaign) -> Found:
-    """Read the result of hushcount discover, in any file system.
-
-    Raises:
-        UsageError: there is none, or it is of another campaign.
-    """
+    """Read the result of hushcount discover in any file system; UsageError unless there is one of this campaign."""
     summary = read_upstream(str(directory), "discover", campaign)
     return Found(tuple(read_found_items(storage.join(folder_of(str(directory), summary), FOUND))), summary)
 
@@ -188,7 +180,7 @@ def read_found_items(path: str) -> list[str]:
     """Return the items of a found.csv.
 
     Raises:
-        UsageError: it cannot be read, or holds what no analyzer reveals: what may be no item, or an item twice.
+        UsageError: it cannot be read, or an item is repeated or may be no item: no analyzer reveals that.
     """
     items = [row["item"] for row in read_csv_rows(path, ("item",))]
     if len(set(items)) < len(items) or not all(map(may_be_item, items)):
@@ -197,11 +189,7 @@ def read_found_items(path: str) -> list[str]:
 
 
 def read_csv_rows(path: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
-    """Return the rows of a CSV file that one of our jobs wrote, in any file system, each with these columns.
-
-    Raises:
-        UsageError: it cannot be read, or a column is missing.
-    """
+    """Return the rows of a CSV file in any file system; UsageError if it cannot be read or lacks one of the columns."""
     try:
         raw = storage.read_bytes(path, TABLE_BYTES)
     except OSError as error:
@@ -209,8 +197,7 @@ def read_csv_rows(path: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
     return csv_rows(raw, path, columns)
 
 
-def parquet_bytes(table: pa.Table) -> bytes:
-    """Return a table as a Parquet file."""
+def _parquet_bytes(table: pa.Table) -> bytes:
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
     return buffer.getvalue()
@@ -225,16 +212,12 @@ def csv_bytes(table: pa.Table) -> bytes:
     return buffer.getvalue().encode()
 
 
-TABLES: Mapping[str, Callable[[pa.Table], bytes]] = {".csv": csv_bytes, ".parquet": parquet_bytes}
+TABLES: Mapping[str, Callable[[pa.Table], bytes]] = {".csv": csv_bytes, ".parquet": _parquet_bytes}
 """How a table is written, by the ending of its file."""
 
 
 def require_table(path: str) -> None:
-    """Refuse a name that says no format of a table.
-
-    Raises:
-        UsageError: it has another ending.
-    """
+    """Raise UsageError unless the ending of a path is that of a table."""
     if posixpath.splitext(path)[1] not in TABLES:
         raise UsageError(f"{path} must end in {' or '.join(TABLES)}")
 
@@ -266,32 +249,22 @@ def _cell(value: str | float | bool) -> str:
 def estimate_table(names: tuple[str, ...], estimate: Estimate, levels: Levels, looks: int | None = None) -> pa.Table:
     """Return estimates as a table with the columns COLUMNS, one row for each name.
 
-    The columns that end in "_all" hold for `looks` items together, these and others; for these, if not given.
+    The columns that end in "_all" hold for `looks` items together; by default for these.
     """
     looks = len(names) if looks is None else looks
-    columns = (
-        names,
-        estimate.count,
-        estimate.standard_error,
-        estimate.collision_error,
-        *estimate.interval(levels.confidence),
-        *estimate.interval(levels.confidence, looks),
-        estimate.detected(levels.false_positive_rate),
-        estimate.detected(min(1.0 - levels.confidence, 0.499), looks),
-    )
+    alone, together = estimate.interval(levels.confidence), estimate.interval(levels.confidence, looks)
+    detected = estimate.detected(levels.false_positive_rate)
+    detected_all = estimate.detected(min(1.0 - levels.confidence, 0.499), looks)
+    errors = estimate.standard_error, estimate.collision_error
+    columns = (names, estimate.count, *errors, *alone, *together, detected, detected_all)
     return pa.table(dict(zip(COLUMNS, columns, strict=True)))
 
 
 def _largest(table: pa.Table, reports: int) -> tuple[Largest, ...]:
-    """Return the few largest counts of detected items, each with its share and its two errors added in squares.
-
-    Detected among all items of the table: the largest of many raw estimates are noise.
-    """
+    """Return the largest counts of items that are detected among all: the largest of many raw estimates are noise."""
     detected = table.filter(table["detected_all"]).sort_by([("count", "descending")])
-    rows = detected.slice(0, _SHOWN).to_pylist()
-    return tuple(
-        Largest(
-            row["item"], row["count"], row["count"] / reports, math.hypot(row["standard_error"], row["collision_error"])
-        )
-        for row in rows
-    )
+    largest = []
+    for row in detected.slice(0, _SHOWN).to_pylist():
+        error = math.hypot(row["standard_error"], row["collision_error"])
+        largest.append(Largest(row["item"], row["count"], row["count"] / reports, error))
+    return tuple(largest)

@@ -30,14 +30,14 @@ from pipelines.handover.batch_file import (
 from pipelines.handover.parties import require_own_folder
 from pipelines.handover.upstream import check_complete, read_upstream, senders_of
 from pipelines.jobs.dead_letters import kept_of
-from pipelines.jobs.job import Finished, Job, Output, Place
+from pipelines.jobs.job import Finished, Job, Place
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.counting import WriteCounts, require_read_once
+from pipelines.outputs.counts import SEALED, counts_of, label
 from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream
 from pipelines.outputs.folders import folder_of
-from pipelines.outputs.labels import SEALED, counts_of, label
 from pipelines.outputs.minimum_batch import enough
-from pipelines.outputs.staging import BY_HAND, SUMMARY, Writer, require_free
+from pipelines.outputs.staging import BY_HAND, SUMMARY, Output, Writer, require_free
 from pipelines.outputs.summary import HopSummary, make_summary
 from shuffler.minimum_batch import may_leave
 from shuffler.shuffle import Shuffle
@@ -53,13 +53,9 @@ Files = dict[Stream, list[BlockFile]]
 
 @dataclass(frozen=True, kw_only=True)
 class ShuffleJob(Job):
-    """Shuffle each stream by itself. No stream waits for another: one below the minimum batch is left out.
+    """Shuffle each stream by itself, against what earlier batches released of it.
 
-    Attributes:
-        files: envelopes of each stream.
-        released: what earlier batches forwarded of each stream.
-        upstream: summary of the hop before; None: there is none.
-        senders: whose reports these are.
+    No stream waits for another: one below the minimum batch is left out, and counted as `left_out`.
     """
 
     name: ClassVar[str] = "shuffle"

@@ -41,11 +41,10 @@ class SimulationResult:
         other: how many values are outside the dictionary.
         l1, l2: sums over the items of absolute and squared errors, means of the runs.
         worst_mse: the largest mean squared error of an item.
-        predicted_l2: what the exact variance predicts for these values, collisions over pools drawn anew included.
-        lower_bound_l2: that of every unbiased estimator, [P26] Theorem 3.8.
-        l1_at_bound: the l1 loss that goes with it where all items are alike, [P26] Corollary 2.1. No bound: other
-            values have less.
-        l2_ratio_to_bound, l2_ratio_to_predicted: None where that is 0, as nothing varies at a large epsilon.
+        predicted_l2: by the exact variance for these values, with collisions over newly drawn pools.
+        lower_bound_l2: for every unbiased estimator, [P26] Theorem 3.8.
+        l1_at_bound: the l1 loss at that bound if all items are alike, [P26] Corollary 2.1. It is no bound.
+        l2_ratio_to_bound, l2_ratio_to_predicted: None if the divisor is 0, as nothing varies at a large epsilon.
         bias_z_max: the largest mean error of an item, in standard deviations of a mean of so many runs.
         encode_us_per_report, tally_us_per_report, decode_seconds: CPU time.
     """
@@ -93,10 +92,10 @@ def simulate_values(
         name: of the mechanism.
         epsilon: local budget of one report.
         values: one a line, text or .gz; or a .csv with the columns item (or value) and count.
-        dictionary: the known items, one a line; the values that occur, if not given.
-        runs: how many collections; a pool's functions are drawn anew for each.
-        seed: for simulations that can be repeated; the system's generator if None.
-        settings: parameters that are fixed; the others are planned.
+        dictionary: the known items, one a line; None: the values that occur.
+        runs: how many collections; each draws a pool's functions anew.
+        seed: for simulations that can be repeated; None: the system's generator.
+        settings: fixed parameters; the others are planned.
         objective: what is planned for; the l2 loss by default.
         track: shows progress.
 
@@ -167,8 +166,8 @@ def _result(
         predicted_l2=predicted,
         lower_bound_l2=bound,
         l1_at_bound=largest_l1(bound, d),
-        l2_ratio_to_bound=_ratio(l2, bound),
-        l2_ratio_to_predicted=_ratio(l2, predicted),
+        l2_ratio_to_bound=l2 / bound if bound > 0.0 else None,
+        l2_ratio_to_predicted=l2 / predicted if predicted > 0.0 else None,
         bias_z_max=float(np.abs(losses.bias_z).max()),
         encode_us_per_report=losses.encode_seconds / (runs * n) * 1e6,
         tally_us_per_report=losses.tally_seconds / (runs * n) * 1e6,
@@ -176,16 +175,7 @@ def _result(
     )
 
 
-def _ratio(part: float, whole: float) -> float | None:
-    return part / whole if whole > 0.0 else None
-
-
 def _require_time(mechanism: Mechanism, n: int, items: int, runs: int) -> None:
-    """Refuse runs that nobody waits for.
-
-    Raises:
-        UsageError: they would take months.
-    """
     seconds = runs * (mechanism.decode_cost(n, items).seconds + n * _REPORT_SECONDS)
     if seconds > _MOST_SECONDS:
         raise UsageError(
@@ -195,11 +185,6 @@ def _require_time(mechanism: Mechanism, n: int, items: int, runs: int) -> None:
 
 
 def _read_counts(values: Path) -> Counter[str]:
-    """Return how often each value occurs.
-
-    Raises:
-        UsageError: unreadable, not UTF-8, no values or too many, or a .csv without the columns.
-    """
     counts = _read_table(values) if values.suffix == ".csv" else Counter(read_items(values))
     if not counts.total():
         raise UsageError(f"{values} holds no values: give one value a line")

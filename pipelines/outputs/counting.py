@@ -1,4 +1,4 @@
-"""Counts as data: every hop counts its records in the graph, not in metrics, so that a retry never counts twice."""
+"""Counts as data of the graph, not as metrics: a retry never counts twice."""
 
 from __future__ import annotations
 
@@ -48,14 +48,9 @@ def take_counts(directory: str) -> dict[str, int]:
 
 
 def require_undamaged(directory: str, rejected: Mapping[str, int]) -> None:
-    """Check that a job lost nothing of what a party of ours wrote; what clients and collectors send may be damaged.
+    """Raise HushcountError if blocks of a directory that a party wrote failed their checksum, or files were cut.
 
-    Args:
-        directory: whose files were read.
-        rejected: number by reason.
-
-    Raises:
-        HushcountError: blocks failed their checksum, or files were cut.
+    What clients and collectors send may be damaged; that is counted only.
     """
     if lost := ", ".join(f"{reason} {rejected[reason]:,}" for reason in DAMAGE if rejected.get(reason)):
         raise HushcountError(
@@ -65,16 +60,7 @@ def require_undamaged(directory: str, rejected: Mapping[str, int]) -> None:
 
 
 def require_read_once(what: str, received: int, held: int) -> None:
-    """Check that an engine read every record of the files, and none twice, whichever steps it ran again.
-
-    Args:
-        what: the records, for the message.
-        received: how many a job counted as it read.
-        held: how many the headers of its files promise.
-
-    Raises:
-        HushcountError: another number was read.
-    """
+    """Raise HushcountError unless a job received as many records as its files hold: an engine repeats or loses some."""
     if received != held:
         raise HushcountError(
             f"{what}: {received} were read where the files hold {held}, so that the engine lost some or read some "

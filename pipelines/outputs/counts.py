@@ -1,4 +1,4 @@
-"""What a hop counted, of each of its streams: what arrived, what went on, and why the rest did not."""
+"""Counts of a hop for each stream: received, accepted, and rejected by reason."""
 
 from __future__ import annotations
 
@@ -12,27 +12,24 @@ from hushcount.campaigns.campaign import Stream
 from hushcount.errors import HushcountError
 from hushcount.formats.models import text_of
 from hushcount.reasons import REASONS
+from hushcount.wire.blocks import Kind
 
 Count = Annotated[int, Field(ge=0, le=1 << 40)]
 Rejected = Annotated[
     Mapping[Annotated[str, text_of(r"^[a-z_]{1,40}$", "must be the name of a reason")], Count], Field(max_length=64)
 ]
-"""Number by reason. Another party may be of a later release: its reasons may be new, but not long."""
+"""Number by reason. Another party may run a later release: its reasons may be new, but not long."""
+
+SEALED: dict[Stream, Kind] = {"reports": Kind.SEALED_REPORTS, "discovery": Kind.SEALED_DISCOVERY}
 
 
 class CountsError(HushcountError, ValueError):
-    """Numbers that must add up do not."""
+    """Counts do not add up."""
 
 
 @dataclass(frozen=True)
 class StreamCounts:
-    """One stream's counts at one hop; `received = accepted + sum of rejected` or it cannot be made.
-
-    Attributes:
-        received: records read.
-        accepted: records that went on.
-        rejected: number by reason.
-    """
+    """One stream's counts at one hop; raises CountsError unless `received` is `accepted` plus the sum of `rejected`."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -47,18 +44,27 @@ class StreamCounts:
                 f"{sum(self.rejected.values())}; nothing was released, please report this as a bug"
             )
 
-    @classmethod
-    def of(cls, sums: dict[str, int]) -> StreamCounts:
-        """Make counts from the sums that a pipeline wrote."""
-        rejected = {name: number for name, number in sorted(sums.items()) if name not in ("received", "accepted")}
-        if unknown := rejected.keys() - set(REASONS):
+
+def label(count: tuple[str, int], stream: str) -> tuple[str, int]:
+    """Add the name of its stream to the name of a count."""
+    return f"{stream}:{count[0]}", count[1]
+
+
+def counts_of(sums: Mapping[str, int], streams: tuple[Stream, ...]) -> dict[Stream, StreamCounts]:
+    """Return each stream's counts from the labelled sums of a job."""
+    counts = {}
+    for stream in streams:
+        mine = {name.partition(":")[2]: number for name, number in sums.items() if name.startswith(f"{stream}:")}
+        received, accepted = mine.pop("received", 0), mine.pop("accepted", 0)
+        if unknown := mine.keys() - set(REASONS):
             raise HushcountError(f"a job counted by {min(unknown)!r}, which is no reason: please report this as a bug")
-        return cls(sums.get("received", 0), sums.get("accepted", 0), rejected)
+        counts[stream] = StreamCounts(received, accepted, dict(sorted(mine.items())))
+    return counts
 
 
 @dataclass(frozen=True)
 class BinCounts:
-    """What became of the bins that the auxiliary server kept; `found` of them hold a value."""
+    """Counts of the bins that the auxiliary server kept; `found` of them hold a value."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -69,13 +75,7 @@ class BinCounts:
 
 @dataclass(frozen=True)
 class HopCounts:
-    """What a hop counted: over all its streams, and of each.
-
-    Attributes:
-        hop: its name.
-        received, accepted, rejected: as of a stream.
-        streams: those that it read.
-    """
+    """Counts of a hop: of all streams together, and of each stream that it read."""
 
     hop: Annotated[str, StringConstraints(pattern=r"^[a-z]{1,16}$")]
     received: Count
@@ -85,7 +85,7 @@ class HopCounts:
 
     @classmethod
     def of(cls, hop: str, streams: Mapping[Stream, StreamCounts]) -> HopCounts:
-        """Return what a hop counted of these streams, added up."""
+        """Add up the counts of a hop's streams."""
         rejected: dict[str, int] = {}
         for counts in streams.values():
             for reason, number in counts.rejected.items():
@@ -95,13 +95,13 @@ class HopCounts:
 
     @property
     def counts(self) -> HopCounts:
-        """What the hop counted, without its statement and its result."""
+        """The counts alone, without statement and result."""
         return HopCounts(self.hop, self.received, self.accepted, self.rejected, self.streams)
 
     def data(self) -> dict[str, Any]:
-        """Return it as it stands in files."""
+        """Return it as JSON data."""
         return asdict(self.counts)
 
     def accepted_of(self, stream: str) -> int:
-        """Return how many records of a stream went on; 0 where the hop did not read it."""
+        """Return how many records of a stream were accepted; 0 if the hop did not read it."""
         return sum(counts.accepted for name, counts in self.streams.items() if name == stream)

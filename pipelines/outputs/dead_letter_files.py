@@ -1,4 +1,4 @@
-"""Dead letters on their way into files: what a hop did not pass on, sealed, as much of it as is kept."""
+"""The steps that write dead letters: the sealed reports that a hop did not pass on, up to a limit."""
 
 from __future__ import annotations
 
@@ -18,20 +18,15 @@ from pipelines.files.block_files import SUFFIX, write_file
 from pipelines.files.blocks import Folder, in_window
 
 MOST_DEAD_BYTES = 1 << 22
-"""Longest file of dead letters: enough to see what they are. Where honest reports are among the rest, they are in the
-job's input still."""
+"""Longest file of dead letters: enough to see what they are. The job's input still has the rest."""
 
 
 class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
     """Collections of (stream, reason, sealed records, their length) to one file for each of them under `dead_letter/`.
 
-    Out: how many records each file has.
-
-    A file holds MOST_DEAD_BYTES at most, and of the rest nothing is kept in memory on the way either: whoever sends
-    junk does not decide how much of it is kept. `dead_letters.kept_of` tells how many are not.
-
-    The folder lies apart from the streams' own, which are handed on: it stays with the party that wrote it. The order
-    of the records is random, as if they had been released.
+    Out: how many records each file has. A file has MOST_DEAD_BYTES at most, and no step keeps more in memory: who sends
+    junk does not decide how much of it is kept. The order of the records is random, as in a release. The folder is
+    apart from those of the streams, which the next party gets: it stays with the party that wrote it.
 
     Args:
         directory: the job's output.
@@ -46,7 +41,7 @@ class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam shi
 
     def expand(self, dead: PCollection | Sequence[PCollection]) -> PCollection:
         allowed = True if self._allowed is None else self._allowed
-        # Each by itself, because an engine holds in memory what meets.
+        # Each by itself, because an engine keeps in memory what it groups.
         parts = [dead] if isinstance(dead, PCollection) else dead
         bounded = [part | f"as many as are kept {place}" >> beam.ParDo(_Bound()) for place, part in enumerate(parts)]
         together = bounded[0] if len(bounded) == 1 else bounded | "all dead" >> beam.Flatten()
@@ -66,7 +61,7 @@ def of_stream_and_length(element: tuple[str, bytes], stream: str, length: int) -
 
 
 class _Bound(beam.DoFn):
-    """Let through, by file, what comes first in a bundle, as much as a file holds."""
+    """Pass the first records of a bundle for each file, as many as a file holds."""
 
     def start_bundle(self) -> None:
         self._taken: dict[tuple[str, str, int], int] = {}
@@ -81,15 +76,13 @@ class _Bound(beam.DoFn):
 
 
 def _first(records: bytes, length: int, most: int) -> bytes:
-    """Return as many whole records as so many bytes hold."""
+    """Return the first whole records that fit into `most` bytes."""
     return records[: most // length * length]
 
 
 class _WriteDead(beam.DoFn):
     def __init__(self, directory: Folder, campaign: bytes, campaign_id: str) -> None:
-        self._directory = directory
-        self._campaign = campaign
-        self._campaign_id = campaign_id
+        self._directory, self._campaign, self._campaign_id = directory, campaign, campaign_id
 
     def process(
         self,

@@ -1,4 +1,4 @@
-"""What estimating came to, as a summary says it."""
+"""Estimates as a summary shows them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Largest:
-    """One of the largest counts: of users, its share of the reports, and its two errors added in squares."""
+    """A count of users, its share of the reports, and its two errors added in squares."""
 
     item: str
     count: float
@@ -19,11 +19,7 @@ class Largest:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """A table of estimates: its rows, the levels of its intervals and detection, and how many rows are detected.
-
-    Attributes:
-        detected_all: of all rows looked at together; `detected` is of each alone.
-    """
+    """Rows of a table of estimates, levels of its intervals and of detection, and detected rows: each alone, or all."""
 
     items: int
     confidence: float
@@ -34,12 +30,12 @@ class TableFacts:
 
 @dataclass(frozen=True)
 class Estimates:
-    """What estimating came to.
+    """The estimates of one tally.
 
     Attributes:
-        table: None where no items were asked for.
+        table: None: no items were asked for.
         largest: counts of detected items, largest first.
-        other: row of all items outside the dictionary, by column; None without a dictionary.
+        other: columns of the row of all items outside the dictionary; None without a dictionary.
         whole_dictionary: whether the rows are the dictionary; None without one.
     """
 

@@ -13,20 +13,16 @@ from pipelines.outputs.summary import RUN_FOLDER, HopSummary
 
 
 class _Placed(BaseModel):
-    """Of a summary, which another party may have written, where its files are."""
-
     folder: Annotated[str, StringConstraints(pattern=rf"^{RUN_FOLDER}$")] | None = None
 
 
 def folder_of(out: str, summary: HopSummary | None = None) -> str:
-    """Return the directory in which the files of an output lie.
+    """Return the directory of an output's files, by its summary, which is read here if it is not given.
 
-    Args:
-        out: the output.
-        summary: its summary, where it was read; else it is read here. An output without one has its files in it.
+    An output without a summary has its files in it.
 
     Raises:
-        UsageError: the summary cannot be read, or names what is no folder of a run.
+        UsageError: the summary cannot be read, or what it names is no folder of a run.
     """
     mark = storage.join(out, SUMMARY)
     if summary is None:
@@ -38,6 +34,6 @@ def folder_of(out: str, summary: HopSummary | None = None) -> str:
 
 
 def file_of(path: str) -> str:
-    """Return where a file lies that is named as if it lay beside the summary of its output."""
+    """Return the path of a file that the user names as if it were beside the summary of its output."""
     out, _, name = path.rpartition("/")
     return storage.join(folder_of(out), name) if out and not storage.exists(path) else path

@@ -1,7 +1,7 @@
-"""The minimum batch where reports are opened. The shuffler counts junk, which it cannot tell from reports.
+"""The minimum batch where reports are opened: the shuffler cannot tell junk from reports, and counts both.
 
-What stays below it is counted, to the last report, and nothing else: no estimate, tally, kept bin or dead letter. Its
-reports are spent: they were shuffled and handed on, and no later batch takes them up (docs/adr/0003).
+Below it every report is counted, and there is no estimate, tally, kept bin or dead letter. The reports are spent: they
+were shuffled and handed on, and no later batch contains them (docs/adr/0003).
 """
 
 from __future__ import annotations
@@ -13,17 +13,24 @@ import apache_beam as beam
 from apache_beam.pvalue import AsSingleton, PCollection
 
 from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.errors import TooFewOpened
 from hushcount.reasons import Reason
 from pipelines.outputs.counts import BinCounts, HopCounts, StreamCounts
-from pipelines.outputs.no_result import Withheld
 from pipelines.outputs.summary import HopSummary, make_summary
 
 REASON: Reason = "below_minimum"
-Hop = str
+
+
+class Withheld(TooFewOpened):
+    """Fewer reports were accepted than the minimum batch; nobody wrote `summary`, which counts them."""
+
+    def __init__(self, message: str, summary: HopSummary) -> None:
+        super().__init__(message)
+        self.summary = summary
 
 
 def enough(labelled: PCollection, stream: Stream, campaign: Campaign) -> Any:
-    """Return a side input: whether a job accepted the minimum batch of a stream, by its labelled counts."""
+    """Return a side input from labelled counts: whether a job accepted the minimum batch of a stream."""
     return AsSingleton(
         labelled
         | f"sum {stream} for the minimum" >> beam.CombinePerKey(sum)
@@ -36,12 +43,8 @@ def _reaches(sums: dict[str, int], name: str, floor: int) -> bool:
     return sums.get(name, 0) >= floor
 
 
-def require_minimum(hop: Hop, campaign: Campaign, stream: Stream, counts: StreamCounts, upstream: HopSummary) -> None:
-    """Refuse to make a result of fewer accepted reports than the minimum batch.
-
-    Raises:
-        Withheld: with the summary that counts them all.
-    """
+def require_minimum(hop: str, campaign: Campaign, stream: Stream, counts: StreamCounts, upstream: HopSummary) -> None:
+    """Raise Withheld if fewer reports were accepted than the minimum batch."""
     if counts.accepted >= campaign.shuffle.minimum_batch:
         return
     summary = withheld_summary(hop, campaign, stream, counts, upstream)
@@ -49,20 +52,16 @@ def require_minimum(hop: Hop, campaign: Campaign, stream: Stream, counts: Stream
 
 
 def withheld_summary(
-    hop: Hop, campaign: Campaign, stream: Stream, counts: StreamCounts, upstream: HopSummary | None
+    hop: str, campaign: Campaign, stream: Stream, counts: StreamCounts, upstream: HopSummary | None
 ) -> HopSummary:
-    """Return a summary that counts what was accepted as below_minimum, and holds no result."""
+    """Return a summary without a result, which counts accepted reports as below_minimum."""
     rejected = {**counts.rejected, REASON: counts.accepted}
     summary = make_summary(hop, campaign, {stream: StreamCounts(counts.received, 0, rejected)}, None, upstream)
     return replace(summary, released=0) if hop == "release" else summary
 
 
 def pass_on_withheld(campaign: Campaign, released: HopSummary) -> None:
-    """Stop the analyzer's half of a discovery that the auxiliary server released nothing of.
-
-    Raises:
-        Withheld: it released nothing; with the analyzer's summary, of the same counts.
-    """
+    """Raise Withheld if the auxiliary server withheld its release; the analyzer's summary has the same counts."""
     if is_withheld(released):
         pairs: dict[Stream, StreamCounts] = {"discovery": released.streams["discovery"]}
         summary = replace(make_summary("discover", campaign, pairs, None, released), bins=BinCounts(0, 0, {}))
@@ -70,12 +69,12 @@ def pass_on_withheld(campaign: Campaign, released: HopSummary) -> None:
 
 
 def is_withheld(counted: HopCounts) -> bool:
-    """Return whether a hop made no result because too few reports were accepted."""
+    """Return whether a hop made no result because it accepted too few reports."""
     return any(REASON in counts.rejected for counts in counted.streams.values())
 
 
 def sentence(campaign: Campaign, withheld: HopCounts) -> str:
-    """Say of a withheld summary what came and why there is no result."""
+    """Return a sentence: what a hop without a result received, and why there is no result."""
     (stream, counts) = next((name, part) for name, part in withheld.streams.items() if REASON in part.rejected)
     reasons = ", ".join(f"{reason} {number}" for reason, number in counts.rejected.items() if reason != REASON)
     return (

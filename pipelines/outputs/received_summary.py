@@ -1,4 +1,4 @@
-"""summary.json as another party may have written it: what of it the next hop counts on."""
+"""Read a summary.json that another party may have written."""
 
 from __future__ import annotations
 
@@ -39,24 +39,14 @@ def _whole(summary: HopSummary) -> HopSummary:
     return summary
 
 
-class _Counts(RootModel[HopCounts]):
-    """What a state says of a hop, also of one that had nothing to read."""
-
-
-class _CountsFile(RootModel[Annotated[HopCounts, AfterValidator(_checked)]]):
-    """What a file says of a hop."""
-
-
-class _SummaryFile(RootModel[Annotated[HopSummary, AfterValidator(_whole)]]):
-    """A summary."""
+# A hop in a state may have had nothing to read.
+_Counts = RootModel[HopCounts]
+_CountsFile = RootModel[Annotated[HopCounts, AfterValidator(_checked)]]
+_SummaryFile = RootModel[Annotated[HopSummary, AfterValidator(_whole)]]
 
 
 def read_summary(path: str) -> HopSummary:
-    """Read a summary, which another party may have written.
-
-    Raises:
-        UsageError: missing, or no summary of a hop whose counts add up.
-    """
+    """Read a summary; UsageError if it is missing, or no summary of a hop with counts that add up."""
     return _read(storage.read_json(path), path)
 
 
@@ -66,16 +56,12 @@ def parse_summary(raw: bytes, path: str) -> HopSummary:
 
 
 def read_counts(path: str) -> HopCounts:
-    """Return what a hop counted, of a file that says at least that.
-
-    Raises:
-        UsageError: missing, or no counts of a hop that add up.
-    """
+    """Return the counts of a hop in a file; UsageError if it is missing, or they do not add up."""
     return validated(_CountsFile, storage.read_json(path), path, "does not say what a hop counted").root
 
 
 def parse_counts(text: str) -> HopCounts:
-    """Return what a hop counted, of the text that a state holds."""
+    """Return the counts of a hop in a text of the state."""
     return validated(_Counts, parse_object(text.encode(), "state"), "state").root
 
 

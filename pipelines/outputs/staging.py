@@ -8,15 +8,19 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hushcount.errors import HushcountError, UsageError
 from pipelines.files import permissions, storage
 from pipelines.files.storage_errors import StorageError, WriteError, line, silent_clients
 from pipelines.outputs.summary import RUN_FOLDER, HopSummary
+
+if TYPE_CHECKING:
+    from keys.store import KeyReference
 
 SUMMARY = "summary.json"
 _AT_FDCWD = -100
@@ -24,11 +28,7 @@ _RENAME_EXCHANGE = 2
 
 
 def _nobody_else() -> None:
-    """Where somebody works by hand there is no lock that could be lost."""
-
-
-def _unique(token: int) -> str:
-    return f"{token:010d}-{secrets.token_hex(8)}"
+    """Who works by hand has no lock to lose."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Writer:
     Attributes:
         token: of a run (docs/adr/0024); 0: somebody by hand.
         prove: raises LostLock if another run has taken over.
-        folder: name of the folder in the output, where it is not a new one: of a job that has run elsewhere.
+        folder: name of the folder in the output that a job elsewhere has written; None: a new one.
     """
 
     token: int = 0
@@ -47,21 +47,43 @@ class Writer:
 
     def new_folder(self) -> str:
         """Return the name of a folder that no other writer has."""
-        return self.folder or _unique(self.token)
+        return self.folder or self.unique()
+
+    def unique(self) -> str:
+        """Return a name of this writer, with random digits."""
+        return f"{self.token:010d}-{secrets.token_hex(8)}"
 
 
 BY_HAND = Writer()
 
 
+@dataclass(frozen=True)
+class Output:
+    """Where a result goes.
+
+    Attributes:
+        out: output directory.
+        overwrite: whether a result there may be replaced.
+        writer: who writes it.
+        signer: key that signs what the next party reads; None: unsigned.
+        batch: name of the batch; empty: the last name of `out`.
+    """
+
+    out: str
+    overwrite: bool = False
+    writer: Writer = BY_HAND
+    signer: KeyReference | None = None
+    batch: str = ""
+
+
 @contextmanager
 def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]:
-    """Yield a directory to write to, and put it in the place of `out` if the block ends without an exception.
+    """Yield a directory to write to; it becomes `out` if the block ends without an exception, and is deleted otherwise.
 
-    The block writes a summary.json with `write_summary`, last. Local: a hidden directory beside `out`, renamed at the
+    The block calls `write_summary` last. Local: a hidden directory beside `out`, for its owner only, renamed at the
     end; with `overwrite` the two are exchanged in one step, so that at every moment `out` is the old result or the new
-    one; only its owner may read it. Remote stores cannot rename a directory: there it is a folder of this writer in
-    `out`, and its summary, which names the folder, is moved to `out` at the end and in one piece. So a second writer
-    does no harm. What a failing block wrote is deleted, and with `overwrite` what is replaced, once it is.
+    one. Remote stores cannot rename a directory: there it is a folder of this writer in `out`, and its summary, which
+    names the folder, is moved to `out` at the end and in one piece. So a second writer does no harm.
 
     Raises:
         UsageError: `out` holds something: a result without `overwrite`, or no result of ours at all.
@@ -78,14 +100,14 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
                 for path in replaced:
                     storage.remove(path)
         except BaseException as error:
-            # A store that is away cannot be tidied either; what is left in it carries no mark. Unless the mark was
-            # written and only the answer lost: then it must keep what it names.
+            # In a store that cannot be reached files are left without a mark. If the mark was written and only the
+            # answer was lost, the files that it names must stay.
             with suppress(Exception), silent_clients():
                 if named_folder(out) != directory.rpartition("/")[2]:
                     storage.remove_directory(directory)
             told = isinstance(error, HushcountError | OSError) and not isinstance(error, WriteError)
             if isinstance(error, Exception) and not told:
-                # What clients of stores raise when they lose their connection has no kind in common.
+                # Exceptions of stores' clients have no common class.
                 raise StorageError(
                     f"writing to {out} failed and nothing was released; the input is untouched: {line(error)}"
                 ) from error
@@ -94,7 +116,7 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
     target = Path(out).resolve()
     try:
         permissions.make_folder(target.parent)
-        partial = target.parent / f".{target.name}.{_unique(writer.token)}{storage.PARTIAL}"
+        partial = target.parent / f".{target.name}.{writer.unique()}{storage.PARTIAL}"
         partial.mkdir(mode=0o700)
     except OSError as error:
         raise UsageError(f"cannot write to {target.parent}: {error.strerror}") from None
@@ -105,7 +127,7 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
         if made != partial:
             _mark(str(made), str(partial))
         writer.prove()
-        # Not before all of it is there: until then nobody else looks into it.
+        # Nobody else may look into it until it is complete.
         permissions.share_as_parent(partial)
         _put(partial, target, overwrite)
     finally:
@@ -113,7 +135,7 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
 
 
 def write_summary(directory: str, summary: HopSummary) -> HopSummary:
-    """Write the summary of what lies in a directory of `staged`, and return it as written."""
+    """Write the summary into a directory of `staged`, and return it as written."""
     summary = placed(directory, summary)
     storage.write_json(storage.join(directory, SUMMARY), summary.data())
     return summary
@@ -126,7 +148,7 @@ def placed(directory: str, summary: HopSummary) -> HopSummary:
 
 
 def named_folder(out: str) -> str | None:
-    """Return the folder that the mark of an output names; None: there is no mark, or its files lie beside it."""
+    """Return the folder that the summary of an output names; None: there is no summary, or it names none."""
     mark = storage.join(out, SUMMARY)
     named = storage.read_json(mark).get("folder") if storage.exists(mark) else None
     return named if isinstance(named, str) and re.fullmatch(RUN_FOLDER, named) else None
@@ -138,21 +160,22 @@ def _mark(directory: str, out: str) -> None:
 
 
 def _replaced(out: str) -> list[str]:
-    """Return the objects of the result in a store that is to be replaced, without its mark."""
-    if not storage.exists(storage.join(out, SUMMARY)):
+    """Return the objects of the present result in a store, without its summary."""
+    mark = storage.join(out, SUMMARY)
+    if not storage.exists(mark):
         return []
-    named, mark = named_folder(out), storage.join(out, SUMMARY)
+    named = named_folder(out)
     return [path for path in storage.list_objects(out) if path != mark and _folder_of(path, out) == named]
 
 
 def _folder_of(path: str, out: str) -> str | None:
-    """Return the folder of a run in which an object of an output lies; None: in none."""
+    """Return the folder of a run that has an object of an output, or None."""
     name = storage.relative(path, out).partition("/")[0]
     return name if re.fullmatch(RUN_FOLDER, name) else None
 
 
 def folders_of_runs(out: str) -> list[str]:
-    """Return the folders of runs that an output in a store has, also of those that came to no summary."""
+    """Return the folders of runs in an output in a store, also those without a summary."""
     if not storage.is_remote(out):
         return []
     names = {_folder_of(path, out) for path in storage.list_objects(out)}
@@ -160,19 +183,18 @@ def folders_of_runs(out: str) -> list[str]:
 
 
 def _token(folder: str) -> int:
-    """Return the token in the name of a folder of a run."""
     return int(folder.partition("-")[0])
 
 
 def sweep(out: str, writer: Writer) -> None:
-    """Remove what killed jobs left of an output.
+    """Remove the files that killed jobs left in an output.
 
-    In a store, the folders of runs with a smaller token that came to no summary: who has one may be about to make it
-    the mark, having proved its lock before this run took it.
+    In a store: folders without a summary, of runs with a smaller token. A run that has written its summary may be about
+    to move it to `out`, because it proved its lock before this run took it.
     """
     if storage.is_remote(out):
         paths = storage.list_objects(out)
-        # After the listing: a summary that is not where it was listed is the mark by now.
+        # After the listing: a summary that moved since then is now the one of `out`.
         keep = {named_folder(out), *(_folder_of(path, out) for path in paths if path.endswith(f"/{SUMMARY}"))}
         for folder in {_folder_of(path, out) for path in paths} - keep:
             if folder is not None and _token(folder) < writer.token:
@@ -181,7 +203,7 @@ def sweep(out: str, writer: Writer) -> None:
     target = Path(out)
     for partial in target.parent.glob(f".{glob.escape(target.name)}.*{storage.PARTIAL}"):
         name = partial.name[len(target.name) + 2 : -len(storage.PARTIAL)]
-        # What a later run makes is left to it.
+        # A later run may still write to its own.
         if re.fullmatch(RUN_FOLDER, name) is None or _token(name) <= writer.token:
             shutil.rmtree(partial)
 
@@ -190,7 +212,7 @@ def require_free(
     out: str,
     overwrite: bool,
     hops: tuple[str, ...] = (),
-    inputs: tuple[str | Path, ...] = (),
+    inputs: Iterable[str | Path | None] = (),
     writer: Writer = BY_HAND,
 ) -> None:
     """Check before any work that `out` may be written.
@@ -198,15 +220,15 @@ def require_free(
     Args:
         out: output directory.
         overwrite: whether a result there may be replaced.
-        hops: whose results may be replaced; empty: those of any.
-        inputs: files and directories that the job reads; `out` may not be one of them or hold one.
-        writer: who is to write; a run may find folders of other runs in a store, which it does not touch.
+        hops: hops with results that may be replaced; empty: all.
+        inputs: files and directories that the job reads; `out` may not be one of them or contain one.
+        writer: a run may find folders of other runs in a store, which it does not touch.
 
     Raises:
         UsageError: it is a file, holds a result and `overwrite` is not given, holds other things, or meets an input.
     """
     for source in inputs:
-        if _meet(out, str(source)):
+        if source is not None and _meet(out, str(source)):
             raise UsageError(f"output directory {out} is or holds the input {source}: give another")
     marked = storage.exists(storage.join(out, SUMMARY))
     if marked and not overwrite:
@@ -231,17 +253,16 @@ def require_free(
 
 
 def _meet(out: str, source: str) -> bool:
-    """Return whether an output is an input or holds it, so that to replace the one would destroy the other."""
+    """Return whether an output is an input or contains it: to replace the output would destroy the input."""
     if storage.is_remote(out) or storage.is_remote(source):
         return (source.rstrip("/") + "/").startswith(out.rstrip("/") + "/")
     return Path(source).resolve().is_relative_to(Path(out).resolve())
 
 
 def _put(partial: Path, target: Path, overwrite: bool) -> None:
-    """Make `target` what `partial` is; a result that it replaces is left under the name of `partial`.
+    """Rename `partial` to `target`; UsageError if something appeared there while the job ran.
 
-    Raises:
-        UsageError: something appeared at `target` while the job ran; it is left as it is.
+    A replaced result is left under the name of `partial`.
     """
     require_free(str(target), overwrite)
     if overwrite and target.exists() and any(target.iterdir()):

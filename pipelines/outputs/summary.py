@@ -43,7 +43,7 @@ Listed = Annotated[tuple[ListedFile, ...], Field(max_length=4 * MOST_PLACES)]
 
 @dataclass(frozen=True)
 class HopSummary(HopCounts):
-    """The summary of a hop: one that a job made, or what the next hop counts on of one that was read.
+    """The summary of a hop: made by a job, or those fields of a file that the next hop uses.
 
     Attributes:
         campaign, epoch, fingerprint: of the campaign file.

@@ -28,8 +28,8 @@ from pipelines.handover.upstream import read_upstream
 from pipelines.jobs.job import run as run_job
 from pipelines.outputs.counts import HopCounts
 from pipelines.outputs.folders import folder_of
-from pipelines.outputs.no_result import Withheld
-from pipelines.outputs.staging import SUMMARY, Writer, staged, sweep
+from pipelines.outputs.minimum_batch import Withheld
+from pipelines.outputs.staging import SUMMARY, Output, Writer, staged, sweep
 from pipelines.outputs.summary import HopSummary
 from pipelines.schedule.hop_keys import require_keys
 
@@ -81,18 +81,8 @@ def hops_of(
         if retired is not None:
             # The analyzer could not open what is released: nothing is, and nothing charged.
             source, out = where["shuffled"], where["released"]
-            account_retired(
-                RetiredBatch(
-                    retired=retired,
-                    campaign=campaign,
-                    hop="release",
-                    input_directory=source,
-                    out=out,
-                    signed_by=signed_by,
-                    signer=signer,
-                    writer=writer,
-                )
-            )
+            to = Output(out, writer=writer, signer=signer)
+            account_retired(RetiredBatch(retired, campaign, "release", source, to, signed_by))
         job = plan_discover(
             path,
             where["shuffled"],

@@ -34,9 +34,9 @@ from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.files.storage_errors import told
 from pipelines.handover.names import Batch
+from pipelines.handover.retired import CountedRetired
 from pipelines.outputs.counts import HopCounts
 from pipelines.outputs.minimum_batch import is_withheld, sentence
-from pipelines.outputs.no_result import CountedRetired
 from pipelines.outputs.staging import SUMMARY
 from pipelines.schedule.hops import Job, hops_of
 from pipelines.schedule.report import Done

@@ -21,8 +21,8 @@ from keys.store import KeyReference
 from pipelines.files.blocks import ReadFiles, WriteShards, in_window
 from pipelines.jobs.analyze import WriteTallyPart
 from pipelines.jobs.results import Wanted
+from pipelines.outputs.counts import SEALED, label
 from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
-from pipelines.outputs.labels import SEALED, label
 from pipelines.streaming.release import Release, WindowResults, fact, number_fact
 from pipelines.streaming.segments import CheckSegments, FindReleased, Judge, NoteTooLate, OpenManifests
 from pipelines.streaming.windows import FolderOf, StreamFolders

@@ -29,7 +29,7 @@ from pipelines.jobs.analyze import gather_tally
 from pipelines.jobs.dead_letters import kept_of
 from pipelines.jobs.results import Wanted
 from pipelines.outputs.counting import require_undamaged
-from pipelines.outputs.labels import SEALED, counts_of
+from pipelines.outputs.counts import SEALED, counts_of
 from pipelines.outputs.minimum_batch import withheld_summary
 from pipelines.outputs.received_summary import read_summary
 from pipelines.outputs.staging import SUMMARY

@@ -24,7 +24,7 @@ from pipelines.files.block_files import BlockFile, block_file, find_files
 from pipelines.files.storage_errors import told
 from pipelines.handover.file_list import fault_of
 from pipelines.handover.upstream import placed_manifest
-from pipelines.outputs.labels import SEALED
+from pipelines.outputs.counts import SEALED
 from pipelines.outputs.staging import SUMMARY
 from pipelines.streaming.closing import Found, is_manifest
 from pipelines.streaming.release import fact

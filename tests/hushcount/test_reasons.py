@@ -14,7 +14,7 @@ from hushcount.reasons import DAMAGE, REASONS, reason_of
 from keys import opening
 from pipelines.batches.state import SEGMENT_STATES
 from pipelines.jobs.dead_letters import CURES
-from pipelines.outputs.counts import HopCounts, StreamCounts
+from pipelines.outputs.counts import HopCounts, StreamCounts, counts_of
 from pipelines.outputs.received_summary import parse_counts
 
 PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
@@ -32,9 +32,10 @@ def test_the_page_for_operators_explains_every_reason_once_and_no_other() -> Non
 
 
 def test_a_job_counts_by_no_other_reason() -> None:
-    assert StreamCounts.of({"received": 3, "accepted": 1, "over_cap": 2}).rejected == {"over_cap": 2}
+    sums = {"reports:received": 3, "reports:accepted": 1}
+    assert counts_of({**sums, "reports:over_cap": 2}, ("reports",))["reports"].rejected == {"over_cap": 2}
     with pytest.raises(HushcountError, match="'over_caps', which is no reason"):
-        StreamCounts.of({"received": 3, "accepted": 1, "over_caps": 2})
+        counts_of({**sums, "reports:over_caps": 2}, ("reports",))
 
 
 def test_every_outcome_of_opening_is_counted_under_its_own_name() -> None:

@@ -12,10 +12,10 @@ import pytest
 
 from keys.rotation import retire, rotate
 from keys.store import create
+from pipelines.handover.retired import CountedRetired
 from pipelines.jobs.analyze import plan_analyze
 from pipelines.jobs.discover import plan_discover
 from pipelines.jobs.job import run
-from pipelines.outputs.no_result import CountedRetired
 from tests.pipelines.jobs.test_secrets import Recorder, unfolded
 from tests.support.jobs import Chain, done, files_under, found, new_campaign, refused, summary, write_lines
 

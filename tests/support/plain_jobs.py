@@ -21,9 +21,8 @@ from pipelines.files.block_files import write_file
 from pipelines.handover.batch_file import collected, read_batch
 from pipelines.handover.parties import hand_on
 from pipelines.handover.upstream import read_upstream
-from pipelines.outputs.counts import BinCounts, StreamCounts
+from pipelines.outputs.counts import SEALED, BinCounts, StreamCounts
 from pipelines.outputs.folders import folder_of
-from pipelines.outputs.labels import SEALED
 from pipelines.outputs.staging import Writer, staged
 from pipelines.outputs.summary import HopSummary, make_summary
 from tests.support.collecting import window_name

@@ -19,7 +19,7 @@ from keys.private import PrivateKey
 from keys.roles import OpeningRole, Role
 from keys.store import KeyReference
 from pipelines.jobs.discover import ReleaseJob
-from pipelines.jobs.job import Output
+from pipelines.outputs.staging import Output
 from pipelines.outputs.summary import make_summary
 
 SEALED = {"reports": Kind.SEALED_REPORTS, "discovery": Kind.SEALED_DISCOVERY}

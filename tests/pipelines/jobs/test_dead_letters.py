@@ -15,8 +15,7 @@ from hushcount.errors import UsageError
 from hushcount.senders import Senders
 from hushcount.wire.blocks import Kind
 from pipelines.files import storage
-from pipelines.jobs.dead_letters import replay
-from pipelines.jobs.replayed import claim
+from pipelines.jobs.dead_letters import claim, replay
 from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.summary import make_summary
 from tests.support.jobs import (
