@@ -22,11 +22,7 @@ class OpenReports(beam.DoFn):
         wrong_campaign: made under other parameters.
         malformed: a field out of its range, repeated cells, or padding that is not zero.
 
-    Args:
-        key: reference to the analyzer's private key, opened in `setup`.
-        mechanism: the campaign's.
-        binding: the 16 bytes at the start of each of the campaign's reports.
-        sealed_bytes: length of a sealed report.
+    `binding` is the 16 bytes at the start of each of the campaign's reports. The key is opened in `setup`.
     """
 
     def __init__(self, key: KeyReference, mechanism: Mechanism, binding: bytes, sealed_bytes: int) -> None:

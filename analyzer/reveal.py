@@ -24,10 +24,6 @@ class Reveal(beam.DoFn):
 
     Counted in "counts": accepted; unverified, a pair that no honest client makes; nothing, a bin of reports without a
     value; no_item, a value that cannot be an item, because it would break the lines of a table.
-
-    Args:
-        key: reference to the analyzer's private key, opened in `setup`.
-        form: the layout of the campaign's discovery reports.
     """
 
     def __init__(self, key: KeyReference, form: DiscoveryFormat) -> None:

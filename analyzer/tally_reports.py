@@ -130,12 +130,7 @@ class TallyFn(beam.CombineFn):
 
 
 class TallyReports(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """Arrays of well-formed reports in, (block of rows, Sums) out; nothing is dropped.
-
-    Args:
-        mechanism: the campaign's.
-        items: the items with a column in the tally, `domain.tally_items`.
-    """
+    """Arrays of well-formed reports in, (block of rows, Sums) with columns for `items` out; nothing is dropped."""
 
     def __init__(self, mechanism: Mechanism, items: UInt64Array) -> None:
         super().__init__()

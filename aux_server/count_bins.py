@@ -26,11 +26,7 @@ class CountBins(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no 
 
     Copies of a report were counted as accepted when they were opened; "counts" turns them into duplicates.
 
-    Args:
-        pair_bytes: length of a pair, hash and sealed value.
-        places: how many places share the bins.
-        grouping: groups the blocks of a place: (place, block) to (place, iterable of blocks); by default the engine's
-            own grouping.
+    `grouping` groups the blocks of a place: (place, block) to (place, iterable of blocks); by default the engine's own.
     """
 
     def __init__(self, pair_bytes: int, places: int, grouping: beam.PTransform | None = None) -> None:

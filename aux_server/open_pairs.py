@@ -24,11 +24,7 @@ class OpenPairs(beam.DoFn):
 
     Dropped, to "dead" as (reason, sealed reports) and counted in "counts": not_opened, wrong_campaign.
 
-    Args:
-        key: reference to the auxiliary server's private key, opened in `setup`.
-        form: the layout of the campaign's discovery reports.
-        places: how many places share the reports.
-        keys: of the tags of reports; the same for all workers of a job and unknown to senders.
+    `keys` are of the tags of reports: the same for all workers of a job, and unknown to senders.
     """
 
     def __init__(self, key: KeyReference, form: DiscoveryFormat, places: int, keys: UInt64Array) -> None:

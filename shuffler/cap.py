@@ -33,11 +33,7 @@ class RefuseOverCap(beam.DoFn):
     Dropped: reports over the cap, counted in "counts" as "over_cap" and their copies as "duplicate". They are kept
     nowhere: a cap with a store for the rest is no cap.
 
-    Args:
-        cap: l.
-        key: from `cap_key`. The draw is a function of it and of the claims: an engine that repeats the step repeats the
-            draw.
-        places: how many.
+    The draw is a function of the key and of the claims: an engine that repeats the step repeats the draw.
     """
 
     def __init__(self, cap: int, key: bytes, places: int) -> None:

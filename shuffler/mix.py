@@ -35,10 +35,6 @@ class MixShard(beam.DoFn):
 
     Dropped: reports that the cap refused and counted; and copies, counted as "duplicate" in "counts". Copies are kept
     nowhere: a list of the reports that were retried would tell them apart from the others.
-
-    Args:
-        sealed_bytes: length of a sealed report.
-        keys: of the tags of ciphertexts.
     """
 
     def __init__(self, sealed_bytes: int, keys: UInt64Array) -> None:

@@ -15,9 +15,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from hushcount.errors import HushcountError, UsageError
-from shuffler.collector.admission.allowance import Allowance
 from shuffler.collector.admission.authentication import Authenticator
-from shuffler.collector.admission.request_body import IncomingBytes
+from shuffler.collector.admission.limits import ClientLimit, IncomingBytes
 from shuffler.collector.campaigns import Campaigns, Target, accepted_targets, collected_epochs, read_campaigns
 from shuffler.collector.journals.writer import Writer
 from shuffler.collector.logs import error_name
@@ -51,7 +50,7 @@ class Collector:
     def __init__(self, setup: CollectorSetup) -> None:
         self.setup = setup
         self.metrics = Metrics()
-        self.allowance = Allowance(setup.settings.most_reports_a_client)
+        self.client_limit = ClientLimit(setup.settings.most_reports_a_client)
         self.incoming = IncomingBytes(setup.settings.most_incoming_bytes)
         self.metrics.incoming.set_function(lambda: self.incoming.present)
         self.metrics.ready.set_function(lambda: 0 if self.faults() else 1)

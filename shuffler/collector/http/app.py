@@ -13,8 +13,8 @@ from typing import Any
 
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
+from shuffler.collector.admission.limits import ClientGone, Receive, read_body, too_long
 from shuffler.collector.admission.refusals import MEDIA_TYPE, REFUSED_OUTSIDE, Headers, Refused, try_again
-from shuffler.collector.admission.request_body import ClientGone, Receive, read_body, too_long
 from shuffler.collector.campaigns import CollectedCampaign, Document, Target
 from shuffler.collector.http.openapi import openapi
 from shuffler.collector.service import Collector
@@ -84,13 +84,13 @@ async def _take(
     # Other requests may have come meanwhile.
     _require_capacity(collector, reports)
     window = collector.writer.window
-    collector.allowance.reserve(client, reports, window)
+    collector.client_limit.reserve(client, reports, window)
     kept = False
     try:
         kept = await collector.writer.keep(target, body, reports, client)
     finally:
         if not kept:
-            collector.allowance.give_back(client, reports, window)
+            collector.client_limit.give_back(client, reports, window)
     if not kept:
         _require_clock(collector)
         raise try_again("storage_failing")

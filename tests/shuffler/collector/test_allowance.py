@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from hushcount.collection.windows import duration, window_at
-from shuffler.collector.admission.allowance import Allowance
+from shuffler.collector.admission.limits import ClientLimit
 from shuffler.collector.admission.refusals import Refused
 from tests.shuffler.collector.running import LONG, STREAM, Site, limit_files, make_site, running
 
@@ -81,19 +81,19 @@ def test_reports_that_were_not_kept_count_for_no_client(tmp_path: Path) -> None:
 
 def test_an_allowance_is_of_one_window_and_counts_nothing_unasked() -> None:
     window = window_at(datetime(2026, 1, 1, tzinfo=timezone.utc), timedelta(days=365))
-    allowance = Allowance(1)
-    allowance.reserve(b"client", 1, window)
+    limit = ClientLimit(1)
+    limit.reserve(b"client", 1, window)
     with pytest.raises(Refused):
-        allowance.reserve(b"client", 1, window)
-    allowance.give_back(b"client", 1, window)
-    allowance.reserve(b"client", 1, window)
-    allowance.reserve(b"client", 1, window.next)
+        limit.reserve(b"client", 1, window)
+    limit.give_back(b"client", 1, window)
+    limit.reserve(b"client", 1, window)
+    limit.reserve(b"client", 1, window.next)
     # What was reserved in a window that is over gives none back in this one.
-    allowance.give_back(b"client", 1, window)
+    limit.give_back(b"client", 1, window)
     with pytest.raises(Refused):
-        allowance.reserve(b"client", 1, window.next)
-    allowance.reserve(None, 5, window)
-    unlimited = Allowance(None)
+        limit.reserve(b"client", 1, window.next)
+    limit.reserve(None, 5, window)
+    unlimited = ClientLimit(None)
     unlimited.reserve(b"client", 100, window)
     unlimited.reserve(b"client", 100, window)
 
@@ -101,31 +101,31 @@ def test_an_allowance_is_of_one_window_and_counts_nothing_unasked() -> None:
 def test_invented_tokens_take_a_bounded_memory_and_lock_nobody_out() -> None:
     """97 bytes for each were kept until the window ended, however many came."""
     window = window_at(datetime(2026, 1, 1, tzinfo=timezone.utc), timedelta(days=365))
-    allowance = Allowance(2, most_clients=1000)
+    limit = ClientLimit(2, most_clients=1000)
     for number in range(20_000):
-        allowance.reserve(b"invented %d" % number, 1, window)
-        assert allowance.clients <= 1000
+        limit.reserve(b"invented %d" % number, 1, window)
+        assert limit.clients <= 1000
         if number % 400 == 0:
             # A client that is new is served, whatever came before it.
-            allowance.reserve(b"honest %d" % number, 2, window)
+            limit.reserve(b"honest %d" % number, 2, window)
 
 
 def test_a_client_that_goes_on_sending_is_not_forgotten_among_invented_ones() -> None:
     window = window_at(datetime(2026, 1, 1, tzinfo=timezone.utc), timedelta(days=365))
-    allowance = Allowance(2, most_clients=1000)
-    allowance.reserve(b"flood", 2, window)
+    limit = ClientLimit(2, most_clients=1000)
+    limit.reserve(b"flood", 2, window)
     for number in range(20_000):
-        allowance.reserve(b"invented %d" % number, 1, window)
+        limit.reserve(b"invented %d" % number, 1, window)
         if number % 400 == 0:
             with pytest.raises(Refused):
-                allowance.reserve(b"flood", 1, window)
+                limit.reserve(b"flood", 1, window)
     # What is given back of a client that was forgotten meanwhile gives it no more than it may send.
-    allowance.reserve(b"forgotten", 2, window)
+    limit.reserve(b"forgotten", 2, window)
     for number in range(2000):
-        allowance.reserve(b"more %d" % number, 1, window)
-    allowance.give_back(b"forgotten", 2, window)
-    allowance.reserve(b"forgotten", 1, window)
-    allowance.give_back(b"forgotten", 2, window)
-    allowance.reserve(b"forgotten", 2, window)
+        limit.reserve(b"more %d" % number, 1, window)
+    limit.give_back(b"forgotten", 2, window)
+    limit.reserve(b"forgotten", 1, window)
+    limit.give_back(b"forgotten", 2, window)
+    limit.reserve(b"forgotten", 2, window)
     with pytest.raises(Refused):
-        allowance.reserve(b"forgotten", 1, window)
+        limit.reserve(b"forgotten", 1, window)

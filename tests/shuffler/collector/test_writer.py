@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from shuffler.collector.admission.allowance import Allowance
+from shuffler.collector.admission.limits import ClientLimit
 from shuffler.collector.admission.refusals import Refused
 from shuffler.collector.campaigns import Target
 from shuffler.collector.journals import writer as writer_module
@@ -143,22 +143,22 @@ def test_a_journal_that_cannot_be_closed_costs_no_other_target_its_reports(
 
 def test_a_window_that_was_left_counts_for_its_clients_until_the_next_is_entered(site: Site) -> None:
     target = target_of(site)
-    allowance = Allowance(1)
+    limit = ClientLimit(1)
 
     async def steps(writer: Writer, clock: Clock) -> None:
         assert await kept(writer, target) == [True]
-        allowance.reserve(b"client", 1, writer.window)
+        limit.reserve(b"client", 1, writer.window)
         key = damage_key(site)
         clock.now += 3600
         for _ in range(2):
             assert await kept(writer, target) == [False]
             with pytest.raises(Refused):
-                allowance.reserve(b"client", 1, writer.window)
+                limit.reserve(b"client", 1, writer.window)
         key.unlink()
         assert await kept(writer, target) == [True]
         assert writer.window is not None
         assert writer.window.name == NEXT
-        allowance.reserve(b"client", 1, writer.window)
+        limit.reserve(b"client", 1, writer.window)
 
     handed = run_writer(site, steps)
     # Its end is told once, after its journal, and before the journal of the next.
