@@ -1,21 +1,20 @@
 """Bring the blocks of a place together: through files where all workers reach them, or through the engine.
 
-Beam's embedded runner keeps what it groups in memory, several times over, and Flink sorts records in small buffers.
-Where the output is a local directory, the blocks go to files of the job's own hidden directory instead and only their
-places in these through the engine, so that memory does not depend on the number of reports. Where it is in a store,
-engines are given the blocks.
+Beam's embedded runner keeps several copies of grouped data in memory, and Flink sorts records in small buffers. If the
+output is a local directory, the blocks go to files of the job's hidden directory and only their extents through the
+engine, so that memory does not depend on the number of reports. If it is in a store, the engine gets the blocks.
 """
 
 from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import IO
+from typing import IO, Any
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
@@ -60,22 +59,15 @@ class GroupThroughFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam s
         self._spill = spill
 
     def expand(self, blocks: PCollection | dict[str, PCollection]) -> PCollection:
+        grouping = beam.CoGroupByKey() if isinstance(blocks, dict) else beam.GroupByKey()
+        if self._spill is None:
+            return blocks | "group" >> grouping
+        spill: Any
         if isinstance(blocks, dict):
-            return self._met(blocks)
-        if self._spill is None:
-            return blocks | "group" >> beam.GroupByKey()
-        return (
-            blocks
-            | "to files" >> beam.ParDo(Spill(self._spill))
-            | "group" >> beam.GroupByKey()
-            | "from files" >> beam.Map(_with_blocks)
-        )
-
-    def _met(self, blocks: dict[str, PCollection]) -> PCollection:
-        if self._spill is None:
-            return blocks | "group" >> beam.CoGroupByKey()
-        spilled = {name: part | f"{name} to files" >> beam.ParDo(Spill(self._spill)) for name, part in blocks.items()}
-        return spilled | "group" >> beam.CoGroupByKey() | "from files" >> beam.Map(_with_all_blocks)
+            spill = {name: part | f"{name} to files" >> beam.ParDo(Spill(self._spill)) for name, part in blocks.items()}
+        else:
+            spill = blocks | "to files" >> beam.ParDo(Spill(self._spill))
+        return spill | "group" >> grouping | "from files" >> beam.Map(_with_blocks)
 
 
 class Spill(beam.DoFn):
@@ -123,9 +115,8 @@ class Spilled:
                     yield block
 
 
-def _with_blocks(element: tuple[int, Iterable[Extent]]) -> tuple[int, Spilled]:
-    return element[0], Spilled(tuple(element[1]))
-
-
-def _with_all_blocks(element: tuple[int, dict[str, Iterable[Extent]]]) -> tuple[int, dict[str, Spilled]]:
-    return element[0], {name: Spilled(tuple(extents)) for name, extents in element[1].items()}
+def _with_blocks(element: tuple[int, Any]) -> tuple[int, Any]:
+    place, extents = element
+    if isinstance(extents, dict):
+        return place, {name: Spilled(tuple(part)) for name, part in extents.items()}
+    return place, Spilled(tuple(extents))

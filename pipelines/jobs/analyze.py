@@ -22,15 +22,16 @@ from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
 from keys.store import campaign_key
 from pipelines.files import storage
-from pipelines.files.block_files import find_files, total_records
+from pipelines.files.block_files import find_files
 from pipelines.handover.retired import RetiredBatch
 from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.jobs import results
 from pipelines.jobs.dead_letters import kept_of
-from pipelines.jobs.job import ChargedRelease, Finished, Job, Place
+from pipelines.jobs.job import Finished, Job, Place
 from pipelines.jobs.opening import OpeningJob
 from pipelines.jobs.page import Found
 from pipelines.ledger.charging import Charging
+from pipelines.outputs.account import Hop
 from pipelines.outputs.counts import SEALED
 from pipelines.outputs.folders import folder_of
 from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
@@ -43,6 +44,7 @@ class AnalyzeJob(OpeningJob):
 
     name: ClassVar[str] = "analyze"
     hop: ClassVar[str] = "analyze"
+    charges: ClassVar[Hop] = "analyze"
     stream: ClassVar[Stream] = "reports"
     mechanism: Mechanism
     columns: UInt64Array
@@ -95,15 +97,15 @@ def plan_analyze(
     Args:
         campaign_path: the campaign file.
         input_directory: what hushcount shuffle wrote.
-        keys: directory with the analyzer's private key, or env:NAME, a variable that every worker has.
+        keys: directory with the analyzer's private key, or env:NAME, a variable of every worker.
         out: output directory.
-        items: items to estimate, one a line or a .csv with the column item; the whole dictionary when it is not given.
-            With an open domain those in `found`, or else only the tally is written, to be asked later.
-        found: a result of hushcount discover, to be shown on the page.
-        levels: confidence of the intervals and false-positive rate of detection; the defaults when not given.
+        items: items to estimate, one a line or a .csv with the column item; None: the whole dictionary. In an open
+            domain None means the items of `found`, or only the tally.
+        found: a result of hushcount discover, for the page.
+        levels: confidence of the intervals and false-positive rate of detection.
         signed_by: the shuffler's public keys; one must have signed the input. Empty: signatures are not checked.
-        ledger: where the release is charged, once for an input; None: nowhere.
-        known: a moment that is known to have come, by what else than the clock tells the time.
+        ledger: charges the release, once for an input; None: nothing is charged.
+        known: a moment that has certainly come, whatever the clock says.
         writer: who writes `out`.
 
     Raises:
@@ -129,13 +131,13 @@ def plan_analyze(
     upstream = read_upstream(input_directory, "shuffle", campaign, signed_by, "reports")
     reports = storage.join(folder_of(input_directory, upstream), "reports")
     files = find_files(reports, SEALED["reports"])
-    # Before the ledger is asked: what a release costs follows from how many reports the hop before says that there are.
+    # The ledger computes the cost of the release from the number of reports that the hop before states.
     check_complete(upstream, campaign, "reports", files, exact=True)
     return AnalyzeJob(
         campaign=campaign,
         to=to,
-        records=total_records(files),
-        charged=ChargedRelease(ledger, "analyze", upstream, reports, known=known),
+        ledger=ledger,
+        known=known,
         mechanism=mechanism,
         key=reference,
         upstream=upstream,

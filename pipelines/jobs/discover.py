@@ -27,15 +27,16 @@ from keys.roles import OpeningRole
 from keys.store import KeyReference, campaign_key
 from pipelines.engine.group_through_files import GroupThroughFiles, places
 from pipelines.files import storage
-from pipelines.files.block_files import SUFFIX, BlockFile, find_files, total_records
+from pipelines.files.block_files import SUFFIX, find_files, total_records
 from pipelines.files.blocks import ReadBlocks, WriteShards
 from pipelines.handover.retired import RetiredBatch
 from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.jobs import results
 from pipelines.jobs.dead_letters import kept_of
-from pipelines.jobs.job import ChargedRelease, Finished, Job, Place
+from pipelines.jobs.job import Finished, Job, Place
 from pipelines.jobs.opening import OpeningJob
 from pipelines.ledger.charging import Charging
+from pipelines.outputs.account import Hop
 from pipelines.outputs.counting import WriteCounts, require_read_once, require_undamaged
 from pipelines.outputs.counts import SEALED, BinCounts, StreamCounts, counts_of, label
 from pipelines.outputs.folders import folder_of
@@ -75,14 +76,14 @@ def plan_discover(
         input_directory: what hushcount shuffle wrote; for the analyzer alone, what the auxiliary server wrote.
         keys: directory with the private keys of the parties that run here, or env:NAME, a variable of every worker.
         out: output directory.
-        party: "aux-server" writes `bins/` for the analyzer, "analyzer" reads it; "both" does one after the other,
-            for a machine that holds both keys, and then `bins/` does not stay.
-        uncapped: whether to go on where no client was told from another, so that any one can reveal a value.
+        party: "aux-server" writes `bins/` for the analyzer, "analyzer" reads it; "both" does one after the other on a
+            machine that has both keys, and removes `bins/`.
+        uncapped: whether to accept reports of clients that nobody told apart; any one client can then reveal a value.
         signed_by: public keys of the party before, the auxiliary server for the analyzer alone, else the shuffler; one
             must have signed the input. Empty: signatures are not checked.
-        signer: the auxiliary server's signing key, where it runs alone; None: unsigned.
-        ledger: where the release is charged, once for an input, and beside which its draw is kept; None: nowhere.
-        known: a moment that is known to have come, by what else than the clock tells the time.
+        signer: the auxiliary server's signing key, if it runs alone; None: unsigned.
+        ledger: charges the release, once for an input, and keeps its draw beside it; None: nothing is charged.
+        known: a moment that has certainly come, whatever the clock says.
         writer: who writes `out`.
 
     Raises:
@@ -117,16 +118,15 @@ def plan_discover(
             # Nothing was drawn, because the auxiliary server's key was retired; what is released is nothing.
             ledger = None
     folder = storage.join(folder_of(input_directory, upstream), read_folder)
-    charged = ChargedRelease(ledger, "discover", upstream, folder, drawn=party != "analyzer", known=known)
     if party == "analyzer":
-        return _reveal_job(campaign, to, charged, opening["analyzer"], upstream, folder)
+        return _reveal_job(campaign, to, opening["analyzer"], upstream, folder, ledger, known)
     files = find_files(folder, SEALED["discovery"])
     check_complete(upstream, campaign, "discovery", files, exact=True)
     return ReleaseJob(
         campaign=campaign,
         to=to,
-        records=total_records(files),
-        charged=charged,
+        ledger=ledger,
+        known=known,
         rule=rule,
         key=opening["aux_server"],
         analyzer=opening.get("analyzer"),
@@ -145,7 +145,9 @@ class ReleaseJob(OpeningJob):
 
     name: ClassVar[str] = "discover"
     hop: ClassVar[str] = "release"
+    charges: ClassVar[Hop] = "discover"
     stream: ClassVar[Stream] = "discovery"
+    drawn: ClassVar[bool] = True
     rule: KeepRule
     analyzer: KeyReference | None
 
@@ -178,7 +180,7 @@ class ReleaseJob(OpeningJob):
         summary = replace(summary, dead_letters=kept_of(place.directory, counts), released=kept)
         if self.analyzer is None:
             return Finished(summary, (_BINS,))
-        return Finished(summary, then=_reveal_job(campaign, self.to, self.charged, self.analyzer, summary, bins))
+        return Finished(summary, then=_reveal_job(campaign, self.to, self.analyzer, summary, bins))
 
 
 def _drawn_to(place: Place) -> str:
@@ -187,14 +189,13 @@ def _drawn_to(place: Place) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RevealJob(Job):
+class RevealJob(OpeningJob):
     """The analyzer's: open the released records."""
 
     name: ClassVar[str] = "discover"
-    key: KeyReference
-    upstream: HopSummary
-    folder: str
-    files: list[BlockFile]
+    hop: ClassVar[str] = "discover"
+    charges: ClassVar[Hop] = "discover"
+    stream: ClassVar[Stream] = "discovery"
 
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
         form, directory = self.campaign.discovery_format, place.directory
@@ -220,7 +221,13 @@ class RevealJob(Job):
 
 
 def _reveal_job(
-    campaign: Campaign, to: Output, charged: ChargedRelease | None, key: KeyReference, upstream: HopSummary, folder: str
+    campaign: Campaign,
+    to: Output,
+    key: KeyReference,
+    upstream: HopSummary,
+    folder: str,
+    ledger: Path | None = None,
+    known: datetime | None = None,
 ) -> RevealJob:
     files = find_files(folder, Kind.RELEASED)
     if total_records(files) != upstream.released:
@@ -231,12 +238,12 @@ def _reveal_job(
     return RevealJob(
         campaign=campaign,
         to=to,
-        records=total_records(files),
-        charged=charged,
         key=key,
         upstream=upstream,
         folder=folder,
         files=files,
+        ledger=ledger,
+        known=known,
     )
 
 

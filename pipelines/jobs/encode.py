@@ -50,6 +50,11 @@ class EncodeJob(Job):
     campaign_path: Path
     values: Path
     clients: bool
+    lines: int
+
+    @property
+    def records(self) -> int:
+        return self.lines
 
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
         encode = Encode(str(self.campaign_path), self.clients, place.progress)
@@ -60,7 +65,7 @@ class EncodeJob(Job):
             | "spread" >> beam.Reshuffle()
             | "encode" >> beam.ParDo(encode).with_outputs("reports", "discovery", "counts")
         )
-        files = max(1, -(-self.records // _CHUNK_LINES))
+        files = max(1, -(-self.lines // _CHUNK_LINES))
         for stream in self.campaign.streams:
             record_bytes = envelope_dtype(self.campaign.sealed_bytes(stream)).itemsize
             where = storage.join(place.directory, stream)
@@ -117,7 +122,7 @@ def plan_encode(
     return EncodeJob(
         campaign=campaign,
         to=Output(out, overwrite),
-        records=total,
+        lines=total,
         campaign_path=campaign_path.absolute(),
         values=values.absolute(),
         clients=clients,

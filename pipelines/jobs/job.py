@@ -6,8 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from datetime import datetime
-from pathlib import Path
 from typing import ClassVar
 
 import apache_beam as beam
@@ -18,23 +16,11 @@ from pipelines.engine.runner import Engine
 from pipelines.files.progress import bar
 from pipelines.handover.parties import hand_on
 from pipelines.handover.retired import RetiredBatch, account_retired
-from pipelines.ledger.charging import Charging, charging, cost_of
+from pipelines.ledger.charging import Charging, cost_of
 from pipelines.outputs.account import Hop
 from pipelines.outputs.counting import take_counts
 from pipelines.outputs.staging import Output, staged, write_summary
 from pipelines.outputs.summary import HopSummary
-
-
-@dataclass(frozen=True)
-class ChargedRelease:
-    """What the ledger charges for; the fields are those of `charging`."""
-
-    ledger: Path | None
-    hop: Hop
-    upstream: HopSummary
-    folder: str
-    drawn: bool = False
-    known: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -73,17 +59,24 @@ class Job(ABC):
 
     Attributes:
         name: of the job, for messages.
+        charges: the kind of release that the ledger charges; None: this job releases nothing.
         campaign: whose reports.
         to: where the result goes.
-        records: how many records the graph reads.
-        charged: the release, where the job has one.
     """
 
     name: ClassVar[str]
+    charges: ClassVar[Hop | None] = None
     campaign: Campaign
     to: Output
-    records: int
-    charged: ChargedRelease | None = None
+
+    @property
+    @abstractmethod
+    def records(self) -> int:
+        """How many records the graph reads."""
+
+    def reserve(self) -> AbstractContextManager[Charging]:
+        """Reserve the release in the ledger, for as long as a block runs."""
+        return nullcontext(Charging())
 
     @abstractmethod
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
@@ -118,20 +111,14 @@ def run(job: Job | RetiredBatch, engine: Engine | None = None, console: Console 
     """
     if isinstance(job, RetiredBatch):
         account_retired(job)
-    engine, to, release = engine or Engine(), job.to, job.charged
-    reserved: AbstractContextManager[Charging] = nullcontext(Charging())
-    if release is not None:
-        ledger, hop, folder = release.ledger, release.hop, release.folder
-        reserved = charging(
-            ledger, job.campaign, hop, release.upstream, folder, drawn=release.drawn, known=release.known
-        )
-    with reserved as charge, staged(to.out, to.overwrite, to.writer) as directory:
+    engine, to = engine or Engine(), job.to
+    with job.reserve() as charge, staged(to.out, to.overwrite, to.writer) as directory:
         finished = _run_graph(job, directory, charge, engine, console)
         while finished.then is not None:
             finished = _run_graph(finished.then, directory, charge, engine, console)
         summary = finished.summary
-        if release is not None:
-            cost = cost_of(summary.stated, release.hop)
+        if job.charges is not None:
+            cost = cost_of(summary.stated, job.charges)
             summary = replace(summary, ledger=charge.commit(cost, summary.accepted))
         if finished.folders is None:
             return write_summary(directory, summary)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 from typing import Any, ClassVar
 
 import apache_beam as beam
@@ -12,9 +15,11 @@ from apache_beam.pvalue import PCollection
 from hushcount.campaigns.campaign import Stream
 from keys.store import KeyReference
 from pipelines.files import storage
-from pipelines.files.block_files import BlockFile
+from pipelines.files.block_files import BlockFile, total_records
 from pipelines.files.blocks import ReadBlocks
 from pipelines.jobs.job import Job, Place
+from pipelines.ledger.charging import Charging, charging
+from pipelines.outputs.account import Hop
 from pipelines.outputs.counting import WriteCounts, require_read_once, require_undamaged
 from pipelines.outputs.counts import StreamCounts, counts_of, label
 from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
@@ -24,14 +29,32 @@ from pipelines.outputs.summary import HopSummary
 
 @dataclass(frozen=True, kw_only=True)
 class OpeningJob(Job):
-    """A job of the party with `key`, on the files of one stream in a folder that the hop before wrote."""
+    """A job of the party with `key`, on the files of one stream in a folder that the hop before wrote.
+
+    Attributes:
+        hop: of the summary.
+        drawn: whether the job draws its release at random.
+        ledger, known: as of `charging`.
+    """
 
     hop: ClassVar[str]
+    charges: ClassVar[Hop]
     stream: ClassVar[Stream]
+    drawn: ClassVar[bool] = False
     key: KeyReference
     upstream: HopSummary
     folder: str
     files: list[BlockFile]
+    ledger: Path | None
+    known: datetime | None
+
+    @property
+    def records(self) -> int:
+        return total_records(self.files)
+
+    def reserve(self) -> AbstractContextManager[Charging]:
+        campaign, folder = self.campaign, self.folder
+        return charging(self.ledger, campaign, self.charges, self.upstream, folder, drawn=self.drawn, known=self.known)
 
     def opened(self, pipeline: beam.Pipeline, place: Place, opens: beam.DoFn) -> tuple[dict[str, PCollection], Any]:
         """Return the outputs of `ReadBlocks`, and those of the DoFn that opens: accepted, counts, dead."""

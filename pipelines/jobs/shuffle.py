@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 _SHARD_RECORDS = 1 << 17
 _RELEASED = "released"
-"""Before the name of a stream in the counts of what earlier batches forwarded of it."""
+"""Prefix of a stream's name in the counts of reports that earlier batches released."""
 Files = dict[Stream, list[BlockFile]]
 
 
@@ -63,6 +63,10 @@ class ShuffleJob(Job):
     released: Files
     upstream: HopSummary | None
     senders: Senders
+
+    @property
+    def records(self) -> int:
+        return sum(total_records(found) for found in self.files.values())
 
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
         campaign, directory = self.campaign, place.directory
@@ -143,11 +147,10 @@ def plan_shuffle(
 
     Args:
         campaign_path: the campaign file.
-        input_directory: `reports/` and `discovery/` of envelopes. Where hushcount encode wrote it, its summary must be
-            met; a collector's directory of one window has none. Or the file of a batch that hushcount run made, which
-            may have some of the campaign's streams.
+        input_directory: `reports/` and `discovery/` of envelopes, as hushcount encode or a collector wrote them; or the
+            file of a batch that hushcount run made, which may have some of the campaign's streams.
         out: output directory.
-        signer: the shuffler's signing key, by which whoever reads the output can tell that it is this; None: unsigned.
+        signer: the shuffler's signing key; None: unsigned.
         writer: who writes `out`.
 
     Raises:
@@ -159,14 +162,17 @@ def plan_shuffle(
     files, released, upstream = _find_input(input_directory, campaign)
     batch = named_batch(input_directory) if is_batch(input_directory) else ""
     if signer is not None:
-        # Both before any work: a key that cannot be used, and a place where nobody would take it.
+        # Before any work: the key can be used, and the next party would accept the folder.
         signer.read_signing()
         require_own_folder(out, batch)
-    senders = upstream.senders if upstream is not None else _senders(input_directory, files)
+    if upstream is not None:
+        senders = upstream.senders
+    else:
+        paths = [file.path for found in files.values() for file in found]
+        senders = senders_of(input_directory, [storage.relative(path, input_directory) for path in paths])
     return ShuffleJob(
         campaign=campaign,
         to=Output(out, overwrite, writer, signer, batch),
-        records=sum(total_records(found) for found in files.values()),
         files=files,
         released=released,
         upstream=upstream,
@@ -175,11 +181,7 @@ def plan_shuffle(
 
 
 def _require_released(sums: Mapping[str, int], released: Files) -> None:
-    """Check that all that earlier batches forwarded was read, once: copies of what is lost there would go on.
-
-    Raises:
-        HushcountError: the engine lost some, or it is damaged.
-    """
+    """Raise HushcountError unless all reports of earlier batches were read: copies of lost ones would be released."""
     for stream, files in released.items():
         name = f"{_RELEASED} {stream}"
         read = {of.removeprefix(f"{name}:"): number for of, number in sums.items() if of.startswith(f"{name}:")}
@@ -193,7 +195,7 @@ def _require_released(sums: Mapping[str, int], released: Files) -> None:
 
 
 def _find_input(source: str, campaign: Campaign) -> tuple[Files, Files, HopSummary | None]:
-    """Return the files of every stream, those of what was forwarded before, and the summary of the hop before."""
+    """Return the files of every stream, those that earlier batches released, and the summary of the hop before."""
     if is_batch(source):
         batch = read_batch(source, campaign)
         folders = (storage.join(batch.shuffled_folder, name) for name in batch.earlier)
@@ -214,17 +216,8 @@ def _find_input(source: str, campaign: Campaign) -> tuple[Files, Files, HopSumma
     return files, {}, upstream
 
 
-def _senders(source: str, files: Files) -> Senders:
-    """Return whose reports a collector's directory of one window holds."""
-    return senders_of(source, [storage.relative(file.path, source) for listed in files.values() for file in listed])
-
-
 def _released(batch: BatchFile, stream: Stream, summaries: list[HopSummary]) -> list[BlockFile]:
-    """Return the files of what earlier batches forwarded of a stream, which must be as much as their summaries say.
-
-    Raises:
-        UsageError: a file is missing or damaged.
-    """
+    """Return the files that earlier batches released of a stream; UsageError if they differ from their summaries."""
     found = released_files(batch, stream)
     forwarded = sum(summary.accepted_of(stream) for summary in summaries)
     held = total_records(found)
@@ -237,10 +230,7 @@ def _released(batch: BatchFile, stream: Stream, summaries: list[HopSummary]) -> 
 
 
 def _require_input(directory: str) -> None:
-    """Refuse what can never become a batch: no directory, or one that holds other things than streams.
-
-    A store has no directories that could be missing; an empty one is a batch that has not come yet.
-    """
+    """Raise UsageError if a local directory is missing, or contains no stream but other things."""
     if storage.is_remote(directory):
         return
     storage.require_directory(directory)

@@ -111,8 +111,18 @@ def simulate_values(
     held = [counts[item] for item in listed.items]
     other = sum(counts.values()) - sum(held)
     domain = len(held) + (1 if other else 0)
+    fixed = settings or {}
     try:
-        mechanism_of, parameters = _planned(name, epsilon, domain, settings or {}, objective or Objective(), seed)
+        parameters = plan(name, epsilon, domain, fixed, objective or Objective(), fresh_functions(seed, 0))
+        # Each run draws fresh functions unless the settings have a seed.
+        fresh = "seed" in parameters and "seed" not in fixed
+        if fresh:
+            parameters.pop("seed")
+
+        def mechanism_of(run: int) -> Mechanism:
+            seeds = {"seed": fresh_functions(seed, run)} if fresh else {}
+            return build(name, epsilon, domain, {**parameters, **seeds})
+
         mechanism = mechanism_of(0)
     except ValueError as error:
         raise UsageError(str(error)) from None
@@ -123,33 +133,7 @@ def simulate_values(
     _require_time(mechanism, population.n, len(items), runs)
     parts = simulate(mechanism_of, population, runs, seed, threads=available_threads())
     losses = gather(iter(track(parts, runs)))
-    return _result(name, parameters, mechanism, population, other, losses)
-
-
-def _planned(
-    name: str, epsilon: float, domain: int, settings: Parameters, objective: Objective, seed: int | None
-) -> tuple[Callable[[int], Mechanism], dict[str, Value]]:
-    """Return the mechanism of each run, with fresh functions unless the settings hold a seed, and its parameters."""
-    parameters = plan(name, epsilon, domain, settings, objective, fresh_functions(seed, 0))
-    fresh = "seed" in parameters and "seed" not in settings
-    if fresh:
-        parameters.pop("seed")
-
-    def mechanism_of(run: int) -> Mechanism:
-        return build(name, epsilon, domain, {**parameters, "seed": fresh_functions(seed, run)} if fresh else parameters)
-
-    return mechanism_of, parameters
-
-
-def _result(
-    name: str,
-    parameters: dict[str, Value],
-    mechanism: Mechanism,
-    population: Population,
-    other: int,
-    losses: Losses,
-) -> SimulationResult:
-    n, d, runs = population.n, len(population.items), losses.runs
+    n, d = population.n, len(population.items)
     l2, predicted = float(losses.l2.mean()), float(losses.variance.sum())
     bound = least_l2(mechanism.epsilon, d, n)
     return SimulationResult(

@@ -164,7 +164,8 @@ def release_job(campaign: Campaign, key: KeyReference) -> ReleaseJob:
     return ReleaseJob(
         campaign=campaign,
         to=Output("nowhere"),
-        records=0,
+        ledger=None,
+        known=None,
         rule=campaign.require_keep_rule(),
         key=key,
         analyzer=None,
