@@ -19,7 +19,7 @@ from nacl.utils import random
 from hushcount.arrays import Octets
 from hushcount.campaigns.public_keys import key_id, verify_key_id
 from hushcount.campaigns.signatures import Purpose, Signature, signed_bytes
-from hushcount.wire.boxes import open_rows
+from hushcount.wire.sealing import open_rows
 
 SECRET_BYTES = 32
 _REFUSAL = "a private key must not be pickled or copied: pass its reference and open it where it is used"

@@ -12,9 +12,8 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from hushcount.campaigns.dictionary import MOST_ITEMS, Dictionary, read_dictionary
 from hushcount.campaigns.public_keys import KeysPart
-from hushcount.discovery.keep_rules import KeepRule
-from hushcount.discovery.pairs import DiscoveryFormat
-from hushcount.discovery.settings import DiscoveryPart
+from hushcount.discovery.keep_rules import KeepRule, Relation, RuleName
+from hushcount.discovery.pairs import MAX_VALUE_BYTES, DiscoveryFormat
 from hushcount.errors import UsageError
 from hushcount.formats.models import FileName, Hex32, Part, text_of
 from hushcount.formats.reading import read_mapping, validated
@@ -67,6 +66,35 @@ class ShufflePart(Part):
     )
     minimum_batch: int = Field(default=1000, ge=1, le=10**12, description="no stream of fewer reports is released")
     delta: float = Field(default=1e-8, gt=0.0, lt=1.0, description="delta at which the shuffled epsilon is stated")
+
+
+class DiscoveryPart(Part):
+    """Discovery of values that no list has."""
+
+    epsilon: float = Field(ge=LEAST_EPSILON, le=LARGEST_EPSILON)
+    delta: float = Field(gt=0.0, lt=1.0)
+    relation: Relation = "replace-one"
+    rule: RuleName = "optimal"
+    max_value_bytes: int = Field(default=64, ge=1, le=MAX_VALUE_BYTES, description="longest value, in UTF-8 bytes")
+    hash_key: Hex32 | None = Field(
+        default=None, description="key of the hash that bins are counted by, drawn anew for each campaign"
+    )
+    hash_key_commitment: Hex32 | None = Field(
+        default=None, description="BLAKE2b-256 of hash_key, in its place for parties that must not test values"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> DiscoveryPart:
+        if (self.hash_key is None) == (self.hash_key_commitment is None):
+            raise ValueError("hash_key, hash_key_commitment: exactly one of them must be given")
+        return self
+
+    @property
+    def commitment(self) -> str:
+        """A hash that binds a campaign to its hash key, 256 random bits that nobody can guess from it."""
+        if self.hash_key is None:
+            return self.hash_key_commitment or ""
+        return hashlib.blake2b(bytes.fromhex(self.hash_key), digest_size=32, person=b"hash key").hexdigest()
 
 
 class Campaign(Part):

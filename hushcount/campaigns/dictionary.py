@@ -9,9 +9,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
@@ -76,8 +74,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
     opener = gzip.open if path.suffix == ".gz" else open
     try:
         with opener(path, "rb") as stream:
-            for number, line in enumerate(stream):
-                yield (line.removeprefix(codecs.BOM_UTF8) if number == 0 else line).rstrip(b"\r\n")
+            yield from (_bare(line, number) for number, line in enumerate(stream, start=1))
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is damaged'}") from None
 
@@ -88,13 +85,7 @@ def read_items(path: Path) -> list[str]:
     Raises:
         UsageError: the file is missing, unreadable, damaged or not UTF-8.
     """
-    items = []
-    for number, line in enumerate(read_lines(path), start=1):
-        try:
-            items.append(canonical(line.decode()))
-        except UnicodeDecodeError:
-            raise UsageError(f"line {number} of {path} is not UTF-8: convert the file") from None
-    return items
+    return [_item(line, number, str(path)) for number, line in enumerate(read_lines(path), start=1)]
 
 
 def kept_ending(path: Path) -> str:
@@ -111,37 +102,32 @@ def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
         UsageError: it is missing, unreadable, no regular file, damaged or longer, or a line is no item, or there twice;
             the error repeats nothing of its content.
     """
-    items: dict[str, None] = {}
+    items: list[str] = []
+    left, longest = MOST_BYTES, MOST_SPELLED_BYTES + len(codecs.BOM_UTF8) + len(b"\r\n")
     try:
         with open_regular(path) as raw, gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw as stream:
-            for number, item in _items(stream, path):
-                if item in items:
-                    raise UsageError(f"line {number} of dictionary {path} stands there before, in NFC: remove one")
-                items[item] = None
-                if len(items) > most:
+            while line := stream.readline(longest + 1):
+                number, left = len(items) + 1, left - len(line)
+                if left < 0 or len(line) > longest:
+                    raise UsageError(f"dictionary {path} has a line or a text that is too long, in line {number}")
+                if number > most:
                     raise UsageError(f"dictionary {path} has more items than the {most:,} that it may have")
+                items.append(_item(_bare(line, number), number, f"dictionary {path}"))
     except (OSError, EOFError, zlib.error) as error:
         reason = "it is damaged" if path.suffix == ".gz" and path.is_file() else getattr(error, "strerror", None)
         raise UsageError(f"cannot read dictionary {path}: {reason}") from None
-    return Dictionary(tuple(items))
+    try:
+        return Dictionary(tuple(items))
+    except UsageError as error:
+        raise UsageError(f"dictionary {path} is refused: {error}") from None
 
 
-def _items(stream: IO[bytes] | gzip.GzipFile, path: Path) -> Iterator[tuple[int, str]]:
-    """Yield line numbers and items of an open dictionary, up to a line that is no item or too many bytes."""
-    left = MOST_BYTES
-    longest = MOST_SPELLED_BYTES + len(codecs.BOM_UTF8) + len(b"\r\n")
-    for number in count(1):
-        line = stream.readline(longest + 1)
-        left -= len(line)
-        if not line:
-            return
-        if left < 0 or len(line) > longest:
-            raise UsageError(f"dictionary {path} has a line or a text that is too long, in line {number}")
-        raw = (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).rstrip(b"\r\n")
-        try:
-            item = canonical(raw.decode())
-        except UnicodeDecodeError:
-            raise UsageError(f"line {number} of dictionary {path} is not UTF-8: convert the file") from None
-        if (fault := fault_of_item(item)) is not None:
-            raise UsageError(f"line {number} of dictionary {path} {fault}: remove it")
-        yield number, item
+def _bare(line: bytes, number: int) -> bytes:
+    return (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).rstrip(b"\r\n")
+
+
+def _item(line: bytes, number: int, file: str) -> str:
+    try:
+        return canonical(line.decode())
+    except UnicodeDecodeError:
+        raise UsageError(f"line {number} of {file} is not UTF-8: convert the file") from None

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hushcount.arrays import FloatArray
-from hushcount.privacy.binomials import FairTails, binomial_window, fair_tails, reach
 from hushcount.privacy.blanket import BlanketLaw
-from hushcount.privacy.convex_order import Others, Spread
+from hushcount.privacy.convex_order import FairTails, Others, Spread, binomial_window, fair_tails, reach
 
 LARGEST_REPORTS = 10**10
 """More reports than that hide one no worse; they count as that many."""

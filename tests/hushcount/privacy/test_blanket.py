@@ -18,9 +18,8 @@ from hushcount.arrays import UInt64Array
 from hushcount.maths.fingerprints import fingerprints
 from hushcount.oracles.catalogue import build
 from hushcount.oracles.mechanism import Mechanism
-from hushcount.privacy.binomials import binomial_window, fair_tails, reach
 from hushcount.privacy.blanket import BlanketLaw, blanket_law, general_law
-from hushcount.privacy.convex_order import Others
+from hushcount.privacy.convex_order import Others, binomial_window, fair_tails, reach
 from hushcount.privacy.divergence import divergence
 from tests.hushcount.oracles.cases import CASES, SMALL, Case, design, pool
 from tests.support.enumeration import all_reports, laws, supported

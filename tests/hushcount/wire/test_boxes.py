@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from nacl.bindings import crypto_box_keypair, crypto_box_seal, crypto_box_seal_open
 
-from hushcount.wire.boxes import open_rows, seal_rows
+from hushcount.wire.sealing import open_rows, seal_rows
 
 PUBLIC, SECRET = crypto_box_keypair()
 

@@ -250,7 +250,7 @@ def test_bad_arguments_are_one_sentence(values: Path, options: dict[str, object]
 
 @pytest.mark.parametrize(
     ("known", "says"),
-    [(["one", "two", "one"], "line 3 of"), (["one", b"\xff"], "line 2 of"), ([], "list of items is empty")],
+    [(["one", "two", "one"], "lines 1 and 3 of"), (["one", b"\xff"], "line 2 of"), ([], "list of items is empty")],
 )
 def test_dictionaries_that_are_none(values: Path, tmp_path: Path, known: list[str | bytes], says: str) -> None:
     path = write_lines(tmp_path / "d.txt", known)
