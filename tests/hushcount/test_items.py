@@ -125,9 +125,7 @@ def test_two_spellings_of_an_item_are_one_item(tmp_path: Path, ending: str) -> N
     assert read_dictionary(tmp_path / f"nfd{ending}") == read_dictionary(tmp_path / f"nfc{ending}")
     assert read_dictionary(tmp_path / f"nfd{ending}").digest == read_dictionary(tmp_path / f"nfc{ending}").digest
     assert results.read_names(tmp_path / f"nfd{ending}")[0] == "caf\u00e9"
-    with pytest.raises(
-        UsageError, match=r"^dictionary .* lines 1 and 2 of the list of items are alike in NFC"
-    ):
+    with pytest.raises(UsageError, match=r"^dictionary .* lines 1 and 2 of the list of items are alike in NFC"):
         read_dictionary(tmp_path / f"both{ending}")
     with pytest.raises(UsageError, match=r"^lines 1 and 2 of the list of items are alike in NFC: remove one$"):
         results.wanted_items(build("grr", 1.0, 3, {}), None, results.read_names(tmp_path / f"both{ending}"))
