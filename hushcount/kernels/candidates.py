@@ -1,8 +1,8 @@
 """Decode item by item: whether each report supports a wanted item, several reports to one machine instruction.
 
 The loops over reports have neither branch nor division, so that the compiler vectorises them; a tile of reports stays
-in the nearest cache while it meets every item. The loops of names with 61 are over the field of 2**61 - 1: items that
-no list holds, by their fingerprints.
+in the nearest cache while it meets every item. `_count61` is for the field of 2**61 - 1: fingerprints of items
+that no list holds.
 """
 
 from __future__ import annotations
@@ -35,32 +35,24 @@ _TILE = 1024
 def candidates(counts: Counts, progressions: Progressions, items: UInt64Array, threads: int = 1) -> None:
     """Do what `decoding.decode` says in time proportional to progressions times items, which threads share."""
     wanted = items.astype(np.uint64)
-    count = _count_windows if progressions.stride == 1 else _count_strided
-    at_once(lambda rows: count(counts[rows], progressions, wanted[rows]), spans(len(items), threads), threads)
+    at_once(lambda rows: _count(counts[rows], progressions, wanted[rows]), spans(len(items), threads), threads)
 
 
-def _count_windows(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
-    prime, begins, lengths = progressions.prime, progressions.begins, progressions.lengths
+def _count(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
+    prime, stride, begins, lengths = progressions.prime, progressions.stride, progressions.begins, progressions.lengths
+    modulus, (inverse, twos) = np.uint64(prime), (np.uint64(value) for value in exact_division(stride))
     if prime == field61.PRIME:
-        _windows61(counts, progressions.slopes, np.uint64(prime) - begins, lengths, items)
+        _count61(counts, progressions.slopes, modulus - begins, lengths, items, stride, inverse, twos)
         return
-    # Words of 32 bits are twice as quick, and enough where P (P-1) is below 2**32.
-    word = np.uint32 if prime < 1 << 16 else np.uint64
-    first = turns(begins, prime, word)
-    beyond = turns((begins + lengths) % np.uint64(prime), prime, word)
-    _windows(counts, turns(progressions.slopes, prime, word), first, beyond - first, items.astype(word))
-
-
-def _count_strided(counts: Counts, progressions: Progressions, items: UInt64Array) -> None:
-    prime, lengths = progressions.prime, progressions.lengths
-    inverse, twos = (np.uint64(value) for value in exact_division(progressions.stride))
-    ahead = np.uint64(prime) - progressions.begins
-    if prime == field61.PRIME:
-        _strided61(counts, progressions.slopes, ahead, lengths, items, inverse, twos)
-        return
-    turned = turns(ahead % np.uint64(prime), prime, np.uint64)
-    slopes = turns(progressions.slopes, prime, np.uint64)
-    _strided(counts, slopes, turned, lengths, items, inverse, twos, np.uint64(prime))
+    # Words of 32 bits are twice as quick, and enough if P (P-1) is below 2**32.
+    word = np.uint32 if stride == 1 and prime < 1 << 16 else np.uint64
+    slopes = turns(progressions.slopes, prime, word)
+    if stride == 1:
+        first, beyond = turns(begins, prime, word), turns((begins + lengths) % modulus, prime, word)
+        _windows(counts, slopes, first, beyond - first, items.astype(word))
+    else:
+        ahead = turns((modulus - begins) % modulus, prime, word)
+        _strided(counts, slopes, ahead, lengths, items, inverse, twos, modulus)
 
 
 @compiled()
@@ -108,90 +100,44 @@ def _strided(
     twos: np.uint64,
     prime: np.uint64,
 ) -> None:
+    """Count how often `a x + ahead mod P` is the stride times a number below the length; slopes and ahead as turns."""
     ahead = ahead + middle_of(prime)
     for start in range(0, slopes.shape[0], _TILE):
-        slope = slopes[start : start + _TILE]
-        offset = ahead[start : start + _TILE]
-        length = lengths[start : start + _TILE]
+        tile = slice(start, start + _TILE)
+        slope, offset, length = slopes[tile], ahead[tile], lengths[tile]
         for column in range(items.shape[0]):
-            counts[column] += _progression(slope, offset, length, items[column], inverse, twos, prime)
+            item, count = items[column], np.uint64(0)
+            for index in range(slope.shape[0]):
+                residue = residue_at(slope[index] * item + offset[index], prime)
+                count += np.uint64(quotient(residue, inverse, twos) < length[index])
+            counts[column] += count
 
 
 @compiled()
-def _progression(
-    slopes: UInt64Array,
-    ahead: UInt64Array,
-    lengths: UInt64Array,
-    item: np.uint64,
-    inverse: np.uint64,
-    twos: np.uint64,
-    prime: np.uint64,
-) -> np.uint64:
-    """Count where `a x - begin` is the stride times a number below the length."""
-    count = np.uint64(0)
-    for index in range(slopes.shape[0]):
-        residue = residue_at(slopes[index] * item + ahead[index], prime)
-        count += np.uint64(quotient(residue, inverse, twos) < lengths[index])
-    return count
-
-
-@compiled()
-def _windows61(
-    counts: Counts, slopes: UInt64Array, ahead: UInt64Array, lengths: UInt64Array, items: UInt64Array
-) -> None:
-    """Count how often `a x + ahead mod P` is below the length."""
-    highs, lows = slopes >> HALF, slopes & LOW31
-    for start in range(0, slopes.shape[0], _TILE):
-        high, low = highs[start : start + _TILE], lows[start : start + _TILE]
-        offset, length = ahead[start : start + _TILE], lengths[start : start + _TILE]
-        for column in range(items.shape[0]):
-            counts[column] += _window61(high, low, offset, length, items[column])
-
-
-@compiled()
-def _strided61(
+def _count61(
     counts: Counts,
     slopes: UInt64Array,
     ahead: UInt64Array,
     lengths: UInt64Array,
     items: UInt64Array,
+    stride: int,
     inverse: np.uint64,
     twos: np.uint64,
 ) -> None:
-    """Count how often `a x + ahead mod P` is the stride times a number below the length."""
+    """Count how often `a x + ahead mod P` is the stride times a number below the length, for P = 2**61 - 1."""
     highs, lows = slopes >> HALF, slopes & LOW31
     for start in range(0, slopes.shape[0], _TILE):
-        high, low = highs[start : start + _TILE], lows[start : start + _TILE]
-        offset, length = ahead[start : start + _TILE], lengths[start : start + _TILE]
+        tile = slice(start, start + _TILE)
+        high, low, offset, length = highs[tile], lows[tile], ahead[tile], lengths[tile]
         for column in range(items.shape[0]):
-            counts[column] += _progression61(high, low, offset, length, items[column], inverse, twos)
-
-
-@compiled()
-def _window61(
-    highs: UInt64Array, lows: UInt64Array, ahead: UInt64Array, lengths: UInt64Array, item: np.uint64
-) -> np.uint64:
-    item_high, item_low = item >> HALF, item & LOW31
-    count = np.uint64(0)
-    for index in range(highs.shape[0]):
-        residue = residue61(highs[index], lows[index], ahead[index], item_high, item_low)
-        count += np.uint64(residue < lengths[index])
-    return count
-
-
-@compiled()
-def _progression61(
-    highs: UInt64Array,
-    lows: UInt64Array,
-    ahead: UInt64Array,
-    lengths: UInt64Array,
-    item: np.uint64,
-    inverse: np.uint64,
-    twos: np.uint64,
-) -> np.uint64:
-    item_high, item_low = item >> HALF, item & LOW31
-    count = np.uint64(0)
-    for index in range(highs.shape[0]):
-        residue = residue61(highs[index], lows[index], ahead[index], item_high, item_low)
-        count += np.uint64(quotient(residue, inverse, twos) < lengths[index])
-    return count
+            item_high, item_low, count = items[column] >> HALF, items[column] & LOW31, np.uint64(0)
+            # Windows need no division.
+            if stride == 1:
+                for index in range(high.shape[0]):
+                    residue = residue61(high[index], low[index], offset[index], item_high, item_low)
+                    count += np.uint64(residue < length[index])
+            else:
+                for index in range(high.shape[0]):
+                    residue = residue61(high[index], low[index], offset[index], item_high, item_low)
+                    count += np.uint64(quotient(residue, inverse, twos) < length[index])
+            counts[column] += count

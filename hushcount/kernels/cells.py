@@ -54,20 +54,14 @@ def _add_cells(
     for start in range(0, items.shape[0], _TILE):
         tile = items[start : start + _TILE]
         for row in range(matrix.shape[0]):
-            _hash(hashes, tile, highs[row], lows[row], linear[row], constant[row])
+            high, low, c1, c0 = highs[row], lows[row], linear[row], constant[row]
+            for index in range(tile.shape[0]):
+                item_high, item_low = tile[index] >> HALF, tile[index] & LOW31
+                value = residue61(high, low, c1, item_high, item_low)
+                hashes[index] = residue61(value >> HALF, value & LOW31, c0, item_high, item_low)
             if whole:
                 for index in range(tile.shape[0]):
                     sums[start + index] += matrix[row, hashes[index] & mask]
             else:
                 for index in range(tile.shape[0]):
                     sums[start + index] += matrix[row, hashes[index] % cells]
-
-
-@compiled()
-def _hash(
-    hashes: UInt64Array, items: UInt64Array, high: np.uint64, low: np.uint64, linear: np.uint64, constant: np.uint64
-) -> None:
-    for index in range(items.shape[0]):
-        item_high, item_low = items[index] >> HALF, items[index] & LOW31
-        value = residue61(high, low, linear, item_high, item_low)
-        hashes[index] = residue61(value >> HALF, value & LOW31, constant, item_high, item_low)

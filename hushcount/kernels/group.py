@@ -72,14 +72,25 @@ def _group(
     prime: int,
     items: UInt64Array,
 ) -> None:
+    modulus, middle = np.uint64(prime), middle_of(np.uint64(prime))
     for slope in range(first, beyond):
         if places[slope] == places[slope + 1]:
             continue
         steps[:] = 0
         for place in range(places[slope], places[slope + 1]):
             _mark(steps, np.int64(begins[place]), np.int64(lengths[place]), stride, prime)
-        _sum_running(steps, stride)
-        _gather(counts, steps, np.uint64(slope), np.uint64(prime), items)
+        # Each height is the sum of every stride-th step up to it.
+        if stride == 1:
+            height = steps[0]
+            for place in range(1, steps.shape[0]):
+                height += steps[place]
+                steps[place] = height
+        else:
+            for place in range(stride, steps.shape[0]):
+                steps[place] += steps[place - stride]
+        turn = turn_of(np.uint64(slope), modulus)
+        for column in range(items.shape[0]):
+            counts[column] += steps[residue_at(turn * items[column] + middle, modulus)]
 
 
 @compiled(error_model="numpy")
@@ -92,23 +103,3 @@ def _mark(steps: npt.NDArray[Any], begin: int, length: int, stride: int, prime: 
     if before < length:
         steps[end - prime] += 1
         steps[end - prime + (length - before) * stride] -= 1
-
-
-@compiled()
-def _sum_running(steps: npt.NDArray[Any], stride: int) -> None:
-    """Turn steps into heights, each the sum of every stride-th step up to it."""
-    if stride == 1:
-        height = steps[0]
-        for place in range(1, steps.shape[0]):
-            height += steps[place]
-            steps[place] = height
-        return
-    for place in range(stride, steps.shape[0]):
-        steps[place] += steps[place - stride]
-
-
-@compiled()
-def _gather(counts: Counts, heights: npt.NDArray[Any], slope: np.uint64, prime: np.uint64, items: UInt64Array) -> None:
-    turn, middle = turn_of(slope, prime), middle_of(prime)
-    for column in range(items.shape[0]):
-        counts[column] += heights[residue_at(turn * items[column] + middle, prime)]

@@ -81,9 +81,7 @@ def spending_flip(epsilon: float, keep: int) -> int:
 
 def odds_ratio(keep: int, flip: int) -> float:
     """Return `ln(p (1-q) / (q (1-p)))` of two thresholds, rounded up to the next float: the loss of unary responses."""
-    with localcontext() as context:
-        context.prec = _DIGITS
-        return _rounded_up((Decimal(keep * (WORD_VALUES - flip)) / Decimal(flip * (WORD_VALUES - keep))).ln())
+    return _log_rounded_up(keep * (WORD_VALUES - flip), flip * (WORD_VALUES - keep))
 
 
 def epsilon_spent(threshold: int, width: int, size: int) -> float:
@@ -91,13 +89,12 @@ def epsilon_spent(threshold: int, width: int, size: int) -> float:
 
     Reference: [J] Theorem 2, eq. (5).
     """
+    return _log_rounded_up(threshold * (width - size), (WORD_VALUES - threshold) * size)
+
+
+def _log_rounded_up(numerator: int, denominator: int) -> float:
     with localcontext() as context:
         context.prec = _DIGITS
-        numerator = Decimal(threshold * (width - size))
-        denominator = Decimal((WORD_VALUES - threshold) * size)
-        return _rounded_up((numerator / denominator).ln())
-
-
-def _rounded_up(exact: Decimal) -> float:
+        exact = (Decimal(numerator) / Decimal(denominator)).ln()
     nearest = float(exact)
     return nearest if Decimal(nearest) >= exact else math.nextafter(nearest, math.inf)

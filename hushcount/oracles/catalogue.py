@@ -55,6 +55,9 @@ _whole = partial(FrequencyOracle, bit_for_each_item=True)
 _open = partial(FrequencyOracle, open_domain=True)
 _pooled = partial(FrequencyOracle, open_domain=True, seeded=True)
 _APPLE: Mapping[str, Value | Rule] = {"k": 65_536, "m": 1024}
+_SKETCH: Mapping[str, Value | Rule] = {"k": 1024, "m": 1024, "s": recipes.pool_size}
+_TARGET: Mapping[str, Value | Rule] = {"k": 1024, "m": 1024, "f": 0.1, "s": recipes.pool_size}
+_BUCKETS: Mapping[str, Value | Rule] = {"B": recipes.buckets}
 
 CATALOGUE: Mapping[str, FrequencyOracle] = {
     "grr": FrequencyOracle(
@@ -78,19 +81,9 @@ CATALOGUE: Mapping[str, FrequencyOracle] = {
     ),
     "apple-cms": _pooled("Apple's Count Mean Sketch", "Apple 2017", over_pool(Unary.symmetric), _APPLE),
     "hcms": _pooled("Apple's Hadamard Count Mean Sketch", "Apple 2017", recipes.hadamard_sketch, _APPLE),
-    "gcms": _pooled(
-        "General Count Mean Sketch",
-        "[J] section 4.1",
-        recipes.general_sketch,
-        {"k": 1024, "m": 1024, "s": recipes.pool_size},
-        optional=("p",),
-    ),
+    "gcms": _pooled("General Count Mean Sketch", "[J] section 4.1", recipes.general_sketch, _SKETCH, ("p",)),
     "gcms-target": _pooled(
-        "Optimal Count Mean Sketch for a target share f",
-        "[J] section 4.3",
-        recipes.general_sketch,
-        {"k": 1024, "m": 1024, "f": 0.1, "s": recipes.pool_size},
-        objective=recipes.target,
+        "Optimal CMS for a target share f", "[J] section 4.3", recipes.general_sketch, _TARGET, objective=recipes.target
     ),
     "he": FrequencyOracle("Hadamard encoding", "Bassily, Smith 2015; [P25] 4.1", recipes.hadamard),
     "hr": FrequencyOracle("Hadamard response", "Acharya, Sun 2019; [P25] 4.2, the same law as he", recipes.hadamard),
@@ -99,22 +92,16 @@ CATALOGUE: Mapping[str, FrequencyOracle] = {
     ),
     "blh": _open("Binary local hashing", "Wang et al. 2017", recipes.folded, {"B": 2}),
     "olh": _open("Optimised local hashing", "Wang et al. 2017", recipes.folded, {"B": recipes.rounded_buckets}),
-    "ocms": _open(
-        "Optimised Count Mean Sketch, exact B", "docs/mathematics.md 5", recipes.folded, {"B": recipes.buckets}
-    ),
+    "ocms": _open("Optimised Count Mean Sketch, exact B", "docs/mathematics.md 5", recipes.folded, _BUCKETS),
     "ocms-mse": _open(
-        "OCMS+RR for the worst case, prior f",
+        "OCMS+RR, worst case, prior f",
         "[P25] Theorem 3.6",
         recipes.folded,
-        {"f": 1.0, "B": recipes.buckets},
+        {"f": 1.0, **_BUCKETS},
         objective=recipes.worst_case,
     ),
     "ocms-l2": _open(
-        "OCMS+RR for the l1 and l2 losses",
-        "[P25] Theorem 3.8",
-        recipes.folded,
-        {"B": recipes.buckets},
-        objective=lambda _: Objective("l2"),
+        "OCMS+RR, l1 and l2 losses", "[P25] Theorem 3.8", recipes.folded, _BUCKETS, objective=lambda _: Objective("l2")
     ),
     "ocms-round": _open("OCMS, B = round(1 + e)", "[P26] 5.2", recipes.folded, {"B": recipes.rounded_buckets}),
     "ais": _open("Affine Interval Selection", "docs/mathematics.md 4", recipes.affine_intervals, {"s": recipes.window}),

@@ -65,29 +65,14 @@ class CountCost:
 
 
 def cells_cost(count: CountCost, items: int, transform: float = 0.0, hashes: float = 0.0) -> DecodeCost:
-    """Return the cost of an encoder that tallies cells and then looks up each item.
-
-    Args:
-        count: of the reports.
-        items: number of items to look up.
-        transform: steps of the fast transform.
-        hashes: of items into rows.
-    """
+    """Return the cost to tally cells, to take steps of the fast transform, to hash, and to look up each item."""
     nanoseconds = count.nanoseconds + transform * BUTTERFLY_NS + hashes * HASH_NS + items
     return DecodeCost("cells", count.operations + transform + hashes + items, nanoseconds * 1e-9)
 
 
 @dataclass(frozen=True)
 class DecodeLoad:
-    """How much there is to decode.
-
-    Attributes:
-        progressions: r, the number of arithmetic progressions that the reports are.
-        prime: P.
-        length: residues in one of them, on average.
-        items: c, the number of wanted items.
-        stride: t, 1 for windows.
-    """
+    """How much there is to decode: r progressions of stride t modulo P, their mean length in residues, c items."""
 
     progressions: int
     prime: int

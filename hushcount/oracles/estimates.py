@@ -25,8 +25,10 @@ class Levels:
     false_positive_rate: float = 0.001
 
     def __post_init__(self) -> None:
-        _check_confidence(self.confidence)
-        _check_rate(self.false_positive_rate)
+        if not 0.0 < self.confidence < 1.0:
+            raise UsageError(f"confidence is {self.confidence}, must be in (0, 1)")
+        if not 0.0 < self.false_positive_rate < 0.5:
+            raise UsageError(f"false-positive rate is {self.false_positive_rate}, must be in (0, 0.5)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +73,8 @@ class Estimate:
             confidence: in (0, 1); UsageError otherwise.
             looks: the number of items that the reader looks at.
         """
-        _check_confidence(confidence)
-        return self.evidence.limits((1.0 - confidence) / (2.0 * max(looks, 1)))
+        missed = 1.0 - Levels(confidence=confidence).confidence
+        return self.evidence.limits(missed / (2.0 * max(looks, 1)))
 
     def detected(self, false_positive_rate: float, looks: int = 1) -> BoolArray:
         """Return bool[c]: which scores are too large for items that nobody holds.
@@ -84,15 +86,5 @@ class Estimate:
             false_positive_rate: in (0, 0.5); UsageError otherwise.
             looks: the number of items that the reader looks at.
         """
-        _check_rate(false_positive_rate)
-        return np.asarray(self.evidence.p_values() <= false_positive_rate / max(looks, 1))
-
-
-def _check_confidence(confidence: float) -> None:
-    if not 0.0 < confidence < 1.0:
-        raise UsageError(f"confidence is {confidence}, must be in (0, 1)")
-
-
-def _check_rate(rate: float) -> None:
-    if not 0.0 < rate < 0.5:
-        raise UsageError(f"false-positive rate is {rate}, must be in (0, 0.5)")
+        rate = Levels(false_positive_rate=false_positive_rate).false_positive_rate
+        return np.asarray(self.evidence.p_values() <= rate / max(looks, 1))

@@ -34,8 +34,7 @@ class CellSum:
     """The law of the sum of one random cell of each row.
 
     Attributes:
-        mean, variance: of the sum.
-        start, step: the tabulated sums are `start + i step`.
+        mean, variance: of the sum; `start + i step` are the tabulated sums.
         tail: float64[g], descending: an upper bound on the probability of `start + i step` or more.
         head: float64[g], ascending: the same of `start + i step` or less.
         least: m^-k, the probability of one choice of cells; the law says nothing of a smaller tail.

@@ -28,8 +28,7 @@ def draw_subsets(out: Cells, width: int, own: UInt64Array, dropped: UInt64Array,
         out: unsigned[n, size], filled: each row strictly ascending.
         width: m, the number of cells, above size and at most 2**32.
         own: uint64[n], each client's own cell, below width.
-        dropped: uint64[n], which member (by the order of drawing, 0..size-1) gives way to the own cell; `size`: no
-            member, so the subset does not have the own cell.
+        dropped: uint64[n], the member (by the order of drawing, 0..size-1) to swap for the own cell; `size` for none.
         words: the source; half a word a member, and more for subsets that are drawn anew.
     """
     size = out.shape[1]

@@ -72,9 +72,7 @@ class Encoder(Protocol):
     def near_users(self, items: UInt64Array, held: FloatArray) -> FloatArray | None:
         """Return float64[c]: the users of the other items of each item's block, or None without blocks.
 
-        Args:
-            items: uint64[c], all that anybody holds.
-            held: float64[c], the users of each.
+        `items` are all that anybody holds, `held`, float64[c], the users of each.
         """
 
     def estimate(self, scored: Scored) -> Estimate:
@@ -92,16 +90,7 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Items, their scores in a tally, and what estimates follow from.
-
-    Attributes:
-        responder: whose reports were tallied.
-        law: of one report's scores.
-        tally: of at least one report.
-        items: uint64[c].
-        scores: int64[c].
-        count: float64[c], users: the unbiased estimates.
-    """
+    """Items, uint64[c], their scores, int64[c], and unbiased counts, float64[c] users, in a tally of the responder."""
 
     responder: Responder
     law: SupportLaw

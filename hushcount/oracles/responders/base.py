@@ -72,8 +72,7 @@ class Responder(Protocol):
     def base_law(self, scattered: bool) -> BaseLaw | None:
         """Return the law of what hides a report, or None if the responder is not extremal.
 
-        Args:
-            scattered: whether the encoder puts two items that share no cell on any two cells alike.
+        `scattered` tells whether the encoder puts two items that share no cell on any two cells alike.
         """
 
 
