@@ -30,8 +30,8 @@ KEYS = (
     Row("rehearse", "Prove that the parties can open what clients of a campaign will send.", "keys:rehearse_keys"),
 )
 DESIGN = (
-    Row("list", "List the designs of this machine.", "design:list_designs"),
-    Row("search", "Find a design, check it, and keep it in the user's cache.", "design:search_design"),
+    Row("list", "List the designs of this machine.", "plan:list_designs"),
+    Row("search", "Find a design, check it, and keep it in the user's cache.", "plan:search_design"),
 )
 LEDGER = (
     Row("set", "Set a campaign's limit.", "ledger:set_limit"),
@@ -56,11 +56,11 @@ HUSHCOUNT = (
     Row("discover", "Find unknown values that enough clients sent.", "jobs:discover"),
     Row("demo", "Run the whole system on real data, and show what each party saw.", "demo:demo"),
     Row("plan", "Compare all mechanisms by exact error, size and cost, and name the best.", "plan:plan"),
-    Row("simulate", "Simulate collections of your values, and compare errors with theory.", "plan:simulate"),
+    Row("simulate", "Simulate collections of your values, and compare errors with theory.", "measure:simulate"),
     Row("stream", "Shuffle and analyze each window of a collector when it closes.", "stream:stream"),
     Row("privacy", "Show the epsilon of shuffled reports, or the clients that discovery needs.", "privacy:privacy"),
-    Row("reproduce", "Run the papers' experiments and judge each.", "reproduce:reproduce"),
-    Row("bench", "Measure the speed of each stage, beside the cryptography alone.", "bench:bench"),
+    Row("reproduce", "Run the papers' experiments and judge each.", "measure:reproduce"),
+    Row("bench", "Measure the speed of each stage, beside the cryptography alone.", "measure:bench"),
     Row("collect", "Take sealed reports over HTTP, and store them window by window.", "operate:collect"),
     Row("run", "Close the windows that are due; shuffle, discover and analyze their batches.", "operate:run"),
     Row("status", "Show what became of every report, by number.", "status:status"),

@@ -1,28 +1,29 @@
-"""What to choose before collecting: plan by exact errors, simulate on values."""
+"""What to choose before collecting: a mechanism by its exact errors, and the designs of the mechanism wss."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any, Literal
 
 from rich.console import RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 from typer import Option
 
 from hushcount.campaigns.dictionary import read_dictionary
+from hushcount.designs import sources
+from hushcount.designs.balanced import Design
+from hushcount.designs.search import search_design as search
 from hushcount.errors import UsageError
+from hushcount.formats.whole_files import write_new
 from hushcount.oracles.catalogue import CATALOGUE, frequency_oracle
 from hushcount.planning.detection import Detection, to_detect
 from hushcount.planning.planner import Candidate, Plan, Task, least_epsilon, make_plan, most_reports
-from pipelines.console.answer import Answer, note, progress_console
-from pipelines.console.options import MOST_REPORTS, MOST_SEED, SetOption, objective_of, parse_settings
-from pipelines.console.tables import Table, facts
-
-if TYPE_CHECKING:
-    from hushcount.oracles.simulation import Losses
+from pipelines.console.answer import Answer, note
+from pipelines.console.options import MOST_REPORTS, MOST_SEED, objective_of
+from pipelines.console.tables import Table
 
 _FALSE_POSITIVES = 0.05
 """For all items of a dictionary together, as results show them."""
@@ -169,41 +170,60 @@ def _short(value: object) -> str:
     return f"{value[:8]}..." if isinstance(value, str) and len(value) > 12 else str(value)
 
 
-def simulate(
-    mechanism: Annotated[str, Option(help="Name of the mechanism; a wrong one lists all.")],
-    epsilon: Annotated[float, Option(help="Local budget of one report.")],
-    values: Annotated[Path, Option(help="One value a line, text or .gz; or .csv with item and count.")],
-    dictionary: Annotated[Path | None, Option(help="Known items, one a line.", show_default="those that occur")] = None,
-    runs: Annotated[int, Option(help="Number of collections.", max=1_000_000)] = 10,
-    seed: Annotated[
-        int | None, Option(help="To repeat a simulation; never for real values.", min=0, max=MOST_SEED)
-    ] = None,
-    set_: SetOption = None,
-) -> Answer:
-    """Use it to see a mechanism's errors on your values before you collect; it compares them with theory.
+def list_designs() -> Answer:
+    """Use it to see which wss campaigns this machine can take part in. Designs of prime widths need no file.
 
-    Example: hushcount simulate --mechanism ais --epsilon 1 --values words.txt --runs 100
+    Example: hushcount design list
     """
-    from pipelines.jobs.simulate import simulate_values
-
-    settings, objective = parse_settings(set_)
-    result = simulate_values(
-        mechanism,
-        epsilon,
-        values,
-        dictionary=dictionary,
-        runs=runs,
-        seed=seed,
-        settings=settings,
-        objective=objective,
-        track=_progress,
-    )
-    if result.other:
-        note(f"{result.other:,} values are not in the dictionary and count as 'other'")
-    return Answer(result.as_dict(), [facts(f"{mechanism}, {result.runs} runs", result.as_dict())])
+    shipped = [design for width in sources.shipped_widths() for design in sources.shipped_designs(width)]
+    found = [_design_facts(design, "package") for design in shipped]
+    found += [_design_facts(design, str(sources.cache_path(design.name))) for design in sources.cached_designs()]
+    rows = [
+        (
+            *(f"{one[name]:,}" for name in ("width", "size", "rows")),
+            *(f"{one['imbalance']:.1g}", one["name"].rpartition("-")[2][:12], one["from"]),
+        )
+        for one in found
+    ]
+    heads = ("width", "size", "rows", "imbalance", "digest", "from")
+    built = "  and without a file: every size of a prime width up to 1021, and sizes 1, 2 and width-1 of all widths"
+    return Answer(found, [Table("designs", heads, rows, words=("from",)), built])
 
 
-def _progress(parts: Iterable[Losses], runs: int) -> Iterator[Losses]:
-    columns = (TextColumn("simulate"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=progress_console(), transient=True) as progress:
-        yield from progress.track(parts, total=runs)
+def search_design(
+    width: Annotated[int, Option(help="Number of cells: at least the dictionary's items and 'other'.")],
+    size: Annotated[int, Option(help="Cells of a row, best near width/(e^epsilon + 1).")],
+    method: Annotated[Literal["cyclic", "paper"], Option(help="paper: same law, slow above 30 cells.")] = "cyclic",
+    seed: Annotated[int, Option(help="Seed of the blocks to try.", min=0, max=MOST_SEED)] = 0,
+    out: Annotated[Path | None, Option(help="File to write.", show_default="the user's cache")] = None,
+) -> Answer:
+    """Use it once for a wss campaign without a design; then copy the file to the caches of the other machines.
+
+    Example: hushcount design search --width 90 --size 24
+    """
+    started = time.monotonic()
+
+    def say(sentence: str) -> None:
+        note(f"{sentence}, {time.monotonic() - started:.1f} s so far")
+
+    design = search(width, size, method, seed, say)
+    if out is None:
+        out = sources.store_design(design)
+    else:
+        try:
+            write_new(out, sources.file_text([design]), 0o644)
+        except FileExistsError:
+            raise UsageError(f"{out} exists: give another name") from None
+    found = f"  {design.rows:,} rows, imbalance {design.imbalance:.1g}"
+    return Answer(_design_facts(design, str(out)), [f"design {design.name}", found, f"  written to {out}"])
+
+
+def _design_facts(design: Design, source: str) -> dict[str, Any]:
+    return {
+        "name": design.name,
+        "width": design.width,
+        "size": design.size,
+        "rows": design.rows,
+        "imbalance": design.imbalance,
+        "from": source,
+    }

@@ -107,7 +107,7 @@ def test_a_command_that_does_not_exist_imports_no_other() -> None:
         (("run", "--help"), "operate"),
         (("shuffle", "--help"), "jobs"),
         (("epoch", "review", "--help"), "epochs"),
-        (("bench", "--help"), "bench"),
+        (("bench", "--help"), "measure"),
     ],
 )
 def test_a_command_imports_its_module_and_no_key_nor_engine(words: tuple[str, ...], module: str) -> None:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import benchmarks
 from benchmarks.record import stored_record
 from pipelines.cli import app
-from pipelines.commands import bench
+from pipelines.commands import measure
 from pipelines.console.answer import show
 from pipelines.console.tables import Table, window_names
 from tests.support.collecting import START, collect
@@ -86,7 +86,7 @@ def test_measurements_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     measured = stored_record(Path(benchmarks.__file__).parent).measured
     for width in (60, 80):
         monkeypatch.setenv("COLUMNS", str(width))
-        show([bench._table(measured)])
+        show([measure._table(measured)])
         shown = capsys.readouterr().out
         assert "…" not in shown
         for figures in measured.values():

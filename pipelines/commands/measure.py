@@ -1,4 +1,4 @@
-"""hushcount bench: what each stage costs on this machine, beside its limit in the same run."""
+"""What runs and is compared with theory, papers or limits: simulate, reproduce and bench."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from typer import Argument, Option
 
 from hushcount.errors import UsageError
-from pipelines.console.answer import Answer, note
-from pipelines.console.tables import Table
+from pipelines.console.answer import Answer, note, progress_console
+from pipelines.console.options import MOST_SEED, OverwriteOption, SetOption, parse_settings
+from pipelines.console.tables import Table, facts
 
 if TYPE_CHECKING:
     from benchmarks.measure import Figures
@@ -22,14 +24,94 @@ _FILE_MODE = 0o644
 _PEER_REPORTS, _PEER_ITEMS, _PEER_EPSILON, _PEER_REPEATS = 100_000, 1000, 1.0, 3
 
 
+def simulate(
+    mechanism: Annotated[str, Option(help="Name of the mechanism; a wrong one lists all.")],
+    epsilon: Annotated[float, Option(help="Local budget of one report.")],
+    values: Annotated[Path, Option(help="One value a line, text or .gz; or .csv with item and count.")],
+    dictionary: Annotated[Path | None, Option(help="Known items, one a line.", show_default="those that occur")] = None,
+    runs: Annotated[int, Option(help="Number of collections.", max=1_000_000)] = 10,
+    seed: Annotated[int | None, Option(help="To repeat it; never for real values.", min=0, max=MOST_SEED)] = None,
+    set_: SetOption = None,
+) -> Answer:
+    """Use it to see a mechanism's errors on your values before you collect; it compares them with theory.
+
+    Example: hushcount simulate --mechanism ais --epsilon 1 --values words.txt --runs 100
+    """
+    from pipelines.jobs.simulate import simulate_values
+
+    settings, objective = parse_settings(set_)
+    with _bars(transient=True) as bars:
+        result = simulate_values(
+            mechanism,
+            epsilon,
+            values,
+            dictionary=dictionary,
+            runs=runs,
+            seed=seed,
+            settings=settings,
+            objective=objective,
+            track=lambda parts, total: bars.track(parts, total, description="simulate"),
+        )
+    if result.other:
+        note(f"{result.other:,} values are not in the dictionary and count as 'other'")
+    return Answer(result.as_dict(), [facts(f"{mechanism}, {result.runs} runs", result.as_dict())])
+
+
+def reproduce(
+    figures: Annotated[list[str] | None, Argument(help="Figures; a wrong name lists them.", show_default="all")] = None,
+    out: Annotated[Path, Option(help="Directory for tables, plots, verdicts and README.md.")] = Path("reproduced"),
+    quick: Annotated[bool, Option("--quick", help="Few runs and points, for a first look.")] = False,
+    data: Annotated[Path | None, Option(help="Directory of data files that are not shipped.")] = None,
+    runs: Annotated[int | None, Option(help="Collections of a point.", show_default="as in the papers", min=1)] = None,
+    seed: Annotated[int, Option(help="Seed of data and simulations.", min=0, max=MOST_SEED)] = 1,
+    overwrite: OverwriteOption = False,
+) -> Answer:
+    """Use it to check this code against the papers. It keeps finished figures; the next run resumes a killed one.
+
+    Exit status 1: a figure is not reproduced; 2: data are missing.
+
+    Example: hushcount reproduce p26-fig1 j-fig8 --out reproduced --quick
+    """
+    # They take a second to import.
+    from experiments.run import Options
+    from experiments.run import reproduce as run
+
+    with _bars() as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def track(name: str, done: int, total: int) -> None:
+            if name not in tasks:
+                tasks[name] = bars.add_task(name, total=total)
+            bars.update(tasks[name], completed=done)
+
+        outcomes = run(figures or [], Options(out, data, runs, seed, quick, overwrite), track)
+    rows, data_of, status = [], [], 0
+    for outcome in outcomes:
+        if (record := outcome.record) is None:
+            status = 2
+            data_of.append({"figure": outcome.figure, "reason": outcome.reason, "state": outcome.state})
+            rows.append((outcome.figure, "not run: data missing", "", outcome.reason))
+        else:
+            status = max(status, int(not record["reproduced"]))
+            data_of.append({**record, "state": outcome.state})
+            answers = ["yes" if record[key] else "no" for key in ("reproduced", "as_printed")]
+            rows.append((outcome.figure, *answers, record["sentence"]))
+    heads = ("figure", "reproduced", "as printed", "what came out")
+    table = Table("reproduced", heads, rows, words=("reproduced", "what came out"))
+    return Answer(data_of, [table, f"  written to {out}"], status=status)
+
+
+def _bars(*, transient: bool = False) -> Progress:
+    columns = (TextColumn("{task.description:<11}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=progress_console(), transient=transient)
+
+
 def bench(
     stages: Annotated[list[str] | None, Argument(help="Stages; a wrong name lists them.", show_default="all")] = None,
     reports: Annotated[int | None, Option(help="Reports of each run.", show_default="by stage", min=1000)] = None,
     repeats: Annotated[int, Option(help="Runs of each stage.", min=1)] = 3,
     growth: Annotated[bool, Option("--growth", help="Also measure how cost grows; takes half an hour.")] = False,
-    peers: Annotated[
-        bool, Option("--peers", help="Also measure other libraries, from pip, in a temporary place.")
-    ] = False,
+    peers: Annotated[bool, Option("--peers", help="Also measure other libraries, installed for this.")] = False,
     gate: Annotated[bool, Option("--gate", help="Only the gated stages, once; exit status 1 beyond a gate.")] = False,
     out: Annotated[Path | None, Option(help="Directory for RESULTS.md, its plot and results.json.")] = None,
     overwrite: Annotated[bool, Option("--overwrite", help="Measure everything again.")] = False,
