@@ -163,7 +163,7 @@ def _parsed(raw: bytes, name: str, kind: str, brackets: Callable[[bytes], bytes]
 
 
 def _loads(text: str) -> Any:
-    data = json.loads(text, parse_int=_integer, parse_float=_finite, parse_constant=_no_constant)
+    data = json.loads(text, parse_int=_integer, parse_float=_finite, parse_constant=_finite)
     if _SURROGATE.search(text.encode()):
         try:
             json.dumps(data, ensure_ascii=False).encode()
@@ -179,14 +179,9 @@ def _integer(text: str) -> int:
 
 
 def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError("a number that no float holds")
+    if not math.isfinite(number := float(text)):
+        raise ValueError("a number that is not finite as a float")
     return number
-
-
-def _no_constant(text: str) -> float:
-    raise ValueError(f"{text} is no number of JSON")
 
 
 def _json_brackets(raw: bytes) -> bytes:

@@ -136,7 +136,7 @@ def _pair(part: Released) -> str:
 
 
 def _within(part: Released) -> str:
-    chance = f", but for a chance of {_chance(part.odds.chance)}" if part.odds.chance else ""
+    chance = f", except with a chance of {_chance(part.odds.chance)}" if part.odds.chance else ""
     return f"{_odds(part.odds.epsilon)}{chance}"
 
 
@@ -149,7 +149,7 @@ def _odds(epsilon: float) -> str:
 
 
 def _chance(chance: float) -> str:
-    """Return a chance as one in so many, not less than it is, in two digits: 1 in 9,090,909 would seem exact."""
+    """Return a chance as 1 in N, not below the true one, N in two digits: 1 in 9,090,909 would seem exact."""
     whole = math.floor(1.0 / chance)
     scale = 10 ** max(0, len(str(whole)) - 2)
     return f"1 in {whole // scale * scale:,}"

@@ -19,8 +19,16 @@ from hushcount.designs.search import search_design as search
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_new
 from hushcount.oracles.catalogue import CATALOGUE, frequency_oracle
-from hushcount.planning.detection import Detection, to_detect
-from hushcount.planning.planner import Candidate, Plan, Task, least_epsilon, make_plan, most_reports
+from hushcount.planning.planner import (
+    Candidate,
+    Detection,
+    Plan,
+    Task,
+    least_epsilon,
+    make_plan,
+    most_reports,
+    to_detect,
+)
 from pipelines.console.answer import Answer, note
 from pipelines.console.options import MOST_REPORTS, MOST_SEED, objective_of
 from pipelines.console.tables import Table

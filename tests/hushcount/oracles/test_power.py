@@ -11,8 +11,7 @@ from hushcount.errors import UsageError
 from hushcount.oracles.catalogue import CATALOGUE, build
 from hushcount.oracles.power import detection_power
 from hushcount.oracles.tally import Tally
-from hushcount.planning.detection import Detection, to_detect
-from hushcount.planning.planner import Task
+from hushcount.planning.planner import Detection, Task, to_detect
 from tests.support.statistics import deviations
 from tests.support.words import SeededWords
 
