@@ -12,13 +12,13 @@ from __future__ import annotations
 import base64
 import json
 import os
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from hushcount.errors import FormatError, HushcountError, UsageError
-from hushcount.formats.reading import open_regular, parse_object, take
+from hushcount.formats.client_files import read_private
+from hushcount.formats.reading import parse_object
 from keys import aws, gcp
 from keys.private import SECRET_BYTES
 from keys.roles import Role
@@ -123,14 +123,9 @@ def _context(role: str, id: str) -> dict[str, str]:
 
 
 def _read_record(path: Path) -> dict[str, Any]:
-    try:
-        with open_regular(path) as stream:
-            mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
-            raw = take(stream, _LONGEST, f"key file {path}")
-    except OSError as error:
-        raise UsageError(f"cannot read key file {path}: {error.strerror}") from None
-    if mode & 0o077:
-        raise UsageError(f"key file {path} has mode {mode:04o}, must be 0600: chmod 600 {path}")
+    raw = read_private(path, "key", _LONGEST)
+    if raw is None:
+        raise UsageError(f"cannot read key file {path}: No such file or directory")
     return _fields(raw, f"key file {path}")
 
 

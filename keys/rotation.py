@@ -28,7 +28,7 @@ def rotate(
     Args:
         directory: an existing key directory.
         roles: by default all roles in the directory.
-        overlap: how long after that the earlier key is still opened with, at least a second.
+        overlap: how long after `begins` the earlier key is still opened with, at least a second.
         begins: by default now. The earlier keys must last until then.
         days: validity from then on.
         wrap: key of a key service that wraps the new secrets; by default that of the role's newest key, if any.
@@ -87,14 +87,9 @@ def retire(directory: Path, id: str, *, early: bool = False, now: datetime | Non
     copy-on-write file system, a snapshot or a backup may keep the old bytes. Where that matters, wrap the keys by a
     key service, and destroy its key.
 
-    Args:
-        directory: the key directory.
-        id: of the key.
-        early: destroy it even before its overlap with the next key has ended.
-        now: by default the present.
-
     Raises:
-        UsageError: there is no such key, it is already retired, it is the active one, or its overlap lasts.
+        UsageError: there is no such key, it is already retired, it is the active one, or its overlap with the next key
+            lasts and `early` is not given.
     """
     present = (now or datetime.now(timezone.utc)).replace(microsecond=0)
     with changing(directory):

@@ -93,10 +93,7 @@ class KeyReference:
 def campaign_key(source: Path | str, role: Role, listed: Sequence[PublicKeyPart]) -> KeyReference:
     """Find the private key for what a campaign's clients seal, and open it once, before any data is read.
 
-    Args:
-        source: a key directory, env:NAME, or gcp-secret://NAME.
-        role: whose key.
-        listed: the campaign's one key of this role.
+    The source is a key directory, env:NAME, or gcp-secret://NAME; `listed` is the campaign's one key of this role.
 
     Raises:
         UsageError: there is no such key, or it cannot be used.
@@ -112,12 +109,9 @@ def campaign_key(source: Path | str, role: Role, listed: Sequence[PublicKeyPart]
 
 
 def active_key(source: Path | str, role: SigningRole, at: datetime | None = None) -> KeyReference:
-    """Find the private key that a role signs with.
+    """Find the private key that a role signs with at a time, by default now.
 
-    Args:
-        source: a key directory; or env:NAME or gcp-secret://NAME with exactly one key of the role.
-        role: who signs.
-        at: when; by default now.
+    The source is a key directory; or env:NAME or gcp-secret://NAME with exactly one key of the role.
 
     Raises:
         UsageError: there is no such key, or it cannot be used.
@@ -151,12 +145,9 @@ def private_keys(directory: Path) -> tuple[PrivateKey | SigningKey, ...]:
 
 
 def verify_keys(source: Path | str, role: SigningRole, *, retired: bool = False) -> tuple[VerifyKeyPart, ...]:
-    """Return the public keys that verify a role's signatures.
+    """Return the public keys that verify a role's signatures, from the signer's public.json or a directory with it.
 
-    Args:
-        source: the signer's public.json, or a directory with it.
-        role: who signed.
-        retired: also take retired keys, for what was signed long ago.
+    With `retired` come also the retired keys, for what was signed long ago.
 
     Raises:
         UsageError: the listing cannot be read, or lists no such key.
@@ -171,10 +162,6 @@ def verify_keys(source: Path | str, role: SigningRole, *, retired: bool = False)
 
 def read_public(directories: Sequence[Path], at: datetime | None = None) -> PublicFile:
     """Return the keys for a campaign that begins at a time: the active key of each role in the key directories.
-
-    Args:
-        directories: one party's after another's.
-        at: by default now.
 
     Raises:
         UsageError: a listing is missing or invalid, or a role in it has no active key.
@@ -202,12 +189,8 @@ def create(
 ) -> PublicFile:
     """Make a key pair for each role in a new key directory, and return the public keys that a campaign takes.
 
-    Args:
-        directory: made if missing; must not hold a key.
-        days: validity from now on, at least 1.
-        roles: a party that runs by itself makes only its own.
-        now: when validity begins; by default the present.
-        wrap: key of a key service that wraps the secrets, gcp-kms://... or aws-kms://...; None: the files hold them.
+    The keys are valid for some days from now on. `wrap` names the key of a key service that wraps the secrets,
+    gcp-kms://... or aws-kms://...; without it the files hold them.
 
     Raises:
         UsageError: a key file exists (it is never overwritten), or the directory cannot be written.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import re
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 from hushcount.errors import UsageError
+from hushcount.formats.client_files import read_private
+from hushcount.formats.reading import RECORD_BYTES
 from hushcount.senders import Authentication
 from shuffler.collector.admission.refusals import Refused
 from shuffler.collector.settings import CollectorPart
@@ -89,14 +89,13 @@ def authenticator(settings: CollectorPart, directory: Path) -> Authenticator:
 
 def read_digests(path: Path) -> tuple[tuple[str, bytes], ...]:
     """Read digests of tokens from a private file: each line is `APP blake2b:HEX`, `APP sha256:HEX` or a # comment."""
+    raw = read_private(path, "tokens", RECORD_BYTES)
+    if raw is None:
+        raise UsageError(f"cannot read tokens file {path}: No such file or directory")
     try:
-        with path.open(encoding="utf-8") as stream:
-            mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
-            lines = stream.read().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read tokens file {path}: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
-    if mode & 0o077:
-        raise UsageError(f"tokens file {path} has mode {mode:04o}, must be 0600: chmod 600 {path}")
+        lines = raw.decode().splitlines()
+    except UnicodeDecodeError:
+        raise UsageError(f"cannot read tokens file {path}: not UTF-8") from None
     digests = []
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.startswith("#"):
