@@ -29,8 +29,7 @@ from pipelines.files.storage_errors import cause, silent_clients
 from pipelines.handover.file_list import all_files
 from pipelines.handover.names import Batch
 from pipelines.outputs.counts import SEALED
-from pipelines.outputs.folders import folder_of
-from pipelines.outputs.received_summary import read_summary
+from pipelines.outputs.received_summary import folder_of, read_summary
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import HopSummary
 

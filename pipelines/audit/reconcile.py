@@ -30,7 +30,7 @@ from pipelines.files.block_files import find_files, total_records
 from pipelines.files.storage_errors import cause, told
 from pipelines.handover.parties import batch_name
 from pipelines.outputs.counts import SEALED
-from pipelines.outputs.folders import folder_of
+from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import SUMMARY, named_folder
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from pipelines.console.tables import Table, by_reason
 if TYPE_CHECKING:
     from hushcount.privacy.composition import Loss
     from pipelines.outputs.account import Account, Charged, Spent, Terms
-    from pipelines.outputs.estimates import TableFacts
-    from pipelines.outputs.summary import HopSummary
+    from pipelines.outputs.summary import HopSummary, TableFacts
 
 
 def hop_answer(summary: HopSummary, out: str, *lines: str, stated: bool = True) -> Answer:

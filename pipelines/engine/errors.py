@@ -1,8 +1,8 @@
-"""Why a job failed, in one line that holds no value of a report: a worker's exception may be about one.
+"""Why a job failed, in one line without a value of a report: a worker's exception may quote one.
 
-Of an exception that is not ours nothing is said but its type, the step and the place in the code. Engines that run
-workers apart hand on the text that Python prints of an exception, in which only what stands before the first
-exception's own words is Python's: what comes after may be a report's, also if it looks like more of the same.
+Of a foreign exception the line has only its type, the step and the place in the code. Engines with separate workers
+pass on the text that Python prints of an exception. Python wrote what precedes the first exception's own words; the
+rest may be a report's, also if it looks like more of the same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hushcount.errors import HushcountError
 from pipelines.engine.job_server import REMEDIES
 from pipelines.engine.worker_processes import LOST
 
-# What the embedded runner says of a worker process that was lost while it sent.
+# The embedded runner's message for a worker process that it lost while the process sent.
 _CHANNEL_CLOSED = "Channel closed prematurely."
 _STEP = re.compile(r" \[while running '([^'\n]+)'\]")
 _STACK = "Traceback (most recent call last):\n"
@@ -31,12 +31,7 @@ _HOME = Path(__file__).parents[2]
 
 
 def root(error: BaseException, steps: Collection[str] = ()) -> str:
-    """Return the one line that says why a job failed, without the stack that Beam puts around it.
-
-    Args:
-        error: what the engine raised.
-        steps: full names of the graph's steps.
-    """
+    """Return one line: why a job failed, without Beam's stack; `steps` are full names of the graph's steps."""
     text, frames = str(error), [(frame.filename, str(frame.lineno)) for frame in extract_tb(error.__traceback__)]
     first = (text.strip().splitlines() or [""])[0]
     known = [said for said in (LOST, *REMEDIES) if said in first]
@@ -55,14 +50,14 @@ def root(error: BaseException, steps: Collection[str] = ()) -> str:
 
 
 def _system(text: str) -> str:
-    """Return the system's words for the number of an error that a text names, not the text's own: a disk is full."""
+    """Return the system's own words for the number of an error in a text: a disk is full."""
     named = _ERRNO.search(text)
     number = int(named[1]) if named else 0
     return f": {os.strerror(number)}" if number in errno.errorcode else ""
 
 
 def _of_text(printed: str, text: str, steps: Collection[str]) -> str:
-    """Return what the first exception of a printed stack is; its text, if it is one of ours."""
+    """Return the type of the first exception of a printed stack; its text, if it is one of ours."""
     frames: list[tuple[str, str]] = []
     for line in printed.splitlines():
         frame = _FRAME.match(line)
@@ -79,7 +74,7 @@ def _of_text(printed: str, text: str, steps: Collection[str]) -> str:
 
 
 def _ours() -> set[str]:
-    """Return the full names of our exceptions, whose texts name no value."""
+    """Return the full names of our exceptions; their texts never quote a value."""
     found, left = set(), [HushcountError]
     while left:
         kind = left.pop()
@@ -89,7 +84,7 @@ def _ours() -> set[str]:
 
 
 def _at(frames: list[tuple[str, str]]) -> str:
-    """Return where: in our code the last place, else the last at all."""
+    """Return the last place in our code, or else the last place."""
     if not frames:
         return ""
     ours = [(name, line) for name, line in frames if Path(name).is_relative_to(_HOME)]
@@ -98,6 +93,6 @@ def _at(frames: list[tuple[str, str]]) -> str:
 
 
 def _step(text: str, steps: Collection[str]) -> str:
-    """Return which step failed, as Beam says after what the exception says; only one that the graph has."""
+    """Return the step that Beam names after the exception's text, if the graph has it."""
     named = [name for name in _STEP.findall(text) if name in steps]
     return f" in step {named[-1]!r}" if named else ""

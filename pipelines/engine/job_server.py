@@ -1,4 +1,4 @@
-"""What must be there before a job goes to an engine outside this process: said in one sentence where it is not."""
+"""Check, before a job goes to an engine outside this process, that the engine has what it needs."""
 
 from __future__ import annotations
 
@@ -34,15 +34,11 @@ REMEDIES = {
     "Service failed to start up": "the job server that was started ended at once: give another with "
     "--flink_job_server_jar or --prism_location",
 }
-"""What to do, by how the reason begins for which a runner cannot send a job."""
+"""What to do, by the first words of the reason why a runner cannot send a job."""
 
 
 def ready(runner: str, options: PipelineOptions) -> tuple[str, ...]:
-    """Check what a job server needs that is there already, or that the runner starts.
-
-    Args:
-        runner: a Beam runner's name.
-        options: the job's.
+    """Check the job server of a runner, or what the runner needs to start one.
 
     Returns:
         Further Beam options: which Java starts the job server.
@@ -68,7 +64,7 @@ def ready(runner: str, options: PipelineOptions) -> tuple[str, ...]:
 
 
 def remedy(reason: str) -> str:
-    """Return the end of a sentence that says why a job failed: what to do, if what the runner needs is missing."""
+    """Return what to do about the reason of a failed job, as the end of a sentence, or ""."""
     cures = [cure for begins, cure in REMEDIES.items() if reason.startswith(begins)]
     return f" ({cures[0]})" if cures else ""
 
@@ -110,7 +106,7 @@ def _require_flink(runner: str, options: PipelineOptions) -> tuple[str, ...]:
 
 
 def _require_java(runner: str, launcher: str) -> str:
-    """Return the path of a Java that is new enough: the one given, of JAVA_HOME, or of PATH."""
+    """Return the path of a Java that is new enough: by the option, JAVA_HOME or PATH."""
     home = os.environ.get("JAVA_HOME") if launcher == "java" else None
     found = shutil.which(launcher if home is None else os.path.join(home, "bin", "java"))
     cure = f"install Java {_OLDEST_JAVA} or newer and let JAVA_HOME or PATH name it"
@@ -133,7 +129,7 @@ def _require_java(runner: str, launcher: str) -> str:
 
 def _is_free(port: int) -> bool:
     with socket.socket() as one:
-        # As servers do: a port whose last connections are still being closed is free.
+        # As servers do: a port is free while its last connections close.
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             one.bind(("", port))

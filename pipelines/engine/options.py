@@ -1,4 +1,4 @@
-"""Options of Beam, as on its command line: refused where they are wrong, and told to its file systems."""
+"""Beam's options, as on its command line: check them, and pass them to its file systems."""
 
 from __future__ import annotations
 
@@ -17,33 +17,29 @@ _BAD_VALUE = re.compile(r"argument (?P<option>\S+): (?P<fault>.*)")
 
 
 def reach_with(options: Sequence[str]) -> None:
-    """Say where stores are and as whom to reach them; it stays so in this process.
+    """Tell Beam's file systems of this process where stores are and as whom to reach them.
 
     Raises:
-        UsageError: an option has a value that it does not take.
+        UsageError: the value of an option is not valid.
     """
     _require_values(options)
     FileSystems.set_options(PipelineOptions(list(options)))
 
 
 def unknown_options(options: Sequence[str]) -> list[str]:
-    """Return the options that Beam knows nothing of: a misspelt one must not be ignored in silence."""
+    """Return the options that Beam does not know: it would ignore a misspelt one in silence."""
     _require_values(options)
     parsed = PipelineOptions(list(options))
-    # It warns of what it discards, which is what is asked here.
+    # It warns of each unknown option.
     logging.getLogger("apache_beam.options").setLevel(logging.ERROR)
     return sorted(set(parsed.get_all_options(retain_unknown_options=True)) - set(parsed.get_all_options()))
 
 
 def _require_values(options: Sequence[str]) -> None:
-    """Refuse values that Beam's options do not take.
-
-    Raises:
-        UsageError: there is one; the option is named with what is wrong.
-    """
+    """Raise UsageError if the value of an option is not valid; it names the option and the fault."""
     told = io.StringIO()
     try:
-        # argparse writes of all options how they are used, and ends the process.
+        # argparse writes the usage of all options and ends the process.
         with redirect_stderr(told):
             PipelineOptions(list(options)).get_all_options()
     except SystemExit as ended:

@@ -27,8 +27,8 @@ EMBEDDED = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 _KEPT_CHARACTERS = 800
 _WHOLLY = "failed and released nothing; the input is untouched"
 _FAILED = {"stream": "failed; a window with a window.json is settled and stays so, nothing was released of any other"}
-"""What is so when a job has failed that does not release all or nothing."""
-# What grpc's own thread says when a job server that never came up is given up.
+"""The state after a failure of jobs that release in parts."""
+# grpc's own thread prints it if a job server never came up.
 _CHANNEL_GONE = "Cannot monitor channel state"
 
 
@@ -45,22 +45,20 @@ class Engine:
     options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        # Jobs look at input and output before there is a pipeline, which would tell Beam's file systems only then where
-        # a store is and as whom to reach it.
+        # Jobs look at input and output before there is a pipeline, which would tell Beam's file systems too late.
         reach_with(self.options)
 
     @property
     def embedded(self) -> bool:
-        """Whether the job runs on this machine, in Beam's own runner, which keeps in memory what it groups."""
+        """Whether the job runs on this machine, in Beam's own runner, which keeps grouped data in memory."""
         return self.runner in ("FnApiRunner", EMBEDDED)
 
     @contextmanager
     def spill(self, directory: str) -> Iterator[str | None]:
-        """Yield a new local directory for blocks on their way, removed at the end; None: they go through the engine.
+        """Yield a temporary local directory for blocks between steps; None: they go through the engine.
 
-        Args:
-            directory: the job's output. If it is a local one the new one lies in it, on the disk that has room, and
-                workers reach both, wherever they are; workers that write to a store may share no disk.
+        It is inside a local `directory`, which has room and which all workers reach. Workers that write to a store may
+        share no disk.
         """
         remote = storage.is_remote(directory)
         if remote and not self.embedded:
@@ -89,12 +87,7 @@ class Engine:
 
 
 def made(named: str, runner: str, options: Sequence[str]) -> beam.Pipeline:
-    """Return an empty pipeline of a runner.
-
-    Args:
-        named: the runner, as its user named it.
-        runner: the runner, as Beam names it.
-        options: Beam's.
+    """Return an empty pipeline of a runner that its user named `named`.
 
     Raises:
         UsageError: no such runner, or options that it needs are missing or wrong; all are named.
@@ -105,7 +98,7 @@ def made(named: str, runner: str, options: Sequence[str]) -> beam.Pipeline:
         first, *rest = [line.strip().rstrip(".") for line in str(error).splitlines() if line.strip()] or [
             type(error).__name__
         ]
-        # Beam lists what is wrong line by line, after one that says only that something is.
+        # Beam lists the faults line by line, after one that says only that there are some.
         reason = " ".join([first, "; ".join(rest)]).strip()[:_KEPT_CHARACTERS]
         raise UsageError(f"runner {named} cannot be used: {reason}") from None
 
@@ -114,7 +107,7 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str, steps:
     watch_workers()
     logger = logging.getLogger("apache_beam")
     level = logger.level
-    # Beam logs a failing bundle's whole stack; the one sentence raised below says it all.
+    # Beam logs a failing bundle's whole stack; the sentence raised below is enough.
     logger.setLevel(logging.CRITICAL)
     try:
         with _silent_readers(), silent_clients(), silent_workers():
@@ -123,7 +116,7 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str, steps:
         raise
     except Exception as error:
         reason = root(error, steps)
-        # Without the exception, whose text would be printed with this one's.
+        # Without the exception: its text would be printed too.
         raise StorageError(f"the {job} job {_FAILED.get(job, _WHOLLY)}: {reason}{remedy(reason)}") from None
     finally:
         logger.setLevel(level)
@@ -131,7 +124,7 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str, steps:
 
 @contextmanager
 def _silent_readers() -> Iterator[None]:
-    """Let threads that read from a process which is gone end without printing a stack: the job's sentence says it."""
+    """Print no stack of a thread that reads from a process which ended: the job's sentence says it."""
     before = threading.excepthook
 
     def tell(ended: threading.ExceptHookArgs) -> None:
@@ -146,7 +139,7 @@ def _silent_readers() -> Iterator[None]:
 
 
 def _finish(result: beam.runners.runner.PipelineResult) -> None:
-    """Wait for a job, and cancel it if the waiting is broken off: it must not go on writing behind its user's back."""
+    """Wait for a job, and cancel it if the wait is interrupted: it must not write after its user left."""
     try:
         state = result.wait_until_finish()
     except BaseException:

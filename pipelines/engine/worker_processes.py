@@ -1,6 +1,6 @@
-"""Worker processes of the embedded runner: if one is lost the job fails, where Beam by itself would wait for ever.
+"""Worker processes of the embedded runner: the job fails if one ends early, where Beam would wait for ever.
 
-Of what a step raises workers print nothing here. An engine calls `watch_workers` before it starts a job.
+Workers print nothing that a step raises: it may hold a report's value.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _SECONDS = 0.2
 
 @contextmanager
 def silent_workers() -> Iterator[None]:
-    """Keep workers that are threads of this process from printing what a step raised: it may hold a report's value."""
-    # Beam prints it whatever the level of its loggers is; in the module its name comes before the built-in one.
+    """Let workers that are threads of this process print no exception of a step."""
+    # Beam prints it at any level of its loggers; a name in the module hides the built-in one.
     vars(sdk_worker)["print"] = _silent
     try:
         yield
@@ -36,19 +36,18 @@ def _silent(*_: object, **__: object) -> None:
 
 
 def watch_workers() -> None:
-    """Put the watched kind in the place of Beam's own, for `--direct_running_mode=multi_processing`; it stays there."""
+    """Replace Beam's worker process of `--direct_running_mode=multi_processing` by the watched one, in this process."""
     WorkerHandler.register_environment(python_urns.SUBPROCESS_SDK, bytes)(WatchedWorker)
 
 
 class WatchedWorker(SubprocessSdkWorkerHandler):  # type: ignore[misc]  # Beam is not typed
-    """A worker process, watched: whatever it was asked for when it ended is answered with an error."""
+    """A worker process; if it ends, open requests to it get an error."""
 
     def start_worker(self) -> None:
         self._stopped = threading.Event()
-        # A worker prints what a step raised, which may hold a value of a report.
         silent = self._worker_command_line + f" >{os.devnull} 2>&1".encode()
         self.worker = SubprocessSdkWorker(silent, self.control_address, self.provision_info, self.worker_id)
-        # Beam stops no further worker if to stop one failed: a daemon does not keep the command from ending then.
+        # If Beam fails to stop one worker it stops no other: a daemon thread does not keep the command from ending.
         self.worker_thread = threading.Thread(name="run_worker", target=self._run, daemon=True)
         self.worker_thread.start()
 
@@ -59,7 +58,7 @@ class WatchedWorker(SubprocessSdkWorkerHandler):  # type: ignore[misc]  # Beam i
     def _run(self) -> None:
         with suppress(RuntimeError):
             self.worker.run()
-        # The job's other threads go on to ask it until the job has failed.
+        # The job's other threads send requests until the job has failed.
         while not self._stopped.wait(_SECONDS):
             for name, future in list(self.control_conn._futures_by_id.items()):
                 if not future.is_done():

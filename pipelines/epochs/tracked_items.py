@@ -17,8 +17,7 @@ from hushcount.items import fault_of_item
 from pipelines.files import storage
 from pipelines.files.permissions import mode_in
 from pipelines.jobs.results import ESTIMATES, FOUND, TALLY, read_csv_rows, read_found_items
-from pipelines.outputs.folders import folder_of
-from pipelines.outputs.received_summary import read_summary
+from pipelines.outputs.received_summary import folder_of, read_summary
 from pipelines.outputs.staging import SUMMARY
 
 ITEMS_FILE = "items.json"

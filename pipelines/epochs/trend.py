@@ -23,7 +23,7 @@ from pipelines.epochs.tracked_items import ITEMS_FILE, read_tracked
 from pipelines.files import storage
 from pipelines.handover.names import Batch
 from pipelines.jobs import results
-from pipelines.outputs.folders import folder_of
+from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import SUMMARY
 
 SCHEMA = pa.schema(

@@ -1,4 +1,4 @@
-"""Look through a job's graph before it is sent: no key in it, and nothing that a worker could not load."""
+"""Check a job's graph before it is sent: it holds no key, and nothing that a worker cannot load."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from pipelines.graph import load
 
 AnyKey = PrivateKey | SigningKey
 PROJECT = ("hushcount", "keys", "shuffler", "analyzer", "aux_server", "pipelines", "experiments", "benchmarks")
-# How what is packed begins, in base64: bz2 and zlib, which are Beam's two.
+# First bytes of bz2 and zlib data in base64: Beam packs by these two.
 _PACKED = re.compile(rb"(?:QlpoO[A-Za-z0-9+/]|eN[opqr])[A-Za-z0-9+/]{16,}")
 _DEPTH = 4
 _HOLDS = "holds a private key"
@@ -42,13 +42,7 @@ _LOAD_SECONDS = 300
 
 @dataclass(frozen=True)
 class Step:
-    """What one step of a graph carries.
-
-    Attributes:
-        name: of the step, or of the coder.
-        carries: what of the project its pickles name, or else what they hold of Beam's.
-        problems: a sentence for each thing that is wrong.
-    """
+    """One step or coder, the project's names in its pickles (else Beam's), and a sentence for each problem."""
 
     name: str
     carries: tuple[str, ...]
@@ -57,11 +51,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found in a graph.
+    """A checked graph.
 
     Attributes:
         steps: all that carry a function, in the order of their names.
-        graph_bytes: length of the serialised graph.
         pickles: how many were opened.
         packages: the project's packages that a worker loads for it.
         problems: of the graph as a whole.
@@ -74,14 +67,10 @@ class Checked:
     problems: tuple[str, ...]
 
     def require(self) -> None:
-        """Refuse a graph with a problem.
-
-        Raises:
-            HushcountError: names the first step and says how many more there are.
-        """
+        """Raise HushcountError if there is a problem: it names the first step and the number of further problems."""
         found = [f"step {step.name!r}: {problem}" for step in self.steps for problem in step.problems]
         found += self.problems
-        # A key that would get out is said before all else.
+        # A key first.
         found.sort(key=lambda problem: _HOLDS not in problem)
         if found:
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
@@ -89,12 +78,7 @@ class Checked:
 
 
 def job_keys(source: str, roles: tuple[OpeningRole, ...], campaign: Campaign) -> tuple[AnyKey, ...]:
-    """Return the keys whose bytes no graph may hold: all of a key directory, or a job's own from elsewhere.
-
-    Args:
-        source: a key directory, or a reference such as env:NAME.
-        roles: who opens in the job.
-        campaign: whose keys a reference is asked for.
+    """Return the keys that no graph may hold: all of a key directory, or those that `roles` open with from elsewhere.
 
     Raises:
         UsageError: there is none, or one cannot be read.
@@ -109,10 +93,10 @@ def check(
     wheels: tuple[Path, ...] = (),
     forbidden: tuple[str, ...] = (),
 ) -> Checked:
-    """Look through a graph.
+    """Check a graph as it would be sent.
 
     Args:
-        graph: as it would be sent.
+        graph: in Beam's portable form.
         keys: private keys that it must not hold: raw, in hexadecimal, in base64, as Python writes bytes.
         wheels: the packages that workers would install; none: those that are running.
         forbidden: packages of the project that no step may load.
@@ -151,7 +135,7 @@ def check(
 
 
 def _problems(one: dict[str, Any]) -> Iterator[str]:
-    """Yield what is wrong with one pickle, as graph_load tells of it."""
+    """Yield a sentence for each problem of one pickle."""
     if "fails" in one:
         yield f"cannot be opened with the package alone: {one['fails']}"
     for name in one.get("by_value", ()):
@@ -162,7 +146,6 @@ def _problems(one: dict[str, Any]) -> Iterator[str]:
 
 
 def _carried(looked: list[dict[str, Any]]) -> tuple[str, ...]:
-    """Return what of the project the pickles of a step name, or else what they hold of Beam's."""
     ours = {
         f"{module}.{name}" for one in looked for module, name in one["names"] if module.partition(".")[0] in PROJECT
     }
@@ -170,7 +153,7 @@ def _carried(looked: list[dict[str, Any]]) -> tuple[str, ...]:
 
 
 def _unread(transforms: Any, name: str) -> bool:
-    """Return whether a step holds a pickled DoFn, which must then have been found."""
+    """Return whether a step holds a pickled DoFn."""
     for one in transforms:
         if one.unique_name == name and one.spec.urn == "beam:transform:pardo:v1":
             function = beam_runner_api_pb2.ParDoPayload.FromString(one.spec.payload).do_fn
@@ -179,11 +162,11 @@ def _unread(transforms: Any, name: str) -> bool:
 
 
 def _unpacked(content: bytes, depth: int) -> Iterator[bytes]:
-    """Yield all that lies in content packed and in base64, as Beam stores functions, and what lies in that."""
+    """Yield everything that is packed in content in base64, as Beam stores functions, and packed in that."""
     for found in _PACKED.findall(content) if depth else ():
         try:
             raw = base64.b64decode(found[: len(found) // 4 * 4])
-            # Decompressors stop where the packed data end: what follows in the graph may look like base64 too.
+            # Decompressors stop at the end of the packed data; the bytes that follow may look like base64 too.
             inner = (bz2.BZ2Decompressor() if raw[:3] == b"BZh" else zlib.decompressobj()).decompress(raw)
         except (binascii.Error, OSError, zlib.error):
             continue
@@ -192,7 +175,7 @@ def _unpacked(content: bytes, depth: int) -> Iterator[bytes]:
 
 
 def _tells(content: bytes, key: AnyKey) -> bool:
-    """Return whether content holds 8 bytes in a row of a private key in one of the forms that bytes are written in."""
+    """Return whether content holds 8 consecutive bytes of a private key, in one of the usual forms."""
     secret = key.secret_for_storage()
     lowered, plain = content.lower(), content.replace(b"-", b"+").replace(b"_", b"/")
     for start in range(len(secret) - _PIECE + 1):
@@ -204,7 +187,7 @@ def _tells(content: bytes, key: AnyKey) -> bool:
 
 @contextmanager
 def _packages(wheels: tuple[Path, ...]) -> Iterator[Path]:
-    """Yield a directory with the project's packages and nothing else beside them: the wheels', or those running."""
+    """Yield a directory that holds only the project's packages: from the wheels, or those that are running."""
     with tempfile.TemporaryDirectory(prefix="hushcount-graph-") as made:
         home = Path(made)
         for wheel in wheels:
@@ -214,7 +197,7 @@ def _packages(wheels: tuple[Path, ...]) -> Iterator[Path]:
             except (OSError, zipfile.BadZipFile) as error:
                 raise UsageError(f"wheel {wheel} cannot be read: {getattr(error, 'strerror', None) or error}") from None
         if not wheels:
-            # The client is a distribution of its own, which may be installed elsewhere.
+            # The client is another distribution and may be installed elsewhere.
             running = [Path(__file__).parents[2] / name for name in PROJECT if name != hushcount.__name__]
             for source in (Path(hushcount.__file__).parent, *running):
                 if source.is_dir():
@@ -225,11 +208,8 @@ def _packages(wheels: tuple[Path, ...]) -> Iterator[Path]:
 def _load(home: Path, pickles: list[bytes]) -> dict[str, Any]:
     """Open pickles in a fresh Python that sees the package and what is installed, but neither checkout nor tests."""
     paths = [str(home), *dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib"))]
-    asked = {
-        "paths": paths,
-        "project": PROJECT,
-        "pickles": [base64.b64encode(content).decode() for content in pickles],
-    }
+    encoded = [base64.b64encode(content).decode() for content in pickles]
+    asked = {"paths": paths, "project": PROJECT, "pickles": encoded}
     done = subprocess.run(  # noqa: S603  # our own interpreter and file
         [sys.executable, "-I", "-S", str(load.__file__)],
         input=json.dumps(asked),
@@ -240,7 +220,6 @@ def _load(home: Path, pickles: list[bytes]) -> dict[str, Any]:
         cwd=home,
     )
     if done.returncode:
-        raise HushcountError(
-            f"the graph could not be looked into: {done.stderr.strip().splitlines()[-1:] or 'no word'}"
-        )
+        reason = done.stderr.strip().splitlines()[-1:] or "no word"
+        raise HushcountError(f"the graph could not be looked into: {reason}")
     return parse_object(done.stdout.encode(), "the answer of the reader of pickles")

@@ -1,7 +1,7 @@
-"""Open every pickle of a job graph in a process that has nothing but the package to be sent, as a worker would.
+"""Open every pickle of a job graph as a worker would, in a process that has only the package to be sent.
 
 Run by file name with `python -I -S`, a JSON object on standard input, one on standard output. It imports nothing of the
-project itself: what it finds is what the pickles bring.
+project: only the pickles do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _BY_VALUE = ("_make_function", "_make_skeleton_class")
 
 
 class _Reader(pickle.Unpickler):
-    """An unpickler that remembers which functions and classes came with their code instead of by name."""
+    """An unpickler that collects the functions and classes that a pickle holds with their code instead of by name."""
 
     def __init__(self, stream: io.BytesIO) -> None:
         super().__init__(stream)
@@ -40,12 +40,12 @@ class _Reader(pickle.Unpickler):
 
 
 def _look(content: bytes) -> dict[str, Any]:
-    """Return what a pickle carries, what it names, which of it came by value, and why it cannot be opened, if so."""
+    """Return what a pickle carries, names, and holds by value; or why it cannot be opened."""
     reader = _Reader(io.BytesIO(content))
     try:
         carried = reader.load()
     except Exception as error:
-        # The exception's own text could quote what is being opened.
+        # The exception's own text could quote the pickle.
         module, name = reader.names[-1] if reader.names else ("its", "beginning")
         reason = f"no module {error.name}" if isinstance(error, ImportError) else type(error).__name__
         return {"fails": f"{reason}, at {module}.{name}", "names": reader.names}
@@ -58,7 +58,7 @@ def _look(content: bytes) -> dict[str, Any]:
 
 
 def _name(carried: Any) -> str:
-    """Return the name of what a step runs: Beam wraps it in a tuple, and a function in a DoFn."""
+    """Return the name of the function or DoFn that a step runs, inside Beam's tuple and wrapper."""
     first = carried[0] if isinstance(carried, tuple) and carried else carried
     function = getattr(first, "_fn", None) or getattr(first, "_combinefn", None) or first
     named = function if hasattr(function, "__qualname__") else type(function)

@@ -17,7 +17,7 @@ from pipelines.files.block_files import find_files, total_records
 from pipelines.handover.parties import hand_on
 from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.outputs.counts import SEALED, BinCounts, StreamCounts
-from pipelines.outputs.folders import folder_of
+from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import SUMMARY, Output, require_free, staged
 from pipelines.outputs.summary import HopSummary, make_summary
 

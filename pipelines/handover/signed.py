@@ -16,8 +16,7 @@ from hushcount.errors import UsageError
 from keys.store import KeyReference
 from pipelines.files import storage
 from pipelines.handover.file_list import all_files, listed_as, listed_files
-from pipelines.outputs.folders import folder_of
-from pipelines.outputs.received_summary import parse_summary
+from pipelines.outputs.received_summary import folder_of, parse_summary
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import HopSummary
 

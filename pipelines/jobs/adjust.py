@@ -18,7 +18,7 @@ from pipelines.files import storage
 from pipelines.files.csv_cells import text_of
 from pipelines.files.storage_errors import cause
 from pipelines.jobs.results import COLUMNS, put_table, require_table
-from pipelines.outputs.folders import file_of
+from pipelines.outputs.received_summary import file_of
 from pipelines.outputs.staging import SUMMARY
 
 ADJUSTED = "adjusted"

@@ -33,7 +33,7 @@ from pipelines.jobs.page import Found
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.account import Hop
 from pipelines.outputs.counts import SEALED
-from pipelines.outputs.folders import folder_of
+from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
 from pipelines.outputs.summary import make_summary
 
@@ -95,10 +95,8 @@ def plan_analyze(
     """Plan to open, tally and estimate: estimates.parquet, estimates.csv, tally.npz, report.html and summary.json.
 
     Args:
-        campaign_path: the campaign file.
         input_directory: what hushcount shuffle wrote.
         keys: directory with the analyzer's private key, or env:NAME, a variable of every worker.
-        out: output directory.
         items: items to estimate, one a line or a .csv with the column item; None: the whole dictionary. In an open
             domain None means the items of `found`, or only the tally.
         found: a result of hushcount discover, for the page.
@@ -106,7 +104,6 @@ def plan_analyze(
         signed_by: the shuffler's public keys; one must have signed the input. Empty: signatures are not checked.
         ledger: charges the release, once for an input; None: nothing is charged.
         known: a moment that has certainly come, whatever the clock says.
-        writer: who writes `out`.
 
     Raises:
         UsageError: a file or key is missing or invalid, or `out` is taken.

@@ -25,7 +25,7 @@ from hushcount.wire.blocks import Kind, read_block, read_header
 from pipelines.files import storage
 from pipelines.files.block_files import SUFFIX, BlockFile, find_files, write_file
 from pipelines.outputs.counts import SEALED, StreamCounts
-from pipelines.outputs.folders import folder_of
+from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import SUMMARY, require_free, staged, write_summary
 from pipelines.outputs.summary import HopSummary, make_summary
 
@@ -129,8 +129,6 @@ def replay(
         directory: output of the analyze or discover that refused them.
         stream: reports or discovery.
         reason: wrong_campaign or not_opened.
-        out: output directory.
-        overwrite: whether a result there may be replaced.
 
     Raises:
         UsageError: no letter has this reason and length, the shuffler wrote them, or another output has them already.

@@ -39,8 +39,8 @@ from pipelines.ledger.charging import Charging
 from pipelines.outputs.account import Hop
 from pipelines.outputs.counting import WriteCounts, require_read_once, require_undamaged
 from pipelines.outputs.counts import SEALED, BinCounts, StreamCounts, counts_of, label
-from pipelines.outputs.folders import folder_of
 from pipelines.outputs.minimum_batch import pass_on_withheld
+from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
 from pipelines.outputs.summary import HopSummary, make_summary
 
@@ -72,10 +72,8 @@ def plan_discover(
     """Plan to release and reveal unknown values: `bins/`, or found.csv.
 
     Args:
-        campaign_path: the campaign file.
         input_directory: what hushcount shuffle wrote; for the analyzer alone, what the auxiliary server wrote.
         keys: directory with the private keys of the parties that run here, or env:NAME, a variable of every worker.
-        out: output directory.
         party: "aux-server" writes `bins/` for the analyzer, "analyzer" reads it; "both" does one after the other on a
             machine that has both keys, and removes `bins/`.
         uncapped: whether to accept reports of clients that nobody told apart; any one client can then reveal a value.
@@ -84,7 +82,6 @@ def plan_discover(
         signer: the auxiliary server's signing key, if it runs alone; None: unsigned.
         ledger: charges the release, once for an input, and keeps its draw beside it; None: nothing is charged.
         known: a moment that has certainly come, whatever the clock says.
-        writer: who writes `out`.
 
     Raises:
         UsageError: a file or key is missing or invalid, `out` is taken, no client was told from another, or each
@@ -236,14 +233,7 @@ def _reveal_job(
             f"{upstream.released}: a file is missing or was added"
         )
     return RevealJob(
-        campaign=campaign,
-        to=to,
-        key=key,
-        upstream=upstream,
-        folder=folder,
-        files=files,
-        ledger=ledger,
-        known=known,
+        campaign=campaign, to=to, key=key, upstream=upstream, folder=folder, files=files, ledger=ledger, known=known
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -96,9 +97,7 @@ def plan_encode(
     """Plan to privatise and seal every line of a file, to `reports/` and `discovery/` of envelopes.
 
     Args:
-        campaign_path: the campaign file.
         values: one value a line, UTF-8, text or .gz; with `clients`, client<TAB>value.
-        out: output directory.
         clients: whether lines name their client; else every line counts as another client, so that the guarantees of
             the output are for one line.
         console: where a warning goes about lines that seem to name their client.
@@ -133,15 +132,10 @@ class ReadChunks(beam.DoFn):
     """Path in, (chunk number, lines) out."""
 
     def process(self, path: str) -> Iterator[tuple[int, list[bytes]]]:
-        chunk: list[bytes] = []
-        number = 0
-        for line in read_lines(Path(path)):
-            chunk.append(line)
-            if len(chunk) == _CHUNK_LINES:
-                yield number, chunk
-                chunk, number = [], number + 1
-        if chunk:
+        lines, number = read_lines(Path(path)), 0
+        while chunk := list(islice(lines, _CHUNK_LINES)):
             yield number, chunk
+            number += 1
 
 
 class Encode(beam.DoFn):
@@ -153,9 +147,7 @@ class Encode(beam.DoFn):
     """
 
     def __init__(self, campaign_path: str, clients: bool, progress: str | None) -> None:
-        self._campaign_path = campaign_path
-        self._clients = clients
-        self._progress = progress
+        self._campaign_path, self._clients, self._progress = campaign_path, clients, progress
 
     def setup(self) -> None:
         self._client = _client_of(Campaign.read(self._campaign_path))
@@ -204,21 +196,22 @@ def _client_of(campaign: Campaign) -> Client:
     return Client(campaign, memory=ProcessMemory() if campaign.memory else None, uncapped=True)
 
 
-def _parse(lines: list[bytes], clients: bool, campaign: bytes) -> tuple[Octets, list[str], dict[Reason, int]]:
+def _parse(lines: list[bytes], clients: bool, campaign: bytes) -> tuple[Octets, list[str], Counter[Reason]]:
     """Return the token of each sender, the values, and how many lines were refused for which reason."""
     tokens, values = [], []
-    refused: dict[Reason, int] = {}
+    refused: Counter[Reason] = Counter()
     for line in lines:
         name, tab, value = line.partition(b"\t") if clients else (b"", b"", line)
         if clients and not tab:
-            refused["no_client"] = refused.get("no_client", 0) + 1
+            refused["no_client"] += 1
             continue
         try:
-            values.append(value.decode())
-            tokens.append(client_token(name.decode(), campaign) if clients else b"")
+            text, token = value.decode(), client_token(name.decode(), campaign) if clients else b""
         except UnicodeDecodeError:
-            del values[len(tokens) :]
-            refused["not_utf8"] = refused.get("not_utf8", 0) + 1
+            refused["not_utf8"] += 1
+            continue
+        values.append(text)
+        tokens.append(token)
     if clients:
         return np.frombuffer(b"".join(tokens), np.uint8).reshape(-1, TOKEN_BYTES), values, refused
     fresh = SystemWords().words(2 * len(values)).view(np.uint8).reshape(-1, TOKEN_BYTES)

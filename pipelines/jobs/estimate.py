@@ -8,7 +8,7 @@ from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.oracles.estimates import Levels
 from pipelines.jobs import results
 from pipelines.outputs.counts import StreamCounts
-from pipelines.outputs.folders import file_of
+from pipelines.outputs.received_summary import file_of
 from pipelines.outputs.staging import require_free, staged, write_summary
 from pipelines.outputs.summary import HopSummary, make_summary
 

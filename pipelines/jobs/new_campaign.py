@@ -48,7 +48,6 @@ def create_campaign(
         shuffle: cap, minimum_batch, delta.
         discovery: epsilon, delta and further settings of discovery, or None for none.
         memory: how many different values a client answers in an epoch and repeats its answers of; 0: it repeats none.
-        epoch: number of the collection period.
 
     Raises:
         UsageError: something is missing or out of range; every error at once, each with its field.

@@ -16,8 +16,7 @@ from matplotlib.figure import Figure
 from hushcount.campaigns.campaign import Campaign
 from pipelines.console.results import detection
 from pipelines.outputs.counts import BinCounts, StreamCounts
-from pipelines.outputs.estimates import TableFacts
-from pipelines.outputs.summary import HopSummary
+from pipelines.outputs.summary import HopSummary, TableFacts
 
 _CHART_ITEMS = 40
 _TABLE_ITEMS = 200

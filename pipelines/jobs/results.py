@@ -32,9 +32,8 @@ from pipelines.files.csv_cells import cell, csv_rows
 from pipelines.files.storage_errors import cause
 from pipelines.handover.upstream import read_upstream
 from pipelines.jobs.page import Found, Page, render
-from pipelines.outputs.estimates import Estimates, Largest, TableFacts
-from pipelines.outputs.folders import folder_of
-from pipelines.outputs.summary import HopSummary
+from pipelines.outputs.received_summary import folder_of
+from pipelines.outputs.summary import Estimates, HopSummary, Largest, TableFacts
 
 FOUND = "found.csv"
 ESTIMATES = "estimates.csv"

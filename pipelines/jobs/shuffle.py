@@ -35,8 +35,8 @@ from pipelines.ledger.charging import Charging
 from pipelines.outputs.counting import WriteCounts, require_read_once
 from pipelines.outputs.counts import SEALED, counts_of, label
 from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream
-from pipelines.outputs.folders import folder_of
 from pipelines.outputs.minimum_batch import enough
+from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import BY_HAND, SUMMARY, Output, Writer, require_free
 from pipelines.outputs.summary import HopSummary, make_summary
 from shuffler.minimum_batch import may_leave
@@ -146,12 +146,9 @@ def plan_shuffle(
     """Plan to shuffle every stream of the input, to `reports/` and `discovery/` of sealed reports.
 
     Args:
-        campaign_path: the campaign file.
         input_directory: `reports/` and `discovery/` of envelopes, as hushcount encode or a collector wrote them; or the
             file of a batch that hushcount run made, which may have some of the campaign's streams.
-        out: output directory.
         signer: the shuffler's signing key; None: unsigned.
-        writer: who writes `out`.
 
     Raises:
         UsageError: a file is missing or invalid, or `out` is taken.

@@ -1,4 +1,4 @@
-"""Read a summary.json that another party may have written."""
+"""Read a summary.json that another party may have written, and find the files of its output (docs/adr/0024)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, RootModel
+from pydantic import AfterValidator, BaseModel, RootModel, StringConstraints
 
 from hushcount.formats.reading import parse_object, validated
 from hushcount.senders import told_in
 from pipelines.files import storage
 from pipelines.outputs.counts import HopCounts
-from pipelines.outputs.summary import HopSummary, digest_of_json
+from pipelines.outputs.staging import SUMMARY
+from pipelines.outputs.summary import RUN_FOLDER, HopSummary, digest_of_json
 
 _READ = (
     "hop", "received", "accepted", "rejected", "streams", "campaign", "epoch", "fingerprint", "upstream", "made_from",
@@ -77,3 +78,30 @@ def _charged(data: Mapping[str, Any]) -> str | None:
     charged = ledger.get("charged") if isinstance(ledger, dict) else None
     manifest = charged.get("manifest") if isinstance(charged, dict) else None
     return manifest if isinstance(manifest, str) and re.fullmatch("[0-9a-f]{64}", manifest) else None
+
+
+class _Placed(BaseModel):
+    folder: Annotated[str, StringConstraints(pattern=rf"^{RUN_FOLDER}$")] | None = None
+
+
+def folder_of(out: str, summary: HopSummary | None = None) -> str:
+    """Return the directory of an output's files, by its summary, which is read here if it is not given.
+
+    An output without a summary has its files in it.
+
+    Raises:
+        UsageError: the summary cannot be read, or what it names is no folder of a run.
+    """
+    mark = storage.join(out, SUMMARY)
+    if summary is None:
+        data = storage.read_json(mark) if storage.exists(mark) else {}
+        folder = validated(_Placed, data, mark, "names no folder of a run").folder
+    else:
+        folder = summary.folder
+    return out if folder is None else storage.join(out, folder)
+
+
+def file_of(path: str) -> str:
+    """Return the path of a file that the user names as if it were beside the summary of its output."""
+    out, _, name = path.rpartition("/")
+    return storage.join(folder_of(out), name) if out and not storage.exists(path) else path

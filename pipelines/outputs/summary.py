@@ -20,7 +20,6 @@ from hushcount.senders import UNBOUND, Senders
 from hushcount.wire.places import MOST_PLACES
 from pipelines.outputs.account import Charged, NoLedger
 from pipelines.outputs.counts import BinCounts, Count, HopCounts, StreamCounts
-from pipelines.outputs.estimates import Estimates
 
 RUN_FOLDER = r"[0-9]{10}-[0-9a-f]{16}"
 """Name of the folder of a run in an output: its token, and random digits."""
@@ -28,13 +27,60 @@ RUN_FOLDER = r"[0-9]{10}-[0-9a-f]{16}"
 
 @dataclass(frozen=True)
 class ListedFile:
-    """A file that a hop handed on, with its length and the BLAKE2b-256 of its bytes."""
+    """A file for the next party, with its length and the BLAKE2b-256 of its bytes."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     name: FileName
     bytes: Annotated[int, Field(ge=0, le=1 << 62)]
     digest: Hex32
+
+
+@dataclass(frozen=True)
+class Largest:
+    """A count of users, its share of the reports, and its two errors added in squares."""
+
+    item: str
+    count: float
+    share: float
+    error: float
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """Rows of a table of estimates, levels of its intervals and of detection, and detected rows: each alone, or all."""
+
+    items: int
+    confidence: float
+    false_positive_rate: float
+    detected: int
+    detected_all: int
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """The estimates of one tally.
+
+    Attributes:
+        table: None: no items were asked for.
+        largest: counts of detected items, largest first.
+        other: columns of the row of all items outside the dictionary; None without a dictionary.
+        whole_dictionary: whether the rows are the dictionary; None without one.
+    """
+
+    table: TableFacts | None
+    largest: tuple[Largest, ...]
+    other: Mapping[str, float] | None = None
+    whole_dictionary: bool | None = None
+
+    def data(self) -> dict[str, Any]:
+        """Return it as it stands in a summary."""
+        outside = {"other": self.other, "whole_dictionary": self.whole_dictionary}
+        return {
+            **(asdict(self.table) if self.table is not None else {}),
+            "largest": [asdict(row) for row in self.largest],
+            **(outside if self.other is not None else {}),
+        }
 
 
 Listed = Annotated[tuple[ListedFile, ...], Field(max_length=4 * MOST_PLACES)]
@@ -48,22 +94,19 @@ class HopSummary(HopCounts):
     Attributes:
         campaign, epoch, fingerprint: of the campaign file.
         upstream: counts of the hops before, first to last.
-        made_from: digest of the summary of the hop before, as it was read: two outputs of one name have another.
+        made_from: digest of the summary of the hop before: two outputs with one name have different ones.
         senders: whose reports these are.
-        cap: of the campaign.
-        privacy: the statement. It, the cap and the five after it are None in a summary that was read.
-        influence: how far one forged report can move a count, where frequency reports were accepted.
+        privacy: the statement. It, the cap and the five fields after it are None in a summary that was read.
+        influence: how far one forged report can move a count, if frequency reports were accepted.
         dead_letters: how many sealed reports were kept, and not kept, by stream and reason.
-        replayed: reason of the dead letters that the output was made of.
-        estimates: what estimating came to.
-        ledger: what was charged and what is left; None for a hop that charges nothing.
-        left_out: streams below the minimum batch, of which nothing was released.
+        replayed: reason of the dead letters that became this output.
+        ledger: the charge and what is left; None for a hop that charges nothing.
+        left_out: streams below the minimum batch: nothing of them was released.
         released: how many bins the auxiliary server released.
-        bins: what the analyzer made of them.
-        batch: name of the batch; with it comes its window, where `hushcount run` names it.
-        folder: of the run, where the files lie in it.
-        files: what was handed on, by folder, if that is signed.
-        charged: manifest under which the auxiliary server charged its release, if it says so.
+        batch, window: name of the batch, and its window if `hushcount run` names it.
+        folder: of the run, if the files are in one.
+        files: files for the next party by folder, if they are signed.
+        charged: manifest under which the auxiliary server charged its release, if its summary has one.
         read_as: digest of the JSON that was read; None: it was not read.
     """
 
@@ -136,7 +179,7 @@ class HopSummary(HopCounts):
         return self.privacy
 
     def digest(self) -> str:
-        """Return the digest of what its JSON says, or said where it was read."""
+        """Return the digest of its JSON, as read if it was read."""
         return self.read_as or digest_of_json(self.data())
 
 
@@ -151,17 +194,16 @@ def make_summary(
     """Return a hop's summary: totals over its streams, each stream, the statement, and the hops before it.
 
     Args:
-        reports: frequency reports that were accepted, where their number is the result's; None elsewhere. With it goes
-            how far forged ones among them can move a count.
+        reports: how many frequency reports the result is made of; None for a hop without estimates.
         senders: whose reports these are; None: as the hop before says, or UNBOUND if there is none.
     """
     whose = senders or (UNBOUND if upstream is None else upstream.senders)
-    # Who reads counts reads of both streams: a client that sends both pays for both.
+    # A reader of counts sees both streams: a client that sends both pays for both.
     privacy = statement(campaign, reports, whose, streams if reports is None else None)
     bound = None
     if reports is not None and campaign.frequency is not None:
         bound = influence(campaign.frequency)
-        # Every reader is to see it: the statement counts on honest reports.
+        # Every reader must see it: the statement assumes honest reports.
         privacy = replace(privacy, sentences=(*privacy.sentences, influence_sentence(bound)))
     total = HopCounts.of(hop, streams)
     return HopSummary(
@@ -183,5 +225,5 @@ def make_summary(
 
 
 def digest_of_json(data: Mapping[str, Any]) -> str:
-    """Return the BLAKE2b-256 of what a JSON object says, however it is written, in hexadecimal digits."""
+    """Return the BLAKE2b-256 of a JSON object, whatever its layout and order, in hexadecimal digits."""
     return hashlib.blake2b(json.dumps(data, sort_keys=True).encode(), digest_size=32).hexdigest()

@@ -27,8 +27,8 @@ from pipelines.handover.parties import hand_on, signer_of, verified_by
 from pipelines.handover.upstream import read_upstream
 from pipelines.jobs.job import run as run_job
 from pipelines.outputs.counts import HopCounts
-from pipelines.outputs.folders import folder_of
 from pipelines.outputs.minimum_batch import Withheld
+from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import SUMMARY, Output, Writer, staged, sweep
 from pipelines.outputs.summary import HopSummary
 from pipelines.schedule.hop_keys import require_keys

@@ -18,7 +18,7 @@ from hushcount.campaigns.signatures import SignatureError
 from hushcount.errors import HushcountError, NotYet, UsageError
 from pipelines.deployment.settings import Deployment
 from pipelines.engine.options import unknown_options
-from pipelines.outputs.folders import folder_of
+from pipelines.outputs.received_summary import folder_of
 from tests.deploy.conftest import DEPLOY, ROOT, SIGNERS, script
 from tests.support.jobs import Chain, done, estimates, summary
 from tests.support.stub_store import StubStore

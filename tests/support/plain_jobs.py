@@ -22,7 +22,7 @@ from pipelines.handover.batch_file import collected, read_batch
 from pipelines.handover.parties import hand_on
 from pipelines.handover.upstream import read_upstream
 from pipelines.outputs.counts import SEALED, BinCounts, StreamCounts
-from pipelines.outputs.folders import folder_of
+from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import Writer, staged
 from pipelines.outputs.summary import HopSummary, make_summary
 from tests.support.collecting import window_name

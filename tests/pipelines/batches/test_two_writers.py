@@ -17,7 +17,7 @@ from pipelines.jobs import shuffle as shuffle_module
 from pipelines.jobs.analyze import AnalyzeJob
 from pipelines.jobs.job import Place
 from pipelines.outputs.counts import HopCounts
-from pipelines.outputs.folders import file_of, folder_of
+from pipelines.outputs.received_summary import file_of, folder_of
 from pipelines.outputs.staging import BY_HAND, Writer, require_free, staged, sweep, write_summary
 from pipelines.outputs.summary import HopSummary
 from tests.support.collecting import collect

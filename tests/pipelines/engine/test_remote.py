@@ -18,7 +18,7 @@ from pipelines.engine.runner import Engine
 from pipelines.files.storage_errors import StorageError
 from pipelines.jobs.job import run
 from pipelines.jobs.shuffle import plan_shuffle
-from pipelines.outputs.folders import file_of, folder_of
+from pipelines.outputs.received_summary import file_of, folder_of
 from pipelines.outputs.staging import RUN_FOLDER
 from tests.pipelines.conftest import World
 from tests.support.jobs import Chain, cli, done, each_a_client, new_campaign, refused, write_lines

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.audit.doctor import examine
-from pipelines.outputs.folders import file_of
+from pipelines.outputs.received_summary import file_of
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, refused
 from tests.support.site import Site, at, values

@@ -14,7 +14,7 @@ from pipelines.deployment.campaigns import read_epochs
 from pipelines.epochs.trend import trend
 from pipelines.files import storage
 from pipelines.handover.names import Batch
-from pipelines.outputs.folders import folder_of
+from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import Writer, staged, sweep
 from pipelines.outputs.summary import make_summary
 from tests.support import site as support_site
