@@ -84,7 +84,7 @@ def test_a_client_at_one_point_three_epsilon_is_caught(oracle: str) -> None:
 
 
 @pytest.mark.parametrize("oracle", ["ais", "oue"])
-@pytest.mark.long(but=("ais",))
+@pytest.mark.long
 def test_what_the_analyzer_opens_loses_no_more_than_stated(oracle: str) -> None:
     """The whole way, sealed by the client and opened with the key; failure probability 1e-6 together.
 

@@ -207,7 +207,7 @@ def test_uploads_have_as_many_clients_as_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stage", ["shuffle", "analyze", "discover", "encode-discovery", "decode"])
-@pytest.mark.long(but=("shuffle",))
+@pytest.mark.long
 def test_a_stage_is_measured_in_a_process_of_its_own(stage: str) -> None:
     run = in_child(stage, 3000, 100)
     assert run.reports == 3000

@@ -109,7 +109,7 @@ def test_a_wheel_without_a_module_that_a_step_needs_is_refused_by_the_steps_name
 
 
 @pytest.mark.parametrize(("index", "lacking"), [(0, "pipelines"), (1, "hushcount")])
-@pytest.mark.long(but=("1-hushcount",))
+@pytest.mark.long
 def test_one_of_the_two_wheels_is_not_enough_for_a_worker(
     chain: Chain, wheels: tuple[Path, ...], index: int, lacking: str
 ) -> None:

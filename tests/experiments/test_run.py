@@ -42,29 +42,26 @@ def _gzip(path: Path, text: str) -> None:
         stream.write(text)
 
 
+THREE = ("j-fig2", "p25-fig2", "p26-table")
+TEN = (*THREE, "j-fig5", "j-fig7", "j-fig8", "p25-table2", "p25-fig4", "p26-fig1", "p26-fig2")
+
+
+@pytest.fixture(scope="module", params=[THREE, pytest.param(TEN, marks=pytest.mark.long)], ids=["three", "ten"])
+def names(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    figures: tuple[str, ...] = request.param
+    return figures
+
+
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
-    """Ten figures, run quickly."""
+def results(names: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
+    """Some figures, run quickly."""
     out = tmp_path_factory.mktemp("results")
-    names = [
-        "j-fig2",
-        "j-fig5",
-        "j-fig7",
-        "j-fig8",
-        "p25-table2",
-        "p25-fig2",
-        "p25-fig4",
-        "p26-fig1",
-        "p26-fig2",
-        "p26-table",
-    ]
     done = reproduce(names, Options(out, data, quick=True, runs=3))
     assert [outcome.state for outcome in done] == ["run"] * len(names)
     return out
 
 
-@pytest.mark.long
-def test_every_figure_has_a_table_a_plot_and_a_verdict(results: Path) -> None:
+def test_every_figure_has_a_table_a_plot_and_a_verdict(results: Path, names: tuple[str, ...]) -> None:
     for record in results.glob("*.json"):
         facts = json.loads(record.read_text(encoding="utf-8"))
         assert all(name in facts for name in NEEDED)
@@ -75,7 +72,7 @@ def test_every_figure_has_a_table_a_plot_and_a_verdict(results: Path) -> None:
         assert tuple(rows[0]) == COLUMNS
         assert any(row["measured"] and row["predicted"] for row in rows)
         assert record.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
-    assert len(list(results.glob("*.json"))) == 10
+    assert {path.stem for path in results.glob("*.json")} == set(names)
     assert not list(results.glob(".*")), "nothing unfinished is left"
 
 

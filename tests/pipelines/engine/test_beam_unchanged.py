@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 LOADED = """
 import importlib, pkgutil, sys
 import pipelines.engine, pipelines.files
@@ -64,6 +66,7 @@ def run(source: str) -> list[str]:
     return ran.stdout.split()
 
 
+@pytest.mark.long
 def test_to_import_the_engine_changes_nothing_in_beam() -> None:
     names = run(NAMES)
     assert "apache_beam" in names
