@@ -221,7 +221,7 @@ def _with_crc(name: str, value: bytes) -> dict[str, str]:
 
 
 def _aws(fake: FakeServices, headers: Message, body: bytes) -> tuple[int, Any]:
-    moto = HTTPConnection(urlsplit(fake.aws).netloc, timeout=10)
+    moto = HTTPConnection(urlsplit(fake.aws).netloc, timeout=60)
     try:
         moto.request("POST", "/", body, dict(headers.items()))
         answer = moto.getresponse()

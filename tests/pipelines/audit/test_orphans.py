@@ -91,6 +91,7 @@ def test_where_nothing_says_how_the_senders_of_an_orphan_were_told_apart_none_co
     tmp_path: Path,
 ) -> None:
     site = Site(tmp_path)
+    # A window that ended today may be open still: its collectors are waited for.
     (strange,) = collect(site.store, site.campaign, values(60), day=-3, collector="two")
     (bearer,) = collect(site.store, site.campaign, values(60), day=-2, collector="two")
     bearer = bearer.rename(bearer.with_name(f"two-000001-0123abcd-bearer-{'5' * 16}.blocks"))

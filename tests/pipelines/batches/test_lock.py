@@ -21,7 +21,7 @@ from tests.support.lost_lock import cut_lock
 from tests.support.postgres import postgresql
 from tests.support.site import Site, account_at, values
 
-WAIT = 30.0
+WAIT = 120.0
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ from tests.support.stub_store import StubStore
 
 OUT = "stub://bucket/store/shuffled/words/batch"
 RUN = "0000000001-0000000000000001"
-WAIT = 60.0
+WAIT = 120.0
 
 
 @pytest.fixture(autouse=True)

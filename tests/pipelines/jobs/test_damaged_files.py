@@ -65,7 +65,7 @@ def disk(path: Path, size: int) -> Iterator[Callable[[int], None]]:
         unmount(path)
 
 
-def unmount(path: Path, patience: float = 30) -> None:
+def unmount(path: Path, patience: float = 120) -> None:
     """Unmount a disk, waiting for whatever else looks into it; what this process itself holds open fails the test."""
     end = time.monotonic() + patience
     while told := ran("umount", path):

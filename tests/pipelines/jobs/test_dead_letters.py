@@ -143,9 +143,9 @@ def test_of_two_replays_at_once_at_most_one_goes_on(tmp_path: Path, monkeypatch:
     folder, both, said = str(tmp_path / "letters"), Barrier(2), []
 
     def listed(*arguments: str) -> list[tuple[str, int]]:
-        both.wait(20)
+        both.wait(120)
         found = list_files(*arguments)
-        both.wait(20)
+        both.wait(120)
         return found
 
     def one(out: str) -> None:

@@ -15,7 +15,7 @@ from tests.support.jobs import done, new_campaign, new_keys, write_lines
 
 pytestmark = pytest.mark.beam
 
-WAIT = 60.0
+WAIT = 180.0
 TRIES = 10
 # Who starts tests in the background of a shell has them ignore SIGINT, and Python would leave it so.
 PROGRAM = (

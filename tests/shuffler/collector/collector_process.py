@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import sys
 import time
-from functools import partial
 from multiprocessing.process import BaseProcess
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 
 from pipelines.entry import main
 from shuffler.collector import service
-from shuffler.collector.journals import watched_clock, writer
+from shuffler.collector.journals import writer
+from shuffler.collector.journals.watched_clock import WatchedClock
 
 _LOOKS_EVERY = 0.1
 """Seconds between two looks of the collector at its campaigns and its window."""
@@ -43,16 +44,14 @@ def start_collector(config: Path, log: Path, ahead: float) -> tuple[BaseProcess,
 
 
 def _collect(config: Path, log: Path, ahead: Synchronized[float]) -> None:
-    real, steady = time.time, watched_clock.steady
+    real = time.time
 
     def later() -> float:
         return real() + ahead.value
 
-    # Its clock, and the time that nobody sets: for the collector the time has really passed.
     time.time = later
-    writer.WatchedClock = partial(  # type: ignore[assignment, misc]
-        watched_clock.WatchedClock, now=later, steady=lambda: steady() + ahead.value
-    )
+    # A clock that jumps is what it must not believe; here that is how time passes.
+    writer.WatchedClock = lambda _: WatchedClock(math.inf, later)  # type: ignore[assignment, misc]
     service._TICK_SECONDS = _LOOKS_EVERY
     os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), sys.stderr.fileno())
     sys.argv = ["hushcount", "collect", "--config", str(config)]

@@ -46,7 +46,7 @@ class Server:
         """Return a connection whose end holds few bytes that are not read."""
         connection = socket.socket()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
-        connection.settimeout(60)
+        connection.settimeout(120)
         connection.connect(("127.0.0.1", self.port))
         return connection
 
@@ -63,7 +63,7 @@ class Server:
             # What was aborted leaves in the loop's next turn.
             await asyncio.sleep(0)
 
-        asyncio.run_coroutine_threadsafe(look(), self._loop).result(60)
+        asyncio.run_coroutine_threadsafe(look(), self._loop).result(120)
 
     def wait_idle(self) -> None:
         """Wait until the application works on no request."""
@@ -103,10 +103,10 @@ def served(application: AbstractAsyncContextManager[tuple[App, Metrics]]) -> Ite
     loop = Clockwork()
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()
-    assert started.wait(60)
+    assert started.wait(120)
     ((server, seen),) = made
     yield seen
     server.should_exit = True
-    thread.join(60)
+    thread.join(120)
     assert not thread.is_alive()
     loop.close()

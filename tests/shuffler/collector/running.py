@@ -36,7 +36,7 @@ LONG = "365d"
 LENGTH = timedelta(days=365)
 """Of such a window."""
 STREAM = {"content-type": "application/octet-stream"}
-_START_SECONDS = 60.0
+_START_SECONDS = 120.0
 _HTTP = httpx.Client(limits=httpx.Limits(max_keepalive_connections=0))
 """One for all requests: the certificates that each client reads cost more than a request. No connection stays open."""
 
@@ -102,7 +102,7 @@ def read_segment(path: Path) -> np.ndarray[Any, Any]:
     return np.frombuffer(b"".join(block or b"" for block in blocks), envelope_dtype(header.record_bytes - 40))
 
 
-def make_site(base: Path, *, window: str = "1h", collector: dict[str, Any] | None = None, **epochs: Any) -> Site:
+def make_site(base: Path, *, window: str = LONG, collector: dict[str, Any] | None = None, **epochs: Any) -> Site:
     """Make a deployment with one campaign, `words`, of both streams, whose epoch 1 has begun."""
     shutil.copytree(_first_site().name, base, dirs_exist_ok=True)
     site = Site(base)
@@ -209,13 +209,13 @@ class Running:
     def stop(self) -> int:
         """End it as an operator does, and return its exit status."""
         os.kill(self.pid, signal.SIGTERM)
-        assert self.ended(60.0)
+        assert self.ended(120.0)
         assert self.process.exitcode is not None
         return self.process.exitcode
 
     def kill(self) -> None:
         os.kill(self.pid, signal.SIGKILL)
-        assert self.ended(60.0)
+        assert self.ended(120.0)
 
 
 def start(site: Site, ahead: timedelta = timedelta()) -> Running:
@@ -249,7 +249,7 @@ def limit_files(collector: Running, most_bytes: int) -> None:
     resource.prlimit(collector.pid, resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 60.0, what: str = "it") -> None:
+def wait_for(condition: Callable[[], object], seconds: float = 120.0, what: str = "it") -> None:
     """Wait until a condition holds."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -20,7 +20,7 @@ GIB = 1 << 30
 
 
 def connect(collector: Running) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", collector.port), timeout=15)
+    return socket.create_connection(("127.0.0.1", collector.port), timeout=60)
 
 
 def read_all(connection: socket.socket) -> bytes:

@@ -98,7 +98,7 @@ def test_a_window_whose_counts_are_damaged_still_gets_its_manifest(tmp_path: Pat
 def test_a_refusal_while_the_body_comes_is_counted_for_its_campaign(tmp_path: Path, body: bytes, reason: str) -> None:
     site = make_site(tmp_path / "site", window=LONG, collector={"body_seconds": 0.5})
     with running(site) as collector:
-        with socket.create_connection(("127.0.0.1", collector.port), timeout=15) as connection:
+        with socket.create_connection(("127.0.0.1", collector.port), timeout=60) as connection:
             lines = f"POST {collector.path()} HTTP/1.1\r\nHost: here\r\nContent-Type: application/octet-stream\r\n"
             connection.sendall(lines.encode() + b"Transfer-Encoding: chunked\r\n\r\n" + body)
             assert f"urn:hushcount:problem:{reason}".encode() in connection.recv(65536)

@@ -49,7 +49,7 @@ def uploaded_windows(site: Site) -> set[str]:
 
 async def soon(condition: Callable[[], bool]) -> None:
     """Wait until a condition holds, within the event loop."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline
         await asyncio.sleep(0.05)
