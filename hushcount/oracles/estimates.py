@@ -1,15 +1,192 @@
-"""Estimates: counts in users with their errors, noise and collisions apart, and what may be claimed from them."""
+"""Estimates: counts in users with their errors, and what an item's score says of the truth.
+
+How likely the score is if nobody holds the item, and between which counts the truth lies: one class for each law of
+scores, namely sums of supporting reports, signed scores within blocks, cells of a pool that items share. All are exact,
+or err on the careful side; docs/mathematics.md section 9.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from statistics import NormalDist
 
 import numpy as np
 
-from hushcount.arrays import BoolArray, FloatArray
+from hushcount.arrays import BoolArray, FloatArray, IntArray
 from hushcount.errors import UsageError
-from hushcount.oracles.evidence import Evidence
+from hushcount.oracles.random_cells import CellSum
+
+FEW = 1000.0
+"""Expected reports by chance below which an interval is not taken from the normal law."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence(ABC):
+    """The law of the scores of c items.
+
+    Attributes:
+        count: float64[c], users: the estimates.
+        repeats: l, how often a client may have sent the same answer; 1 if each report is drawn afresh. The laws assume
+            that every client did: then n/l answers are independent, each worth l users.
+    """
+
+    count: FloatArray
+    repeats: int = field(default=1, kw_only=True)
+
+    @abstractmethod
+    def p_values(self) -> FloatArray:
+        """Return float64[c]: the probability of a score as large or larger if nobody held the item, or a bound."""
+
+    @abstractmethod
+    def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
+        """Return (low, high), float64[c] each, users: the truth is below low with probability `tail`, as above high."""
+
+    def _normal_limits(self, error: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
+        """Return `count -+ z error`; l equal answers multiply the variance of their sum by l."""
+        half = _quantile(tail) * (math.sqrt(self.repeats) * error)
+        return self.count - half, self.count + half
+
+
+@dataclass(frozen=True, eq=False)
+class Supports(Evidence):
+    """Independent reports that support an item or not: C is Bin(F, p*) + Bin(n - F, q*).
+
+    The p-value is the binomial tail of Bin(n, q*). Limits are Clopper and Pearson's for C/n, mapped to users by
+    `(n pi - n q*)/(p* - q*)`, if few reports support the item, or few do not: exact if clients are a sample, and
+    careful for these clients, because a sum of two binomials spreads less than one. Else `count -+ z error`.
+
+    Attributes:
+        supports: int64[c], C.
+        reports: n.
+        own, other: p*, q*.
+        error: float64[c], users: the standard error of fresh reports.
+    """
+
+    supports: IntArray
+    reports: int
+    own: float
+    other: float
+    error: FloatArray
+
+    def p_values(self) -> FloatArray:
+        answers = -(-self.reports // self.repeats)
+        return binomial_tail(self.supports // self.repeats, np.int64(answers), self.other)
+
+    def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
+        answers = self.reports / self.repeats
+        if answers * min(self.other, 1.0 - self.own) >= FEW:
+            return self._normal_limits(self.error, tail)
+        scores, places = np.unique(self.supports, return_inverse=True)
+        supporting = scores / self.repeats
+        low = _clopper_pearson(supporting, answers - supporting, tail)
+        high = 1.0 - _clopper_pearson(answers - supporting, supporting, tail)
+        users = self.reports / (self.own - self.other)
+        return users * (low - self.other)[places.reshape(-1)], users * (high - self.other)[places.reshape(-1)]
+
+
+@dataclass(frozen=True, eq=False)
+class Signs(Evidence):
+    """Reports that support an item or oppose it, of those that named its block.
+
+    If nobody holds the item, each is as likely to support as to oppose it, whatever its client holds: the p-value is
+    the tail of Bin(named, 1/2), exact. Scores are symmetric, and limits are `count -+ z error`.
+
+    Attributes:
+        scores: int64[c], supporting less opposing reports.
+        named: int64[c], both together.
+        error: float64[c], users: the standard error of fresh reports.
+    """
+
+    scores: IntArray
+    named: IntArray
+    error: FloatArray
+
+    def p_values(self) -> FloatArray:
+        named = -(-self.named // self.repeats)
+        return binomial_tail((self.named + self.scores) // 2 // self.repeats, named, 0.5)
+
+    def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
+        return self._normal_limits(self.error, tail)
+
+
+@dataclass(frozen=True, eq=False)
+class SharedCells(Evidence):
+    """Scores of a pool, at cells that other items share: noise and collisions in one law, taken from the tally.
+
+    The p-value is the tail of `CellSum`, over the draw of the functions. Limits combine what the cells of others say
+    and the noise of the item's own reports, each at its limit ("MOVER": Zou and Donner 2008). If a small pool has too
+    few cells to show so small a tail, they are 0 and n.
+
+    Attributes:
+        scores: int64[c].
+        reports: n.
+        law: of the score of an item that nobody holds.
+        frequent: the law without an item's own cells, by its place, for items that others often collide with.
+        gain: p* - q*.
+        own: p, that a report supports its own cell.
+        widening: `sqrt(m/(m-1))`: a row's cells share the noise of its mean.
+    """
+
+    scores: IntArray
+    reports: int
+    law: CellSum
+    frequent: dict[int, CellSum]
+    gain: float
+    own: float
+    widening: float
+
+    def p_values(self) -> FloatArray:
+        return self.law.at_least(self.scores)
+
+    def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
+        if tail < self.law.least:
+            return np.minimum(self.count, 0.0), np.maximum(self.count, self.reports)
+        below, above = (np.full(len(self.count), each) for each in self.law.deviations(tail))
+        seen = self.p_values() <= tail
+        for place, law in self.frequent.items():
+            # The law of an item that only meets a frequent one must keep that one.
+            if seen[place]:
+                below[place], above[place] = law.deviations(tail)
+        scale = self.widening / self.gain
+        # F own reports add F p(1-p)/gain^2, with F at the limit itself, as in Wilson's interval.
+        square = self.repeats * _quantile(tail) ** 2 * self.own * (1.0 - self.own) / self.gain**2
+        low = self.count - _root((scale * above) ** 2, square, self.count, -1.0)
+        return low, self.count + _root((scale * below) ** 2, square, self.count, 1.0)
+
+
+def binomial_tail(successes: IntArray, trials: IntArray | np.int64, chance: float) -> FloatArray:
+    """Return `P(Bin(trials, chance) >= successes)`, float64 of their common shape; 1 where successes is 0 or below."""
+    # A server's library: clients estimate nothing.
+    from scipy.special import betainc
+
+    trials = np.broadcast_to(trials, np.shape(successes))
+    pairs, places = np.unique(np.stack([successes, trials]), axis=1, return_inverse=True)
+    some, all_ = pairs.astype(np.float64)
+    found = np.where(some <= 0, 1.0, betainc(np.maximum(some, 1.0), np.maximum(all_ - some + 1.0, 1.0), chance))
+    return np.asarray(found[places.reshape(-1)].reshape(np.shape(successes)), dtype=np.float64)
+
+
+def _clopper_pearson(successes: FloatArray, failures: FloatArray, tail: float) -> FloatArray:
+    """Return the lower limit of a probability; 0 without a success."""
+    from scipy.special import betaincinv
+
+    return np.where(successes <= 0.0, 0.0, betaincinv(np.maximum(successes, 1e-9), failures + 1.0, tail))
+
+
+def _root(others: FloatArray, square: float, count: FloatArray, side: float) -> FloatArray:
+    """Return the h of 0 or more with `h^2 = others + square max(count + side h, 0)`; side is -1 or 1."""
+    half = side * square / 2.0
+    # Below 0 no report is the item's own.
+    inside = np.maximum(half**2 + others + square * count, 0.0)
+    found = half + np.sqrt(inside)
+    return np.where(count + side * found < 0.0, np.sqrt(others), found)
+
+
+def _quantile(tail: float) -> float:
+    """Return the normal quantile that is exceeded with probability `tail`, however small."""
+    return -NormalDist().inv_cdf(tail)
 
 
 @dataclass(frozen=True)

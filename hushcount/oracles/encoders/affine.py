@@ -13,8 +13,7 @@ from hushcount.maths import field61
 from hushcount.maths.primes import is_prime
 from hushcount.oracles import decoding
 from hushcount.oracles.encoders.base import Universal, require_items
-from hushcount.oracles.responders.base import Responder
-from hushcount.oracles.responders.runs import Runs
+from hushcount.oracles.responders.base import Responder, Runs
 from hushcount.wire.fields import Number, report_dtype
 
 

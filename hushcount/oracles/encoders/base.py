@@ -12,8 +12,7 @@ import numpy as np
 from hushcount.arrays import Counts, FloatArray, Reports, UInt64Array
 from hushcount.maths.variance import Numbers, SupportLaw, supporting
 from hushcount.oracles.decoding import DecodeCost
-from hushcount.oracles.estimates import Estimate
-from hushcount.oracles.evidence import Supports
+from hushcount.oracles.estimates import Estimate, Supports
 from hushcount.oracles.responders.base import Responder
 from hushcount.oracles.tally import Tally
 from hushcount.randomness import Words, uniform

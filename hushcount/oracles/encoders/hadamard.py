@@ -14,8 +14,7 @@ from hushcount.arrays import Counts, FloatArray, Reports, UInt64Array
 from hushcount.maths.variance import Numbers, SupportLaw, opposing
 from hushcount.oracles.decoding import DecodeCost, cells_cost
 from hushcount.oracles.encoders.base import Scored, Universal, require_items
-from hushcount.oracles.estimates import Estimate
-from hushcount.oracles.evidence import Signs
+from hushcount.oracles.estimates import Estimate, Signs
 from hushcount.oracles.responders.base import Responder
 from hushcount.wire.fields import Number
 

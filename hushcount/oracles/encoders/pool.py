@@ -16,8 +16,7 @@ from hushcount.maths import field61
 from hushcount.maths.variance import Numbers, SupportLaw, supporting
 from hushcount.oracles.decoding import DecodeCost, cells_cost
 from hushcount.oracles.encoders.base import Encoder, Family, Scored
-from hushcount.oracles.estimates import Estimate
-from hushcount.oracles.evidence import SharedCells
+from hushcount.oracles.estimates import Estimate, SharedCells
 from hushcount.oracles.random_cells import cell_sum
 from hushcount.oracles.responders.base import Responder
 from hushcount.oracles.tally import Tally

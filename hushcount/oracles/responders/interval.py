@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from hushcount.arrays import Reports, UInt64Array
-from hushcount.oracles.responders.base import BaseLaw, Sized
-from hushcount.oracles.responders.runs import Runs
+from hushcount.oracles.responders.base import BaseLaw, Runs, Sized
 from hushcount.randomness import Words, below, uniform
 from hushcount.wire.fields import Field, Number
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushcount.arrays import Reports, UInt64Array
-from hushcount.oracles.responders.base import Sized
-from hushcount.oracles.responders.runs import Runs
+from hushcount.oracles.responders.base import Runs, Sized
 from hushcount.randomness import Words, below, uniform
 from hushcount.wire.fields import Field, Number
 

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.arrays import BoolArray, Counts, FloatArray, IntArray, Reports, UInt64Array
+from hushcount.arrays import Counts, FloatArray, IntArray, Reports, UInt64Array
 from hushcount.designs.balanced import Design
 from hushcount.designs.sources import load_design
 from hushcount.maths.probability import epsilon_spent, spending_threshold
-from hushcount.oracles.responders.base import BaseLaw, Sized
-from hushcount.oracles.responders.runs import Runs
+from hushcount.oracles.responders.base import BaseLaw, Runs, Sized
 from hushcount.randomness import WORD_VALUES, Words, below, uniform
 from hushcount.wire.fields import Field, Number
 
@@ -88,13 +87,6 @@ class WeightedDesign(Sized):
         held = math.log(self.keep / WORD_VALUES) - np.log(holding)
         absent = math.log((WORD_VALUES - self.keep) / WORD_VALUES) - np.log(design.total - holding)
         return np.asarray(np.log(weight) + np.where(self.supports(reports, cells), held, absent), dtype=np.float64)
-
-    def supports(self, reports: Reports, cells: UInt64Array) -> BoolArray:
-        design = self._design
-        block, turn = np.divmod(reports["block"].astype(np.int64), design.turns)
-        place = cells.astype(np.int64)
-        place = np.where(place < design.turns, (place - turn) % design.turns, place)
-        return np.asarray(design.members[block, place], dtype=np.bool_)
 
     def count_cells(self, tally: Counts, reports: Reports, rows: npt.NDArray[Any] | None) -> None:
         # Equal reports first, then their cells: there are often fewer rows than reports.

@@ -14,8 +14,7 @@ from scipy import stats
 from hushcount.errors import UsageError
 from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import ANY_SEED, build, plan
-from hushcount.oracles.estimates import Estimate, Levels
-from hushcount.oracles.evidence import SharedCells, Signs, Supports
+from hushcount.oracles.estimates import Estimate, Levels, SharedCells, Signs, Supports
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
 from tests.hushcount.oracles.cases import pool_seed

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from hushcount.arrays import UInt64Array
 from hushcount.kernels.subsets import floyd
-from hushcount.oracles import subsets
-from hushcount.oracles.subsets import draw_subsets, floyd_numpy
+from hushcount.oracles.responders import subset
+from hushcount.oracles.responders.subset import draw_subsets, floyd_numpy
 from hushcount.randomness import SystemWords, Words
 from tests.support.listed import ListedWords
 from tests.support.statistics import FAILURE, chi_square_p
@@ -147,7 +147,7 @@ def test_a_subset_takes_half_a_word_a_member() -> None:
 def test_few_and_many_subsets_are_drawn_alike() -> None:
     own = np.arange(20, dtype=np.uint64)
     dropped = np.arange(20, dtype=np.uint64) % np.uint64(6)
-    assert len(own) >= subsets._FEW
+    assert len(own) >= subset._FEW
     whole = uniform_subsets(20, 5, own, dropped, SeededWords(3))
     drawn = SeededWords(3).words(50).view("<u4").reshape(20, 5)
     plain = np.empty((20, 5), dtype=np.uint32)
