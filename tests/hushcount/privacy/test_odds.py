@@ -41,9 +41,9 @@ def campaign(keys: PublicFile, path: Path, mechanism: str, epsilon: float, items
 
 
 def said(sentence: str) -> tuple[float, float]:
-    """Return what a sentence says: by what epsilon odds change at most, and but for which chance."""
+    """Return what a sentence says: by what epsilon odds change at most, and with which exception."""
     per_cent, factor = re.search(r"by ([\d.]+) % at most", sentence), re.search(r"a factor of ([\d.]+)", sentence)
-    chance = re.search(r"but for a chance of 1 in ([\d,]+)", sentence)
+    chance = re.search(r"except with a chance of 1 in ([\d,]+)", sentence)
     assert per_cent or factor
     assert chance
     change = 1.0 + float(per_cent[1]) / 100.0 if per_cent else float(factor[1])

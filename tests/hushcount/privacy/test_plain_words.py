@@ -62,7 +62,7 @@ def test_more_loss_never_reads_as_less(epsilon: float) -> None:
 
 
 def test_a_loss_without_a_number_is_said_without_one() -> None:
-    assert "by any factor, but for a chance" in first_of(1000.0)
+    assert "by any factor, except with a chance" in first_of(1000.0)
 
 
 @pytest.fixture(scope="module")
