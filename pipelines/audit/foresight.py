@@ -108,7 +108,7 @@ def year(view: View) -> Iterator[Finding]:
     if part is None:
         return
     # Not at the top: a party that only runs jobs has no such package.
-    from pipelines.epochs.review import waiting
+    from pipelines.epochs.items import waiting
 
     most = most_epochs_a_year(part.least_length)
     said = f"{most} epochs at most, and one for each rotation of keys: {spent_in(most, view.epochs.newest[1])}"

@@ -19,9 +19,6 @@ class Hop:
     """A job of a batch.
 
     Attributes:
-        name: of the job; it stands in summaries.
-        party: whose job it is.
-        folder: of the store, in which it writes.
         input: the hop whose output it reads; None: segments, which collectors wrote.
         stream: that a batch must have for the hop to run; None: any.
         signer: whose key signs what it hands on; None: it hands on nothing.

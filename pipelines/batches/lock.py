@@ -29,7 +29,6 @@ class Run:
     """Who holds the lock.
 
     Attributes:
-        token: greater than that of any earlier holder.
         owner: 16 random hexadecimal digits: a restored state gives a token again.
     """
 
@@ -40,11 +39,6 @@ class Run:
 @contextmanager
 def alone(engine: Engine, address: str, wait: bool) -> Iterator[Engine]:
     """Let one run at a time work on a state; it ends with the process, however that ends.
-
-    Args:
-        engine: of the state.
-        address: its file or URL.
-        wait: whether to wait for another run to end.
 
     Yields:
         The state for this run: each transaction on it raises LostLock as soon as another run took the lock.

@@ -20,9 +20,8 @@ from hushcount.collection.windows import Window, window_start
 from hushcount.formats.reading import LISTING_BYTES, validated
 from pipelines.batches import rows
 from pipelines.batches.hops import CHAIN, HANDED_ON, Hop, hop_names
-from pipelines.batches.rebuild import batches_there
+from pipelines.batches.rebuild import batches_there, tombstone_path, tombstones
 from pipelines.batches.state import DELETED, SEGMENTS
-from pipelines.batches.tombstones import tombstone_path, tombstones
 from pipelines.batches.writing import batch_path
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment

@@ -32,11 +32,6 @@ class Waiting:
     """Acknowledged reports of one stream of one campaign file that no batch has taken though their window has closed.
 
     Attributes:
-        epoch: of the campaign file.
-        stream: reports or discovery.
-        reports: how many, of all windows.
-        window: the oldest one's name.
-        oldest: how many are of that window.
         dropped: after when these are counted as too_late, in ISO 8601.
         verdict: warning; bad, if only the present window can still take them, or none can.
         says: a sentence with all of this, and what would prevent it.
@@ -122,12 +117,7 @@ def stored_segments(deployment: Deployment, campaign: str | None = None) -> Iter
 
 
 def unclaimed(deployment: Deployment, campaigns: Container[str]) -> dict[str, str]:
-    """Return a sentence for each campaign whose segments wait without a campaign file, by its id: no run takes them.
-
-    Args:
-        deployment: whose store it is; empty where the shuffler does not run.
-        campaigns: ids of those that have files, valid or not.
-    """
+    """Return a sentence for each campaign whose segments wait without a campaign file, by its id: no run takes them."""
     found: dict[str, list[SegmentPath]] = defaultdict(list)
     for segment, _ in stored_segments(deployment) if "shuffler" in deployment.file.parties else ():
         if segment.campaign not in campaigns:

@@ -60,8 +60,8 @@ def review(
     Example: hushcount epoch review --config deployment.toml --campaign settings --approve 0c5f1e9a2b3d --reject all
     """
     from pipelines.deployment.settings import Deployment
-    from pipelines.epochs import tracked_items
-    from pipelines.epochs.review import decide, id_of, read_decisions, shown, waiting
+    from pipelines.epochs import items
+    from pipelines.epochs.items import decide, id_of, read_decisions, shown, waiting
 
     epochs = _epochs_of(Deployment.read(config), campaign)
     decisions = decide(epochs, approve or (), reject or ()) if approve or reject else read_decisions(epochs.directory)
@@ -77,9 +77,9 @@ def review(
         people.append(Table(f"{campaign}: found values that wait", heads, cells, words=("value",)))
     approved, rejected = len(decisions.approved), len(decisions.rejected)
     people.append(f"{len(values):,} wait, {approved:,} approved, {rejected:,} rejected")
-    if len(values) >= tracked_items.MOST_FOUND:
+    if len(values) >= items.MOST_FOUND:
         people.append(
-            f"the list is full: it keeps the {tracked_items.MOST_FOUND:,} values found last; reject those that you do "
+            f"the list is full: it keeps the {items.MOST_FOUND:,} values found last; reject those that you do "
             "not want, and see found.csv of each batch for all"
         )
     decided = decisions.model_dump(mode="json", exclude={"format"})
@@ -101,7 +101,7 @@ def trend(
     """
     from pipelines.deployment.settings import Deployment
     from pipelines.epochs.trend import trend as rows_of
-    from pipelines.epochs.trend_plot import write_plot
+    from pipelines.epochs.trend import write_plot
     from pipelines.files import storage
     from pipelines.jobs.results import put_table, require_table
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
@@ -17,9 +18,7 @@ class Epochs:
 
     Attributes:
         campaign: id, also the name of its folder.
-        directory: its folder.
-        collection: which epoch is collected when.
-        files: path and campaign of each epoch, by its number and the first digits of its fingerprint.
+        files: path and campaign file of each epoch, by its number and the first digits of its fingerprint.
     """
 
     campaign: str
@@ -29,7 +28,7 @@ class Epochs:
 
     @property
     def campaigns(self) -> dict[tuple[int, str], Campaign]:
-        """The campaign of each epoch, by its number and the first digits of its fingerprint."""
+        """The campaign file of each epoch, by the same key."""
         return {key: campaign for key, (_, campaign) in self.files.items()}
 
     @property
@@ -37,12 +36,18 @@ class Epochs:
         """The campaign file of the last epoch, and its path."""
         return self.files[max(self.files)]
 
+    @cached_property
+    def listed(self) -> tuple[str, ...]:
+        """The items that the newest epoch lists."""
+        dictionary = self.newest[1].read_dictionary()
+        return () if dictionary is None else dictionary.items
+
 
 def read_epochs(directory: Path) -> tuple[list[Epochs], dict[str, str]]:
-    """Read the campaigns of a directory: return those that are valid, and what is wrong with each other one.
+    """Read the campaigns of a directory: return those that are valid, and the fault of each other one, by its name.
 
     Raises:
-        UsageError: there is none.
+        UsageError: the directory holds no campaign.
     """
     folders = sorted(path.parent for path in directory.glob(f"*/{COLLECTION_FILE}")) if directory.is_dir() else []
     if not folders:
@@ -57,11 +62,7 @@ def read_epochs(directory: Path) -> tuple[list[Epochs], dict[str, str]]:
 
 
 def read_campaign(folder: Path) -> Epochs:
-    """Read one campaign's folder.
-
-    Raises:
-        UsageError: a file is missing or invalid, or is not of this campaign or epoch.
-    """
+    """Read one campaign's folder; UsageError: a file is missing or invalid, or is not of this campaign or epoch."""
     path = folder / COLLECTION_FILE
     collection = read_collection(path)
     files = {}

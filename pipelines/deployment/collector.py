@@ -22,11 +22,8 @@ def collect(settings: CollectorPart, base: Path, campaigns: Path, segments: str,
     """Collect until told to stop by SIGTERM or SIGINT.
 
     Args:
-        settings: the [collector] table.
         base: directory from which its paths are relative.
-        campaigns: directory of campaigns, one folder each.
         segments: folder of segments in the store.
-        length: of windows.
 
     Raises:
         UsageError: the address, the journal directory, the tokens or the campaigns cannot be used.
@@ -48,7 +45,7 @@ def collect(settings: CollectorPart, base: Path, campaigns: Path, segments: str,
 
 
 def write_durably(root: str, path: str, parts: Iterable[bytes]) -> None:
-    """Write a file under a root and return when it is durable: a store answers then, a local disk has to be asked."""
+    """Write a file under a root and return when it is durable: a store answers then, a local disk needs syncs."""
     storage.write_whole(path, parts)
     if not storage.is_remote(path):
         between = [folder for folder in Path(path).parents if folder.is_relative_to(Path(root).parent)]
@@ -57,7 +54,7 @@ def write_durably(root: str, path: str, parts: Iterable[bytes]) -> None:
 
 
 def probe(folder: str) -> None:
-    """Raise if a folder of the store cannot be reached, or, where it is local, not be written."""
+    """Raise if a folder of the store cannot be reached or, if it is local, cannot be written."""
     if storage.is_remote(folder):
         storage.holds_objects(folder)
         return

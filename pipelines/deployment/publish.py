@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
@@ -32,24 +32,22 @@ def publish(
     now: datetime | None = None,
     early: bool = False,
 ) -> EpochPart:
-    """Let a campaign file be collected under, from a moment on.
+    """Publish a campaign file: collectors accept reports under it from a moment on.
 
-    Written are the campaign file, its dictionary, its signature if it has one, and then, in one step, collection.json.
+    It writes the campaign file, its dictionary, its signature if it has one, and then, in one step, collection.json.
     Collectors notice by themselves; clients fetch the newest. Killed before that step it leaves files that nobody
     reads, and that the next try replaces.
 
     Args:
-        deployment: whose collectors are to take it.
-        campaign_path: the campaign file; its epoch must be greater than those that are there.
-        begins: when; for the first epoch at once, for a later one at the end of the present window by default.
-        now: the present.
-        early: whether it may begin before the one before has the least length that the deployment gives epochs.
+        campaign_path: the campaign file; its epoch must be greater than the published ones.
+        begins: by default at once for the first epoch, at the end of the present window for a later one.
+        early: whether it may begin before the previous epoch has the deployment's least length.
 
     Returns:
-        The epoch as it was published. What is published already, unchanged, is not published again.
+        The published epoch; an unchanged file is not published again.
 
     Raises:
-        UsageError: the file is invalid, its epoch or `begins` is not later than those that are there, or too early.
+        UsageError: the file is invalid, or its epoch or `begins` is not later than the published ones, or too early.
         HushcountError: somebody else is publishing, and does not come to an end.
     """
     campaign = Campaign.read(campaign_path)
@@ -62,9 +60,6 @@ def publish(
 @contextmanager
 def publishing(folder: Path) -> Iterator[None]:
     """Let one process at a time publish epochs of a campaign; others wait. It ends with the process, however that ends.
-
-    Args:
-        folder: of the campaign; made if missing.
 
     Raises:
         HushcountError: another process has been at it for half a minute.
@@ -93,10 +88,10 @@ def publishing(folder: Path) -> Iterator[None]:
 
 def _lock_file(path: Path) -> int:
     try:
-        # Where the folder is on NFS, only a file that is open for writing can be locked.
+        # NFS locks only a file that is open for writing.
         return os.open(path, os.O_RDWR | os.O_CREAT, _LOCK_MODE)
     except PermissionError:
-        # Of another user who published before: who may write the folder may publish, and elsewhere this will do.
+        # Another user made the file: whoever may write the folder may publish, and local disks lock it like this.
         return os.open(path, os.O_RDONLY | os.O_CREAT, _LOCK_MODE)
 
 
@@ -107,7 +102,7 @@ def publish_alone(
     begins: datetime | None = None,
     now: datetime | None = None,
 ) -> EpochPart:
-    """Publish a campaign that was read from a file, as `publish` does, within `publishing` of its folder."""
+    """Publish a campaign that was read from a file, as `publish` does; the caller holds `publishing` of its folder."""
     folder = deployment.campaigns / campaign.id
     earlier = read_collection(folder / COLLECTION_FILE).epochs if (folder / COLLECTION_FILE).exists() else ()
     published = {part.epoch: (part, read_epoch(folder, part)) for part in earlier}
@@ -121,7 +116,7 @@ def publish_alone(
         _require_later(campaign.epoch, start, earlier[-1])
     name = f"epoch-{campaign.epoch:06d}{campaign_path.suffix}"
     _copy(campaign, campaign_path, folder, name, _served(folder, published.values()))
-    # What collection.json names must be on the disk before it.
+    # The files that collection.json names must be on the disk before it.
     sync(folder)
     ended = tuple(
         part
@@ -163,18 +158,15 @@ def _require_later(epoch: int, start: datetime, last: EpochPart) -> None:
     )
 
 
-def _served(folder: Path, published: Iterable[tuple[EpochPart, Campaign]]) -> set[Path]:
-    """Return the files that collectors may be reading; all others in the folder are of tries that were killed."""
-    served = set()
-    for part, campaign in published:
-        served |= {folder / part.file, signature_path(folder / part.file)}
-        if campaign.dictionary is not None:
-            served.add(folder / campaign.dictionary.path)
-    return served
+def _served(folder: Path, published: Collection[tuple[EpochPart, Campaign]]) -> set[Path]:
+    """Return the files that collectors may be reading; killed tries left all others in the folder."""
+    dictionaries = {folder / campaign.dictionary.path for _, campaign in published if campaign.dictionary is not None}
+    files = {folder / part.file for part, _ in published}
+    return dictionaries | files | {signature_path(file) for file in files}
 
 
 def _copy(campaign: Campaign, source: Path, folder: Path, name: str, served: set[Path]) -> None:
-    """Put the campaign file, its dictionary and its signature into the folder; those of a killed try are replaced."""
+    """Put the campaign file, its dictionary and its signature into the folder, over those of a killed try."""
     campaign.read_dictionary()
     data = campaign.model_dump(mode="json", exclude_none=True)
     if campaign.dictionary is not None:

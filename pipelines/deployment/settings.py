@@ -21,7 +21,7 @@ from shuffler.collector.settings import CollectorPart
 Party = Literal["shuffler", "aux-server", "analyzer"]
 PARTIES: tuple[Party, ...] = ("shuffler", "aux-server", "analyzer")
 FOLDERS = ("segments", "batches", "shuffled", "released", "found", "results")
-"""What lies in the store, each in a folder of its own, so that each can be another party's."""
+"""The folders of the store; each can be another party's."""
 _DATABASE = "postgresql://"
 _YEAR = timedelta(days=365)
 _KEY_TEXTS = ("env:", "gcp-secret:")
@@ -56,9 +56,9 @@ class WindowsPart(Part):
 
 
 class RetentionPart(Part):
-    """How long after the end of its window something stays in the store; what is not named here stays for ever.
+    """How long after the end of its window something stays in the store; without a value it stays for ever.
 
-    Nothing goes before all hops that run here have passed over it. Numbers, tallies and estimates always stay.
+    Nothing goes before all hops that run here have passed it. Numbers, tallies and estimates always stay.
     """
 
     segments: Duration | None = Field(default=None, description="what collectors stored")
@@ -82,7 +82,7 @@ class EnginePart(Part):
 
 
 class NextEpochPart(Part):
-    """What `hushcount run` may change of a campaign from one epoch to the next."""
+    """What `hushcount run` may change in a campaign from one epoch to the next."""
 
     add_found: bool = Field(default=True, description="whether discovered items join the dictionary")
     review: bool = Field(
@@ -114,7 +114,7 @@ class NextEpochPart(Part):
 
 
 def most_epochs_a_year(least_length: timedelta) -> int:
-    """Return in how many epochs of at least this length a client can answer in 365 days: the first began before."""
+    """Return in how many epochs of at least this length a client can answer in 365 days; the first began earlier."""
     return -(-_YEAR // least_length) + 1
 
 
@@ -165,7 +165,7 @@ class DeploymentFile(Part):
             raise ValueError(f"paths names {strange[0]!r}, must be among {', '.join(FOLDERS)}")
         if "://" in self.state and not self.state.startswith(_DATABASE):
             raise ValueError(f"state is a URL, must be a file or begin with {_DATABASE}")
-        # A window may be reported a grace period late, and its copies may be of one that ended as long before it.
+        # A report may come a grace period late, and its copy may be in a window that ended as long before.
         shortest = 2 * self.windows.grace + self.windows.length
         for name in RetentionPart.model_fields:
             kept = getattr(self.retention, name)
@@ -182,15 +182,8 @@ class Deployment:
     """A deployment with its paths resolved.
 
     Attributes:
-        path: of its file.
-        store: root of the store.
         state: file of the state database, or its URL.
-        campaigns: directory of campaigns.
-        keys: key directory, or env:NAME.
-        ledger: file, or None.
         sign_with: directory of the signing keys of the parties that run here, or env:NAME, or None.
-        shuffler_keys: file, or None.
-        aux_server_keys: file, or None.
         file: the rest, as it is written.
     """
 
@@ -210,7 +203,6 @@ class Deployment:
         """Read a deployment file.
 
         Args:
-            path: of the file.
             waits: whether a store that is something else now is waited for, as a collector does.
 
         Raises:
@@ -240,7 +232,7 @@ class Deployment:
         return found
 
     def _require_kinds(self) -> None:
-        """Refuse what is there and is of another kind: a run would find nothing in it, and have nothing to do."""
+        """Refuse a file in place of a directory, and the reverse: a run would find nothing there to do."""
         folders = {"store": self.store, **{name: self.folder(name) for name in self.file.paths}}
         for name, where in (*folders.items(), ("campaigns", str(self.campaigns))):
             if not storage.is_remote(where) and Path(where).exists() and not Path(where).is_dir():

@@ -1,11 +1,10 @@
 """The next epoch: discovered items join the dictionary, unseen ones leave it, parameters are planned anew ([J] 6.2).
 
-What is published follows from what was released, the dictionary and the shares, and from the keys that are active: no
-report is looked at. A ledger must compose by plain sums then, for an epoch's parameters depend on the results of the
-one before (docs/adr/0009).
+It follows from released results, the dictionary, the shares and the active keys alone; no report is read. An epoch's
+parameters depend on the results of the one before, so a ledger must compose by plain sums (docs/adr/0009).
 
 The items are written before the epoch that is made of them, and the newest epoch itself says what it was planned for:
-a run that is killed between any two steps is gone on with by the next one, with the same result.
+the next run resumes a killed one, with the same result.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from sqlalchemy import Connection
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.campaigns.signatures import signature_path
-from hushcount.collection.epochs import COLLECTION_FILE, EpochPart, folder_name, read_collection
+from hushcount.collection.epochs import COLLECTION_FILE, EpochPart, read_collection
 from hushcount.collection.windows import window_at
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_new
@@ -30,24 +29,25 @@ from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import plan
 from keys.listing import PUBLIC_FILE
 from keys.store import KeyReference, PublicFile, active_key, read_public
+from pipelines.batches.hops import hop_names
+from pipelines.batches.rebuild import outputs
 from pipelines.batches.rows import hops_done, made_batches, streams_done
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.publish import publish_alone, publishing
 from pipelines.deployment.settings import Deployment, NextEpochPart
-from pipelines.epochs.review import read_decisions
-from pipelines.epochs.tracked_items import (
+from pipelines.epochs.items import (
     ITEMS_FILE,
     TrackedItems,
     estimated_items,
     found_items,
     has_results,
+    read_decisions,
     read_tracked,
     updated,
     write_tracked,
 )
-from pipelines.files import storage
+from pipelines.handover.names import Batch
 from pipelines.jobs.new_campaign import create_campaign
-from pipelines.outputs.staging import SUMMARY
 
 _FILE_MODE = 0o644
 
@@ -57,20 +57,16 @@ def follow(
 ) -> EpochPart | None:
     """Bring a campaign's items up to date with all finished batches, and publish the next epoch if anything changed.
 
-    Nothing is published while the newest epoch has not begun, nor after one that was given an end; nor before the
-    newest has its least length, unless other keys are active by now: that is the operator's doing, and no stranger's.
-    What was found joins when the operator has approved it, if it is to be reviewed.
+    Nothing is published before the newest epoch begins, after one with an end, or before the newest has its least
+    length. Other active keys publish earlier: only the operator changes them. If found values are to be reviewed, they
+    join when the operator has approved them.
 
     Args:
-        connection: to the state.
-        deployment: whose.
-        epochs: of the campaign.
-        part: what may change.
-        now: the present when the run began; the epoch begins at the end of the window that is present when it is
-            published, by the clock, if that is later.
+        now: the present when the run began. The epoch begins at the end of the window that is present when it is
+            published.
 
     Returns:
-        The epoch that was published, or None.
+        The published epoch, or None.
 
     Raises:
         UsageError: the mechanism cannot be planned for the new dictionary, or the epoch cannot be signed as the newest.
@@ -80,7 +76,7 @@ def follow(
     dictionary = campaign.read_dictionary()
     if dictionary is None and not part.settings and campaign.mechanism is None:
         raise UsageError(f"campaign {campaign.id} has neither dictionary nor mechanism: there is nothing to plan anew")
-    listed = () if dictionary is None else dictionary.items
+    listed = epochs.listed
     before = read_tracked(epochs.directory / ITEMS_FILE, listed)
     taken_over = before.taken_over(campaign.fingerprint.hex(), listed, _listed_before(epochs, before.epochs))
     decisions = read_decisions(epochs.directory)
@@ -93,7 +89,7 @@ def follow(
     if newest.begins > now or newest.ends is not None:
         return None
     keys = _keys(deployment, campaign, now)
-    # A client does not report what is listed for discovery: without estimates nothing shows whether it is still used.
+    # Clients do not report listed items for discovery: without estimates nothing shows whether they are still used.
     windows = () if campaign.mechanism is None else _windows(connection, deployment, epochs.campaign, tracked)
     kept = tracked.kept(windows, part.unseen_windows)
     given = [one.item for one in tracked.items if one.source == "given"]
@@ -112,32 +108,29 @@ def follow(
             return None
         names = (campaign.fingerprint.hex(), following.fingerprint.hex())
         write_tracked(epochs.directory / ITEMS_FILE, tracked.model_copy(update={"epochs": names}))
-        # A run takes hours: an epoch that began meanwhile would have ended the one before while that was collected.
+        # A run takes hours: an epoch that began at its start would have ended the one before in the past.
         return publish_alone(deployment, following, made, now=max(now, datetime.now(timezone.utc)))
 
 
 def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: datetime) -> str:
-    """Plan and sign the next epoch of a campaign as it is now, throw it away, and say what it would be.
+    """Plan and sign the next epoch of a campaign as it is now, without publishing it, and say what it would be.
 
     Raises:
         UsageError, HushcountError: what `follow` would raise when something has changed.
     """
     path, campaign = epochs.newest
-    dictionary = campaign.read_dictionary()
-    listed = () if dictionary is None else dictionary.items
-    tracked = read_tracked(epochs.directory / ITEMS_FILE, listed)
+    tracked = read_tracked(epochs.directory / ITEMS_FILE, epochs.listed)
     share = None if part.target_rank is None else tracked.target_share
     signer = _signer(deployment, path, campaign, part, now)
-    with _made(campaign, _keys(deployment, campaign, now), listed, part, share, signer) as (following, _):
-        return f"epoch {following.epoch} can be planned, " + (
-            "unsigned" if signer is None else f"signed by {signer.id}"
-        )
+    with _made(campaign, _keys(deployment, campaign, now), epochs.listed, part, share, signer) as (following, _):
+        signed = "unsigned" if signer is None else f"signed by {signer.id}"
+        return f"epoch {following.epoch} can be planned, {signed}"
 
 
 def _listed_before(epochs: Epochs, known: tuple[str, ...]) -> set[str]:
-    """Return what all epochs before the newest list, from the last one on that the items have been taken over from.
+    """Return what all epochs before the newest list, from the last of the `known` fingerprints on.
 
-    Nothing where none of the known ones is there any more: somebody made another collection.
+    Nothing if none of them is there any more: somebody made another collection.
     """
     earlier = [campaign for _, (_, campaign) in sorted(epochs.files.items())]
     last = max((place for place, one in enumerate(earlier) if one.fingerprint.hex() in known), default=len(earlier))
@@ -155,7 +148,7 @@ def _up_to_date(
     rejected: Set[str],
     settled: Set[str],
 ) -> TrackedItems:
-    """Return the items after all batches that the analyzer was done with, and the share that the newest one shows."""
+    """Return the items after all batches that the analyzer finished, and the share that the newest one shows."""
     streams = streams_done(connection, epochs.campaign)
     for batch in _finished(connection, epochs):
         if batch in tracked.batches:
@@ -166,8 +159,8 @@ def _up_to_date(
             continue
         newest = batch > max(tracked.batches, default="")
         rows, reports = ([], 0) if results is None else estimated_items(results)
-        revealed = found_items(found) if found is not None and part.add_found else []
-        revealed = [item for item in revealed if item not in rejected]
+        joining = found_items(found) if found is not None and part.add_found else []
+        revealed = [item for item in joining if item not in rejected]
         tracked = updated(tracked, batch, revealed, [item for item, _, detected in rows if detected], settled)
         share = _target_share([count for _, count, _ in rows], part.target_rank, reports)
         if newest and share is not None:
@@ -177,22 +170,18 @@ def _up_to_date(
 
 def _finished(connection: Connection, epochs: Epochs) -> Iterator[str]:
     """Yield the batches of which every hop of the analyzer has run, or was passed over, oldest first."""
-    files = {folder_name(*key): campaign for key, (_, campaign) in epochs.files.items()}
-    for batch, hops in sorted(hops_done(connection, epochs.campaign).items()):
-        campaign = files.get(batch.partition("-")[2])
-        if campaign is None:
-            continue
-        needed = {"discover"} if campaign.discovery is not None else set()
-        if needed | ({"analyze"} if campaign.mechanism is not None else set()) <= hops:
-            yield batch
+    for name, hops in sorted(hops_done(connection, epochs.campaign).items()):
+        batch = Batch.named(epochs.campaign, name)
+        campaign = None if batch is None else epochs.campaigns.get(batch.file)
+        if campaign is not None and hops.issuperset(hop_names(campaign, ("analyzer",))):
+            yield name
 
 
 def _windows(connection: Connection, deployment: Deployment, campaign: str, tracked: TrackedItems) -> tuple[str, ...]:
-    """Return the windows of whose reports the items are up to date with, ascending: of none is a batch on its way."""
+    """Return the windows with estimates and without an unfinished batch, ascending."""
     batches = {batch.name for batch in made_batches(connection, campaign)} | hops_done(connection, campaign).keys()
     if "shuffler" not in deployment.file.parties:
-        shuffled = storage.list_tree(deployment.folder("shuffled", campaign), f"*/{SUMMARY}")
-        batches |= {path.split("/")[-2] for path, _ in shuffled}
+        batches |= {batch.name for batch, _ in outputs(deployment, "shuffled", campaign)}
     unfinished = {_window(batch) for batch in batches - set(tracked.batches)}
     # Without estimates a batch does not show that an item is unseen.
     streams = streams_done(connection, campaign)
@@ -205,16 +194,16 @@ def _window(batch: str) -> str:
 
 
 def _target_share(counts: list[float], rank: int | None, reports: int) -> float | None:
-    """Return the share of the item of that rank, to a power of two: noise must not make an epoch. None: unknown."""
+    """Return the share of the item of that rank, rounded to a power of two so that noise makes no epoch; or None."""
     if rank is None or not counts or not reports:
         return None
-    # Of the reports: the counts of many items that hardly anybody holds add up to their noise.
+    # A share of the reports: the counts of many rare items add up to noise.
     count = max(sorted(counts, reverse=True)[min(rank, len(counts)) - 1], 1.0)
     return min(0.5, 2.0 ** round(math.log2(count / reports)))
 
 
 def _same_plan(campaign: Campaign, part: NextEpochPart, share: float | None) -> bool:
-    """Return whether the campaign has the parameters that are planned for a share; where none is known, it has."""
+    """Return whether the campaign has the parameters that would be planned for a share; true if that is None."""
     mechanism = campaign.mechanism
     if mechanism is None or share is None:
         return True
@@ -236,7 +225,7 @@ def _made(
     share: float | None,
     signer: KeyReference | None,
 ) -> Iterator[tuple[Campaign, Path]]:
-    """Make the next campaign, signed if it is to be; its file is gone after the block."""
+    """Make the next campaign, signed if there is a signer; its file is gone after the block."""
     discovery = None
     if campaign.discovery is not None:
         discovery = campaign.discovery.model_dump(exclude={"hash_key", "hash_key_commitment"})
@@ -270,7 +259,7 @@ def _made(
 def _signer(
     deployment: Deployment, path: Path, campaign: Campaign, part: NextEpochPart, now: datetime
 ) -> KeyReference | None:
-    """Return the operator's key that the next epoch is signed with, or None where the newest is not signed either."""
+    """Return the operator's key that signs the next epoch, or None if the newest is not signed either."""
     if part.sign_with is None:
         if signature_path(path).exists():
             raise UsageError(
@@ -282,7 +271,7 @@ def _signer(
 
 
 def _keys(deployment: Deployment, campaign: Campaign, now: datetime) -> PublicFile:
-    """Return the keys that are active now, of those whose listing is here; else those of the campaign."""
+    """Return the active keys of the parties whose listing is here, and the campaign's keys of the others."""
     listed = PublicFile()
     directory = Path(deployment.keys)
     if (directory / PUBLIC_FILE).exists():

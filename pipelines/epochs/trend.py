@@ -1,31 +1,36 @@
 """hushcount trend: the counts of items over the windows of a campaign, each with its error.
 
-Every window's tally was kept, so that an item that was discovered later is asked of the earlier windows too where the
-domain is open (backfill). A closed domain counted what was not listed as "other": there an item begins with its epoch.
+Every window's tally stays. In an open domain an item that was discovered later is estimated from the earlier tallies
+too (backfill). A closed domain counts unlisted items as "other": there an item begins with its epoch.
 """
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.domain import known_items
+from hushcount.collection.windows import window_start
 from hushcount.errors import UsageError
 from hushcount.estimating import estimated
+from hushcount.formats.whole_files import write_new
 from hushcount.items import canonical
 from hushcount.oracles.estimates import Levels
+from pipelines.batches.rebuild import outputs
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
-from pipelines.epochs.tracked_items import ITEMS_FILE, read_tracked
+from pipelines.epochs.items import ITEMS_FILE, read_tracked
 from pipelines.files import storage
-from pipelines.handover.names import Batch
 from pipelines.jobs import results
 from pipelines.outputs.received_summary import folder_of
-from pipelines.outputs.staging import SUMMARY
 
+_ENDINGS = (".png", ".svg")
+_FILE_MODE = 0o600
 SCHEMA = pa.schema(
     [
         ("window", pa.string()),
@@ -47,11 +52,10 @@ SCHEMA = pa.schema(
 )
 """Counts and errors in users; `backfilled`: before the item was first seen; `repeated`: clients repeat their answers.
 
-The columns that end in "_all" hold for all rows together: of many items over many windows some are always out. Windows
-of one epoch of a pool have the bias by collisions in common, so that a difference of two of them does not hold it
-(the collision error is of each count); windows of two epochs, of two pools, have not. Where clients repeat their
-answers, windows of one epoch have much the same errors: a difference of two has no more than if these were independent,
-a mean over windows no less than one window.
+Columns that end in "_all" hold for all rows together: among many rows some single intervals always fail. Windows of one
+epoch of a pool share the bias by collisions, so a difference of two of them cancels it; windows of two epochs or pools
+do not. Where clients repeat their answers, windows of one epoch have much the same errors: a difference of two has no
+more error than if they were independent, a mean over windows no less than one window.
 """
 
 
@@ -67,24 +71,20 @@ class Place:
 def trend(
     deployment: Deployment, epochs: Epochs, items: list[str], last: int, levels: Levels | None = None
 ) -> pa.Table:
-    """Return one row for each window, epoch and item, the oldest window first: a window may bring two epochs' reports.
+    """Return one row for each window, epoch and item, the oldest window first: a window may have two epochs' reports.
 
     Args:
-        deployment: whose results.
-        epochs: the campaign.
         items: which; empty: all that the campaign follows.
-        last: so many windows.
-        levels: confidence of the intervals, each for its row alone and for all together.
+        levels: confidence of the intervals, for each row alone and for all together.
 
     Raises:
-        UsageError: there is no result yet, or an item stands in none of them.
+        UsageError: there is no result yet, or an item is in none of them.
     """
     places = _places(deployment, epochs, last)
     if not places:
         raise UsageError(f"campaign {epochs.campaign} has no results yet: hushcount run makes them")
-    dictionary = epochs.newest[1].read_dictionary()
-    tracked = read_tracked(epochs.directory / ITEMS_FILE, () if dictionary is None else dictionary.items)
-    first_seen = {one.item: one.first_seen for one in tracked.items if one.source == "discovered"}
+    tracked = read_tracked(epochs.directory / ITEMS_FILE, epochs.listed)
+    first_seen = {one.item: one.first_seen for one in tracked.discovered}
     items = [canonical(item) for item in items]
     wanted = items or [one.item for one in tracked.items]
     looks = len(places) * len(wanted)
@@ -97,18 +97,15 @@ def trend(
 
 def _places(deployment: Deployment, epochs: Epochs, last: int) -> list[Place]:
     """Return the results of the last windows, the oldest first."""
-    marks = storage.list_tree(deployment.folder("results", epochs.campaign), f"*/{SUMMARY}")
     found: list[Place] = []
-    for directory in sorted((path.rpartition("/")[0] for path, _ in marks), reverse=True):
-        # None: a folder of somebody else.
-        batch = Batch.named(epochs.campaign, directory.rpartition("/")[2])
-        if batch is None or (batch.epoch, batch.fingerprint) not in epochs.files:
+    for batch, path in sorted(outputs(deployment, "results", epochs.campaign), reverse=True):
+        campaign = epochs.campaigns.get(batch.file)
+        if campaign is None:
             continue
         if len({place.window for place in found} | {batch.window}) > last:
             break
-        _, campaign = epochs.files[batch.epoch, batch.fingerprint]
-        where = folder_of(directory)
-        # A batch of which no key is left has no tally: its reports are counted, and nothing more.
+        where = folder_of(path.rpartition("/")[0])
+        # A batch with a retired key has no tally: its reports are counted, and nothing more.
         if storage.exists(storage.join(where, results.TALLY)):
             found.append(Place(batch.window, campaign, where))
     return found[::-1]
@@ -125,7 +122,7 @@ def _rows(
     tally = results.read_tally(storage.join(place.directory, results.TALLY), place.campaign)
     known = results.Wanted(tuple(names), known_items(mechanism, dictionary, names))
     if dictionary is None and mechanism.encoder.by_item:
-        # Without a sketch, what was not asked for then cannot be asked for now.
+        # Without a sketch, only items that were asked for then can be estimated now.
         counted = np.isin(known.items, tally.items)
         names = [name for name, there in zip(names, counted, strict=True) if there]
         if not names:
@@ -143,3 +140,38 @@ def _rows(
         }
         for row in table.to_pylist()
     ]
+
+
+def write_plot(path: Path, table: pa.Table, items: list[str]) -> None:
+    """Draw the shares of items over windows, each in the interval of its row, into a new file.
+
+    Raises:
+        UsageError: another ending, or the file is there.
+    """
+    if path.suffix not in _ENDINGS:
+        raise UsageError(f"plot is {path}, must end in {' or '.join(_ENDINGS)}")
+    # Without pyplot, which would look for a screen and keep figures alive.
+    from matplotlib.figure import Figure
+
+    sheet = Figure(figsize=(9.6, 5.4), layout="constrained")
+    axes = sheet.add_subplot()
+    rows = table.to_pylist()
+    for item in items:
+        line = sorted((row for row in rows if row["item"] == item), key=lambda row: (row["window"], row["epoch"]))
+        when = np.array([window_start(row["window"]).replace(tzinfo=None) for row in line], dtype="datetime64[s]")
+        shares = [row["count"] / row["reports"] for row in line]
+        (drawn,) = axes.plot(when, shares, marker="o", markersize=3, label=item)
+        low = [row["low"] / row["reports"] for row in line]
+        high = [row["high"] / row["reports"] for row in line]
+        axes.fill_between(when, low, high, color=drawn.get_color(), alpha=0.15, linewidth=0)
+    axes.set_ylabel("share of reports, with its interval")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    sheet.autofmt_xdate()
+    buffer = io.BytesIO()
+    metadata = {"Software": None} if path.suffix == ".png" else {"Date": None}
+    sheet.savefig(buffer, format=path.suffix[1:], dpi=110, metadata=metadata)
+    try:
+        write_new(path, buffer.getvalue(), _FILE_MODE)
+    except FileExistsError:
+        raise UsageError(f"plot {path} exists: give another name") from None

@@ -17,8 +17,6 @@ class BlockFile:
     """A block file, its header read and checked.
 
     Attributes:
-        path: where it is.
-        header: what it says of itself.
         whole_blocks: blocks that the file is long enough to hold; fewer than the header says if the file was cut.
     """
 

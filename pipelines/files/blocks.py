@@ -50,7 +50,6 @@ class ReadFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no 
         campaign: fingerprint that the files must have.
         record_bytes: length that the records must have.
         strip: how many leading bytes of a record never go to the dead letter.
-        progress: file to note progress in, or None.
     """
 
     def __init__(self, campaign: bytes, record_bytes: int, strip: int, progress: str | None) -> None:
@@ -119,10 +118,6 @@ class WriteShards(beam.PTransform):  # type: ignore[misc]  # apache_beam ships n
     """(shard, records) to one whole file for each shard, and its number of records out; a retry replaces a first try.
 
     Args:
-        directory: where to.
-        kind: what a record is.
-        campaign: whose.
-        record_bytes: length of a record.
         shards: how many there are, for the names.
         allowed: a side input; nothing is written unless it is true. None: always.
     """

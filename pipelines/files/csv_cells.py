@@ -1,8 +1,7 @@
-"""Texts in cells of CSV files: none begins as a formula, which spreadsheets calculate, and each is read back whole.
+"""Texts in cells of CSV files: no cell begins as a formula, which spreadsheets calculate, and each is read back whole.
 
-A text that begins with one of the signs of a formula, after apostrophes or none, gets an apostrophe before it; whoever
-reads takes one away. So `=1+1` is `'=1+1` in the file, `'=1+1` is `''=1+1`, and `'quoted'` is as it was. Parquet has
-no formulas, and holds every text as it is.
+A text that begins with a formula's sign, after any apostrophes, gets one more apostrophe; the reader removes it. So
+`=1+1` is `'=1+1` in the file, `'=1+1` is `''=1+1`, and `'quoted'` stays. Parquet has no formulas, and no cell changes.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ def text_of(cell: str) -> str:
 
 
 def csv_rows(raw: bytes, name: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
-    """Return the rows of CSV, each with these columns at least; `name` is the file's, for the errors.
+    """Return the rows of a CSV file, each with at least these columns.
 
     Raises:
-        FormatError: no UTF-8, no CSV, or a column is missing, in the first line or in another.
+        FormatError: it is not UTF-8 or not CSV, or a column is missing, in the first line or another; `name` is in it.
     """
     try:
         rows = csv.DictReader(io.StringIO(raw.decode("utf-8-sig"), newline=""))

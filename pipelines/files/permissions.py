@@ -1,10 +1,9 @@
 """Who may read what jobs and collectors write on this machine: its owner alone, whatever the umask.
 
-A folder in which the setgid bit is set shares with its group: what is made in it is its group's, which may read it and
-not write it. So parties that run as different users of one machine are told apart by groups, as in
-`chgrp analyzer store/shuffled; chmod g+rxs store/shuffled`, and no setting has to reach every worker. Who writes there
-must be a member of the group: else the system drops the bit, and the group could read nothing. Dead letters are never
-shared.
+A folder with the setgid bit shares with its group: the group may read what is made in it, and not write it. So groups
+separate parties that run as different users of one machine, as in
+`chgrp analyzer store/shuffled; chmod g+rxs store/shuffled`, and no setting has to reach every worker. The user who
+writes there must be a member of the group: else the system drops the bit. Dead letters are never shared.
 """
 
 from __future__ import annotations
@@ -37,33 +36,29 @@ def mode_in(folder: Path) -> int:
 
 
 def make_folder(path: str | Path) -> None:
-    """Make a folder, and those that it lies in, each for whom the one above it is for; no harm if they are there.
+    """Make a folder and its parents where they are missing, each with the readers of the one above it.
 
     Raises:
         OSError: one cannot be made.
-        HushcountError: it is to be shared with a group of which this user is no member.
+        HushcountError: its group is to read it, and this user is not a member.
     """
     missing = [folder for folder in (Path(path), *Path(path).parents) if not folder.exists()]
     for folder in reversed(missing):
         try:
             folder.mkdir(mode=0o700)
         except FileExistsError:
-            # Another worker made it between the two calls, and gives it its mode.
+            # Another worker made it between the two calls, and sets its mode.
             continue
         try:
             share_as_parent(folder)
         except HushcountError:
-            # The next try must not take it for one that has its mode.
+            # The next try must not find it without its mode.
             folder.rmdir()
             raise
 
 
 def share_as_parent(folder: Path) -> None:
-    """Give a folder the mode that one in its place has: 0700, or its group's where that above it shares.
-
-    Raises:
-        HushcountError: it is to be shared with a group of which this user is no member.
-    """
+    """Set the mode of a folder: 0700, or the group's too if the one above shares; raises as `make_folder`."""
     shared = _shares(folder.parent) and folder.name != _UNSHARED
     os.chmod(folder, 0o700 | (stat.S_ISGID | 0o050 if shared else 0))
     if shared and not _shares(folder):

@@ -1,4 +1,4 @@
-"""Progress bars over jobs that may run in other processes: workers append what they did to a file, the bar reads it."""
+"""Progress bars over jobs in other processes: workers append to a file, the bar reads it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INTERVAL_SECONDS = 0.2
 
 
 def tick(path: str | None, done: int) -> None:
-    """Note that so many more records are done; a bundle that is retried is noted twice, which only the bar sees."""
+    """Note that `done` more records are done; a retried bundle counts twice, which only the bar shows."""
     if path is None:
         return
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
@@ -34,9 +34,6 @@ def bar(console: Console | None, title: str, total: int, directory: str) -> Iter
     """Show a bar while the block runs and yield the file for `tick`; None where there is no terminal for it.
 
     Args:
-        console: where to show it.
-        title: what is done.
-        total: how many records there are.
         directory: the job's own staging directory; no bar where it is remote, because workers could not append.
     """
     if console is None or not console.is_terminal or total == 0 or is_remote(directory):

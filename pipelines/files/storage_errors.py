@@ -1,4 +1,4 @@
-"""What clients of stores raise and log, which is of no one kind, as sentences of ours."""
+"""Turn any exception of a store's client into a one-line StorageError, and keep its log quiet."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _MOST_PLACES = 4
 
 
 class StorageError(HushcountError):
-    """Reading or writing failed; nothing was released and the input is as it was."""
+    """Reading or writing failed; nothing was released and the input is unchanged."""
 
 
 class WriteError(StorageError):
-    """A store's client failed in writing a file, in a way that has no kind."""
+    """A store's client failed to write a file, with an exception of its own."""
 
 
 @contextmanager
 def client(path: str, what: str = "read", kind: type[StorageError] = StorageError) -> Iterator[None]:
-    """Give what a store's client raises, whatever that is, a kind and one line."""
+    """Turn any exception of a store's client into a StorageError with one line."""
     try:
         yield
     except (HushcountError, OSError):
@@ -43,9 +43,9 @@ def cause(error: BaseException) -> str:
 
 
 def told(error: Exception) -> str:
-    """Return `cause`, after the file that it is about where the error knows that; of any other error where it arose.
+    """Return `cause` with its file, if the error knows one; for a foreign error, where it arose.
 
-    What an error that is not ours says may hold a value, so that it is not repeated.
+    The text of a foreign error may hold a value, so it is not repeated.
     """
     if not isinstance(error, HushcountError | OSError):
         frames = [frame for frame in extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_HOME)]
@@ -56,7 +56,7 @@ def told(error: Exception) -> str:
 
 
 def line(error: BaseException) -> str:
-    """Return the last line of what an error says, or its kind where it says nothing."""
+    """Return the last line of an error's text, or its type if it has no text."""
     if isinstance(error, AttributeError) and error.__context__ is not None:
         # Beam's client of s3:// looks for a status in an answer that never came.
         error = error.__context__
@@ -65,11 +65,8 @@ def line(error: BaseException) -> str:
 
 @contextmanager
 def silent_clients() -> Iterator[None]:
-    """Keep what Beam logs of its clients of stores, whole stacks, from a block's output.
-
-    What fails there ends in one sentence, which says it.
-    """
-    # One of its own, so that a block within this one does not take it away.
+    """Keep the stacks that Beam's store clients log out of a block's output: one sentence reports the failure."""
+    # A filter of this block's own: a block within it must not remove it.
     own = partial(_is_not_of_beam)
     loggers = (logging.getLogger(), logging.getLogger("apache_beam.utils.retry"))
     for logger in loggers:

@@ -20,7 +20,6 @@ class Batch:
     """Segments of one campaign file that are shuffled together, of one stream or of several.
 
     Attributes:
-        campaign: id.
         window: name of the window at whose end it was made.
         epoch: of the campaign file.
         fingerprint: of the campaign file, its first 16 digits.

@@ -43,10 +43,8 @@ def hand_on(
         The summary as written: with its batch, and with the files if it is signed.
 
     Args:
-        directory: where the output is made.
         out: where it will be; its last name is the batch's.
         folders: of the directory that another party reads.
-        summary: of the hop.
         signer: of the party; None: unsigned.
         batch: name of the batch; empty: the last name of `out`.
     """

@@ -38,10 +38,7 @@ class RetiredBatch:
     """A batch that nobody can open: the key of its campaign was destroyed.
 
     Attributes:
-        retired: which key.
-        campaign: whose reports.
         hop: analyze, release or discover: who writes.
-        input_directory: the batch; its files are counted.
         to: the output.
         signed_by: public keys of the party before; empty: signatures are not checked.
         released: whether the input is the auxiliary server's release, for the analyzer to open.

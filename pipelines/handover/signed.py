@@ -32,11 +32,7 @@ def write_signed(directory: str, folders: Iterable[str], summary: HopSummary, re
 
 
 def read_signed(directory: str, keys: Sequence[VerifyKeyPart]) -> HopSummary:
-    """Return the summary of an output that one of these keys signed: of the bytes that were verified.
-
-    Args:
-        directory: what the party before handed on.
-        keys: of that party, from elsewhere than the directory.
+    """Return the summary of an output, from the bytes that one of these keys signed; they come from elsewhere than it.
 
     Raises:
         SignatureError: nobody signed it, or somebody else did.
@@ -57,9 +53,7 @@ def require_files(directory: str, folder: str, summary: HopSummary, *, digests: 
     """Check that a folder of an output holds exactly the files that its signed summary lists.
 
     Args:
-        directory: what the party before handed on.
         folder: of the stream to read; the other streams may have gone to another party.
-        summary: of `read_signed`.
         digests: whether to read the files; else only their names and lengths are compared.
 
     Raises:

@@ -30,9 +30,6 @@ def read_upstream(
     """Read the summary of the hop before.
 
     Args:
-        directory: what it handed on.
-        hop: which.
-        campaign: whose.
         signed_by: public keys of its party, one of which must have signed the output. Empty: signatures are not
             checked.
         folder: of the output that is to be read, whose files are checked if signatures are.
@@ -89,7 +86,6 @@ def senders_of(window: str, segments: Collection[str]) -> Senders:
     """Return whose reports a window's segments hold: the weakest way that its manifests say, and keys by their names.
 
     Args:
-        window: a collector's directory of one window.
         segments: STREAM/FILE. One in no manifest counts as the weakest way; so do all if a manifest is invalid.
     """
     named: dict[str, Authentication] = {}
@@ -113,10 +109,6 @@ def check_complete(
     Files of another campaign or record length do not count: they go to the dead letter.
 
     Args:
-        upstream: the summary of the hop before.
-        campaign: whose records count.
-        stream: which stream.
-        files: of the input.
         exact: whether more records are wrong as well; the shuffler drops duplicates, the analyzer would count them.
 
     Raises:

@@ -1,11 +1,12 @@
-"""The jobs of one batch, in their order: each is run where its output is not there yet."""
+"""The jobs of one batch, in their order: each runs where its output is not there yet."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from sqlalchemy import Engine as Database
@@ -15,11 +16,11 @@ from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.collection.windows import window_start
 from hushcount.errors import RetiredKey
 from pipelines.batches import rows
-from pipelines.batches.hops import CHAIN, hop_names, output_of
+from pipelines.batches.hops import CHAIN, HANDED_ON, hop_names, output_of
 from pipelines.batches.lock import writer_of
-from pipelines.batches.take_up import taken_up
+from pipelines.batches.rebuild import taken_up
 from pipelines.batches.writing import write_batch
-from pipelines.deployment.settings import Deployment
+from pipelines.deployment.settings import Deployment, Party
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.handover.names import Batch
@@ -31,13 +32,12 @@ from pipelines.outputs.minimum_batch import Withheld
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import SUMMARY, Output, Writer, staged, sweep
 from pipelines.outputs.summary import HopSummary
-from pipelines.schedule.hop_keys import require_keys
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
 
 Job = Callable[[], HopCounts | None]
-"""Runs a hop, or takes up what it left when it was complete; None: its input is not there yet."""
+"""Runs a hop, or takes up its complete output; None: its input is not there yet."""
 
 
 def hops_of(
@@ -51,86 +51,58 @@ def hops_of(
 ) -> Iterator[tuple[str, Job | None]]:
     """Yield the hops that run here and are not finished in their order, each with its job.
 
-    A hop whose stream the batch does not have has no job: it is passed over. So each is yielded when the one before has
-    run, because what the shuffler handed on says which streams there are.
+    A hop has no job if the batch lacks its stream: it is passed over. Each is yielded after the one before has run,
+    because the shuffler's output says which streams there are.
 
-    A party's image holds its own packages only, so that what a job needs of others' is imported when that job runs.
+    A party's image holds its own packages only: a job imports what it needs of others' when it runs.
     """
     where = {hop.folder: output_of(deployment, hop.name, batch) for hop in CHAIN.values()}
     writer = writer_of(state)
-    keys, ledger, uncapped = deployment.keys, deployment.ledger, deployment.file.uncapped_discovery
-    # A collector writes a manifest when its window has ended: whatever the clock here says, that has come.
     with state.begin() as connection:
         window = rows.known_windows(connection, batch.campaign).get(batch.window)
-    # Who reads no manifests has it from the name of what was handed on.
+    # A collector writes a manifest when its window has ended: that moment has come, whatever the clock here says.
+    # A party that reads no manifests knows the window from the name of the batch.
     known = window_start(batch.window) + deployment.windows.length if window is None else window.end
+    shared: dict[str, Any] = {"ledger": deployment.ledger, "known": known, "writer": writer}
 
     def shuffled(_: RetiredKey | None) -> HopSummary:
         from pipelines.jobs.shuffle import plan_shuffle
 
         source = write_batch(state, deployment, campaign, batch)
         signer = signer_of(deployment.sign_with, "shuffler")
-        job = plan_shuffle(path, source, where["shuffled"], signer=signer, writer=writer)
-        return run_job(job, engine, console)
+        return run_job(plan_shuffle(path, source, where["shuffled"], signer=signer, writer=writer), engine, console)
+
+    def discovered(
+        party: Party, source: str, role: SigningRole, out: str, console: Console | None = None, **more: Any
+    ) -> HopSummary:
+        from pipelines.jobs.discover import plan_discover
+
+        more |= {"party": party, "uncapped": deployment.file.uncapped_discovery, "signed_by": trusted(deployment, role)}
+        return run_job(
+            plan_discover(path, where[source], deployment.keys, where[out], **more, **shared), engine, console
+        )
 
     def released(retired: RetiredKey | None) -> HopSummary:
         from pipelines.handover.retired import RetiredBatch, account_retired
-        from pipelines.jobs.discover import plan_discover
 
-        signed_by, signer = trusted(deployment, "shuffler"), signer_of(deployment.sign_with, "aux_signer")
+        signer = signer_of(deployment.sign_with, "aux_signer")
         if retired is not None:
-            # The analyzer could not open what is released: nothing is, and nothing charged.
-            source, out = where["shuffled"], where["released"]
-            to = Output(out, writer=writer, signer=signer)
-            account_retired(RetiredBatch(retired, campaign, "release", source, to, signed_by))
-        job = plan_discover(
-            path,
-            where["shuffled"],
-            keys,
-            where["released"],
-            party="aux-server",
-            uncapped=uncapped,
-            signed_by=signed_by,
-            signer=signer,
-            ledger=ledger,
-            known=known,
-            writer=writer,
-        )
-        return run_job(job, engine, console)
+            # The analyzer could not open a release: nothing is released, and nothing charged.
+            to, signed_by = Output(where["released"], writer=writer, signer=signer), trusted(deployment, "shuffler")
+            account_retired(RetiredBatch(retired, campaign, "release", where["shuffled"], to, signed_by))
+        return discovered("aux-server", "shuffled", "shuffler", "released", console, signer=signer)
 
     def found(_: RetiredKey | None) -> HopSummary:
-        from pipelines.jobs.discover import plan_discover
-
-        job = plan_discover(
-            path,
-            where["released"],
-            keys,
-            where["found"],
-            party="analyzer",
-            uncapped=uncapped,
-            signed_by=trusted(deployment, "aux_signer"),
-            ledger=ledger,
-            known=known,
-            writer=writer,
-        )
-        return run_job(job, engine)
+        return discovered("analyzer", "released", "aux_signer", "found")
 
     def analyzed(_: RetiredKey | None) -> HopSummary:
         from pipelines.jobs.analyze import plan_analyze
         from pipelines.jobs.results import FOUND
 
-        job = plan_analyze(
-            path,
-            where["shuffled"],
-            keys,
-            where["results"],
-            # A discovery of too few reports has a summary and no values.
-            found=where["found"] if storage.exists(storage.join(folder_of(where["found"]), FOUND)) else None,
-            signed_by=trusted(deployment, "shuffler"),
-            ledger=ledger,
-            known=known,
-            writer=writer,
-        )
+        # A discovery of too few reports has a summary and no values.
+        values = where["found"] if storage.exists(storage.join(folder_of(where["found"]), FOUND)) else None
+        signed_by, out = trusted(deployment, "shuffler"), where["results"]
+        job = plan_analyze(path, where["shuffled"], deployment.keys, out, found=values, signed_by=signed_by, **shared)
         return run_job(job, engine, console)
 
     jobs = {"shuffle": shuffled, "release": released, "discover": found, "analyze": analyzed}
@@ -158,6 +130,37 @@ def hops_of(
         yield hop, partial(_step, deployment, hop, where[CHAIN[hop].folder], before, done, needs, jobs[hop], writer)
 
 
+def require_keys(deployment: Deployment, campaign: Campaign, hops: Collection[str]) -> RetiredKey | None:
+    """Read every key that the hops need before the first of them runs, and return that the analyzer's was retired.
+
+    Then nothing is to be released. Without this check a hop would spend what a later one cannot use. Keys of parties
+    elsewhere cannot be read. The auxiliary server's own hop reports its retired key: no later hop needs that.
+
+    Raises:
+        UsageError: one is missing or damaged, or cannot be used.
+    """
+    for hop in HANDED_ON.values():
+        signer = signer_of(deployment.sign_with, hop.signer) if hop.name in hops and hop.signer else None
+        if signer is not None:
+            signer.read_signing()
+    if not {"release", "discover", "analyze"} & set(hops):
+        return None
+    # The shuffler has no package of keys.
+    from keys.store import campaign_key
+
+    if "discover" in hops:
+        campaign.require_hash_key()
+    if "release" in hops:
+        with suppress(RetiredKey):
+            campaign_key(deployment.keys, "aux_server", campaign.keys.aux_server)
+    if {"discover", "analyze"} & set(hops):
+        try:
+            campaign_key(deployment.keys, "analyzer", campaign.keys.analyzer)
+        except RetiredKey as retired:
+            return retired
+    return None
+
+
 def _step(
     deployment: Deployment,
     hop: str,
@@ -168,7 +171,7 @@ def _step(
     job: Callable[[RetiredKey | None], HopSummary],
     writer: Writer,
 ) -> HopCounts | None:
-    """Take up what a hop left, or run it if its input and all keys are there that it and the later hops need here."""
+    """Take up a hop's output, or run it if its input is there, and all keys that it and the later hops need here."""
     counted = done()
     if counted is not None or (before is not None and not storage.exists(storage.join(before, SUMMARY))):
         return counted
@@ -185,12 +188,7 @@ def _step(
 def _streams_of(
     deployment: Deployment, campaign: Campaign, shuffled: str, known: Mapping[str, HopCounts]
 ) -> Collection[str] | None:
-    """Return the streams that the shuffler handed on of a batch; None: it is not there yet.
-
-    Raises:
-        UsageError: its summary is of something else.
-        SignatureError: the shuffler did not sign it, though its keys are known.
-    """
+    """Return the streams that the shuffler handed on of a batch; None: it has not handed it on yet."""
     if "shuffle" in known:
         # It ran here, and its output may be deleted by now.
         return known["shuffle"].streams
@@ -200,6 +198,5 @@ def _streams_of(
 
 
 def trusted(deployment: Deployment, role: SigningRole) -> tuple[VerifyKeyPart, ...]:
-    """Return a party's public keys, one of which must have signed what it handed on; empty: this is not checked."""
-    source = deployment.shuffler_keys if role == "shuffler" else deployment.aux_server_keys
-    return verified_by(source, role)
+    """Return a party's public keys, one of which must have signed what it handed on; empty: signatures are ignored."""
+    return verified_by(deployment.shuffler_keys if role == "shuffler" else deployment.aux_server_keys, role)

@@ -11,13 +11,12 @@ class Done:
 
     Attributes:
         closed: windows, as CAMPAIGN/WINDOW.
-        waiting: what no batch has taken though its window has closed: a sentence for each stream of a campaign, and for
-            each campaign without a file, with what would prevent its loss.
+        waiting: a sentence for each stream that waits though its window has closed, and for each campaign without a
+            file, with what would prevent its loss.
         hops: jobs, as CAMPAIGN/BATCH HOP.
         published: epochs, as CAMPAIGN/EPOCH.
-        review: found values that are new and wait for the operator, as CAMPAIGN: NUMBER.
-        deleted: what retention does not keep any longer, as CAMPAIGN/BATCH FOLDER or CAMPAIGN/EPOCH-FINGERPRINT/WINDOW
-            segments.
+        review: new found values that wait for the operator, as CAMPAIGN: NUMBER.
+        deleted: what retention deleted, as CAMPAIGN/BATCH FOLDER or CAMPAIGN/EPOCH-FINGERPRINT/WINDOW segments.
         dropped: a sentence for each segment that is too late from now on.
         problems: sentences; with any of them the run has failed, though all else was done.
     """

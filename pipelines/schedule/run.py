@@ -1,7 +1,7 @@
 """hushcount run: close the windows that are due, and take every batch as far as the parties that run here can.
 
-Each step is done again without harm: what is in which batch stands in the state, outputs appear whole, and a hop whose
-output is complete is not run a second time. So a run may be killed anywhere, and started twice.
+Each step can be repeated without harm: the state says which batch has what, outputs appear whole, and a hop with a
+complete output does not run a second time. So a run may be killed anywhere, and started twice.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from typing import TypeVar
 
 from rich.console import Console
+from sqlalchemy import Connection
 from sqlalchemy import Engine as Database
 from sqlalchemy.exc import OperationalError
 
@@ -22,10 +24,9 @@ from pipelines.batches import rows
 from pipelines.batches.hops import hop_names
 from pipelines.batches.intake import close_due, register_new, take_back_restored
 from pipelines.batches.lock import alone, prove
-from pipelines.batches.rebuild import take_up_batches
+from pipelines.batches.rebuild import enter_deleted, outputs, take_up_batches
 from pipelines.batches.retention import delete_old
 from pipelines.batches.state import opened, snapshot
-from pipelines.batches.tombstones import enter_deleted
 from pipelines.batches.waiting import unclaimed, waiting_of
 from pipelines.batches.writing import batch_path
 from pipelines.deployment.campaigns import Epochs, read_epochs
@@ -37,13 +38,13 @@ from pipelines.handover.names import Batch
 from pipelines.handover.retired import CountedRetired
 from pipelines.outputs.counts import HopCounts
 from pipelines.outputs.minimum_batch import is_withheld, sentence
-from pipelines.outputs.staging import SUMMARY
 from pipelines.schedule.hops import Job, hops_of
 from pipelines.schedule.report import Done
 from pipelines.schedule.telemetry import Telemetry, telemetry
 from pipelines.schedule.witnesses import told_time, trust
 
 Say = Callable[[str], None]
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,16 @@ class _Work:
     say: Say
     metrics: Telemetry
 
+    @property
+    def shuffles(self) -> bool:
+        """Whether the shuffler runs here."""
+        return "shuffler" in self.deployment.file.parties
+
+    def read(self, query: Callable[[Connection, str], _T], campaign: str) -> _T:
+        """Return what the state says of a campaign."""
+        with self.state.begin() as connection:
+            return query(connection, campaign)
+
 
 def run(
     deployment: Deployment,
@@ -74,12 +85,7 @@ def run(
     """Do all that is due.
 
     Args:
-        deployment: what to work on.
-        now: the present; the clock's by default.
-        wait: whether to wait for another run on the same state to end.
-        clock_is_right: whether the operator says so, though it may be far ahead of all else that tells the time.
-        console: for progress bars.
-        say: told each step as it begins.
+        clock_is_right: whether the operator confirms a clock that is far ahead of everything else.
 
     Raises:
         HushcountError: another run is at work, or the state cannot be used.
@@ -102,7 +108,7 @@ def run(
 
 
 def _each(work: _Work, campaigns: Iterable[Epochs], step: Callable[[_Work, Epochs], None]) -> list[Epochs]:
-    """Take a step for each campaign, and return those for which it came to its end."""
+    """Take a step for each campaign, and return those for which it did not fail."""
     through = []
     for epochs in campaigns:
         before = len(work.done.problems)
@@ -114,7 +120,7 @@ def _each(work: _Work, campaigns: Iterable[Epochs], step: Callable[[_Work, Epoch
 
 
 def _timed(work: _Work, confirmed: bool) -> _Work:
-    """Return the work with the moment to work by: what is final is not done by a clock that is far ahead."""
+    """Return the work with the moment to work by: a clock that is far ahead decides nothing final."""
     told = told_time(work.state, work.deployment, work.now)
     work.done.problems += told.problems
     if confirmed or not told.clock.is_far:
@@ -125,13 +131,13 @@ def _timed(work: _Work, confirmed: bool) -> _Work:
 
 
 def _register(work: _Work, epochs: Epochs) -> None:
-    if "shuffler" in work.deployment.file.parties:
+    if work.shuffles:
         work.done.problems += register_new(work.state, work.deployment, epochs.campaign)
 
 
 @contextmanager
 def _contained(work: _Work, where: str) -> Iterator[None]:
-    """Make a problem of whatever a block raises, and go on; but for a database that is away or lost."""
+    """Make a problem of whatever a block raises; only a database that is away or lost ends the run."""
     try:
         yield
     except (OperationalError, LostLock):
@@ -141,41 +147,41 @@ def _contained(work: _Work, where: str) -> Iterator[None]:
 
 
 def _run_campaign(work: _Work, epochs: Epochs) -> None:
-    aside, gone = _aside(work, epochs), _dropped(work, epochs)
+    campaign = epochs.campaign
+    aside, gone = work.read(_aside, campaign), work.read(rows.dropped, campaign)
     failed: set[str] = set()
-    if "shuffler" in work.deployment.file.parties:
-        work.done.problems += take_back_restored(work.state, work.deployment, epochs.campaign, work.now)
+    if work.shuffles:
+        work.done.problems += take_back_restored(work.state, work.deployment, campaign, work.now)
         _note(work, take_up_batches(work.state, work.deployment, epochs, work.now), failed)
-    _note(work, enter_deleted(work.state, work.deployment, epochs.campaign), failed)
+    _note(work, enter_deleted(work.state, work.deployment, campaign), failed)
     # Before a window closes: what is left out of a batch can join the next one.
     _advance_all(work, epochs, failed)
-    if "shuffler" in work.deployment.file.parties:
+    if work.shuffles:
         for window in close_due(work.state, work.deployment, epochs, work.now, work.say):
-            work.done.closed.append(f"{epochs.campaign}/{window}")
+            work.done.closed.append(f"{campaign}/{window}")
             # Before the next one closes: what turns out to be too little for a batch must find a window that is open.
             _advance_all(work, epochs, failed)
-    for path, reason in sorted(_aside(work, epochs).items() - aside.items()):
+    for path, reason in sorted(work.read(_aside, campaign).items() - aside.items()):
         work.done.problems.append(f"{path} {reason}: it was put aside, the rest went on; restore it")
     _follow(work, epochs)
     _delete(work, epochs)
-    for path, (number, reason) in sorted(_dropped(work, epochs).items() - gone.items()):
+    for path, (number, reason) in sorted(work.read(rows.dropped, campaign).items() - gone.items()):
         work.done.dropped.append(f"{path}: {number:,} reports are too late, and in no result: {reason}")
     with work.state.begin() as connection:
-        waiting = waiting_of(connection, epochs.campaign, epochs.campaigns, work.deployment.windows, work.now)
-        work.done.waiting += [one.says for one in waiting]
-        work.metrics.collected(epochs.campaign, rows.records_by_state(connection, epochs.campaign))
+        waiting = waiting_of(connection, campaign, epochs.campaigns, work.deployment.windows, work.now)
+    work.done.waiting += [one.says for one in waiting]
+    work.metrics.collected(campaign, work.read(rows.records_by_state, campaign))
 
 
 def _note(work: _Work, faults: dict[str, str], failed: set[str]) -> None:
-    """Say what is wrong with batches, by their names, and leave them as they are."""
+    """Report the faults of batches, by their names, and leave those as they are."""
     failed.update(faults)
     work.done.problems += faults.values()
 
 
 def _advance_all(work: _Work, epochs: Epochs, failed: set[str]) -> None:
-    """Take every batch as far as it goes, but for those that failed before in this run."""
-    with work.state.begin() as connection:
-        finished = rows.hops_done(connection, epochs.campaign)
+    """Take every batch as far as it goes, except those that failed before in this run."""
+    finished = work.read(rows.hops_done, epochs.campaign)
     for batch in _batches(work, epochs):
         if batch.name in failed:
             continue
@@ -185,16 +191,9 @@ def _advance_all(work: _Work, epochs: Epochs, failed: set[str]) -> None:
             failed.remove(batch.name)
 
 
-def _aside(work: _Work, epochs: Epochs) -> dict[str, str]:
-    """Return what is wrong with the segments that were put aside, by their path."""
-    with work.state.begin() as connection:
-        return {segment.path: reason for segment, reason in rows.quarantined(connection, epochs.campaign)}
-
-
-def _dropped(work: _Work, epochs: Epochs) -> dict[str, tuple[int, str]]:
-    """Return how many reports of each segment are too late, and why, by its path."""
-    with work.state.begin() as connection:
-        return rows.dropped(connection, epochs.campaign)
+def _aside(connection: Connection, campaign: str) -> dict[str, str]:
+    """Return the fault of each segment that was put aside, by its path."""
+    return {segment.path: reason for segment, reason in rows.quarantined(connection, campaign)}
 
 
 def _follow(work: _Work, epochs: Epochs) -> None:
@@ -205,8 +204,8 @@ def _follow(work: _Work, epochs: Epochs) -> None:
         return
     try:
         # It plans mechanisms and reads keys, which a party that only runs jobs may not have.
+        from pipelines.epochs.items import waiting
         from pipelines.epochs.next_epoch import follow
-        from pipelines.epochs.review import waiting
     except ModuleNotFoundError as error:
         said = f"package {error.name} is not here: set next_epoch where the analyzer runs"
         work.done.problems.append(f"{epochs.campaign}: no next epoch: {said}")
@@ -224,7 +223,7 @@ def _follow(work: _Work, epochs: Epochs) -> None:
 
 
 def _delete(work: _Work, epochs: Epochs) -> None:
-    """Delete what the deployment's retention does not keep, of the batches that all hops here have passed over."""
+    """Delete what retention does not keep of the batches that all hops here have passed."""
     if work.deployment.file.retention == RetentionPart():
         return
     with _contained(work, f"{epochs.campaign}: not all that is old was deleted"):
@@ -234,24 +233,21 @@ def _delete(work: _Work, epochs: Epochs) -> None:
 
 def _batches(work: _Work, epochs: Epochs) -> list[Batch]:
     """Return the batches of a campaign: the shuffler's from its state, else those that the shuffler handed on."""
-    if "shuffler" in work.deployment.file.parties:
-        with work.state.begin() as connection:
-            return rows.made_batches(connection, epochs.campaign)
-    shuffled = storage.list_tree(work.deployment.folder("shuffled", epochs.campaign), f"*/{SUMMARY}")
-    found = (Batch.named(epochs.campaign, path.split("/")[-2]) for path, _ in shuffled)
-    return [batch for batch in found if batch is not None]
+    if work.shuffles:
+        return work.read(rows.made_batches, epochs.campaign)
+    return [batch for batch, _ in outputs(work.deployment, "shuffled", epochs.campaign)]
 
 
 def _advance(work: _Work, epochs: Epochs, batch: Batch, finished: set[str]) -> None:
     """Run the hops of a batch that have not run yet, one after another, as far as its input is there."""
-    if (batch.epoch, batch.fingerprint) not in epochs.files:
+    if batch.file not in epochs.files:
         raise HushcountError(f"its campaign file is not among those of {work.deployment.campaigns / epochs.campaign}")
-    path, campaign = epochs.files[batch.epoch, batch.fingerprint]
+    path, campaign = epochs.files[batch.file]
     if finished.issuperset(hop_names(campaign, work.deployment.file.parties)):
         return
     for hop, job in hops_of(work.state, work.deployment, campaign, path, batch, work.engine, work.console):
         if job is None:
-            # As one that counted nothing: so every reader knows that the batch was through here.
+            # As a hop that counted nothing: every reader then knows that the batch has passed it.
             with work.state.begin() as connection:
                 rows.record(connection, batch, hop, HopCounts.of(hop, {}))
             continue
@@ -274,13 +270,13 @@ def _advance(work: _Work, epochs: Epochs, batch: Batch, finished: set[str]) -> N
 
 
 def _say_withheld(work: _Work, campaign: Campaign, batch: Batch, hop: str, counted: HopCounts) -> None:
-    """Say of a hop that it accepted too few reports; not again of the one that reads what it handed on."""
+    """Report a hop that accepted too few reports; not again the hop that reads its output."""
     if is_withheld(counted) and not (hop == "discover" and "aux-server" in work.deployment.file.parties):
         work.done.problems.append(f"{batch.campaign}/{batch.name}: {sentence(campaign, counted)}")
 
 
 def _of_what_stays(work: _Work, batch: Batch, job: Job) -> HopCounts | None:
-    """Return what a job says; None: its input is not there, or of none of its streams enough can be forwarded."""
+    """Return what a job counted; None: its input is not there, or none of its streams has enough reports to forward."""
     try:
         return job()
     except NotYet as few:

@@ -1,8 +1,7 @@
 """OpenTelemetry metrics of what `hushcount run` did: reports by hop and outcome, seconds by hop, problems.
 
-Switched on by the variables that OpenTelemetry itself uses: OTEL_EXPORTER_OTLP_ENDPOINT or
-OTEL_EXPORTER_OTLP_METRICS_ENDPOINT. Attributes are the names of campaign, hop, stream and outcome; nothing of a report
-is known here.
+OpenTelemetry's own variables switch them on: OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_METRICS_ENDPOINT.
+Attributes are the names of campaign, hop, stream and outcome; nothing here knows a report.
 """
 
 from __future__ import annotations
@@ -26,14 +25,10 @@ _VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOIN
 
 @dataclass(frozen=True)
 class Telemetry:
-    """Instruments of one run; without any, all of it does nothing.
+    """Instruments of one run; those that are None record nothing.
 
     Attributes:
-        reports: counter of reports by campaign, hop, stream and outcome: accepted, or the reason of the rejection.
-        seconds: histogram of how long a hop took.
-        problems: counter of what failed, by campaign.
-        segments: gauge of the collected reports by campaign, stream and where they are: batched, waiting, too_late or
-            quarantined.
+        segments: collected reports by campaign, stream and state of their segment.
     """
 
     reports: Counter | None = None
@@ -43,15 +38,13 @@ class Telemetry:
 
     def hop(self, campaign: str, counted: HopCounts, seconds: float) -> None:
         """Add what a job counted."""
-        hop = counted.hop
+        names = {"campaign": campaign, "hop": counted.hop}
         if self.seconds is not None:
-            self.seconds.record(seconds, {"campaign": campaign, "hop": hop})
-        if self.reports is None:
-            return
-        for stream, counts in counted.streams.items():
-            for outcome, number in {"accepted": counts.accepted, **counts.rejected}.items():
-                names = {"campaign": campaign, "hop": hop, "stream": stream, "outcome": outcome}
-                self.reports.add(number, names)
+            self.seconds.record(seconds, names)
+        if self.reports is not None:
+            for stream, counts in counted.streams.items():
+                for outcome, number in {"accepted": counts.accepted, **counts.rejected}.items():
+                    self.reports.add(number, {**names, "stream": stream, "outcome": outcome})
 
     def collected(self, campaign: str, numbers: Mapping[tuple[str, str], int]) -> None:
         """Set how many collected reports are where, by stream and state."""
@@ -69,11 +62,8 @@ class Telemetry:
 def telemetry(reader: MetricReader | None = None) -> Iterator[Telemetry]:
     """Yield the instruments of a run, and send what they counted when the block ends.
 
-    Args:
-        reader: where to; an OTLP exporter, if the environment names an endpoint, when not given.
-
     Raises:
-        UsageError: an endpoint is named, but OpenTelemetry is not installed.
+        UsageError: the environment names an endpoint, but OpenTelemetry is not installed.
     """
     if reader is None and not any(os.environ.get(name) for name in _VARIABLES):
         yield Telemetry()

@@ -1,4 +1,4 @@
-"""What tells the time beside this machine's clock: windows, the ledger, the last run, the store's own clock."""
+"""Compare this machine's clock with windows, the ledger, the last run, and the store's own clock."""
 
 from __future__ import annotations
 
@@ -28,13 +28,7 @@ CONFIRM = "set the clock; if it is right, and nothing came for so long, confirm 
 
 @dataclass(frozen=True)
 class Told:
-    """What was found of the time.
-
-    Attributes:
-        clock: the clock beside all else.
-        present: the moment to work by.
-        problems: a sentence for each witness that could not be asked.
-    """
+    """The clock with its witnesses, the moment to work by, and a sentence for each witness that could not be asked."""
 
     clock: Clock
     present: datetime
@@ -42,7 +36,7 @@ class Told:
 
     @property
     def says(self) -> str:
-        """A sentence on a clock that is far ahead: by how much, what was not done, and what to do."""
+        """A sentence on a clock that is far ahead: by how much, what was not done, and the cure."""
         return (
             f"{self.clock.says()}: nothing was deleted, given up or published by it, and all was done as at "
             f"{shown(self.present)}; {CONFIRM}"
@@ -50,7 +44,7 @@ class Told:
 
 
 def told_time(state: Database, deployment: Deployment, now: datetime) -> Told:
-    """Hold the clock against all that tells the time; a store of objects is asked where all else is far behind."""
+    """Compare the clock with all witnesses; ask an object store only if the clock is far ahead of the others."""
     with state.begin() as connection:
         clock = clock_of(connection, deployment, now)
     problems: list[str] = []
@@ -63,7 +57,7 @@ def told_time(state: Database, deployment: Deployment, now: datetime) -> Told:
 
 
 def clock_of(connection: Connection, deployment: Deployment, now: datetime) -> Clock:
-    """Return the clock beside what the state says."""
+    """Return the clock with the state's witnesses."""
     windows = deployment.windows
     at = connection.execute(select(RUNS.c.at)).scalar_one()
     return Clock(
@@ -75,11 +69,7 @@ def clock_of(connection: Connection, deployment: Deployment, now: datetime) -> C
 
 
 def beside_ledger(clock: Clock, deployment: Deployment) -> Clock:
-    """Return the clock beside the charges too.
-
-    Raises:
-        HushcountError: the ledger cannot be read.
-    """
+    """Return the clock with the ledger's charges as a witness; raises HushcountError if the ledger cannot be read."""
     if deployment.ledger is None or not deployment.ledger.exists():
         return clock
     with opened(deployment.ledger) as connection:
@@ -89,7 +79,7 @@ def beside_ledger(clock: Clock, deployment: Deployment) -> Clock:
 
 
 def beside_store(clock: Clock, deployment: Deployment) -> Clock:
-    """Return the clock beside the store's own; a local disk has the clock of this machine, and says nothing.
+    """Return the clock with an object store's own clock; a local disk has this machine's clock, and adds nothing.
 
     Raises:
         HushcountError, OSError: nothing can be written there.
@@ -100,12 +90,12 @@ def beside_store(clock: Clock, deployment: Deployment) -> Clock:
 
 
 def trust(state: Database, clock: Clock, *, confirmed: bool) -> None:
-    """Note that a run trusts the clock: later ones are held against this moment.
+    """Note the moment at which a run trusts the clock; a clock that went back lowers it only if the operator confirms.
 
-    A clock that went back takes nothing with it, unless the operator says that it is right.
+    Later runs compare their clocks with this moment.
     """
     if clock.reach is None:
-        # Nothing is there that could be lost, and nothing that shows whether it is right.
+        # There is nothing to lose yet, and no witness.
         return
     at = clock.now if confirmed or clock.trusted is None else max(clock.now, clock.trusted)
     with state.begin() as connection:
@@ -114,7 +104,7 @@ def trust(state: Database, clock: Clock, *, confirmed: bool) -> None:
 
 @contextmanager
 def _asked(name: str, problems: list[str]) -> Iterator[None]:
-    """Make a problem of a witness that cannot be asked: it says nothing then, and so vouches for nothing."""
+    """Make a problem of a witness that cannot be asked."""
     try:
         yield
     except (HushcountError, OSError) as error:
@@ -122,7 +112,7 @@ def _asked(name: str, problems: list[str]) -> Iterator[None]:
 
 
 def _windows(connection: Connection, length: timedelta) -> tuple[datetime, ...]:
-    """Return the ends of all windows that were reported, or of which a batch was handed on."""
+    """Return the ends of all windows with a manifest or a batch."""
     reported = select(MANIFESTS.c.window, func.max(MANIFESTS.c.seconds)).group_by(MANIFESTS.c.window)
     ends = {name: window_start(name) + timedelta(seconds=seconds) for name, seconds in connection.execute(reported)}
     for name in connection.execute(select(HOPS.c.batch).distinct()).scalars():
@@ -132,7 +122,7 @@ def _windows(connection: Connection, length: timedelta) -> tuple[datetime, ...]:
 
 
 def _store_time(folder: str) -> datetime:
-    """Return when an object that is written now was written, by the store."""
+    """Return the store's time: write an object, and read when it was written."""
     probe = storage.join(folder, f"probe-{uuid.uuid4().hex}")
     try:
         storage.write_whole(probe, [b"probe"])

@@ -17,7 +17,7 @@ from hushcount.discovery.pairs import MAX_VALUE_BYTES
 from hushcount.errors import FormatError, UsageError
 from hushcount.items import MOST_ITEM_BYTES, canonical, fault_of_item, may_be_item
 from hushcount.oracles.catalogue import build
-from pipelines.epochs.tracked_items import TrackedItem, TrackedItems, read_tracked, write_tracked
+from pipelines.epochs.items import TrackedItem, TrackedItems, read_tracked, write_tracked
 from pipelines.files.csv_cells import csv_rows
 from pipelines.jobs import results
 

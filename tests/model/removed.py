@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
-from pipelines.batches import lock, take_up
+from pipelines.batches import lock, rebuild
 from pipelines.batches.hops import output_of
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
@@ -68,7 +68,7 @@ def _a_ledger_has_the_name_that_is_given(patch: Patch) -> None:
 
 def _a_state_is_believed(patch: Patch) -> None:
     patch.setattr(run, "take_up_batches", lambda *_: {})
-    patch.setattr(take_up, "_of_this_batch", _what_is_there)
+    patch.setattr(rebuild, "_of_this_batch", _what_is_there)
 
 
 def _what_is_there(deployment: Deployment, campaign: Campaign, batch: Batch, hop: str, known: object) -> HopSummary:

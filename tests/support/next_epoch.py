@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.epochs import CollectionFile, read_collection
-from pipelines.epochs.tracked_items import TrackedItems
+from pipelines.epochs.items import TrackedItems
 from tests.support.site import Site
 
 NEW = "newcomer"

@@ -13,7 +13,7 @@ from hushcount.errors import HushcountError
 from hushcount.formats.reading import LISTING_BYTES, MOST_SEGMENTS, RECORD_BYTES
 from hushcount.senders import WEAKEST
 from hushcount.wire.places import MOST_PLACES
-from pipelines.batches import closing, waiting
+from pipelines.batches import intake, waiting
 from pipelines.files import storage
 from pipelines.handover.batch_file import BatchFile, BatchSegment, read_batch
 from tests.support.collecting import collect
@@ -94,7 +94,7 @@ def test_what_no_manifest_holds_is_in_the_next() -> None:
 def test_a_batch_takes_as_many_segments_as_its_file_lists_and_the_rest_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(closing, "MOST_SEGMENTS", 2)
+    monkeypatch.setattr(intake, "MOST_SEGMENTS", 2)
     monkeypatch.setattr(waiting, "MOST_SEGMENTS", 2)
     site = Site(tmp_path)
     for collector, number in (("one", FLOOR), ("two", FLOOR + 2), ("three", FLOOR + 1), ("four", 1)):

@@ -10,8 +10,8 @@ import pytest
 
 from pipelines.audit.doctor import examine
 from pipelines.batches.state import HOPS, opened
+from pipelines.epochs.items import TrackedItems
 from pipelines.epochs.next_epoch import _windows
-from pipelines.epochs.tracked_items import TrackedItems
 from pipelines.outputs.counts import HopCounts, StreamCounts
 from pipelines.schedule.report import Done
 from tests.support.collecting import collect, window_name

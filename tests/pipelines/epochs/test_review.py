@@ -18,7 +18,6 @@ from pipelines.audit.foresight import spent_in
 from pipelines.batches.state import HOPS, opened
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.publish import publish
-from pipelines.epochs import tracked_items
 from pipelines.epochs.next_epoch import follow
 from pipelines.jobs.results import write_found
 from pipelines.outputs.counts import HopCounts, StreamCounts
@@ -164,7 +163,7 @@ def test_what_a_remembering_client_spends_in_a_year_is_stated_and_an_epoch_by_ha
 def test_a_list_that_a_flood_filled_says_so_and_takes_what_is_found_after_it(
     tmp_path: Path, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tracked_items, "MOST_FOUND", 3)
+    monkeypatch.setattr("pipelines.epochs.items.MOST_FOUND", 3)
     site = Attacked(tmp_path, 'least_length = "1d"\n')
     assert not site.day(connection, 0, "approved")
     site.review("--approve", "all")

@@ -11,8 +11,7 @@ import pytest
 
 from pipelines.deployment.campaigns import read_epochs
 from pipelines.deployment.collector import write_durably
-from pipelines.epochs.review import REVIEW_FILE, decide
-from pipelines.epochs.tracked_items import ITEMS_FILE
+from pipelines.epochs.items import ITEMS_FILE, REVIEW_FILE, decide
 from pipelines.files import storage
 from pipelines.files.permissions import make_folder
 from pipelines.outputs.staging import staged

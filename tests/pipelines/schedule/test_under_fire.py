@@ -29,7 +29,7 @@ ALL = f'{EARLY}segments = "7d"\n'
 
 @pytest.fixture
 def jobs(monkeypatch: pytest.MonkeyPatch) -> PlainJobs:
-    monkeypatch.setattr("pipelines.schedule.hop_keys.require_keys", lambda *_: None)
+    monkeypatch.setattr("pipelines.schedule.hops.require_keys", lambda *_: None)
     return PlainJobs(monkeypatch)
 
 
