@@ -13,4 +13,4 @@ EPOCH = Row("epoch", "Publish what clients and collectors use from a moment on."
 app = new_app("The shuffler's part of Hushcount.", (*ROWS, EPOCH))
 
 if __name__ == "__main__":
-    main(lambda: app)
+    main(app)

@@ -14,8 +14,8 @@ from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_new
 from hushcount.oracles.catalogue import CATALOGUE
 from keys import store
+from pipelines.console import options
 from pipelines.console.answer import Answer, note, show_json
-from pipelines.console.options import MOST_REPORTS, BeginsOption, CampaignOption, SetOption, begins_at, parse_settings
 from pipelines.console.tables import facts
 from pipelines.jobs.new_campaign import create_campaign
 
@@ -31,16 +31,16 @@ def new_campaign(
     epsilon: Annotated[float | None, Option(help="Local budget of one report.")] = None,
     dictionary: Annotated[Path | None, Option(help="File of known items, one a line.")] = None,
     open_domain: Annotated[bool, Option("--open-domain", help="Any string is an item.")] = False,
-    set_: SetOption = None,
+    set_: options.Settings = None,
     cap: Annotated[int, Option(help="Reports of one client that are forwarded.")] = 1,
-    min_batch: Annotated[int, Option(help="Fewest reports in a release.", max=MOST_REPORTS)] = 1000,
+    min_batch: Annotated[int, Option(help="Fewest reports in a release.", max=options.MOST_REPORTS)] = 1000,
     delta: Annotated[float, Option(help="Delta of the shuffled guarantee of one report.")] = 1e-8,
     memory: Annotated[bool, Option("--memory", help="Clients repeat their answer to a value all epoch.")] = False,
     memory_values: Annotated[
         int | None, Option(help="With --memory: values that a client answers in an epoch; default 1.")
     ] = None,
     epoch: Annotated[int, Option(help="Number of the collection period.")] = 1,
-    begins: BeginsOption = None,
+    begins: options.Begins = None,
     discovery_epsilon: Annotated[float | None, Option(help="Epsilon of discovery; turns discovery on.")] = None,
     discovery_delta: Annotated[float | None, Option(help="Delta of discovery.", show_default="1e-8")] = None,
     discovery_relation: Annotated[str | None, Option(help="replace-one (default) or add-remove.")] = None,
@@ -55,26 +55,26 @@ def new_campaign(
 
     Example: hushcount campaign new --id w --mechanism ais --epsilon 1 --dictionary w.txt --keys keys --out w.json
     """
-    settings, objective = parse_settings(set_)
+    settings, objective = options.parse_settings(set_)
     if dictionary is not None and open_domain:
         raise UsageError("give --dictionary or --open-domain, not both")
     if mechanism is not None and dictionary is None and not open_domain:
         raise UsageError("give --dictionary FILE, or --open-domain for any string")
     if memory_values is not None and not (memory and memory_values > 0):
         raise UsageError(f"memory-values is {memory_values}, must be at least 1 and given with --memory")
-    options = {
+    given = {
         "epsilon": discovery_epsilon,
         "delta": discovery_delta,
         "relation": discovery_relation,
         "rule": discovery_rule,
         "max_value_bytes": max_value_bytes,
     }
-    discovery = {name: value for name, value in options.items() if value is not None}
+    discovery = {name: value for name, value in given.items() if value is not None}
     if discovery and discovery_epsilon is None:
         raise UsageError(f"{', '.join(discovery)} of discovery given without --discovery-epsilon, which turns it on")
     campaign = create_campaign(
         id,
-        store.read_public(keys, begins_at(begins)),
+        store.read_public(keys, options.begins_at(begins)),
         out.parent,
         mechanism=mechanism,
         epsilon=epsilon,
@@ -95,7 +95,7 @@ def new_campaign(
     return _described(campaign, out)
 
 
-def show_campaign(campaign: CampaignOption) -> Answer:
+def show_campaign(campaign: options.CampaignFile) -> Answer:
     """Use it to check a campaign file that you got, and to see its error and guarantees.
 
     Example: hushcount campaign show --campaign words.json
@@ -103,7 +103,7 @@ def show_campaign(campaign: CampaignOption) -> Answer:
     return _described(Campaign.read(campaign), campaign)
 
 
-def redact_campaign(campaign: CampaignOption, out: FileOption) -> Answer:
+def redact_campaign(campaign: options.CampaignFile, out: FileOption) -> Answer:
     """Use it for the parties that must not hash values: the file for the shuffler and the auxiliary server.
 
     Example: hushcount campaign redact --campaign words.json --out parties.json
@@ -114,7 +114,7 @@ def redact_campaign(campaign: CampaignOption, out: FileOption) -> Answer:
 
 
 def sign_campaign(
-    campaign: CampaignOption,
+    campaign: options.CampaignFile,
     keys: Annotated[str, Option(help="Directory with the operator's private key, or env:NAME.")],
 ) -> Answer:
     """Use it if clients verify campaign files. The signature goes beside the file, and serves the redacted file too.
@@ -132,7 +132,7 @@ def sign_campaign(
 
 
 def verify_campaign_file(
-    campaign: CampaignOption,
+    campaign: options.CampaignFile,
     keys: Annotated[Path, Option(help="The operator's public.json or its directory, from a source you trust.")],
     signature: Annotated[Path | None, Option(help="Signature file.", show_default="beside the campaign file")] = None,
 ) -> Answer:

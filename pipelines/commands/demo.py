@@ -21,8 +21,8 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import read_items
 from hushcount.errors import UsageError
 from keys import store
+from pipelines.console import options
 from pipelines.console.answer import out_console, progress_console, show, show_json
-from pipelines.console.options import JsonOption, OverwriteOption
 from pipelines.console.results import sentences
 from pipelines.console.tables import Table
 
@@ -58,8 +58,8 @@ SCENES = (
 def demo(
     out: Annotated[Path, Option(help="Output directory.")],
     data: Annotated[Path | None, Option(help="Directory of the example data.", show_default="the checkout's")] = None,
-    overwrite: OverwriteOption = False,
-    as_json: JsonOption = False,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
 ) -> None:
     """Use it to see what Hushcount does: it compares the estimates with the truth, and writes a page of results.
 

@@ -13,8 +13,8 @@ from typer import Option
 from hushcount.campaigns.dictionary import MOST_ITEMS
 from hushcount.errors import UsageError
 from hushcount.items import canonical
+from pipelines.console import options
 from pipelines.console.answer import Answer
-from pipelines.console.options import MOST_WINDOWS, CampaignIdOption, CampaignOption, ConfigOption, begins_at
 from pipelines.console.tables import Table, window_names
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ _COLUMNS = 7
 
 
 def publish_epoch(
-    config: ConfigOption,
-    campaign: CampaignOption,
+    config: options.Config,
+    campaign: options.CampaignFile,
     begins: Annotated[
         str | None, Option(help="Start, as in 2026-12-01T00:00:00Z.", show_default="the end of this window")
     ] = None,
@@ -44,14 +44,14 @@ def publish_epoch(
     from pipelines.deployment.publish import publish
     from pipelines.deployment.settings import Deployment
 
-    part = publish(Deployment.read(config), campaign, begins_at(begins), early=early)
+    part = publish(Deployment.read(config), campaign, options.begins_at(begins), early=early)
     line = f"epoch {part.epoch} begins {part.begins.isoformat()}: {part.file}"
     return Answer(part.model_dump(mode="json"), [line])
 
 
 def review(
-    config: ConfigOption,
-    campaign: CampaignIdOption,
+    config: options.Config,
+    campaign: options.CampaignId,
     approve: Annotated[list[str] | None, Option(help="Add a value to the next epoch: its id, or all.")] = None,
     reject: Annotated[list[str] | None, Option(help="Never show a value again: its id, or all.")] = None,
 ) -> Answer:
@@ -87,10 +87,10 @@ def review(
 
 
 def trend(
-    config: ConfigOption,
-    campaign: CampaignIdOption,
+    config: options.Config,
+    campaign: options.CampaignId,
     item: Annotated[list[str] | None, Option(help="An item; may be repeated.", show_default="all tracked")] = None,
-    last: Annotated[int, Option(help="Number of windows.", min=1, max=MOST_WINDOWS)] = 30,
+    last: options.Windows = 30,
     top: Annotated[int, Option(help="Most frequent detected items to show.", min=1, max=MOST_ITEMS)] = 10,
     out: Annotated[str | None, Option(help="Table to write, .csv or .parquet.")] = None,
     plot: Annotated[Path | None, Option(help="Chart to write, .png or .svg, with error bands.")] = None,

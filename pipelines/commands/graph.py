@@ -11,8 +11,8 @@ from typer import Argument, Context, Option
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError, UsageError
+from pipelines.console import options
 from pipelines.console.answer import Answer
-from pipelines.console.options import CampaignOption, PartyName, PartyOption, engine
 from pipelines.console.tables import Table
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ JobName = Literal["shuffle", "analyze", "discover"]
 def graph(
     context: Context,
     job: Annotated[JobName, Argument(help="Job to build the graph of.")],
-    campaign: CampaignOption,
+    campaign: options.CampaignFile,
     input: Annotated[str, Option(help="Input of the job.")],
     keys: Annotated[str | None, Option(help="Keys to search the graph for: a directory, or env:NAME.")] = None,
-    party: PartyOption = "both",
+    party: options.Party = "both",
     wheel: Annotated[
         list[Path] | None, Option(help="Package for workers; may be repeated.", show_default="the running ones")
     ] = None,
@@ -51,7 +51,7 @@ def graph(
     from pipelines.graph.build import NOWHERE, build, translates
     from pipelines.graph.check import check, job_keys
 
-    chosen = engine(context, runner)
+    chosen = options.engine(context, runner)
     role: OpeningRole = "aux_server" if job == "discover" and party == "aux-server" else "analyzer"
     secrets = job_keys(keys, (role,), Campaign.read(campaign)) if keys else ()
     built = build(_planned(job, party, campaign, input, keys, out or NOWHERE), chosen)
@@ -79,7 +79,7 @@ def graph(
 
 
 def _planned(
-    job: JobName, party: PartyName, campaign: Path, source: str, keys: str | None, out: str
+    job: JobName, party: options.PartyName, campaign: Path, source: str, keys: str | None, out: str
 ) -> Job | RetiredBatch:
     if keys is None:
         from pipelines.jobs.shuffle import plan_shuffle

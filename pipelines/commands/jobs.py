@@ -10,22 +10,8 @@ from typer import Context, Option
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.oracles.estimates import Levels
+from pipelines.console import options
 from pipelines.console.answer import Answer, progress_console
-from pipelines.console.options import (
-    CampaignOption,
-    ConfidenceOption,
-    FalsePositivesOption,
-    ItemsOption,
-    KeysOption,
-    LedgerOption,
-    OutOption,
-    OverwriteOption,
-    PartyOption,
-    RunnerOption,
-    SignedByOption,
-    SignWithOption,
-    engine,
-)
 from pipelines.console.results import charged, hop_answer, largest
 from pipelines.console.tables import Table
 from pipelines.handover.parties import signer_of, verified_by
@@ -36,12 +22,12 @@ LettersOption = Annotated[str, Option("--input", help="Output directory of shuff
 
 def encode(
     context: Context,
-    campaign: CampaignOption,
+    campaign: options.CampaignFile,
     values: Annotated[Path, Option(help="One value a line, text or .gz.")],
-    out: OutOption,
+    out: options.Out,
     clients: Annotated[bool, Option("--clients", help="Lines are client<TAB>value.")] = False,
-    overwrite: OverwriteOption = False,
-    runner: RunnerOption = "FnApiRunner",
+    overwrite: options.Overwrite = False,
+    runner: options.Runner = "FnApiRunner",
 ) -> Answer:
     """Use it to try a campaign on values that you have; in production, each app does this for its own value.
 
@@ -50,19 +36,19 @@ def encode(
     from pipelines.jobs.encode import plan_encode
     from pipelines.jobs.job import run
 
-    chosen, console = engine(context, runner), progress_console()
+    chosen, console = options.engine(context, runner), progress_console()
     job = plan_encode(campaign, values, out, clients=clients, overwrite=overwrite, console=console)
     return hop_answer(run(job, chosen, console), out, stated=False)
 
 
 def shuffle(
     context: Context,
-    campaign: CampaignOption,
+    campaign: options.CampaignFile,
     input: Annotated[str, Option(help="Directory of envelopes, or a batch of hushcount run.")],
-    out: OutOption,
-    sign_with: SignWithOption = None,
-    overwrite: OverwriteOption = False,
-    runner: RunnerOption = "FnApiRunner",
+    out: options.Out,
+    sign_with: options.SignWith = None,
+    overwrite: options.Overwrite = False,
+    runner: options.Runner = "FnApiRunner",
 ) -> Answer:
     """Use it as the shuffler, before analyze and discover. Exit status 3: the minimum batch is not reached.
 
@@ -71,25 +57,25 @@ def shuffle(
     from pipelines.jobs.job import run
     from pipelines.jobs.shuffle import plan_shuffle
 
-    chosen, signer = engine(context, runner), signer_of(sign_with, "shuffler")
+    chosen, signer = options.engine(context, runner), signer_of(sign_with, "shuffler")
     job = plan_shuffle(campaign, input, out, signer=signer, overwrite=overwrite)
     return hop_answer(run(job, chosen, progress_console()), out, stated=False)
 
 
 def analyze(
     context: Context,
-    campaign: CampaignOption,
+    campaign: options.CampaignFile,
     input: ShuffledOption,
-    keys: KeysOption,
-    out: OutOption,
-    items: ItemsOption = None,
+    keys: options.Keys,
+    out: options.Out,
+    items: options.Items = None,
     found: Annotated[Path | None, Option(help="Output directory of hushcount discover, to estimate too.")] = None,
-    confidence: ConfidenceOption = 0.95,
-    false_positives: FalsePositivesOption = 0.001,
-    signed_by: SignedByOption = None,
-    ledger: LedgerOption = None,
-    overwrite: OverwriteOption = False,
-    runner: RunnerOption = "FnApiRunner",
+    confidence: options.Confidence = 0.95,
+    false_positives: options.FalsePositives = 0.001,
+    signed_by: options.SignedBy = None,
+    ledger: options.Ledger = None,
+    overwrite: options.Overwrite = False,
+    runner: options.Runner = "FnApiRunner",
 ) -> Answer:
     """Use it as the analyzer. Without --items it estimates the campaign's dictionary.
 
@@ -98,7 +84,7 @@ def analyze(
     from pipelines.jobs.analyze import plan_analyze
     from pipelines.jobs.job import run
 
-    levels, chosen = Levels(confidence, false_positives), engine(context, runner)
+    levels, chosen = Levels(confidence, false_positives), options.engine(context, runner)
     job = plan_analyze(
         campaign,
         input,
@@ -117,19 +103,19 @@ def analyze(
 
 def discover(
     context: Context,
-    campaign: CampaignOption,
+    campaign: options.CampaignFile,
     input: ShuffledOption,
-    keys: KeysOption,
-    out: OutOption,
-    party: PartyOption = "both",
+    keys: options.Keys,
+    out: options.Out,
+    party: options.Party = "both",
     uncapped: Annotated[
         bool, Option("--uncapped", help="Even without client tokens: one sender can reveal a value.")
     ] = False,
-    signed_by: SignedByOption = None,
-    sign_with: SignWithOption = None,
-    ledger: LedgerOption = None,
-    overwrite: OverwriteOption = False,
-    runner: RunnerOption = "FnApiRunner",
+    signed_by: options.SignedBy = None,
+    sign_with: options.SignWith = None,
+    ledger: options.Ledger = None,
+    overwrite: options.Overwrite = False,
+    runner: options.Runner = "FnApiRunner",
 ) -> Answer:
     """Use it as the auxiliary server, then as the analyzer on the server's output; as both if you hold both keys.
 
@@ -138,7 +124,7 @@ def discover(
     from pipelines.jobs.discover import plan_discover
     from pipelines.jobs.job import run
 
-    chosen = engine(context, runner)
+    chosen = options.engine(context, runner)
     job = plan_discover(
         campaign,
         input,
@@ -157,13 +143,13 @@ def discover(
 
 
 def estimate(
-    campaign: CampaignOption,
+    campaign: options.CampaignFile,
     tally: Annotated[str, Option(help="tally.npz of hushcount analyze.")],
     items: Annotated[Path, Option(help="File of items to estimate, one a line.")],
-    out: OutOption,
-    confidence: ConfidenceOption = 0.95,
-    false_positives: FalsePositivesOption = 0.001,
-    overwrite: OverwriteOption = False,
+    out: options.Out,
+    confidence: options.Confidence = 0.95,
+    false_positives: options.FalsePositives = 0.001,
+    overwrite: options.Overwrite = False,
 ) -> Answer:
     """Use it when you think of new items after analyze: it reads no report and costs no privacy.
 
@@ -184,7 +170,7 @@ def adjust(
         float | None,
         Option(help="Reports of these items; default: all accepted, less the estimated 'other'.", max=1e12),
     ] = None,
-    overwrite: OverwriteOption = False,
+    overwrite: options.Overwrite = False,
 ) -> Answer:
     """Use it for a reader who needs counts without minus signs, or a fixed sum. Adjusted counts are biased.
 
@@ -233,7 +219,7 @@ def replay(
     reason: Annotated[str, Option(help="wrong_campaign or not_opened.")],
     out: Annotated[str, Option(help="Output directory, for analyze or discover to read.")],
     stream: Annotated[Stream, Option(help="Which stream.")] = "reports",
-    overwrite: OverwriteOption = False,
+    overwrite: options.Overwrite = False,
 ) -> Answer:
     """Use it when you have the right campaign file or key, then analyze or discover its output.
 

@@ -12,8 +12,8 @@ from keys import rotation, store
 from keys.listing import KeyListing, read_listing
 from keys.records import key_path
 from keys.roles import OPENING_ROLES, Role
+from pipelines.console import options
 from pipelines.console.answer import Answer, note
-from pipelines.console.options import BeginsOption, CampaignOption, PartyOption, begins_at, span
 
 RoleName = Literal["both", "analyzer", "aux-server", "operator", "shuffler", "aux-signer", "handing-on"]
 _ROLES: dict[RoleName, tuple[Role, ...]] = {
@@ -64,7 +64,7 @@ def rotate_keys(
     keys: KeysOption,
     overlap: Annotated[str, Option(help="Time that the old keys still open reports, as in 7d.")],
     role: Annotated[RoleName | None, Option(help="Who the keys are for.", show_default="all in the directory")] = None,
-    begins: BeginsOption = None,
+    begins: options.Begins = None,
     days: DaysOption = 365,
     wrap: WrapOption = None,
 ) -> Answer:
@@ -73,8 +73,8 @@ def rotate_keys(
     Example: hushcount keys rotate --keys keys --overlap 7d
     """
     roles = None if role is None else _ROLES[role]
-    wait = span("overlap", overlap)
-    rotation.rotate(keys, roles, overlap=wait, begins=begins_at(begins), days=days, wrap=wrap)
+    wait = options.span("overlap", overlap)
+    rotation.rotate(keys, roles, overlap=wait, begins=options.begins_at(begins), days=days, wrap=wrap)
     return _listed(keys)
 
 
@@ -100,9 +100,9 @@ def retire_key(
 
 
 def rehearse_keys(
-    campaign: CampaignOption,
+    campaign: options.CampaignFile,
     keys: Annotated[list[str], Option(help="Key directory or env:NAME; once for each party.")],
-    party: PartyOption = "both",
+    party: options.Party = "both",
 ) -> Answer:
     """Use it before you publish an epoch. Exit status 1: a party cannot open what clients will send.
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
+from pipelines.console import options
 from pipelines.console.answer import Answer
-from pipelines.console.options import CampaignIdOption
 from pipelines.console.results import pair, remaining
 from pipelines.console.tables import Table, stamp
 
@@ -24,7 +24,7 @@ FileOption = Annotated[Path, Option("--ledger", help="Ledger file.")]
 
 def set_limit(
     ledger: FileOption,
-    campaign: CampaignIdOption,
+    campaign: options.CampaignId,
     epsilon: Annotated[float, Option(help="Largest total of all releases, for one client.", max=1e6)],
     delta: Annotated[float, Option(help="Delta of that total; 0 for local guarantees only.")],
     renew_days: Annotated[

@@ -11,8 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from typer import Argument, Option
 
 from hushcount.errors import UsageError
+from pipelines.console import options
 from pipelines.console.answer import Answer, note, progress_console
-from pipelines.console.options import MOST_SEED, OverwriteOption, SetOption, parse_settings
 from pipelines.console.tables import Table, facts
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def simulate(
     values: Annotated[Path, Option(help="One value a line, text or .gz; or .csv with item and count.")],
     dictionary: Annotated[Path | None, Option(help="Known items, one a line.", show_default="those that occur")] = None,
     runs: Annotated[int, Option(help="Number of collections.", max=1_000_000)] = 10,
-    seed: Annotated[int | None, Option(help="To repeat it; never for real values.", min=0, max=MOST_SEED)] = None,
-    set_: SetOption = None,
+    seed: Annotated[int | None, Option(help="Only to repeat a simulation.", min=0, max=options.MOST_SEED)] = None,
+    set_: options.Settings = None,
 ) -> Answer:
     """Use it to see a mechanism's errors on your values before you collect; it compares them with theory.
 
@@ -39,7 +39,7 @@ def simulate(
     """
     from pipelines.jobs.simulate import simulate_values
 
-    settings, objective = parse_settings(set_)
+    settings, objective = options.parse_settings(set_)
     with _bars(transient=True) as bars:
         result = simulate_values(
             mechanism,
@@ -63,8 +63,8 @@ def reproduce(
     quick: Annotated[bool, Option("--quick", help="Few runs and points, for a first look.")] = False,
     data: Annotated[Path | None, Option(help="Directory of data files that are not shipped.")] = None,
     runs: Annotated[int | None, Option(help="Collections of a point.", show_default="as in the papers", min=1)] = None,
-    seed: Annotated[int, Option(help="Seed of data and simulations.", min=0, max=MOST_SEED)] = 1,
-    overwrite: OverwriteOption = False,
+    seed: Annotated[int, Option(help="Seed of data and simulations.", min=0, max=options.MOST_SEED)] = 1,
+    overwrite: options.Overwrite = False,
 ) -> Answer:
     """Use it to check this code against the papers. It keeps finished figures; the next run resumes a killed one.
 

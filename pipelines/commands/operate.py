@@ -15,15 +15,15 @@ from rich.text import Text
 from typer import Exit, Option
 
 from hushcount.errors import UsageError
+from pipelines.console import options
 from pipelines.console.answer import Answer, note, out_console, progress_console, show_json
-from pipelines.console.options import ConfigOption, JsonOption, span
 from pipelines.console.tables import Table, stamp
 
 if TYPE_CHECKING:
     from pipelines.schedule.report import Done
 
 
-def collect(config: ConfigOption) -> None:
+def collect(config: options.Config) -> None:
     """It runs until SIGTERM or Ctrl-C, and then uploads every report that it acknowledged. It logs to standard error.
 
     Example: hushcount collect --config deployment.toml
@@ -39,12 +39,12 @@ def collect(config: ConfigOption) -> None:
 
 
 def run(
-    config: ConfigOption,
+    config: options.Config,
     watch: Annotated[bool, Option("--watch", help="Repeat until stopped; print only what was due.")] = False,
     every: Annotated[str, Option(help="With --watch: time between two looks, as in 30s or 5m.")] = "30s",
     wait: Annotated[bool, Option("--wait", help="Wait until another run on the same state ends.")] = False,
     clock_is_right: Annotated[bool, Option("--clock-is-right", help="Trust a clock far ahead of all else.")] = False,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Call it from a schedule, or once with --watch. Each step is done once; the next run resumes a killed one.
 
@@ -55,7 +55,7 @@ def run(
     from pipelines.schedule.report import Done
     from pipelines.schedule.run import run as once
 
-    pause = span("--every", every)
+    pause = options.span("--every", every)
     if watch and clock_is_right:
         raise UsageError("option --clock-is-right is for one run, and --watch would trust the clock forever: give one")
     console = progress_console()
@@ -138,7 +138,7 @@ def _show_done(done: Done, as_json: bool, waiting: list[str]) -> None:
             _print(progress_console(), style, f"{what}: {line}")
 
 
-def doctor(config: ConfigOption) -> Answer:
+def doctor(config: options.Config) -> Answer:
     """Use it after a change of the deployment, or when a run fails. Exit status 1: at least one check is bad.
 
     Example: hushcount doctor --config deployment.toml
@@ -157,7 +157,7 @@ def doctor(config: ConfigOption) -> Answer:
     )
 
 
-def relist_segments(config: ConfigOption) -> Answer:
+def relist_segments(config: options.Config) -> Answer:
     """Use it after a collector lost its disk, or a manifest was lost: the next run then counts these segments.
 
     A running collector lists its own. If a segment's name does not say how senders were told apart, it counts as

@@ -19,18 +19,10 @@ from hushcount.designs.search import search_design as search
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_new
 from hushcount.oracles.catalogue import CATALOGUE, frequency_oracle
-from hushcount.planning.planner import (
-    Candidate,
-    Detection,
-    Plan,
-    Task,
-    least_epsilon,
-    make_plan,
-    most_reports,
-    to_detect,
-)
+from hushcount.planning import planner
+from hushcount.planning.planner import Candidate, Plan, Task
+from pipelines.console import options
 from pipelines.console.answer import Answer, note
-from pipelines.console.options import MOST_REPORTS, MOST_SEED, objective_of
 from pipelines.console.tables import Table
 
 _FALSE_POSITIVES = 0.05
@@ -41,7 +33,7 @@ _FALSE_POSITIVES_OF_ONE = 0.001
 
 def plan(
     epsilon: Annotated[float | None, Option(help="Local budget of one report.")] = None,
-    reports: Annotated[int | None, Option(help="Number of reports that you expect.", max=MOST_REPORTS)] = None,
+    reports: Annotated[int | None, Option(help="Number of reports that you expect.", max=options.MOST_REPORTS)] = None,
     dictionary_size: Annotated[int | None, Option(help="Number of items; a campaign adds 'other' as one more.")] = None,
     dictionary: Annotated[Path | None, Option(help="File of known items, one a line.")] = None,
     open_domain: Annotated[bool, Option("--open-domain", help="Any string is an item.")] = False,
@@ -65,7 +57,7 @@ def plan(
 
     Example: hushcount plan --epsilon 1 --dictionary-size 26000 --reports 100000
     """
-    chosen = objective_of(objective, target_share)
+    chosen = options.objective_of(objective, target_share)
     if chosen.name == "target" and target_share is None:
         raise UsageError("objective is target: give --target-share too")
     domain = _domain(dictionary_size, dictionary, open_domain)
@@ -83,7 +75,7 @@ def plan(
                     "give --want-share with --epsilon, to solve for reports, or with --reports, for epsilon"
                 )
             rate = _FALSE_POSITIVES_OF_ONE if domain is None else _FALSE_POSITIVES / domain
-            result, reached = to_detect(task, Detection(want_share, power, rate), epsilon, reports)
+            result, reached = planner.to_detect(task, planner.Detection(want_share, power, rate), epsilon, reports)
             detection = {"share": want_share, "power": reached, "false_positive_rate": rate}
         if out is not None:
             _write(result, out, id, keys, dictionary, open_domain)
@@ -104,11 +96,11 @@ def _solve(task: Task, epsilon: float | None, reports: int | None, error: float 
     if error is None:
         if epsilon is None or reports is None:
             raise UsageError("give --epsilon and --reports, or one of them with --want-error")
-        return make_plan(task, epsilon, reports)
+        return planner.make_plan(task, epsilon, reports)
     if epsilon is None and reports is not None:
-        return least_epsilon(task, reports, error)
+        return planner.least_epsilon(task, reports, error)
     if epsilon is not None and reports is None:
-        return most_reports(task, epsilon, error)
+        return planner.most_reports(task, epsilon, error)
     raise UsageError("give --want-error with --reports, to solve for epsilon, or with --epsilon, to solve for them")
 
 
@@ -202,7 +194,7 @@ def search_design(
     width: Annotated[int, Option(help="Number of cells: at least the dictionary's items and 'other'.")],
     size: Annotated[int, Option(help="Cells of a row, best near width/(e^epsilon + 1).")],
     method: Annotated[Literal["cyclic", "paper"], Option(help="paper: same law, slow above 30 cells.")] = "cyclic",
-    seed: Annotated[int, Option(help="Seed of the blocks to try.", min=0, max=MOST_SEED)] = 0,
+    seed: Annotated[int, Option(help="Seed of the blocks to try.", min=0, max=options.MOST_SEED)] = 0,
     out: Annotated[Path | None, Option(help="File to write.", show_default="the user's cache")] = None,
 ) -> Answer:
     """Use it once for a wss campaign without a design; then copy the file to the caches of the other machines.

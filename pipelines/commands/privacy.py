@@ -23,9 +23,12 @@ from hushcount.privacy.blanket import BlanketLaw, blanket_law
 from hushcount.privacy.unit import repeats_of
 from hushcount.privacy.words import rounded_up
 from hushcount.senders import UNBOUND
+from pipelines.console import options
 from pipelines.console.answer import Answer, note
-from pipelines.console.options import MOST_EPSILON, MOST_REPORTS, SetOption, parse_settings
 from pipelines.console.tables import Table, facts
+
+# Above every local epsilon.
+_MOST_EPSILON = 40
 
 
 @dataclass(frozen=True)
@@ -58,18 +61,16 @@ class _Subject:
 
 def privacy(
     epsilon: Annotated[float | None, Option(help="Local budget of one report; with --discovery, its own.")] = None,
-    reports: Annotated[int | None, Option(help="Number of reports in one shuffle.", max=MOST_REPORTS)] = None,
+    reports: Annotated[int | None, Option(help="Number of reports in one shuffle.", max=options.MOST_REPORTS)] = None,
     delta: Annotated[float | None, Option(help="In (0, 1), far below 1/reports.")] = None,
     mechanism: Annotated[str | None, Option(help="Add this mechanism's own bound to that of any mechanism.")] = None,
-    dictionary_size: Annotated[
-        int | None, Option(help="Items of the mechanism, with 'other'; default: any string.")
-    ] = None,
-    set_: SetOption = None,
+    dictionary_size: Annotated[int | None, Option(help="Items of the mechanism; default: any string.")] = None,
+    set_: options.Settings = None,
     campaign: Annotated[Path | None, Option(help="Campaign file, instead of --mechanism and --epsilon.")] = None,
     want_epsilon: Annotated[
-        float | None, Option(help="Shuffled epsilon: solves for the local one.", max=MOST_EPSILON)
+        float | None, Option(help="Shuffled epsilon: finds the local one.", max=_MOST_EPSILON)
     ] = None,
-    at_epsilon: Annotated[float | None, Option(help="Shuffled epsilon: solves for delta.", max=MOST_EPSILON)] = None,
+    at_epsilon: Annotated[float | None, Option(help="Shuffled epsilon: finds delta.", max=_MOST_EPSILON)] = None,
     discovery: Annotated[bool, Option("--discovery", help="Answer for discovery, not for shuffling.")] = False,
     cap: Annotated[int | None, Option(help="Discovery: reports of one client.", show_default="1")] = None,
     relation: Annotated[str | None, Option(help="Discovery: replace-one (default) or add-remove.")] = None,
@@ -127,7 +128,7 @@ def _of_options(
     if name is None:
         _refuse({"--dictionary-size": domain, "--set": pairs or None}, "without --mechanism")
         return _Subject(epsilon)
-    settings, objective = parse_settings(pairs)
+    settings, objective = options.parse_settings(pairs)
 
     def make(local: float) -> Mechanism:
         return build(name, local, domain, plan(name, local, domain, settings, objective, ANY_SEED))

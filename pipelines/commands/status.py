@@ -12,8 +12,8 @@ from rich.text import Text
 from typer import Option
 
 from hushcount.errors import UsageError
+from pipelines.console import options
 from pipelines.console.answer import Answer, note
-from pipelines.console.options import MOST_WINDOWS, ConfigOption
 from pipelines.console.tables import Table, by_reason, stamp, window_names
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def status(
-    config: ConfigOption,
+    config: options.Config,
     campaign: Annotated[str | None, Option(help="Only this campaign.")] = None,
-    last: Annotated[int, Option(help="Number of windows to show; all are checked.", min=1, max=MOST_WINDOWS)] = 7,
+    last: options.Windows = 7,
     digests: Annotated[bool, Option("--digests", help="Read every handed-on file again, not only new ones.")] = False,
 ) -> Answer:
-    """Use it to see that no report was lost or counted twice. Exit status 1: two numbers do not agree.
+    """Use it to see that no report was lost or counted twice: it checks all windows. Exit status 1: two numbers differ.
 
     Example: hushcount status --config deployment.toml
     """

@@ -12,16 +12,8 @@ from rich.console import RenderableType
 from typer import Context, Option
 
 from hushcount.wire.places import MOST_PLACES
+from pipelines.console import options
 from pipelines.console.answer import Answer, note
-from pipelines.console.options import (
-    CampaignOption,
-    ItemsOption,
-    OutOption,
-    RunnerOption,
-    SignWithOption,
-    engine,
-    span,
-)
 from pipelines.console.tables import Table, by_reason, window_names
 
 if TYPE_CHECKING:
@@ -30,23 +22,23 @@ if TYPE_CHECKING:
 
 def stream(
     context: Context,
-    campaign: CampaignOption,
+    campaign: options.CampaignFile,
     segments: Annotated[str, Option(help="The collector's: STORE/segments/CAMPAIGN/EPOCH-FINGERPRINT.")],
-    out: OutOption,
+    out: options.Out,
     window: Annotated[str, Option(help="Length of the collector's windows, as in 15m, 1h or 1d.")],
     lateness: Annotated[str, Option(help="Time that a window waits for segments after its end, as in 10m.")],
     keys: Annotated[
         str | None, Option(help="Directory of the analyzer's key, or env:NAME; none: only shuffle.")
     ] = None,
-    items: ItemsOption = None,
+    items: options.Items = None,
     places: Annotated[int, Option(help="Parts of a window; each fits into memory.", min=1, max=MOST_PLACES)] = 16,
     every: Annotated[str, Option(help="Time between two looks for segments, as in 30s or 5m.")] = "30s",
     run_for: Annotated[
         str | None, Option("--for", help="Time to run, as in 1h; open windows wait for the next.")
     ] = None,
     without: Annotated[list[str] | None, Option(help="Do not wait for this lost file: WINDOW/STREAM/FILE.")] = None,
-    sign_with: SignWithOption = None,
-    runner: RunnerOption = "FnApiRunner",
+    sign_with: options.SignWith = None,
+    runner: options.Runner = "FnApiRunner",
 ) -> Answer:
     """Use it to see counts soon after each window; Ctrl-C ends it. For production, use hushcount run.
 
@@ -61,9 +53,9 @@ def stream(
     from pipelines.streaming.output import streamed
     from pipelines.streaming.windows import StreamWindows
 
-    windows = StreamWindows(span("--window", window), span("--lateness", lateness))
-    pause = span("--every", every).total_seconds()
-    until = None if run_for is None else time.time() + span("--for", run_for).total_seconds()
+    windows = StreamWindows(options.span("--window", window), options.span("--lateness", lateness))
+    pause = options.span("--every", every).total_seconds()
+    until = None if run_for is None else time.time() + options.span("--for", run_for).total_seconds()
     # Ctrl-C and SIGTERM end it in order: the engine cancels its job, and removes the files that it was writing.
     with suppress(KeyboardInterrupt):
         job(
@@ -78,7 +70,7 @@ def stream(
             until=until,
             without=tuple(without or ()),
             signer=signer_of(sign_with, "shuffler"),
-            engine=engine(context, runner),
+            engine=options.engine(context, runner),
         )
     done = streamed(absolute(segments), absolute(out), windows)
     for name in done.waiting:

@@ -16,7 +16,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from hushcount.errors import HushcountError
-from pipelines.console.options import JsonOption
+from pipelines.console import options
 from pipelines.console.tables import Table
 
 _PIPE_COLUMNS = 160
@@ -100,7 +100,7 @@ def answering(command: Callable[..., Answer | None]) -> Callable[..., None]:
     parameters = list(signature.parameters.values())
     answers = signature.return_annotation is Answer
     if answers:
-        parameters.append(inspect.Parameter("as_json", _KEYWORD, default=False, annotation=JsonOption))
+        parameters.append(inspect.Parameter("as_json", _KEYWORD, default=False, annotation=options.Json))
 
     def run(**options: Any) -> None:
         as_json = answers and options.pop("as_json")

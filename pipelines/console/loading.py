@@ -1,4 +1,4 @@
-"""What holds until a command runs: it can be ended at once, and a library that is missing is one sentence."""
+"""While a command is loaded: a signal ends it at once, and a missing library is one sentence."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end the process without a word while a block imports and parses: nothing is half done yet.
+    """Let Ctrl-C and SIGTERM end the process silently while a block imports and parses: nothing is half done yet.
 
-    A process that a shell started in its background ignores Ctrl-C, and goes on ignoring it.
+    A process that a shell started in the background still ignores Ctrl-C.
 
     Raises:
         SystemExit: a library is not installed; one sentence names it.

@@ -18,39 +18,37 @@ if TYPE_CHECKING:
 
 MOST_REPORTS = 10**12
 MOST_SEED = (1 << 63) - 1
-MOST_WINDOWS = 1_000_000
-# Above every local epsilon; a shuffled one is solved for up to here.
-MOST_EPSILON = 40.0
 
-JsonOption = Annotated[bool, Option("--json", help="Print the result as JSON on standard output.")]
-OverwriteOption = Annotated[bool, Option("--overwrite", help="Replace an older result.")]
-RunnerOption = Annotated[str, Option("--runner", help="Beam runner; any Beam option may follow after a bare --.")]
-ConfigOption = Annotated[Path, Option("--config", help="Deployment file, .toml or .json.")]
-CampaignOption = Annotated[Path, Option("--campaign", help="Campaign file.")]
-CampaignIdOption = Annotated[str, Option("--campaign", help="Id of the campaign.")]
-OutOption = Annotated[str, Option("--out", help="Output directory: local, or a store that Beam can write to.")]
-KeysOption = Annotated[
+Json = Annotated[bool, Option("--json", help="Print the result as JSON on standard output.")]
+Overwrite = Annotated[bool, Option("--overwrite", help="Replace an older result.")]
+Runner = Annotated[str, Option("--runner", help="Beam runner; any Beam option may follow after a bare --.")]
+Config = Annotated[Path, Option("--config", help="Deployment file, .toml or .json.")]
+CampaignFile = Annotated[Path, Option("--campaign", help="Campaign file.")]
+CampaignId = Annotated[str, Option("--campaign", help="Id of the campaign.")]
+Out = Annotated[str, Option("--out", help="Output directory: local, or a store that Beam can write to.")]
+Keys = Annotated[
     Path,
     Option("--keys", help="Directory of this party's key, env:NAME, or gcp-secret://projects/P/secrets/S/versions/V."),
 ]
 PartyName = Literal["both", "aux-server", "analyzer"]
-PartyOption = Annotated[PartyName, Option("--party", help="Which party to act for.")]
-ItemsOption = Annotated[Path | None, Option("--items", help="File of items to estimate, one a line.")]
-ConfidenceOption = Annotated[float, Option(help="Of the intervals, each and all together.", min=0.5, max=0.999999)]
-FalsePositivesOption = Annotated[
+Party = Annotated[PartyName, Option("--party", help="Which party to act for.")]
+Items = Annotated[Path | None, Option("--items", help="File of items to estimate, one a line.")]
+Confidence = Annotated[float, Option(help="Of the intervals, each and all together.", min=0.5, max=0.999999)]
+FalsePositives = Annotated[
     float, Option(metavar="RATE", help="Share of absent items that count as detected.", min=1e-15, max=0.499999)
 ]
-LedgerOption = Annotated[Path | None, Option("--ledger", help="Ledger to charge; created if missing.")]
-BeginsOption = Annotated[str | None, Option("--begins", help="Start, as in 2026-12-01T00:00:00Z.", show_default="now")]
-SetOption = Annotated[
+Windows = Annotated[int, Option("--last", help="Number of windows to show.", min=1, max=1_000_000)]
+Ledger = Annotated[Path | None, Option("--ledger", help="Ledger to charge; created if missing.")]
+Begins = Annotated[str | None, Option("--begins", help="Start, as in 2026-12-01T00:00:00Z.", show_default="now")]
+Settings = Annotated[
     list[str] | None,
     Option("--set", help="name=value: k, m, s, p, B, objective (l2, the default, or mse), or target_share."),
 ]
-SignedByOption = Annotated[
+SignedBy = Annotated[
     Path | None,
     Option("--signed-by", help="public.json of the input's writer: refuse input that it did not sign for this folder."),
 ]
-SignWithOption = Annotated[
+SignWith = Annotated[
     str | None, Option("--sign-with", help="Sign the output: the signing key's directory, or env:NAME.")
 ]
 
