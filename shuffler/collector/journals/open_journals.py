@@ -1,14 +1,19 @@
-"""The journals open for appending: one for each target, all of the present window."""
+"""Groups of reports that are synced together, and the journals that they go to: one for each target."""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import logging
 import secrets
+import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from hushcount.collection.envelopes import ENVELOPES
+import numpy as np
+
+from hushcount.collection.envelopes import ENVELOPES, TOKEN_BYTES
 from hushcount.collection.windows import Window
 from shuffler.collector.campaigns import Target
 from shuffler.collector.journals.journal import HEADER_BYTES, MARK_BYTES, Journal, JournalHeader
@@ -17,6 +22,26 @@ from shuffler.collector.windows.window_files import JournalFile, journal_file, n
 from shuffler.collector.windows.window_notes import segments_mark
 
 _LOG = logging.getLogger("hushcount.collector")
+_MILLISECONDS = struct.Struct("<Q")
+
+
+@dataclass
+class WaitingReports:
+    """Reports of one target in a group: bodies, and for each the number of its reports and what its client showed."""
+
+    bodies: list[bytes] = field(default_factory=list)
+    clients: list[tuple[int, bytes | None]] = field(default_factory=list)
+    reports: int = 0
+
+
+@dataclass
+class CommitGroup:
+    """Reports that are synced together."""
+
+    waiting: dict[Target, WaitingReports] = field(default_factory=dict)
+    reports: int = 0
+    done: asyncio.Event = field(default_factory=asyncio.Event)  # set after the try
+    kept: set[Target] = field(default_factory=set)  # those with all their reports on the disk
 
 
 @dataclass(frozen=True)
@@ -39,14 +64,16 @@ class OpenJournals:
         self._hand_over = hand_over
         self._journals: dict[Target, Journal] = {}
 
-    def append(self, target: Target, window: Window, records: bytes) -> None:
-        """Write envelopes to a target's journal, on the disk when this returns; after an OSError `abandon` it."""
+    def append(self, target: Target, window: Window, waiting: WaitingReports, key: bytes) -> None:
+        """Write a target's reports to its journal, on the disk when this returns; after an OSError `abandon` it."""
+        window_ms = int(window.start.timestamp()) * 1000
+        rows = envelopes(target, waiting, key, window_ms)
         if target not in self._journals:
             header = JournalHeader(
                 ENVELOPES[target.stream],
                 target.record_bytes,
                 target.epoch,
-                milliseconds(window),
+                window_ms,
                 target.fingerprint,
                 target.campaign,
                 secrets.token_bytes(MARK_BYTES),
@@ -54,7 +81,7 @@ class OpenJournals:
             folder = note_target(self._root, window.name, target)
             path = new_journal(folder, target.stream, segments_mark(self._root, window.name))
             self._journals[target] = Journal.create(path, header)
-        self._journals[target].append(records)
+        self._journals[target].append(rows)
 
     def abandon(self, target: Target) -> None:
         """Give up the journal of a target, if it has one; what is synced of it is handed over."""
@@ -89,6 +116,23 @@ class OpenJournals:
             _LOG.warning("empty journal stays", extra={"stream": journal.header.kind.name})
 
 
-def milliseconds(window: Window) -> int:
-    """Return when a window begins, milliseconds since 1970."""
-    return int(window.start.timestamp()) * 1000
+def envelopes(target: Target, waiting: WaitingReports, key: bytes, window_ms: int) -> bytes:
+    """Return the waiting reports' envelopes: a token, the window's start in ms, no address, the sealed report.
+
+    Privacy: a client token is BLAKE2b, under the window's key, of what the client showed. If it showed nothing, the
+        token is fresh for each report.
+    Randomness: the operating system's cryptographic generator.
+    """
+    rows = np.zeros((waiting.reports, target.record_bytes), np.uint8)
+    tokens = b"".join(_token(reports, client, key) for reports, client in waiting.clients)
+    rows[:, :TOKEN_BYTES] = np.frombuffer(tokens, np.uint8).reshape(-1, TOKEN_BYTES)
+    rows[:, TOKEN_BYTES : TOKEN_BYTES + _MILLISECONDS.size] = np.frombuffer(_MILLISECONDS.pack(window_ms), np.uint8)
+    sealed = np.frombuffer(b"".join(waiting.bodies), np.uint8)
+    rows[:, -target.sealed_bytes :] = sealed.reshape(-1, target.sealed_bytes)
+    return rows.tobytes()
+
+
+def _token(reports: int, client: bytes | None, key: bytes) -> bytes:
+    if client is None:
+        return secrets.token_bytes(TOKEN_BYTES * reports)
+    return hashlib.blake2b(client, digest_size=TOKEN_BYTES, key=key).digest() * reports

@@ -21,8 +21,7 @@ from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import sync
 from hushcount.senders import WEAKEST, Authentication
 from shuffler.collector.campaigns import Target
-from shuffler.collector.journals.commit_group import CommitGroup, WaitingReports, envelopes
-from shuffler.collector.journals.open_journals import OpenJournals, Uploadable, WindowEnd, milliseconds
+from shuffler.collector.journals.open_journals import CommitGroup, OpenJournals, Uploadable, WaitingReports, WindowEnd
 from shuffler.collector.journals.watched_clock import ClockAhead, WatchedClock
 from shuffler.collector.logs import error_name
 from shuffler.collector.metrics import Metrics
@@ -212,8 +211,7 @@ class Writer:
         for target, waiting in group.waiting.items():
             try:
                 window = self._enter_window(self._clock.now())
-                rows = envelopes(target, waiting, self._key, milliseconds(window))
-                self._journals.append(target, window, rows)
+                self._journals.append(target, window, waiting, self._key)
                 group.kept.add(target)
                 self._journals.close_if_full(target)
             except ClockAhead:

@@ -15,7 +15,7 @@ from hushcount.collection.segment_names import mark
 from hushcount.collection.windows import named_window
 from shuffler.collector.campaigns import Target
 from shuffler.collector.journals.journal import Journal
-from shuffler.collector.journals.open_journals import OpenJournals, Uploadable, WindowEnd
+from shuffler.collector.journals.open_journals import OpenJournals, Uploadable, WaitingReports, WindowEnd
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.service import Collector
 from shuffler.collector.uploads.upload_queue import UploadQueue
@@ -134,10 +134,11 @@ def test_a_damaged_length_of_the_present_window_is_written_anew(site: Site) -> N
 def appended(site: Site, handed: list[Uploadable]) -> tuple[OpenJournals, Journal, bytes]:
     """Return journals, the one of them to which a report was appended, and that report."""
     journals, target = OpenJournals(site.journal, 1 << 20, handed.append), target_of(site)
-    row = os.urandom(target.record_bytes)
-    journals.append(target, named_window("20261121T120000Z", HOUR), row)
+    report = os.urandom(target.sealed_bytes)
+    waiting = WaitingReports([report], [(1, None)], 1)
+    journals.append(target, named_window("20261121T120000Z", HOUR), waiting, b"key")
     (journal,) = journals._journals.values()
-    return journals, journal, row[40:]
+    return journals, journal, report
 
 
 @pytest.mark.parametrize("end", ["close_all", "abandon"])

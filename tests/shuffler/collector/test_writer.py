@@ -15,7 +15,7 @@ import pytest
 from shuffler.collector.admission.limits import ClientLimit
 from shuffler.collector.admission.refusals import Refused
 from shuffler.collector.campaigns import Target
-from shuffler.collector.journals import writer as writer_module
+from shuffler.collector.journals import open_journals
 from shuffler.collector.journals.journal import Journal
 from shuffler.collector.journals.open_journals import Uploadable, WindowEnd
 from shuffler.collector.journals.watched_clock import WatchedClock
@@ -99,7 +99,7 @@ def test_what_nobody_foresaw_in_a_commit_is_logged_once(
 
     async def steps(writer: Writer, _clock: Clock) -> None:
         with monkeypatch.context() as patched:
-            patched.setattr(writer_module, "envelopes", fail)
+            patched.setattr(open_journals, "envelopes", fail)
             for _ in range(5):
                 assert await kept(writer, target) == [False]
         assert writer.failure == "ZeroDivisionError"
