@@ -47,15 +47,15 @@ class Allowance:
     A clock that is set back opens no window again.
 
     Args:
-        window: length of the deployment's windows, which tile time from 1970 on. A client that is given a shorter one
-            makes more, of which the shuffler forwards the cap.
+        window: length of the deployment's windows, which tile time from 1970 on. With a shorter one, the client makes
+            more reports, and the shuffler forwards the cap.
         path: file of mode 0600 in which the numbers outlive the process, made with the first report; beside it a file
             `.lock`, if the system can lock files. It names no value. None: the count ends with the process.
     """
 
     window: timedelta = timedelta(days=1)
     path: Path | None = None
-    _held: list[_Made] = field(default_factory=lambda: [_Made()], repr=False)
+    _last: list[_Made] = field(default_factory=lambda: [_Made()], repr=False)
     _lock: ThreadLock = field(default_factory=ThreadLock, repr=False)
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class Allowance:
         name = f"{campaign.fingerprint.hex()}/{stream}"
         with self._lock:
             if self.path is None:
-                self._held[0] = self._counted(self._held[0], campaign, name, number, now)
+                self._last[0] = self._counted(self._last[0], campaign, name, number, now)
                 return
             path = Path(self.path)
             with locked(path, "allowance"):

@@ -109,7 +109,7 @@ class Client:
         return recipient.seal_many(np.concatenate([head, packed], axis=1), threads)
 
     def discovery_report(self, value: str | None) -> bytes:
-        """Return one sealed discovery report; None stands for "nothing to discover". Raises as `discovery_reports`."""
+        """Return one sealed discovery report; None stands for "nothing to discover"; raises as `discovery_reports`."""
         return self.discovery_reports([value]).tobytes()
 
     def discovery_reports(self, values: Sequence[str | None], threads: int = 1) -> Octets:
@@ -142,12 +142,11 @@ class Client:
             self.allowance.take(self.campaign, stream, number)
 
     def _drawn(self, items: UInt64Array) -> Octets:
-        """Return uint8[n, report_bytes]: a fresh answer to each item."""
         mechanism = self.campaign.require_frequency()
         return mechanism.pack(mechanism.encode(items, SystemWords()))
 
     def _remembered(self, items: UInt64Array, memory: Memory) -> Octets:
-        """Return uint8[n, report_bytes]: the one answer to each item in this campaign, drawn when there is none yet."""
+        """Return uint8[n, report_bytes]: the one answer to each item in this campaign."""
         distinct, place = np.unique(items, return_inverse=True)
         answers = np.zeros((len(distinct), self.campaign.require_frequency().report_bytes), dtype=np.uint8)
         for row, item in zip(answers, distinct, strict=True):
@@ -162,7 +161,7 @@ class Client:
 
         A place that cannot be kept is no place: to raise only for an item without an answer would tell.
         """
-        held = b""
+        last = b""
         for place in range(self.campaign.memory_values):
             key = _place_key(self.campaign, place)
             found = memory.get(key)
@@ -173,13 +172,13 @@ class Client:
                 try:
                     found = memory.keep(key, salt + _name(item, salt) + drawn)
                 except HushcountError:
-                    if not held:
+                    if not last:
                         raise
                     break
-            held = found
-            if held[_SALT_BYTES:_NAME_END] == _name(item, held[:_SALT_BYTES]):
+            last = found
+            if last[_SALT_BYTES:_NAME_END] == _name(item, last[:_SALT_BYTES]):
                 break
-        return held[_NAME_END:]
+        return last[_NAME_END:]
 
     def _is_new(self, value: str | None) -> bool:
         """Return whether there is something to discover; a value that is too long is refused later."""

@@ -1,4 +1,4 @@
-"""Estimates of a campaign, whose clients may repeat their answers: the one way from a tally to counts with errors."""
+"""Estimates of a campaign with repeated answers: the one way from a tally to counts with errors."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from hushcount.privacy.unit import repeats_of
 
 
 def estimated(campaign: Campaign, tally: Tally, items: UInt64Array) -> Estimate:
-    """Return the estimates of a campaign's tally, with the error of answers that its clients repeat in it."""
+    """Return the estimates of a campaign's tally, with the error that repeated answers add."""
     return campaign.require_frequency().estimate(tally, items).repeated(repeats_of(campaign, tally.senders))

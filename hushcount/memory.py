@@ -93,23 +93,23 @@ class FileMemory:
         _require_limit(self.limit)
 
     def get(self, key: bytes) -> bytes | None:
-        held = _read(self.path)
-        answer = None if held is None else held.answers.get(held.name(key))
+        kept = _read(self.path)
+        answer = None if kept is None else kept.answers.get(kept.name(key))
         return None if answer is None else bytes.fromhex(answer)
 
     def keep(self, key: bytes, answer: bytes) -> bytes:
         with self._lock, locked(self.path, "memory"):
-            held = _read(self.path) or _Held(key=hex_seed(SystemWords()), answers={}, digest="")
-            name = held.name(key)
-            if name not in held.answers:
-                _require_room(len(held.answers), self.limit)
-                held = held.model_copy(update={"answers": {**held.answers, name: answer.hex()}})
-                held = held.model_copy(update={"digest": held.computed_digest()})
-                write_private(self.path, "memory", held.model_dump_json() + "\n")
-            return bytes.fromhex(held.answers[name])
+            kept = _read(self.path) or _Kept(key=hex_seed(SystemWords()), answers={}, digest="")
+            name = kept.name(key)
+            if name not in kept.answers:
+                _require_room(len(kept.answers), self.limit)
+                kept = kept.model_copy(update={"answers": {**kept.answers, name: answer.hex()}})
+                kept = kept.model_copy(update={"digest": kept.computed_digest()})
+                write_private(self.path, "memory", kept.model_dump_json() + "\n")
+            return bytes.fromhex(kept.answers[name])
 
 
-class _Held(Part):
+class _Kept(Part):
     """The content of a file: its own key, and answers by hashed key."""
 
     format: Literal[1] = 1
@@ -126,20 +126,20 @@ class _Held(Part):
         return hashlib.blake2b(listed.encode(), key=bytes.fromhex(self.key), digest_size=16).hexdigest()
 
 
-def _read(path: Path) -> _Held | None:
+def _read(path: Path) -> _Kept | None:
     raw = read_private(path, "memory", TABLE_BYTES)
     if raw is None:
         return None
     try:
-        held = parse_model(_Held, raw, "the file")
+        kept = parse_model(_Kept, raw, "the file")
     except FormatError:
-        held = None
-    if held is None or held.digest != held.computed_digest():
+        kept = None
+    if kept is None or kept.digest != kept.computed_digest():
         raise FormatError(
             f"memory file {path} is damaged or of another version: restore it, because new answers to values that were "
             "answered before would spend their budget again"
         )
-    return held
+    return kept
 
 
 def _require_limit(limit: int) -> None:

@@ -1,4 +1,4 @@
-"""Windows: the spans of the collector's clock whose reports are counted together (docs/adr/0014)."""
+"""Windows: spans of the collector's clock. Reports of a window are counted together (docs/adr/0014)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Discovery: sealed pairs, and the rule by which a bin is kept."""
+"""Discovery: sealed pairs, and the rule that keeps a bin."""

@@ -185,7 +185,6 @@ def _finite(text: str) -> float:
 
 
 def _json_brackets(raw: bytes) -> bytes:
-    """Return the brackets of JSON outside strings, in their order."""
     return b"".join(_ESCAPED.sub(b"", raw).split(b'"')[::2]).translate(None, _NO_BRACKETS)
 
 

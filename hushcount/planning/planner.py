@@ -20,7 +20,7 @@ from hushcount.oracles.power import detection_power, reports_to_detect
 from hushcount.wire.sealing import SEAL_BYTES
 
 ASKED = 1000
-"""Items that an open domain is assumed to be asked for, in the cost of decoding."""
+"""Number of items that analysts ask of an open domain, in the cost of decoding."""
 MOST_REPORTS = 10**12
 _WHOLE_REPORT = 1 << 18
 _SHARED = "in a pool or a block, detection depends on what all others hold: try hushcount simulate with real values"
@@ -160,7 +160,7 @@ def least_epsilon(task: Task, reports: int, error: float) -> Plan:
 def first_enough(
     task: Task, reports: int, enough: Callable[[Plan], bool], *, halvings: int, digits: int
 ) -> Plan | None:
-    """Return the plan of the least epsilon, to so many digits, that is enough; None if none up to 40 is."""
+    """Return the plan of the least epsilon, up to 40 and to `digits` digits, that is enough; None if none is."""
     if not enough(make_plan(task, LARGEST_EPSILON, reports)):
         return None
     low, high = math.log(LEAST_EPSILON), math.log(LARGEST_EPSILON)

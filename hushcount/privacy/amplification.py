@@ -16,9 +16,9 @@ from hushcount.privacy.odds import Point, of_group, points_about
 
 Bound = Literal["general", "blanket"]
 LEAST_GAIN = 0.01
-"""No gain by shuffling is claimed where it is less than 1 % of the local epsilon."""
+"""A gain by shuffling below 1 % of the local epsilon is not claimed."""
 LEAST_DELTA = 1e-200
-"""Nor at a smaller delta: floats end at 1e-308."""
+"""Nor is one at a smaller delta: floats end at 1e-308."""
 _CUT = 1e-8
 _PRECISION = 1e-6
 _FLOOR = 1e-12
@@ -60,19 +60,16 @@ class Amplified:
         return self.general if self.blanket is None else min(self.general, self.blanket)
 
     def points(self, group: int = 1) -> tuple[Point, ...]:
-        """Return guarantees of `group` reports of one client, those that say most about odds at the chance delta."""
+        """Return guarantees of `group` reports of one client that say most about odds at the chance delta."""
         law = self.law if self.bound == "blanket" else None
         return _points(law or general_law(self.local), self.reports, self.delta, group)
 
 
 def amplify(mechanism: Mechanism, reports: int, delta: float) -> Amplified:
-    """Return what shuffling n reports of a mechanism gains; well below a second for any n.
+    """Return what shuffling n reports of a mechanism gains, in well below a second.
 
     Unary responses (sue, oue, rappor, apple-cms) have no blanket bound. That of all others exceeds the general bound
-    by rounding at most: one report of binary randomised response is the worst there is.
-
-    Raises:
-        ValueError: reports or delta is out of range.
+    by rounding at most: binary randomised response is the worst case. ValueError if reports or delta is out of range.
     """
     local, law = mechanism.epsilon, blanket_law(mechanism)
     general = shuffled_epsilon(general_law(local), reports, delta)
@@ -92,10 +89,7 @@ def shuffled_epsilon(law: BlanketLaw, reports: int, delta: float) -> float:
     Bisection to 1e-6 of itself returns the end that was checked to need no more than delta. A job with a ledger asks
     before it reads reports and again when it has counted them, hence the cache.
 
-    Args:
-        law: `general_law(epsilon)` for any mechanism, or the mechanism's own.
-        reports: n, at least 1; above 10**10 it counts as that.
-        delta: in (0, 1).
+    The law is `general_law(epsilon)` for any mechanism, or the mechanism's own. More than 10**10 reports count as that.
 
     Reference: docs/mathematics.md section 7.
     """

@@ -1,4 +1,4 @@
-"""The privacy blanket: the part of a report that is the same whatever its client holds, and so hides other clients."""
+"""The privacy blanket: the part of a report that does not depend on its client's value, and so hides other clients."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _ROUNDING = 2.0**-50
 
 @dataclass(frozen=True)
 class BlanketLaw:
-    """What amplification needs of an extremal mechanism: one whose every report has probability `base * (e or 1)`.
+    """The law of an extremal mechanism: every report has probability `base * (e or 1)`.
 
-    e if the report supports the item, else 1; base does not depend on the item. So whatever its client holds, a report
-    is with probability `gamma`, the sum of all bases, drawn from the base law.
+    e if the report supports the item, else 1; base does not depend on the item. So a report of any client is, with
+    probability `gamma`, the sum of all bases, drawn from the base law.
 
     Args:
         epsilon: above 0, at most 40; no less than the true local loss.

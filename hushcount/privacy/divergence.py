@@ -35,9 +35,9 @@ class Divergence:
 
         sum W = (e-1)(E+1)/2 D - (E-1) G,   G = (e+1)/2 M + U,
 
-    and D is fair given M: a sum over (M, U) of binomial tails. Where n is large, neighbouring M share a block and U a
-    grid, both wider in the convex order, so that delta can only grow; where it is small, neither happens. What is cut
-    or rounded is added. No field depends on epsilon.
+    and D is fair given M: a sum over (M, U) of binomial tails. For large n, neighbouring M share a block and U a grid,
+    both wider in the convex order, so that delta can only grow. What is cut or rounded is added. No field depends on
+    epsilon.
 
     Attributes:
         cut: `Pr[M outside its window]` at most, for the first report as well.
@@ -146,8 +146,8 @@ def _blocks(law: BlanketLaw, reports: int, cut: float) -> Iterator[_Block]:
 
 def _terms(others: Others, reports: int, block: _Block, spread: Spread) -> tuple[FloatArray, FloatArray]:
     """Return the probabilities of the terms of a block, and their G."""
-    # U less its mean is no wider than the sum of `rest` reports less its own. All is moved by more than its rounding
-    # error to where G is lower, and delta greater.
+    # U less its mean is no wider than the sum of `rest` reports less its own. Every figure moves by more than its
+    # rounding error to a lower G, and so to a greater delta.
     surplus = others.mean * (block.rest - (reports - block.ends))
     means = (others.value + 1.0) / 2.0 * block.ends * (1.0 - _SLACK) - surplus * (1.0 + _SLACK)
     sums = np.add.outer(means, spread.points * (1.0 - _SLACK))

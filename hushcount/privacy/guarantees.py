@@ -39,8 +39,8 @@ class Local(Guarantee):
 
     Attributes:
         epsilon_per_report: epsilon of one report.
-        epoch_epsilon: epsilon of all reports of an epoch, where clients repeat their answers; None elsewhere.
-        values: how many values a client remembers; None where it does not.
+        epoch_epsilon: epsilon of all reports of an epoch, if clients repeat their answers; else None.
+        values: how many values a client remembers; None without a memory.
     """
 
     epsilon_per_report: float

@@ -1,14 +1,14 @@
 """How far odds change at most, except with a stated chance: what (epsilon, delta) does not say by itself.
 
-Let L be the log-likelihood ratio of all that is seen, of the value that a client holds against another one: seeing it
-multiplies the odds between the two by `exp(L)`. The divergence of the two laws is `delta(s) = E[(1 - exp(s-L))_+]`,
+Let L be the log-likelihood ratio of everything seen, for a client's value against another one: seeing it multiplies the
+odds between the two by `exp(L)`. The divergence of the two laws is `delta(s) = E[(1 - exp(s-L))_+]`,
 so that `delta(s) >= (1 - exp(s-t)) Pr[L > t]` for every s below t; and `Pr[L < -t]` is at most `exp(-t)` times what
 `Pr[-L > t]` is under the other value. Together
 
     Pr[|L| > t] <= (1 + exp(-t)) delta(s) / (1 - exp(s-t))        for every s < t,
 
-for whatever values the two are, and for whatever is computed from what is seen. `Pr[|L| > epsilon] <= delta` does not
-follow, and is false: of randomised response by a factor of a thousand.
+for any two values, and for anything computed from what is seen. `Pr[|L| > epsilon] <= delta` does not follow, and is
+false: for randomised response by a factor of a thousand.
 
 Reference: docs/mathematics.md section 7.
 """

@@ -13,7 +13,7 @@ from hushcount.senders import Senders
 
 @dataclass(frozen=True)
 class Unit:
-    """One client that sends at most so many reports of a stream; or one report, where clients cannot be told apart.
+    """One client that sends at most `reports` of a stream; or one report, if clients cannot be told apart.
 
     Attributes:
         cap: reports in one collector window: a window at one collector, which has a key of client tokens of its own.
@@ -95,7 +95,7 @@ def rule_of(campaign: Campaign, senders: Senders) -> KeepRule:
     """Return the keep rule of a batch: the campaign's epsilon and delta, for all reports that a client has in it.
 
     Raises:
-        UsageError: the campaign carries no discovery reports, or no rule has that epsilon and delta for so many.
+        UsageError: the campaign carries no discovery reports, or no rule has that epsilon and delta for all of them.
     """
     rule, unit = campaign.require_keep_rule(), unit_of(campaign, senders, "discovery")
     if unit.reports <= rule.cap:

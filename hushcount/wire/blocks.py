@@ -97,7 +97,7 @@ def read_header(stream: IO[bytes], name: str) -> Header:
     if raw[: len(_MAGIC)] != _MAGIC:
         raise FormatError(f"{name} is not a Hushcount block file of version 1")
     if len(raw) < HEADER_BYTES or _CRC.unpack(raw[-_CRC.size :])[0] != zlib.crc32(raw[: -_CRC.size]):
-        raise FormatError(f"{name} has a damaged header: restore the file from where it came")
+        raise FormatError(f"{name} has a damaged header: fetch the file again from its source")
     _, kind, record_bytes, block_records, records, campaign, campaign_id = _HEADER.unpack(raw[: -_CRC.size])
     if kind not in list(Kind) or record_bytes < 1:
         raise FormatError(f"{name} has kind {kind} and records of {record_bytes} bytes, not of this version")
