@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 from rich.console import RenderableType
@@ -77,21 +76,21 @@ def stream(
         note(f"  window {name} waits for manifests of its collectors, or for the next start; {done.clock}", "yellow")
     waits = "; ".join(f"window {name} waits: {', '.join(faults)}" for name, faults in done.held.items())
     return Answer(
-        {**asdict(done), "out": out},
+        {**done.data(), "out": out},
         _shown(done, out),
         f"{waits}. Nothing of it was released: restore it and start again, or add --without" if waits else "",
     )
 
 
 def _shown(done: Streamed, out: str) -> Iterator[RenderableType]:
-    short, rows, lost = window_names(record["window"] for record in done.windows), [], 0
+    short, rows, lost = window_names(record.window for record in done.windows), [], 0
     for record in done.windows:
-        for name, counts in record["streams"].items():
-            released = name in record["released"]
-            lost += 0 if released else counts["accepted"]
-            status = "released" if released else f"below {record['minimum_batch']:,}"
-            numbers = (f"{counts['received']:,}", f"{counts['accepted']:,}", by_reason(counts["rejected"]))
-            rows.append((short[record["window"]], status, name, *numbers))
+        for name, counts in record.streams.items():
+            released = name in record.released
+            lost += 0 if released else counts.accepted
+            status = "released" if released else f"below {record.minimum_batch:,}"
+            numbers = (f"{counts.received:,}", f"{counts.accepted:,}", by_reason(counts.rejected))
+            rows.append((short[record.window], status, name, *numbers))
     heads = ("window", "status", "stream", "received", "accepted", "rejected")
     yield Table("stream", heads, rows, words=("status", "rejected"))
     yield f"  {done.too_late:,} reports came too late"

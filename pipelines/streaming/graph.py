@@ -15,7 +15,7 @@ from apache_beam.transforms.window import IntervalWindow
 from analyzer.open_reports import OpenReports
 from analyzer.tally_reports import Sums, TallyReports
 from hushcount.arrays import UInt64Array
-from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.campaigns.campaign import Stream
 from hushcount.collection.envelopes import envelope_dtype, sealed_offset
 from keys.store import KeyReference
 from pipelines.files.blocks import ReadFiles, WriteShards, in_window
@@ -23,9 +23,17 @@ from pipelines.jobs.analyze import WriteTallyPart
 from pipelines.jobs.results import Wanted
 from pipelines.outputs.counts import SEALED, label
 from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
-from pipelines.streaming.release import Release, WindowResults, fact, number_fact
-from pipelines.streaming.segments import CheckSegments, FindReleased, Judge, NoteTooLate, OpenManifests
-from pipelines.streaming.windows import FolderOf, StreamFolders
+from pipelines.streaming.release import Release, WindowResults
+from pipelines.streaming.segments import (
+    CheckSegments,
+    FindReleased,
+    Judge,
+    NoteTooLate,
+    OpenManifests,
+    count_fact,
+    number_fact,
+)
+from pipelines.streaming.windows import FolderOf, StreamJob
 from shuffler.shuffle import Shuffle
 
 
@@ -36,7 +44,7 @@ class Analysis:
     Attributes:
         key: the analyzer's.
         wanted: what is estimated; None: nothing.
-        columns: what the tally has columns for.
+        columns: the columns of the tally.
     """
 
     key: KeyReference
@@ -44,68 +52,43 @@ class Analysis:
     columns: UInt64Array
 
 
-@dataclass(frozen=True)
-class StreamJob:
-    """What the graph of a stream is made of.
-
-    Attributes:
-        campaign: whose reports.
-        folders: where the files are.
-        places: over how many places a window's reports are spread, and how many shards are written.
-        analysis: None where another party analyses.
-        without: segments and manifests that are lost: their windows are settled without them.
-        signer: the key by which the shuffler signs what it hands on; None: unsigned.
-    """
-
-    campaign: Campaign
-    folders: StreamFolders
-    places: int
-    analysis: Analysis | None
-    without: frozenset[str] = frozenset()
-    signer: KeyReference | None = None
-
-
-def run_windows(found: PCollection, job: StreamJob) -> None:
+def run_windows(found: PCollection, job: StreamJob, analysis: Analysis | None) -> None:
     """Shuffle every window that has closed, release it once, and analyse what was released.
 
     Args:
         found: `Found` of each window at the time at which the engine has it, before the watermark passes that.
         job: what to do with them.
+        analysis: None: another party analyses.
     """
-    folders, campaign = job.folders, job.campaign
-    judged = found | "judge" >> beam.ParDo(Judge(folders, job.analysis is not None)).with_outputs(
-        "too_late", "released", main="closed"
-    )
-    windows = folders.windows.engine_windows()
+    streams, windows = job.campaign.streams, job.folders.windows.engine_windows()
+    judged = found | "judge" >> beam.ParDo(Judge(job)).with_outputs("too_late", "released", main="closed")
     opened = (
         judged.closed
         | "windows" >> beam.WindowInto(windows)
         # A window that was seen twice is one.
         | "all that was found" >> beam.GroupByKey()
-        | "open manifests"
-        >> beam.ParDo(OpenManifests(folders, campaign, job.without)).with_outputs("facts", "too_late", main="named")
+        | "open manifests" >> beam.ParDo(OpenManifests(job)).with_outputs("facts", "too_late", main="named")
     )
     checked = (
         opened.named
         | "spread" >> beam.Reshuffle()
-        | "check segments" >> beam.ParDo(CheckSegments(folders)).with_outputs("facts", *campaign.streams)
+        | "check segments" >> beam.ParDo(CheckSegments(job)).with_outputs("facts", *streams)
     )
     for name, late in (("too late", judged.too_late), ("in no manifest", opened.too_late)):
-        late | f"note {name}" >> beam.ParDo(NoteTooLate(folders, campaign))
-    facts = [opened.facts, checked.facts, *_shuffled({stream: checked[stream] for stream in campaign.streams}, job)]
+        late | f"note {name}" >> beam.ParDo(NoteTooLate(job))
     released = (
-        facts
+        [opened.facts, checked.facts, *_shuffled({stream: checked[stream] for stream in streams}, job)]
         | "all facts" >> beam.Flatten()
         | "of its window" >> beam.GroupByKey()
-        | "release" >> beam.ParDo(Release(folders, campaign, job.signer))
+        | "release" >> beam.ParDo(Release(job))
     )
-    if job.analysis is not None:
+    if analysis is not None:
         before = (
             judged.released
             | "windows released before" >> beam.WindowInto(windows)
-            | "find released" >> beam.ParDo(FindReleased(folders))
+            | "find released" >> beam.ParDo(FindReleased(job))
         )
-        _analyzed((released, before) | "all released" >> beam.Flatten(), job, job.analysis)
+        _analyzed((released, before) | "all released" >> beam.Flatten(), job, analysis)
 
 
 def _shuffled(files: dict[Stream, PCollection], job: StreamJob) -> list[PCollection]:
@@ -113,23 +96,18 @@ def _shuffled(files: dict[Stream, PCollection], job: StreamJob) -> list[PCollect
     campaign, facts, dead = job.campaign, [], []
     shuffled = FolderOf(job.folders, (), handed_on=True)
     for stream, found in files.items():
-        dtype, strip = envelope_dtype(campaign.sealed_bytes(stream)), sealed_offset(campaign.sealed_bytes(stream))
-        read = found | f"read {stream}" >> ReadFiles(campaign.fingerprint, dtype.itemsize, strip, None)
-        mixed = read["blocks"] | f"shuffle {stream}" >> Shuffle(
-            campaign.sealed_bytes(stream), campaign.shuffle.cap, job.places
+        length = campaign.sealed_bytes(stream)
+        read = found | f"read {stream}" >> ReadFiles(
+            campaign.fingerprint, envelope_dtype(length).itemsize, sealed_offset(length), None
         )
+        mixed = read["blocks"] | f"shuffle {stream}" >> Shuffle(length, campaign.shuffle.cap, job.places)
+        where = FolderOf(job.folders, (stream,), handed_on=True)
         written = mixed["shards"] | f"write {stream}" >> WriteShards(
-            FolderOf(job.folders, (stream,), handed_on=True),
-            SEALED[stream],
-            campaign,
-            campaign.sealed_bytes(stream),
-            job.places,
+            where, SEALED[stream], campaign, length, job.places
         )
         counts = (read["counts"], mixed["counts"]) | f"counts of {stream}" >> beam.Flatten()
         facts += [
-            counts
-            | f"label {stream}" >> beam.Map(label, stream)
-            | f"counts known of {stream}" >> beam.Map(fact, "count"),
+            counts | f"label {stream}" >> beam.Map(label, stream) | f"counts known of {stream}" >> beam.Map(count_fact),
             written | f"written known of {stream}" >> beam.Map(number_fact, "written", stream),
         ]
         dead.append(read["dead"] | f"stream of dead {stream}" >> beam.Map(of_stream, stream))
@@ -160,22 +138,18 @@ def _analyzed(released: PCollection, job: StreamJob, analysis: Analysis) -> None
     kept = dead | "dead letter of analysis" >> WriteDeadLetter(where, campaign)
     (
         (
-            counts | "label" >> beam.Map(label, "reports") | "counts known" >> beam.Map(fact, "count"),
+            counts | "label" >> beam.Map(label, "reports") | "counts known" >> beam.Map(count_fact),
             tallied | "tally known" >> beam.Map(number_fact, "tallied", "reports"),
             kept | "dead letter of analysis known" >> beam.Map(number_fact, "dead", "records"),
         )
         | "all facts of analysis" >> beam.Flatten()
         | "of its released window" >> beam.GroupByKey()
-        | "results" >> beam.ParDo(WindowResults(job.folders, campaign, analysis.wanted, analysis.columns))
+        | "results" >> beam.ParDo(WindowResults(job, analysis.wanted, analysis.columns))
     )
 
 
 class WriteWindowTally(beam.DoFn):
-    """(block of rows, Sums) of a window to a file of its own; how many reports they sum out.
-
-    Args:
-        folder: where to.
-    """
+    """(block of rows, Sums) of a window to a file in its folder; how many reports they sum out."""
 
     def __init__(self, folder: FolderOf) -> None:
         self._folder = folder

@@ -1,25 +1,12 @@
-"""hushcount stream: watch a collector's segments, and shuffle and analyze each window once, when it closes.
-
-A stream lacks what hushcount run has:
-
-- It has no ledger: it charges nothing, and no limit refuses a release. To charge, stream without keys, and run
-  hushcount analyze --ledger on what is handed on.
-- It discovers nothing: it shuffles discovery reports and hands them on. hushcount release and discover read them.
-- It compares no window with another: a copy of a report counts in every window that holds one.
-- It carries nothing over: a window's reports below the minimum batch, and segments that come after a window has closed,
-  are in no result.
-- It puts no segment aside: a window with a missing or altered segment waits as a whole.
-- It checks no signature: it analyses what it shuffled itself, or what a stream before it wrote to the same output.
-- It counts no report whose key was destroyed as retired_key: it does not start without the key.
-- It takes one campaign file: a new epoch needs another stream.
-- It keeps no state and deletes nothing: status, doctor and [retention] do not cover its output.
-"""
+"""hushcount stream: watch a collector's segments, and shuffle and analyze each window once, when it closes."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 from pathlib import Path
+
+import apache_beam as beam
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.domain import tally_items
@@ -30,10 +17,10 @@ from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.files.block_files import SUFFIX
 from pipelines.jobs import results
-from pipelines.streaming.graph import Analysis, StreamJob, run_windows
+from pipelines.streaming.graph import Analysis, run_windows
 from pipelines.streaming.output import Streamed, claimed, streamed
 from pipelines.streaming.watch import WatchSegments, list_names
-from pipelines.streaming.windows import StreamFolders, StreamWindows
+from pipelines.streaming.windows import StreamFolders, StreamJob, StreamWindows
 
 _SEGMENTS = "the collector's directory of windows, STORE/segments/CAMPAIGN/EPOCH-FINGERPRINT"
 _FINGERPRINTED = re.compile(r"[0-9]{6}-([0-9a-f]{16})")
@@ -59,11 +46,11 @@ def stream(
     Args:
         campaign_path: the campaign file.
         segments: where the collector puts the segments of this campaign file; WINDOW/STREAM/FILE lie in it.
-        out: output directory; one that a stream of this campaign file has written to is gone on with.
+        out: output directory; an earlier stream of this campaign file may have written to it.
         windows: the collector's windows, and how long after its end each stays open.
         keys: directory with the analyzer's private key, or env:NAME; None: another party analyses what is in
             WINDOW/shuffled/WINDOW-EPOCH-FINGERPRINT.
-        items: items to estimate, as for hushcount analyze; the whole dictionary when it is not given.
+        items: items to estimate, as for hushcount analyze; None: the whole dictionary.
         places: over how many places a window's reports are spread; each must fit into a worker's memory.
         every: seconds from one look at the segments to the next.
         until: when the last look is, in seconds since 1970; windows that are open then stay for the next run.
@@ -101,8 +88,10 @@ def stream(
         # Set here, because without it Flink takes the source for one that ends.
         streaming = engine if engine.embedded else replace(engine, options=(*engine.options, "--streaming"))
         with streaming.pipeline("stream") as pipeline:
-            found = pipeline | "segments" >> WatchSegments(segments, campaign.streams, windows, every, until)
-            run_windows(found, StreamJob(campaign, folders, places, analysis, frozenset(without), signer))
+            watch = WatchSegments(segments, campaign.streams, windows, every, until)
+            found = pipeline | "begin" >> beam.Create([None], reshuffle=False) | "watch" >> beam.ParDo(watch)
+            job = StreamJob(campaign, folders, places, analysis is not None, frozenset(without), signer)
+            run_windows(found, job, analysis)
     return streamed(segments, out, windows)
 
 

@@ -7,21 +7,22 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.envelopes import ENVELOPES
 from hushcount.errors import UsageError
+from hushcount.formats.reading import validated
 from pipelines.files import storage
 from pipelines.ledger.clock import Clock, Witness, usual_bound
 from pipelines.outputs.staging import require_free
-from pipelines.streaming.closing import is_manifest
-from pipelines.streaming.watch import list_names
-from pipelines.streaming.windows import HELD, RECORD, STREAM, WORK, StreamWindows
+from pipelines.streaming.watch import is_manifest, list_names
+from pipelines.streaming.windows import HELD, RECORD, STREAM, WORK, Held, StreamWindows, TooLate, WindowRecord
 
+Note = TypeVar("Note", WindowRecord, Held, TooLate)
 _WORK = re.compile(rf"\.[0-9a-f]{{32}}{re.escape(storage.PARTIAL)}")
 
 
@@ -30,57 +31,63 @@ class Streamed:
     """What has become of the windows of a stream.
 
     Attributes:
-        windows: the records of those that are settled, in order of time.
+        windows: the records of the settled windows, in order of time.
         too_late: reports of both streams that came too late, of the segments whose number of records is known.
-        held: what is wrong with each that has closed and is not settled.
-        waiting: names of those that the clock says have closed, and the collectors do not.
+        held: the faults of each window that has closed and is not settled.
+        waiting: names of windows that have closed by the clock, and not by the collectors.
         clock: what the clock says, beside the newest manifest.
     """
 
-    windows: list[dict[str, Any]]
+    windows: list[WindowRecord]
     too_late: int
-    held: dict[str, list[str]]
+    held: dict[str, tuple[str, ...]]
     waiting: list[str]
     clock: str
+
+    def data(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        return {**asdict(self), "windows": [record.model_dump(mode="json") for record in self.windows]}
 
 
 def streamed(segments: str, out: str, windows: StreamWindows) -> Streamed:
     """Return what has become of the windows of a stream that writes to `out`."""
-    now = time.time()
-    settled = [storage.read_json(path) for path, _ in storage.list_tree(out, f"*/{RECORD}")]
-    known = {record["window"] for record in settled}
-    notes = [storage.read_json(path) for path, _ in storage.list_tree(out, f"{HELD}/*.json")]
-    held = {note["window"]: note["faults"] for note in notes if note["window"] not in known}
-    there, ends, waiting = list_names(segments, tuple(ENVELOPES)), [], set()
-    for name in there:
+    now = datetime.fromtimestamp(time.time(), timezone.utc)
+    settled = _read_all(WindowRecord, out, f"*/{RECORD}")
+    known = {record.window for record in settled}
+    held = {note.window: note.faults for note in _read_all(Held, out, f"{HELD}/*.json") if note.window not in known}
+    ends, waiting = [], set()
+    for name in list_names(segments, tuple(ENVELOPES)):
         window = windows.of_name(name)
         if is_manifest(name):
             ends.append(window.end)
-        elif window.name not in known and window.name not in held and windows.closes(window) <= now:
+        elif window.name not in known and window.name not in held and windows.closes(window) <= now.timestamp():
             waiting.add(window.name)
-    moment = datetime.fromtimestamp(now, timezone.utc)
     bound = usual_bound(windows.length, windows.lateness, windows.lateness)
-    clock = Clock(moment, bound, witnesses=(Witness("the newest manifest", tuple(ends)),))
+    clock = Clock(now, bound, witnesses=(Witness("the newest manifest", tuple(ends)),))
     return Streamed(settled, too_late(out, settled), held, sorted(waiting), clock.says())
 
 
-def too_late(out: str, settled: list[dict[str, Any]]) -> int:
+def too_late(out: str, settled: list[WindowRecord]) -> int:
     """Return how many reports of both streams came too late.
 
-    A job that ended before it settled a window may have noted a segment that the next one found in time: what the
-    window's record lists has counted.
+    A job that ended before it settled a window may have noted a segment that the next job found in time: a segment in
+    a window's record has counted.
     """
-    counted = {name for record in settled for name in record["segments"]}
-    notes = [storage.read_json(path) for path, _ in storage.list_tree(out, "too_late/*/*/*.json")]
-    return sum(note["too_late"] or 0 for note in notes if note["segment"] not in counted)
+    counted = {name for record in settled for name in record.segments}
+    notes = _read_all(TooLate, out, "too_late/*/*/*.json")
+    return sum(note.too_late or 0 for note in notes if note.segment not in counted)
+
+
+def _read_all(kind: type[Note], out: str, pattern: str) -> list[Note]:
+    return [validated(kind, storage.read_json(path), path) for path, _ in storage.list_tree(out, pattern)]
 
 
 @contextmanager
 def claimed(out: str, campaign: Campaign, windows: StreamWindows, inputs: tuple[str | Path, ...] = ()) -> Iterator[str]:
     """Yield a hidden directory in the output, for windows that are being made, and remove it at the end.
 
-    `stream.json` names it, and whose windows the output holds. The job that wrote there last is the only one that may
-    settle a window: what a killed job left is removed, and one that still runs finds its directory gone.
+    `stream.json` names it, and the campaign file of the windows. Only the job that wrote there last may settle a
+    window: it removes what a killed job left, and a job that still runs finds its directory gone.
 
     Raises:
         UsageError: the output holds another campaign file's windows, or other things.
@@ -117,7 +124,7 @@ def claimed(out: str, campaign: Campaign, windows: StreamWindows, inputs: tuple[
 
 
 def sweep(out: str, kept: str) -> None:
-    """Remove what jobs before left of windows that they were making."""
+    """Remove what earlier jobs left of windows that they were making."""
     if storage.is_remote(out):
         found = {storage.relative(file, out).partition("/")[0] for file in storage.list_hidden(out)}
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,12 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.transforms.window import IntervalWindow
 
 from hushcount.arrays import UInt64Array
-from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError
 from hushcount.oracles.estimates import Levels
 from hushcount.oracles.tally import Tally
-from keys.store import KeyReference
 from pipelines.files import permissions, storage
-from pipelines.files.block_files import BlockFile, find_files
+from pipelines.files.block_files import BlockFile
 from pipelines.handover.parties import hand_on
 from pipelines.handover.upstream import senders_of
 from pipelines.jobs import results
@@ -29,72 +27,51 @@ from pipelines.jobs.analyze import gather_tally
 from pipelines.jobs.dead_letters import kept_of
 from pipelines.jobs.results import Wanted
 from pipelines.outputs.counting import require_undamaged
-from pipelines.outputs.counts import SEALED, counts_of
+from pipelines.outputs.counts import counts_of
 from pipelines.outputs.minimum_batch import withheld_summary
 from pipelines.outputs.received_summary import read_summary
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import make_summary
-from pipelines.streaming.windows import RECORD, StreamFolders
+from pipelines.streaming.segments import Fact, StepOfStream, released_reports
+from pipelines.streaming.windows import RECORD, Held, StreamFolders, StreamJob, WindowRecord
+from shuffler.minimum_batch import may_leave
 
-Fact = tuple[str, str, int]
-"""What a step says of a window: kind, name and number: of a manifest its digest, of anything else how many records."""
 logger = logging.getLogger(__name__)
 
 
-def fact(named: tuple[str, int], kind: str) -> tuple[int, Fact]:
-    """Make a name and a number a fact of their window, to be grouped with all others."""
-    return 0, (kind, *named)
-
-
-def number_fact(number: int, kind: str, name: str) -> tuple[int, Fact]:
-    """Name a number and make it a fact of its window."""
-    return fact((name, number), kind)
-
-
-class Release(beam.DoFn):
+class Release(StepOfStream):
     """All facts of a window in; the window is settled; the files of frequency reports that were released out.
 
-    A window is settled when its record is there, in the directory of its result, which appears as a whole. One that
-    is settled already, because an engine runs the step again or because a job before did it, is left as it is: what was
-    drawn for it this time is thrown away, and what was released goes on. One of which something is not as its
-    collectors wrote it waits: `held` says what, nothing of it is released, and the next job looks again.
+    A window is settled when its record is there, in the directory of its result, which appears as a whole. A settled
+    window, because an engine runs the step again or because a job before did it, is left as it is: what was drawn for
+    it this time is thrown away, and what was released goes on. A window with a fault waits: `Held` says what is wrong,
+    nothing of it is released, and the next job looks again.
 
     Raises:
         HushcountError: the counts do not agree, or another stream has begun to write to the output.
-
-    Args:
-        folders: where the files are.
-        campaign: whose.
-        signer: the key by which the shuffler signs what it hands on; None: unsigned.
     """
-
-    def __init__(self, folders: StreamFolders, campaign: Campaign, signer: KeyReference | None) -> None:
-        self._folders = folders
-        self._campaign = campaign
-        self._signer = signer
 
     def process(
         self, element: tuple[int, Iterable[Fact]], closed: IntervalWindow = beam.DoFn.WindowParam
     ) -> Iterator[BlockFile]:
         window = self._folders.windows.of_engine(closed)
-        facts, record, work = list(element[1]), self._folders.record(window), self._folders.being_made(window)
-        if not storage.exists(record):
-            if faults := faults_in(facts):
-                self._hold(window, faults)
-            elif {"segment", "without"} & {kind for kind, _, _ in facts}:
-                self._settle(window, facts, work)
+        facts, work = list(element[1]), self._folders.being_made(window)
+        record = self._folders.record(window)
+        if record is None:
+            if faults := sorted(fact.name for fact in facts if fact.kind == "fault"):
+                for fault in faults:
+                    logger.error("window %s waits: %s", window.name, fault)
+                held = Held(window=window.name, faults=tuple(faults))
+                storage.write_json(self._folders.held(window), held.model_dump(mode="json"))
+            elif {"segment", "without"} & {fact.kind for fact in facts}:
+                record = self._settle(window, facts, work)
         storage.remove_directory(work)
-        if storage.exists(record) and "reports" in storage.read_json(record)["released"]:
-            yield from find_files(storage.join(self._folders.shuffled(window), "reports"), SEALED["reports"])
+        if record is not None and "reports" in record.released:
+            yield from released_reports(self._folders, window)
 
-    def _hold(self, window: Window, faults: list[str]) -> None:
-        for fault in faults:
-            logger.error("window %s waits: %s", window.name, fault)
-        storage.write_json(self._folders.held(window), {"window": window.name, "faults": faults})
-
-    def _settle(self, window: Window, facts: list[Fact], work: str) -> None:
+    def _settle(self, window: Window, facts: list[Fact], work: str) -> WindowRecord:
         streams, floor = self._campaign.streams, self._campaign.shuffle.minimum_batch
-        segments = {name: number for kind, name, number in facts if kind == "segment"}
+        segments = summed(facts, "segment")
         counts = counts_of(summed(facts, "count"), streams)
         written = summed(facts, "written")
         for stream, counted in counts.items():
@@ -105,7 +82,7 @@ class Release(beam.DoFn):
                     f"accepted and {written.get(stream, 0)} written: nothing of it was released, report this bug"
                 )
         # No stream waits for another: what is too little is of no use to one that is enough.
-        enough = {stream: counted for stream, counted in counts.items() if counted.accepted >= floor}
+        enough = {stream: counted for stream, counted in counts.items() if may_leave(counted.accepted, floor)}
         shuffled = storage.join(work, *self._folders.handed_on(window))
         for stream in counts.keys() - enough.keys():
             storage.remove_directory(storage.join(shuffled, stream))
@@ -119,45 +96,44 @@ class Release(beam.DoFn):
             )
             summary = make_summary("shuffle", self._campaign, enough, None, senders=senders)
             summary = replace(summary, dead_letters=kept_of(shuffled, enough))
-            hand_on(shuffled, self._folders.shuffled(window), tuple(enough), summary, self._signer)
+            hand_on(shuffled, self._folders.shuffled(window), tuple(enough), summary, self._job.signer)
         else:
             storage.remove_directory(storage.join(work, "shuffled"))
-        record = {
-            "window": window.name,
-            "ends": window.end.isoformat(),
-            "released": sorted(enough),
-            "campaign": self._campaign.id,
-            "epoch": self._campaign.epoch,
-            "fingerprint": self._campaign.fingerprint.hex(),
-            "minimum_batch": floor,
-            "streams": {stream: asdict(counted) for stream, counted in counts.items()},
-            "manifests": {name: f"{digest:064x}" for kind, name, digest in sorted(facts) if kind == "manifest"},
-            "segments": dict(sorted(segments.items())),
-            "without": dict(sorted(summed(facts, "without").items())),
-        }
-        put(self._folders, work, self._folders.settled(window), RECORD, record)
+        record = WindowRecord(
+            window=window.name,
+            ends=window.end.isoformat(),
+            released=tuple(sorted(enough)),
+            campaign=self._campaign.id,
+            epoch=self._campaign.epoch,
+            fingerprint=self._campaign.fingerprint.hex(),
+            minimum_batch=floor,
+            streams=counts,
+            manifests={fact.name: fact.digest for fact in sorted(facts, key=_name) if fact.kind == "manifest"},
+            segments=dict(sorted(segments.items())),
+            without=dict(sorted(summed(facts, "without").items())),
+        )
+        put(self._folders, work, self._folders.settled(window), RECORD, record.model_dump(mode="json"))
         if storage.exists(held := self._folders.held(window)):
             storage.remove(held)
             storage.remove_empty(held.rpartition("/")[0])
+        # Another worker may have been first.
+        return self._folders.record(window) or record
 
 
-class WindowResults(beam.DoFn):
+class WindowResults(StepOfStream):
     """All facts of the analysis of a window in; `results/` appears beside what was released.
 
-    Where fewer reports than the minimum batch were accepted it holds a summary that counts them, and nothing else.
+    If fewer reports than the minimum batch were accepted, it holds a summary that counts them, and nothing else.
 
     Args:
-        folders: where the files are.
-        campaign: whose.
+        job: of the stream.
         wanted: what is estimated; None: nothing, the tally can be asked later.
-        columns: what the tally has columns for.
+        columns: the columns of the tally.
     """
 
-    def __init__(self, folders: StreamFolders, campaign: Campaign, wanted: Wanted | None, columns: UInt64Array) -> None:
-        self._folders = folders
-        self._campaign = campaign
-        self._wanted = wanted
-        self._columns = columns
+    def __init__(self, job: StreamJob, wanted: Wanted | None, columns: UInt64Array) -> None:
+        super().__init__(job)
+        self._wanted, self._columns = wanted, columns
 
     def process(self, element: tuple[int, Iterable[Fact]], closed: IntervalWindow = beam.DoFn.WindowParam) -> None:
         window = self._folders.windows.of_engine(closed)
@@ -198,22 +174,21 @@ class WindowResults(beam.DoFn):
 def summed(facts: Iterable[Fact], kind: str) -> dict[str, int]:
     """Return the sums of the facts of a kind, by name."""
     sums: dict[str, int] = {}
-    for of, name, number in facts:
-        if of == kind:
-            sums[name] = sums.get(name, 0) + number
+    for fact in facts:
+        if fact.kind == kind:
+            sums[fact.name] = sums.get(fact.name, 0) + fact.number
     return sums
 
 
-def faults_in(facts: Iterable[Fact]) -> list[str]:
-    """Return a sentence for each manifest and segment that is not what its collector wrote."""
-    return sorted(name for kind, name, _ in facts if kind == "fault")
+def _name(fact: Fact) -> str:
+    return fact.name
 
 
 def put(folders: StreamFolders, work: str, target: str, mark: str, data: dict[str, Any]) -> None:
-    """Make a finished directory appear at `target`, where nothing is that is marked as complete.
+    """Make a finished directory appear at `target`, where nothing is marked as complete.
 
-    A local one appears in one step. In a store its objects come one by one, and the mark, which says that all are
-    there, as the last; what was left there without a mark is removed first.
+    A local directory appears in one step. In a store its objects come one by one, and the mark, which says that all are
+    there, comes last; objects that were left there without a mark are removed first.
 
     Raises:
         HushcountError: another stream has begun to write to the output, and may have removed some of it.

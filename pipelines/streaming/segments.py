@@ -6,7 +6,7 @@ import hashlib
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import apache_beam as beam
 from apache_beam.pvalue import TaggedOutput
@@ -26,73 +26,82 @@ from pipelines.handover.file_list import fault_of
 from pipelines.handover.upstream import placed_manifest
 from pipelines.outputs.counts import SEALED
 from pipelines.outputs.staging import SUMMARY
-from pipelines.streaming.closing import Found, is_manifest
-from pipelines.streaming.release import fact
-from pipelines.streaming.windows import StreamFolders
+from pipelines.streaming.watch import Found, is_manifest
+from pipelines.streaming.windows import StreamFolders, StreamJob, TooLate
 
 logger = logging.getLogger(__name__)
 
 
-class Judge(beam.DoFn):
-    """Found in; out, at the time at which the engine has its window, (0, names) of one that is to be settled.
+@dataclass(frozen=True)
+class Fact:
+    """What a step says of a window; a window is settled when all its facts are there.
 
-    Names that were found when their window had closed, or that are not in the record of a window that is settled, go to
-    "too_late". A window that is settled, and of which only the analysis is missing, goes to "released".
-
-    Args:
-        folders: where the files are.
-        analyzed: whether the stream is to write results.
+    Attributes:
+        kind: what `name` and `number` are: a labelled count; the records that were written of a stream, kept in a
+            dead letter or tallied; a segment and its records; a segment or manifest that was left out; a manifest,
+            with its digest; a fault, as a sentence.
     """
 
-    def __init__(self, folders: StreamFolders, analyzed: bool) -> None:
-        self._folders = folders
-        self._analyzed = analyzed
+    kind: Literal["count", "written", "dead", "tallied", "segment", "without", "manifest", "fault"]
+    name: str
+    number: int = 0
+    digest: str = ""
+
+
+def count_fact(count: tuple[str, int]) -> tuple[int, Any]:
+    """Make a labelled count a fact of its window, to be grouped with all others."""
+    return 0, Fact("count", *count)
+
+
+def number_fact(number: int, kind: Literal["written", "dead", "tallied"], name: str) -> tuple[int, Any]:
+    """Make a number of records a fact of its window."""
+    return 0, Fact(kind, name, number)
+
+
+class StepOfStream(beam.DoFn):
+    """A step of the stream's job; `job` says where the files are and whose they are."""
+
+    def __init__(self, job: StreamJob) -> None:
+        self._job, self._folders, self._campaign = job, job.folders, job.campaign
+
+
+class Judge(StepOfStream):
+    """Found in; out, at the time at which the engine has its window, (0, names) of a window that is to be settled.
+
+    To "too_late": names that were found after their window had closed, or that are not in its record. To "released":
+    a settled window that lacks only its analysis.
+    """
 
     def process(self, found: Found) -> Iterator[Any]:
-        windows = self._folders.windows
-        window = windows.of_name(found.window)
-        record = None
-        if storage.exists(self._folders.record(window)):
-            record = storage.read_json(self._folders.record(window))
+        window = self._folders.windows.of_name(found.window)
+        time, record = self._folders.windows.event_time(window), self._folders.record(window)
         if record is None and not found.late:
-            yield TimestampedValue((0, found.names), windows.event_time(window))
+            yield TimestampedValue((0, found.names), time)
             return
-        known = {} if record is None else {**record["manifests"], **record["segments"], **record["without"]}
+        known = {} if record is None else {**record.manifests, **record.segments, **record.without}
         yield from (TaggedOutput("too_late", name) for name in found.names if name not in known)
-        if record is not None and self._analyzed and "reports" in record["released"] and not self._has_results(window):
-            yield TaggedOutput("released", TimestampedValue(window, windows.event_time(window)))
-
-    def _has_results(self, window: Window) -> bool:
-        return storage.exists(storage.join(self._folders.settled(window), "results", SUMMARY))
+        results = storage.join(self._folders.settled(window), "results", SUMMARY)
+        if record is not None and self._job.analyzes and "reports" in record.released and not storage.exists(results):
+            yield TaggedOutput("released", TimestampedValue(window, time))
 
 
-class FindReleased(beam.DoFn):
-    """A window that is settled in; the files of frequency reports that were released of it out.
-
-    Args:
-        folders: where the files are.
-    """
-
-    def __init__(self, folders: StreamFolders) -> None:
-        self._folders = folders
+class FindReleased(StepOfStream):
+    """A settled window in; the files of frequency reports that were released of it out."""
 
     def process(self, window: Window) -> Iterator[BlockFile]:
-        yield from find_files(storage.join(self._folders.shuffled(window), "reports"), SEALED["reports"])
+        yield from released_reports(self._folders, window)
 
 
-class NoteTooLate(beam.DoFn):
-    """Names that came too late in; a file for each segment out, which says how many records are lost to counts.
+def released_reports(folders: StreamFolders, window: Window) -> list[BlockFile]:
+    """Return the files of frequency reports that were released of a window."""
+    return find_files(storage.join(folders.shuffled(window), "reports"), SEALED["reports"])
 
-    Of a manifest, each segment that it names and that the record of its window does not have.
 
-    Args:
-        folders: where the files are.
-        campaign: whose.
+class NoteTooLate(StepOfStream):
+    """Names that came too late in; a `TooLate` for each segment out.
+
+    A manifest stands for each segment that it names and that the record of its window does not have.
     """
-
-    def __init__(self, folders: StreamFolders, campaign: Campaign) -> None:
-        self._folders = folders
-        self._campaign = campaign
 
     def process(self, name: str) -> None:
         if not is_manifest(name):
@@ -104,116 +113,79 @@ class NoteTooLate(beam.DoFn):
             logger.warning("manifest %s came too late and cannot be read: %s", name, told(error))
             return
         record = self._folders.record(self._folders.windows.of_name(name))
-        known = storage.read_json(record)["segments"] if storage.exists(record) else {}
         for segment, part in named_by(name, manifest):
-            if segment not in known:
+            if record is None or segment not in record.segments:
                 self._note(segment, part.records)
 
     def _note(self, segment: str, records: int | None) -> None:
         logger.warning("segment %s came too late: %s records are not counted", segment, records)
-        storage.write_json(self._folders.too_late(segment), {"segment": segment, "too_late": records})
+        storage.write_json(self._folders.too_late(segment), TooLate(segment=segment, too_late=records).model_dump())
 
     def _records(self, segment: str) -> int | None:
         path = self._folders.path(segment)
         sizes = [size for found, size in storage.list_files(*path.rsplit("/", 1)) if found == path]
         try:
-            # The watcher lists the folders of streams, and no others.
             return block_file(path, sizes[0], ENVELOPES[_stream(segment)]).header.records if sizes else None
         except UsageError as error:
             logger.warning("segment %s cannot be read: %s", segment, error)
             return None
 
 
-@dataclass(frozen=True)
-class Named:
-    """A segment, as a manifest names it.
+class OpenManifests(StepOfStream):
+    """(0, names of a window, of one or more sightings) in; (segment, `SegmentPart`) out, as its manifests name them.
 
-    Attributes:
-        name: WINDOW/STREAM/FILE.
-        part: what the manifest says of it.
+    To "facts": each manifest; what is wrong with one; and each name that is left out because the operator said so. To
+    "too_late": segments that are there and that no manifest names.
     """
-
-    name: str
-    part: SegmentPart
-
-
-class OpenManifests(beam.DoFn):
-    """(0, names of a window, of one or more sightings) in; `Named` of each segment that its manifests name out.
-
-    To "facts": each manifest, with its digest; what is wrong with one; and each segment that is left out because the
-    operator said so. To "too_late": segments that are there and that no manifest names.
-
-    Args:
-        folders: where the files are.
-        campaign: whose.
-        without: names of manifests and segments that are lost: the window is settled without them.
-    """
-
-    def __init__(self, folders: StreamFolders, campaign: Campaign, without: frozenset[str]) -> None:
-        self._folders = folders
-        self._campaign = campaign
-        self._without = without
 
     def process(self, element: tuple[int, Iterable[tuple[str, ...]]]) -> Iterator[Any]:
         names = {name for found in element[1] for name in found}
         named: dict[str, SegmentPart] = {}
         readable = True
         for name in sorted(filter(is_manifest, names)):
-            if name in self._without:
-                yield _of_window((name, 0), "without")
+            if name in self._job.without:
+                yield _tagged(Fact("without", name))
                 continue
             try:
                 manifest, digest = read_at(self._folders, self._campaign, name)
-                yield _of_window((name, int(digest, 16)), "manifest")
+                yield _tagged(Fact("manifest", name, digest=digest))
                 for segment, part in named_by(name, manifest):
                     if named.setdefault(segment, part) != part:
                         raise FormatError(f"{self._folders.path(name)} names {segment} as another manifest does not")
             except (HushcountError, OSError) as error:
                 readable = False
-                yield _of_window((told(error), 0), "fault")
+                yield _tagged(Fact("fault", told(error)))
         for segment, part in sorted(named.items()):
-            if segment in self._without:
-                yield _of_window((segment, part.records), "without")
-            else:
-                yield Named(segment, part)
+            yield _tagged(Fact("without", segment, part.records)) if segment in self._job.without else (segment, part)
         if readable and named:
-            yield from (
-                TaggedOutput("too_late", name) for name in sorted(names - named.keys()) if not is_manifest(name)
-            )
+            unnamed = sorted(name for name in names - named.keys() if not is_manifest(name))
+            yield from (TaggedOutput("too_late", name) for name in unnamed)
 
 
-class CheckSegments(beam.DoFn):
-    """`Named` in; its file out, to its stream, if it is what its manifest says; its records, or its fault, to "facts".
+class CheckSegments(StepOfStream):
+    """(segment, `SegmentPart`) in; its file out, to its stream, if it is what its manifest says; a fact of it."""
 
-    Args:
-        folders: where the files are.
-    """
-
-    def __init__(self, folders: StreamFolders) -> None:
-        self._folders = folders
-
-    def process(self, named: Named) -> Iterator[Any]:
-        part, path, stream = named.part, self._folders.path(named.name), _stream(named.name)
+    def process(self, named: tuple[str, SegmentPart]) -> Iterator[Any]:
+        name, part = named
+        path, stream = self._folders.path(name), _stream(name)
         try:
-            fault = fault_of(path, part.bytes, part.digest)
-            file = None if fault else block_file(path, part.bytes, ENVELOPES[stream])
-            if file is not None and file.header.records != part.records:
-                fault = f"has {file.header.records} records, was written with {part.records}"
+            if fault := fault_of(path, part.bytes, part.digest):
+                raise FormatError(f"{path} {fault}")
+            file = block_file(path, part.bytes, ENVELOPES[stream])
+            if file.header.records != part.records:
+                raise FormatError(f"{path} has {file.header.records} records, was written with {part.records}")
         except (HushcountError, OSError) as error:
-            yield _of_window((told(error), part.records), "fault")
+            yield _tagged(Fact("fault", told(error)))
             return
-        if fault is not None:
-            yield _of_window((f"{path} {fault}", part.records), "fault")
-            return
-        yield _of_window((named.name, part.records), "segment")
+        yield _tagged(Fact("segment", name, part.records))
         yield TaggedOutput(stream, file)
 
 
 def read_at(folders: StreamFolders, campaign: Campaign, name: str) -> tuple[Manifest, str]:
-    """Return the manifest of that name, which must be of its window and of this campaign file, and its digest.
+    """Return the manifest of that name and its digest.
 
     Raises:
-        FormatError: it is not.
+        FormatError: it is not of its window and of this campaign file.
         OSError: it is not there.
         HushcountError: the store cannot be reached.
     """
@@ -235,8 +207,9 @@ def named_by(name: str, manifest: Manifest) -> Iterator[tuple[str, SegmentPart]]
 
 
 def _stream(segment: str) -> Stream:
+    # The watcher lists the folders of streams, and no others.
     return cast(Stream, segment.split("/")[1])
 
 
-def _of_window(named: tuple[str, int], kind: str) -> TaggedOutput:
-    return TaggedOutput("facts", fact(named, kind))
+def _tagged(fact: Fact) -> TaggedOutput:
+    return TaggedOutput("facts", (0, fact))

@@ -1,54 +1,134 @@
-"""Watch a directory of segments: a source that lists it again and again, and yields windows when they close."""
+"""Watch a directory of segments: a source that lists it again and again, and yields windows when they close.
+
+A window closes when the clock says so and the collectors confirm it. A collector writes a window's manifest when the
+window has ended by its own clock, so that the newest manifest tells the time without our clock: later windows stay
+open, whatever our clock says.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import apache_beam as beam
 from apache_beam.coders import PickleCoder
 from apache_beam.io.iobase import RestrictionProgress, RestrictionTracker
 from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
-from apache_beam.pvalue import PCollection
 from apache_beam.transforms.core import RestrictionProvider
 from apache_beam.transforms.window import TimestampedValue
-from apache_beam.utils.timestamp import Duration
+from apache_beam.utils.timestamp import Duration, Timestamp
 
-from hushcount.collection import manifests
+from hushcount.collection.manifests import SUFFIX as MANIFEST
+from hushcount.collection.manifests import collector_of
+from hushcount.collection.windows import Window
 from pipelines.files import storage
 from pipelines.files.block_files import SUFFIX
-from pipelines.streaming.closing import Watched, found_between, look
 from pipelines.streaming.windows import StreamWindows
 
 
-class WatchSegments(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """Nothing in, `Found` of each window out when it closes, once, and of what is found of it after that.
+@dataclass(frozen=True)
+class Found:
+    """Names of one window, WINDOW/STREAM/SEGMENT and WINDOW/MANIFEST.
 
-    To the engine a window happens in the last millisecond before it closes, and the watermark passes that when it has:
-    what is not closed is not in the engine. A name that is there when its window closes counts, even if it is found a
-    moment later; and those that the first listing finds have come in time for every window that is not settled, however
-    long nobody looked.
-
-    Args:
-        segments: the directory in which WINDOW/STREAM/FILE and WINDOW/MANIFEST lie.
-        streams: which streams.
-        windows: the collector's.
-        every: seconds from listing to listing.
-        until: when the last listing is made, in seconds since 1970; None: never.
+    Attributes:
+        window: its name.
+        names: all that were seen until it closed; or, if it had closed before, the new ones.
+        late: whether it had closed before.
     """
 
-    def __init__(
-        self, segments: str, streams: tuple[str, ...], windows: StreamWindows, every: float, until: float | None
-    ) -> None:
-        super().__init__()
-        self._watch = _Watch(segments, streams, windows, every, until)
-
-    def expand(self, begin: PCollection) -> PCollection:
-        return begin | "begin" >> beam.Create([None], reshuffle=False) | "watch" >> beam.ParDo(self._watch)
+    window: str
+    names: tuple[str, ...]
+    late: bool
 
 
-class _Tracker(RestrictionTracker):  # type: ignore[misc]
+@dataclass(frozen=True)
+class Watched:
+    """The whole state of the watching, kept by the engine.
+
+    Attributes:
+        seen: names of segments and manifests.
+        looked: when the last listing began, in seconds since 1970; None before the first.
+        closed: windows that happen before this time of the engine have closed; None: none has.
+        newest: the window of the newest manifest.
+        waited: seconds of watching since it was found.
+        ended: whether there will be no other listing.
+    """
+
+    seen: frozenset[str] = frozenset()
+    looked: float | None = None
+    closed: Timestamp | None = None
+    newest: Window | None = None
+    waited: float = 0.0
+    ended: bool = False
+
+
+def look(watched: Watched, there: Iterable[str], now: float, pause: float, windows: StreamWindows) -> Watched:
+    """Return the state after a listing.
+
+    No window closes after the newest manifest's. A collector that wrote a manifest of a window is waited for in the
+    next one, until the lateness has passed by the manifests of others, or by watching.
+
+    Args:
+        watched: the state before.
+        there: the listed names.
+        now: when the listing began by the clock, not before the last one.
+        pause: seconds from listing to listing.
+        windows: the collector's.
+
+    Raises:
+        UsageError: a name lies in no window.
+    """
+    seen = watched.seen.union(there)
+    last: dict[str, Window] = {}
+    for name in filter(is_manifest, seen):
+        window, collector = windows.of_name(name), collector_of(name.rpartition("/")[2])
+        # A manifest of a window to come says that its collector's clock is ahead, or ours behind: it confirms nothing.
+        if collector is not None and window.end.timestamp() <= now:
+            last[collector] = max(window, last.get(collector, window))
+    newest = max(last.values(), default=None)
+    # A clock that jumps moves this no further than one pause.
+    passed = 0.0 if watched.looked is None else min(now - watched.looked, pause)
+    waited = watched.waited + passed if newest == watched.newest else 0.0
+    closed = watched.closed
+    if newest is not None:
+        shown = Timestamp.from_utc_datetime(newest.end) + waited
+        waits = (window.next for window in last.values() if windows.closes(window.next) > shown)
+        limit = min(Timestamp(now), windows.event_time(min([newest.next, *waits])))
+        closed = limit if closed is None else max(closed, limit)
+    return Watched(seen, now, closed, newest, waited)
+
+
+def found_between(before: Watched, after: Watched, windows: StreamWindows) -> list[Found]:
+    """Return the windows that a listing closed, each with all its names, and the new names of those closed before."""
+    if after.closed is None:
+        return []
+    names: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(after.seen):
+        names[name.partition("/")[0]].append(name)
+    found = []
+    for window, there in sorted(names.items()):
+        time_of_window = windows.event_time(windows.of_name(window))
+        late = before.closed is not None and time_of_window < before.closed
+        new = [name for name in there if not late or name not in before.seen]
+        if new and time_of_window < after.closed:
+            found.append(Found(window, tuple(new), late))
+    return found
+
+
+def is_manifest(name: str) -> bool:
+    """Return whether a name is a manifest's, not a segment's."""
+    return name.endswith(MANIFEST)
+
+
+def list_names(directory: str, streams: tuple[str, ...]) -> list[str]:
+    """Return the segments of a directory by their last three names, WINDOW/STREAM/FILE, and its WINDOW/MANIFEST."""
+    patterns = (*(f"*/{stream}/*{SUFFIX}" for stream in streams), f"*/*{MANIFEST}")
+    return [storage.relative(path, directory) for one in patterns for path, _ in storage.list_tree(directory, one)]
+
+
+class _Tracker(RestrictionTracker):  # type: ignore[misc]  # apache_beam ships no types
     """The state of the watching; to claim is to replace it. It is given on as a whole, never shared."""
 
     def __init__(self, watched: Watched) -> None:
@@ -101,15 +181,27 @@ _RESTRICTION = beam.DoFn.RestrictionParam(_Watching())
 _WATERMARK = beam.DoFn.WatermarkEstimatorParam(ManualWatermarkEstimator.default_provider())
 
 
-class _Watch(beam.DoFn):
+class WatchSegments(beam.DoFn):
+    """One element in, `Found` of each window out, once when it closes, and again for names that come after that.
+
+    To the engine a window happens in the last millisecond before it closes, and the watermark passes that when it has
+    closed: until then the engine has nothing of it. A name that is there when its window closes counts, even if it is
+    found a moment later. What the first listing finds has come in time for every unsettled window, however long nobody
+    looked.
+
+    Args:
+        segments: the directory in which WINDOW/STREAM/FILE and WINDOW/MANIFEST lie.
+        streams: which streams.
+        windows: the collector's.
+        every: seconds from listing to listing.
+        until: when the last listing is made, in seconds since 1970; None: never.
+    """
+
     def __init__(
         self, segments: str, streams: tuple[str, ...], windows: StreamWindows, every: float, until: float | None
     ) -> None:
-        self._segments = segments
-        self._streams = streams
-        self._windows = windows
-        self._every = every
-        self._until = until
+        self._segments, self._streams, self._windows = segments, streams, windows
+        self._every, self._until = every, until
 
     @beam.DoFn.unbounded_per_element()
     def process(
@@ -142,9 +234,3 @@ class _Watch(beam.DoFn):
     def _pause(self, looked: float) -> float:
         """Return how many seconds after a listing the next one is made."""
         return self._every if self._until is None else max(0.0, min(self._every, self._until - looked))
-
-
-def list_names(directory: str, streams: tuple[str, ...]) -> list[str]:
-    """Return the segments of a directory by their last three names, WINDOW/STREAM/FILE, and its WINDOW/MANIFEST."""
-    patterns = (*(f"*/{stream}/*{SUFFIX}" for stream in streams), f"*/*{manifests.SUFFIX}")
-    return [storage.relative(path, directory) for one in patterns for path, _ in storage.list_tree(directory, one)]

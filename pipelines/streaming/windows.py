@@ -1,4 +1,4 @@
-"""Windows of a stream: which one a segment is of, when it closes, and where in event time the engine has it."""
+"""Windows of a stream: which one a segment is of, when it closes, and where its files are."""
 
 from __future__ import annotations
 
@@ -8,18 +8,60 @@ from datetime import datetime, timedelta, timezone
 from apache_beam.transforms.window import FixedWindows, IntervalWindow
 from apache_beam.utils.timestamp import Timestamp
 
+from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.collection.windows import Window, named_window
 from hushcount.errors import HushcountError, UsageError
+from hushcount.formats.models import Part
+from hushcount.formats.reading import validated
+from keys.store import KeyReference
 from pipelines.files import storage
+from pipelines.outputs.counts import StreamCounts
 
 RECORD = "window.json"
-"""Of a settled window: which segments it was made of, and what became of them. Whoever finds it leaves the window."""
+"""The file of a `WindowRecord`; a job leaves a window that has one."""
 STREAM = "stream.json"
 """Whose windows an output directory holds."""
 WORK = "work"
 """In `STREAM`: the hidden directory of the job that may settle windows."""
 HELD = "held"
-"""The folder of what is wrong with windows that wait."""
+"""The folder of each `Held`."""
+
+
+class WindowRecord(Part):
+    """A settled window: its segments and manifests, by name, and what became of them.
+
+    Attributes:
+        streams: what was counted; only those in `released` reached the minimum batch.
+        manifests: digest by name.
+        segments: records by name.
+        without: records by name of what was left out because the operator said so; 0 of a manifest.
+    """
+
+    window: str
+    ends: str
+    released: tuple[Stream, ...]
+    campaign: str
+    epoch: int
+    fingerprint: str
+    minimum_batch: int
+    streams: dict[Stream, StreamCounts]
+    manifests: dict[str, str]
+    segments: dict[str, int]
+    without: dict[str, int]
+
+
+class Held(Part):
+    """A window that has closed and waits, because of faults in its segments or manifests."""
+
+    window: str
+    faults: tuple[str, ...]
+
+
+class TooLate(Part):
+    """A segment that came too late, and its number of records; None: the segment cannot be read."""
+
+    segment: str
+    too_late: int | None
 
 
 @dataclass(frozen=True)
@@ -39,11 +81,9 @@ class StreamWindows:
     lateness: timedelta
 
     def engine_windows(self) -> FixedWindows:
-        """Return the engine's windows."""
         return FixedWindows(self.length.total_seconds(), self.lateness.total_seconds() % self.length.total_seconds())
 
     def closes(self, window: Window) -> Timestamp:
-        """Return when a window closes."""
         return Timestamp.from_utc_datetime(window.end + self.lateness)
 
     def event_time(self, window: Window) -> Timestamp:
@@ -51,19 +91,11 @@ class StreamWindows:
         return Timestamp(micros=self.closes(window).micros - 1000)
 
     def of_engine(self, window: IntervalWindow) -> Window:
-        """Return our window that is one of the engine's."""
         end = datetime.fromtimestamp(window.end.micros // 1_000_000, timezone.utc) - self.lateness
         return Window(end - self.length, end)
 
     def of_name(self, name: str) -> Window:
-        """Return the window that a segment or manifest lies in.
-
-        Args:
-            name: WINDOW, and what follows it.
-
-        Raises:
-            UsageError: its directory is no window of this length.
-        """
+        """Return the window of a name that begins with WINDOW; raises UsageError if it is none of this length."""
         try:
             return named_window(name.partition("/")[0], self.length)
         except ValueError as error:
@@ -75,10 +107,10 @@ class StreamFolders:
     """Where a stream's files are.
 
     Attributes:
-        segments: the collector's, of one campaign file: WINDOW/STREAM/FILE and WINDOW/MANIFEST lie in it.
+        segments: the collector's folder of one campaign file: WINDOW/STREAM/FILE and WINDOW/MANIFEST lie in it.
         out: the output.
         work: the job's own hidden directory, in `out`.
-        windows: whose names the directories have.
+        windows: which windows the directories are named after.
         epoch: EPOCH-FINGERPRINT of the campaign file, in the names of batches.
     """
 
@@ -89,57 +121,52 @@ class StreamFolders:
     epoch: str
 
     def settled(self, window: Window) -> str:
-        """Return where a window's result is to be."""
+        """Return the folder of a window's result."""
         return storage.join(self.out, window.name)
 
     def handed_on(self, window: Window) -> tuple[str, str]:
-        """Return the path in a window's directory of what another party reads; its last name is the batch's."""
+        """Return the path, in a window's folder, of what another party reads; its last name is the batch's."""
         return "shuffled", f"{window.name}-{self.epoch}"
 
     def shuffled(self, window: Window) -> str:
-        """Return where what was released of a window is."""
         return storage.join(self.settled(window), *self.handed_on(window))
 
-    def record(self, window: Window) -> str:
-        """Return the file that says what became of a window."""
-        return storage.join(self.settled(window), RECORD)
-
-    def too_late(self, segment: str) -> str:
-        """Return the file that says that a segment came too late."""
-        return storage.join(self.out, "too_late", *segment.split("/")) + ".json"
-
-    def held(self, window: Window) -> str:
-        """Return the file that says why a window that has closed is not settled."""
-        return storage.join(self.out, HELD, f"{window.name}.json")
+    def being_made(self, window: Window) -> str:
+        return storage.join(self.work, window.name)
 
     def path(self, name: str) -> str:
         """Return where a segment or manifest lies."""
         return storage.join(self.segments, *name.split("/"))
 
-    def require_ours(self) -> None:
-        """Raise unless no other stream has begun to write to the output since this one did.
+    def held(self, window: Window) -> str:
+        """Return the file of a window's `Held`."""
+        return storage.join(self.out, HELD, f"{window.name}.json")
 
-        Raises:
-            HushcountError: one has.
-        """
+    def too_late(self, segment: str) -> str:
+        """Return the file of a segment's `TooLate`."""
+        return storage.join(self.out, "too_late", *segment.split("/")) + ".json"
+
+    def record(self, window: Window) -> WindowRecord | None:
+        """Return what became of a window; None: it is not settled."""
+        path = storage.join(self.settled(window), RECORD)
+        return validated(WindowRecord, storage.read_json(path), path) if storage.exists(path) else None
+
+    def require_ours(self) -> None:
+        """Raise HushcountError if another stream has begun to write to the output since this one did."""
         if storage.read_json(storage.join(self.out, STREAM)).get(WORK) != self.work.rstrip("/").rpartition("/")[2]:
             raise HushcountError(
                 f"another stream has begun to write to {self.out}: this one ends, and that one settles what it has not"
             )
 
-    def being_made(self, window: Window) -> str:
-        """Return where a window's result is made."""
-        return storage.join(self.work, window.name)
-
 
 @dataclass(frozen=True)
 class FolderOf:
-    """The directory of a window's files while they are made, for transforms that write: of a window, its path.
+    """For transforms that write: a window's path to its directory while that is made.
 
     Attributes:
         folders: of the stream.
-        names: the path within the window's directory, or within that of what is handed on.
-        handed_on: whether it is within that.
+        names: the path within the window's directory, or within its handed-on part.
+        handed_on: whether it is within that part.
     """
 
     folders: StreamFolders
@@ -150,3 +177,24 @@ class FolderOf:
         ours = self.folders.windows.of_engine(window)
         names = (*self.folders.handed_on(ours), *self.names) if self.handed_on else self.names
         return storage.join(self.folders.being_made(ours), *names)
+
+
+@dataclass(frozen=True)
+class StreamJob:
+    """What every step of a stream knows.
+
+    Attributes:
+        campaign: whose reports.
+        folders: where the files are.
+        places: over how many places a window's reports are spread, and how many shards are written.
+        analyzes: whether results are written; no: another party analyses.
+        without: lost segments and manifests: their windows are settled without them.
+        signer: the key by which the shuffler signs its output; None: unsigned.
+    """
+
+    campaign: Campaign
+    folders: StreamFolders
+    places: int
+    analyzes: bool
+    without: frozenset[str] = frozenset()
+    signer: KeyReference | None = None

@@ -26,9 +26,9 @@ from hushcount.collection.windows import Window, window_at
 from keys.store import campaign_key
 from pipelines.jobs import results
 from pipelines.outputs.summary import digest_of_json
-from pipelines.streaming.closing import Found, Watched, found_between, look
-from pipelines.streaming.graph import Analysis, StreamJob, run_windows
-from pipelines.streaming.windows import StreamFolders, StreamWindows
+from pipelines.streaming.graph import Analysis, run_windows
+from pipelines.streaming.watch import Found, Watched, found_between, look
+from pipelines.streaming.windows import StreamFolders, StreamJob, StreamWindows
 from tests.support.jobs import Chain, done, new_campaign, new_keys, summary, write_lines
 from tests.support.records import as_set, envelopes, read_file, read_rows, rows_of, write_envelopes
 
@@ -166,7 +166,7 @@ def require_added_up(out: Path, window: Window, segments: Sequence[str], collect
     assert sum(one["received"] for one in counts) == stored - late
 
 
-def job_of(collected: Collected, out: Path) -> StreamJob:
+def job_of(collected: Collected, out: Path) -> tuple[StreamJob, Analysis]:
     """Return the job of the command's graph."""
     campaign = collected.chain.campaign
     mechanism = campaign.require_frequency()
@@ -175,10 +175,10 @@ def job_of(collected: Collected, out: Path) -> StreamJob:
     work = out / ".work.partial"
     work.mkdir(parents=True)
     folders = StreamFolders(str(collected.store), str(out), str(work), HOUR, epoch_folder(campaign))
-    return StreamJob(campaign, folders, 3, Analysis(key, wanted, tally_items(mechanism, wanted.items)))
+    return StreamJob(campaign, folders, 3, True), Analysis(key, wanted, tally_items(mechanism, wanted.items))
 
 
-def play(job: StreamJob, events: Sequence[Any], *options: str) -> None:
+def play(job: StreamJob, analysis: Analysis, events: Sequence[Any], *options: str) -> None:
     """Run the graph on a script: seconds after FIRST's start at which it looks, and names that are there by then.
 
     With the segments come the manifests that name them.
@@ -204,7 +204,7 @@ def play(job: StreamJob, events: Sequence[Any], *options: str) -> None:
         watched = known
     with beam.Pipeline(options=PipelineOptions(["--streaming", *options])) as pipeline:
         script = script.advance_watermark_to_infinity().with_output_types(bytes)
-        run_windows(pipeline | "script" >> script | beam.Map(found_in), job)
+        run_windows(pipeline | "script" >> script | beam.Map(found_in), job, analysis)
 
 
 def found_in(element: bytes) -> Found:
@@ -222,7 +222,7 @@ def play_a_day(collected: Collected, root: Path, *options: str) -> None:
     late = collected.segment(FIRST, "two-1", 270, 60)
     # A window of an hour closes ten minutes after its end.
     play(
-        job_of(collected, out),
+        *job_of(collected, out),
         [0, before, 3600, 4100, within, 4199, 4200, late, 5000, other, 7199, late, 7801],
         *options,
     )

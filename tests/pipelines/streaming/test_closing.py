@@ -13,9 +13,9 @@ import pytest
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.windows import Window, window_at
 from hushcount.errors import HushcountError
-from pipelines.streaming.closing import Watched, found_between, look
 from pipelines.streaming.output import claimed
 from pipelines.streaming.release import put
+from pipelines.streaming.watch import Watched, found_between, look
 from pipelines.streaming.windows import RECORD, StreamFolders
 from tests.support.jobs import done, refused, summary
 from tests.support.streams import FIRST, FLOOR, HOUR, Collected, manifest_of, record

@@ -16,9 +16,9 @@ from hushcount.collection.segment_names import mark
 from hushcount.collection.windows import window_at
 from hushcount.randomness import SystemWords
 from hushcount.wire.tags import tag_keys
-from pipelines.streaming.closing import Found
 from pipelines.streaming.output import too_late
 from pipelines.streaming.segments import Judge, NoteTooLate
+from pipelines.streaming.watch import Found
 from shuffler.separate import key_of, tag_keys_of
 from tests.support.jobs import done, files_under, refused, summary
 from tests.support.streams import (
@@ -120,11 +120,11 @@ def test_a_segment_that_a_dead_job_found_too_late_and_the_next_in_time_is_counte
     out = tmp_path / "out"
     collected.segment(FIRST, "one-1", 0, 100)
     found_late = collected.segment(FIRST, "two-1", 100, 50)
-    job = job_of(collected, out)
+    job, _ = job_of(collected, out)
     manifest = f"{FIRST.name}/{manifest_of('two-1')}"
-    (judged,) = Judge(job.folders, True).process(Found(FIRST.name, (manifest,), late=True))
+    (judged,) = Judge(job).process(Found(FIRST.name, (manifest,), late=True))
     assert (judged.tag, judged.value) == ("too_late", manifest)
-    NoteTooLate(job.folders, job.campaign).process(manifest)
+    NoteTooLate(job).process(manifest)
     assert too_late(str(out), []) == 2 * 50
     shutil.rmtree(job.folders.work)
     done(*collected.arguments(tmp_path / "other", *ONCE))
@@ -226,7 +226,7 @@ def test_the_order_in_which_segments_come_makes_no_difference(collected: Collect
         names = [f"one-{index:06d}-0123abcd-{key}" for index in range(len(sizes))]
         found = [place.segment(FIRST, *part) for part in zip(names, begins, sizes, strict=True)]
         events = [event for time, names in sorted(zip(times, found, strict=True)) for event in (time, names)]
-        play(job_of(place, tmp_path / f"out-{name}"), [*events, 4200], *IN_PROCESS)
+        play(*job_of(place, tmp_path / f"out-{name}"), [*events, 4200], *IN_PROCESS)
         tallies.append(tally(tmp_path / f"out-{name}" / FIRST.name / "results"))
     for other in tallies[1:]:
         assert all((tallies[0][name] == other[name]).all() for name in tallies[0])
