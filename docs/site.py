@@ -37,6 +37,8 @@ NAV = [
 ]
 """Title and file of each page but the decisions, in the order of the menu."""
 DECISIONS = "docs/adr"
+INDEX = "README.md"
+"""Of the decisions."""
 SHOWN = {".md", ".png", ".svg", ".json"}
 _LOADED = re.compile(r"""<(?:script|img|link|iframe)\b[^>]*?\b(?:src|href)=["']?((?:https?:)?//[^"'\s>]+)""")
 
@@ -44,7 +46,7 @@ _LOADED = re.compile(r"""<(?:script|img|link|iframe)\b[^>]*?\b(?:src|href)=["']?
 def prepare() -> None:
     """Copy what the site shows into build/docs and write mkdocs.json."""
     shutil.rmtree(PAGES, ignore_errors=True)
-    decisions = sorted((ROOT / DECISIONS).glob("*.md"))
+    decisions = sorted((ROOT / DECISIONS).glob("0*.md"))
     folders = {(ROOT / page).parent for _, page in NAV} - {ROOT}
     shown = [ROOT / page for _, page in NAV if "/" not in page]
     shown += [path for folder in folders for path in folder.rglob("*") if path.suffix in SHOWN and path.is_file()]
@@ -53,10 +55,11 @@ def prepare() -> None:
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
         if path.suffix == ".md":
-            # A site has no listing of a folder: its first decision stands for it.
+            # A site has no listing of a folder: its index stands for it.
             text = path.read_text("utf-8")
-            copy.write_text(re.sub(r"(\]\((?:docs/)?adr/)\)", rf"\g<1>{decisions[0].name})", text), "utf-8")
-    menu = [*({title: page} for title, page in NAV), {"Decisions": [f"{DECISIONS}/{path.name}" for path in decisions]}]
+            copy.write_text(re.sub(r"(\]\((?:docs/)?adr/)\)", rf"\g<1>{INDEX})", text), "utf-8")
+    listed = [f"{DECISIONS}/{name}" for name in (INDEX, *(path.name for path in decisions))]
+    menu = [*({title: page} for title, page in NAV), {"Decisions": listed}]
     (PAGES.parent / "mkdocs.json").write_text(json.dumps(settings(menu), indent=1))
 
 

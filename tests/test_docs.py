@@ -102,6 +102,15 @@ def test_the_site_shows_every_page() -> None:
     assert all(page.exists() for page in shown)
 
 
+def test_the_index_of_decisions_names_each_with_its_title() -> None:
+    folder = ROOT / "docs" / "adr"
+    index = (folder / "README.md").read_text("utf-8")
+    listed = re.findall(r"^\| (\d+) \| \[(.*)\]\((.*)\) \|$", index, re.MULTILINE)
+    titles = {path.name: path.read_text("utf-8").splitlines()[0] for path in folder.glob("0*.md")}
+    assert sorted(name for _, _, name in listed) == sorted(titles)
+    assert all(titles[name] == f"# {number}. {title}" for number, title, name in listed)
+
+
 def test_a_page_of_the_site_that_loads_from_another_host_is_found() -> None:
     loaded = runpy.run_path(str(ROOT / "docs" / "site.py"))["_LOADED"]
     assert loaded.findall('<link rel="stylesheet" href="https://fonts.example.com/a.css">')
