@@ -22,18 +22,82 @@ FEW = 1000.0
 """Expected reports by chance below which an interval is not taken from the normal law."""
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence(ABC):
-    """The law of the scores of c items.
+@dataclass(frozen=True)
+class Levels:
+    """How sure a table of estimates must be of what it states.
 
     Attributes:
-        count: float64[c], users: the estimates.
+        confidence: in (0, 1), the probability that an interval holds the truth.
+        false_positive_rate: in (0, 0.5), the probability that an item that nobody holds is called detected.
+    """
+
+    confidence: float = 0.95
+    false_positive_rate: float = 0.001
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.confidence < 1.0:
+            raise UsageError(f"confidence is {self.confidence}, must be in (0, 1)")
+        if not 0.0 < self.false_positive_rate < 0.5:
+            raise UsageError(f"false-positive rate is {self.false_positive_rate}, must be in (0, 0.5)")
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate(ABC):
+    """Unbiased estimates, one an item, never clipped or rescaled: a rare item's count may be below zero.
+
+    Attributes:
+        count: float64[c], users (reports) that hold the item.
+        standard_error: float64[c], users: the noise of the clients' randomisation, at the estimated count.
+        collision_error: float64[c], users: with a pool of fixed hash functions, the root mean square over pools of the
+            bias by items that share cells with this one. More reports do not average it away. Zero with fresh
+            functions. No interval follows from it: with few frequent items its law leans to the right.
         repeats: l, how often a client may have sent the same answer; 1 if each report is drawn afresh. The laws assume
             that every client did: then n/l answers are independent, each worth l users.
     """
 
     count: FloatArray
+    standard_error: FloatArray
+    collision_error: FloatArray
     repeats: int = field(default=1, kw_only=True)
+
+    @property
+    def error(self) -> FloatArray:
+        """float64[c], users: standard error and collision error, added in squares."""
+        return np.hypot(self.standard_error, self.collision_error)
+
+    def repeated(self, times: int) -> Estimate:
+        """Return the estimate if a client may have sent the same report so many times.
+
+        The variance of a sum of l equal answers is `l^2` times that of one, so the variance grows by l at most.
+        """
+        return replace(self, standard_error=math.sqrt(times) * self.standard_error, repeats=times)
+
+    def interval(self, confidence: float, looks: int = 1) -> tuple[FloatArray, FloatArray]:
+        """Return (low, high) for each item, float64[c] each; they may lie outside 0..n, as the count may.
+
+        With `looks` above 1 the intervals of so many items hold all their truths together with the confidence, however
+        the items depend (Bonferroni: each misses with probability `(1 - confidence)/looks` at most). So they are valid
+        for the largest or smallest of many estimates, or for any that is picked after a look.
+
+        Args:
+            confidence: in (0, 1); UsageError otherwise.
+            looks: the number of items that the reader looks at.
+        """
+        missed = 1.0 - Levels(confidence=confidence).confidence
+        return self.limits(missed / (2.0 * max(looks, 1)))
+
+    def detected(self, false_positive_rate: float, looks: int = 1) -> BoolArray:
+        """Return bool[c]: which scores are too large for items that nobody holds.
+
+        Their p-value, the probability of such a score or a larger one if nobody held the item, is at most
+        `false_positive_rate/looks`. With `looks` above 1 the rate is that of any false detection among so many items.
+
+        Args:
+            false_positive_rate: in (0, 0.5); UsageError otherwise.
+            looks: the number of items that the reader looks at.
+        """
+        rate = Levels(false_positive_rate=false_positive_rate).false_positive_rate
+        return np.asarray(self.p_values() <= rate / max(looks, 1))
 
     @abstractmethod
     def p_values(self) -> FloatArray:
@@ -43,14 +107,13 @@ class Evidence(ABC):
     def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
         """Return (low, high), float64[c] each, users: the truth is below low with probability `tail`, as above high."""
 
-    def _normal_limits(self, error: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
-        """Return `count -+ z error`; l equal answers multiply the variance of their sum by l."""
-        half = _quantile(tail) * (math.sqrt(self.repeats) * error)
+    def _normal_limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
+        half = _quantile(tail) * self.standard_error
         return self.count - half, self.count + half
 
 
 @dataclass(frozen=True, eq=False)
-class Supports(Evidence):
+class Supports(Estimate):
     """Independent reports that support an item or not: C is Bin(F, p*) + Bin(n - F, q*).
 
     The p-value is the binomial tail of Bin(n, q*). Limits are Clopper and Pearson's for C/n, mapped to users by
@@ -61,14 +124,12 @@ class Supports(Evidence):
         supports: int64[c], C.
         reports: n.
         own, other: p*, q*.
-        error: float64[c], users: the standard error of fresh reports.
     """
 
     supports: IntArray
     reports: int
     own: float
     other: float
-    error: FloatArray
 
     def p_values(self) -> FloatArray:
         answers = -(-self.reports // self.repeats)
@@ -77,7 +138,7 @@ class Supports(Evidence):
     def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
         answers = self.reports / self.repeats
         if answers * min(self.other, 1.0 - self.own) >= FEW:
-            return self._normal_limits(self.error, tail)
+            return self._normal_limits(tail)
         scores, places = np.unique(self.supports, return_inverse=True)
         supporting = scores / self.repeats
         low = _clopper_pearson(supporting, answers - supporting, tail)
@@ -87,7 +148,7 @@ class Supports(Evidence):
 
 
 @dataclass(frozen=True, eq=False)
-class Signs(Evidence):
+class Signs(Estimate):
     """Reports that support an item or oppose it, of those that named its block.
 
     If nobody holds the item, each is as likely to support as to oppose it, whatever its client holds: the p-value is
@@ -96,23 +157,21 @@ class Signs(Evidence):
     Attributes:
         scores: int64[c], supporting less opposing reports.
         named: int64[c], both together.
-        error: float64[c], users: the standard error of fresh reports.
     """
 
     scores: IntArray
     named: IntArray
-    error: FloatArray
 
     def p_values(self) -> FloatArray:
         named = -(-self.named // self.repeats)
         return binomial_tail((self.named + self.scores) // 2 // self.repeats, named, 0.5)
 
     def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
-        return self._normal_limits(self.error, tail)
+        return self._normal_limits(tail)
 
 
 @dataclass(frozen=True, eq=False)
-class SharedCells(Evidence):
+class SharedCells(Estimate):
     """Scores of a pool, at cells that other items share: noise and collisions in one law, taken from the tally.
 
     The p-value is the tail of `CellSum`, over the draw of the functions. Limits combine what the cells of others say
@@ -187,81 +246,3 @@ def _root(others: FloatArray, square: float, count: FloatArray, side: float) -> 
 def _quantile(tail: float) -> float:
     """Return the normal quantile that is exceeded with probability `tail`, however small."""
     return -NormalDist().inv_cdf(tail)
-
-
-@dataclass(frozen=True)
-class Levels:
-    """How sure a table of estimates must be of what it states.
-
-    Attributes:
-        confidence: in (0, 1), the probability that an interval holds the truth.
-        false_positive_rate: in (0, 0.5), the probability that an item that nobody holds is called detected.
-    """
-
-    confidence: float = 0.95
-    false_positive_rate: float = 0.001
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.confidence < 1.0:
-            raise UsageError(f"confidence is {self.confidence}, must be in (0, 1)")
-        if not 0.0 < self.false_positive_rate < 0.5:
-            raise UsageError(f"false-positive rate is {self.false_positive_rate}, must be in (0, 0.5)")
-
-
-@dataclass(frozen=True, eq=False)
-class Estimate:
-    """Unbiased estimates, one an item, never clipped or rescaled: a rare item's count may be below zero.
-
-    Attributes:
-        count: float64[c], users (reports) that hold the item.
-        standard_error: float64[c], users: the noise of the clients' randomisation, at the estimated count.
-        collision_error: float64[c], users: with a pool of fixed hash functions, the root mean square over pools of the
-            bias by items that share cells with this one. More reports do not average it away. Zero with fresh
-            functions. No interval follows from it: with few frequent items its law leans to the right.
-        evidence: the law of the scores; intervals and detection follow from it.
-    """
-
-    count: FloatArray
-    standard_error: FloatArray
-    collision_error: FloatArray
-    evidence: Evidence
-
-    @property
-    def error(self) -> FloatArray:
-        """float64[c], users: standard error and collision error, added in squares."""
-        return np.hypot(self.standard_error, self.collision_error)
-
-    def repeated(self, times: int) -> Estimate:
-        """Return the estimate if a client may have sent the same report so many times.
-
-        The variance of a sum of l equal answers is `l^2` times that of one, so the variance grows by l at most.
-        """
-        error = math.sqrt(times) * self.standard_error
-        return replace(self, standard_error=error, evidence=replace(self.evidence, repeats=times))
-
-    def interval(self, confidence: float, looks: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Return (low, high) for each item, float64[c] each; they may lie outside 0..n, as the count may.
-
-        With `looks` above 1 the intervals of so many items hold all their truths together with the confidence, however
-        the items depend (Bonferroni: each misses with probability `(1 - confidence)/looks` at most). So they are valid
-        for the largest or smallest of many estimates, or for any that is picked after a look.
-
-        Args:
-            confidence: in (0, 1); UsageError otherwise.
-            looks: the number of items that the reader looks at.
-        """
-        missed = 1.0 - Levels(confidence=confidence).confidence
-        return self.evidence.limits(missed / (2.0 * max(looks, 1)))
-
-    def detected(self, false_positive_rate: float, looks: int = 1) -> BoolArray:
-        """Return bool[c]: which scores are too large for items that nobody holds.
-
-        Their p-value, the probability of such a score or a larger one if nobody held the item, is at most
-        `false_positive_rate/looks`. With `looks` above 1 the rate is that of any false detection among so many items.
-
-        Args:
-            false_positive_rate: in (0, 0.5); UsageError otherwise.
-            looks: the number of items that the reader looks at.
-        """
-        rate = Levels(false_positive_rate=false_positive_rate).false_positive_rate
-        return np.asarray(self.evidence.p_values() <= rate / max(looks, 1))

@@ -140,10 +140,8 @@ class Universal(Family):
         return supporting(p, q, float(self.collision))
 
     def estimate(self, scored: Scored) -> Estimate:
-        law, noise = scored.law, scored.noise()
-        own, other = float(law.own), float(law.other)
-        evidence = Supports(scored.count, scored.scores, scored.tally.reports, own, other, noise)
-        return Estimate(scored.count, noise, np.zeros(len(scored.count)), evidence)
+        n, own, other = scored.tally.reports, float(scored.law.own), float(scored.law.other)
+        return Supports(scored.count, scored.noise(), np.zeros(len(scored.count)), scored.scores, n, own, other)
 
 
 def require_items(items: UInt64Array, domain: int) -> None:

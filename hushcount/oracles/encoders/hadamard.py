@@ -108,9 +108,7 @@ class Hadamard(Universal):
         n, p, q = scored.tally.reports, scored.responder.p, scored.responder.q
         named, shares = self.block_reports(scored.tally.counts, scored.items), scored.held / n
         near = np.clip((named / n - 2.0 * q) / (p - q) - shares, 0.0, 1.0 - shares)
-        noise = scored.noise(near)
-        evidence = Signs(scored.count, scored.scores, named, noise)
-        return Estimate(scored.count, noise, np.zeros(len(scored.count)), evidence)
+        return Signs(scored.count, scored.noise(near), np.zeros(len(scored.count)), scored.scores, named)
 
     def block_reports(self, tally: Counts, wanted: UInt64Array) -> Counts:
         """Return int64[c]: how many reports named a cell of each wanted item's block."""

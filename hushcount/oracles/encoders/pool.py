@@ -61,24 +61,21 @@ class Pooled(Family):
         return supporting(p, q, float(self.collision), 1.0 / (self.rows * (self.pool_cells - 1)))
 
     def estimate(self: PoolEncoder, scored: Scored) -> Estimate:
-        n, held, noise = scored.tally.reports, scored.held, scored.noise()
+        n, held, law, m = scored.tally.reports, scored.held, scored.law, self.pool_cells
         # Others hold at least one report each, so their squares add up to no less than their number.
         others = np.maximum(sum_of_squares(self, scored.tally, scored.responder) - held**2, n - held)
-        collisions = np.sqrt(np.multiply(scored.law.clash, others))
-        return Estimate(scored.count, noise, collisions, _shared_cells(self, scored))
-
-
-def _shared_cells(encoder: PoolEncoder, scored: Scored) -> SharedCells:
-    """Return what a pool's scores say, by the cells of others in this very tally."""
-    matrix, m, gain = encoder.cell_scores(scored.tally.counts), encoder.pool_cells, float(scored.law.gain)
-    law = cell_sum(matrix)
-    # What an item adds to the cells is no collision of its own.
-    part = scored.law.clash * np.maximum(scored.count, 0.0) ** 2 * gain**2
-    largest = np.argsort(-part, kind="stable")[:_FREQUENT]
-    places = largest[part[largest] > law.variance / _FREQUENT]
-    frequent = {int(place): cell_sum(matrix, encoder.cells_of(int(scored.items[place]))) for place in places}
-    n, own, widening = scored.tally.reports, float(scored.law.own), math.sqrt(m / (m - 1.0))
-    return SharedCells(scored.count, scored.scores, n, law, frequent, gain, own, widening)
+        collisions = np.sqrt(np.multiply(law.clash, others))
+        matrix, gain = self.cell_scores(scored.tally.counts), float(law.gain)
+        cells = cell_sum(matrix)
+        # What an item adds to the cells is no collision of its own.
+        part = law.clash * np.maximum(scored.count, 0.0) ** 2 * gain**2
+        largest = np.argsort(-part, kind="stable")[:_FREQUENT]
+        places = largest[part[largest] > cells.variance / _FREQUENT]
+        frequent = {int(place): cell_sum(matrix, self.cells_of(int(scored.items[place]))) for place in places}
+        own, widening = float(law.own), math.sqrt(m / (m - 1.0))
+        return SharedCells(
+            scored.count, scored.noise(), collisions, scored.scores, n, cells, frequent, gain, own, widening
+        )
 
 
 def sum_of_squares(encoder: PoolEncoder, tally: Tally, responder: Responder) -> float:

@@ -134,8 +134,8 @@ def law(mechanism: Mechanism, n: int, held: int) -> tuple[np.ndarray, Estimate]:
     scores = np.arange(n + 1)
     count = (scores - n * mechanism.q_star) / (mechanism.p_star - mechanism.q_star)
     noise = np.sqrt(mechanism.variance(n, np.clip(count, 0.0, n) / n))
-    evidence = Supports(count, scores, n, mechanism.p_star, mechanism.q_star, noise)
-    return np.convolve(own, others), Estimate(count, noise, np.zeros(n + 1), evidence)
+    estimate = Supports(count, noise, np.zeros(n + 1), scores, n, mechanism.p_star, mechanism.q_star)
+    return np.convolve(own, others), estimate
 
 
 def exact_coverage(mechanism: Mechanism, n: int, held: int, looks: int = 1) -> float:
@@ -339,8 +339,8 @@ def test_a_small_pool_claims_no_more_than_its_cells_show(k: int, m: int) -> None
     nothing = (low <= 0.0) & (high >= SMALL_HELD.sum())
     assert nothing.all() == (k == 1)
     if k == 1:
-        before = [(one.evidence, one.evidence.law) for one in estimates() if isinstance(one.evidence, SharedCells)]
-        bold = [replace(evidence, law=replace(law, least=0.0)) for evidence, law in before]
+        before = [one for one in estimates() if isinstance(one, SharedCells)]
+        bold = [replace(one, law=replace(one.law, least=0.0)) for one in before]
         both = [one.limits((1.0 - CONFIDENCE) / (2 * len(SMALL_HELD))) for one in bold]
         held = [bool(((low <= SMALL_HELD) & (high >= SMALL_HELD)).all()) for low, high in both]
         assert len(held) == 200
@@ -414,10 +414,10 @@ def test_many_looks_are_one_look_at_a_smaller_level(looks: int) -> None:
 
 def test_no_items_have_no_intervals() -> None:
     none, scores = np.zeros(0), np.zeros(0, dtype=np.int64)
-    for evidence in (Supports(none, scores, 10, 0.5, 0.1, none), Signs(none, scores, scores, none)):
-        low, high = Estimate(none, none, none, evidence).interval(0.95, 0)
+    for estimate in (Supports(none, none, none, scores, 10, 0.5, 0.1), Signs(none, none, none, scores, scores)):
+        low, high = estimate.interval(0.95, 0)
         assert len(low) == len(high) == 0
-        assert not len(evidence.p_values())
+        assert not len(estimate.p_values())
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -0.5, math.nan])

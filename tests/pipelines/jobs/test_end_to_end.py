@@ -171,14 +171,14 @@ def test_detected_items_are_in_the_table_the_summary_and_the_page(collected: Col
         low, high = estimate.interval(0.95)
         low_all, high_all = estimate.interval(0.95, len(items))
         for place, row in enumerate(rows.values()):
-            assert row["detected"] == (estimate.evidence.p_values()[place] <= rate)
+            assert row["detected"] == (estimate.p_values()[place] <= rate)
             told = [row[name] for name in ("low", "high", "low_all", "high_all")]
             assert told == pytest.approx([each[place] for each in (low, high, low_all, high_all)], abs=1e-3)
         number = sum(row["detected"] for row in rows.values())
         assert rows["alpha"]["detected"]
         assert (data["false_positive_rate"], data["detected"], data["items"]) == (rate, number, len(LISTED))
         page = (directory / "report.html").read_text(encoding="utf-8")
-        together = estimate.evidence.p_values() <= 0.05 / len(items)
+        together = estimate.p_values() <= 0.05 / len(items)
         assert [row["detected_all"] for row in rows.values()] == together.tolist()
         assert data["detected_all"] == together.sum()
         # The largest are of these only: the largest of raw estimates are noise.
