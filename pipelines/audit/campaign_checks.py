@@ -156,7 +156,7 @@ def age_of_segments(view: View) -> Iterator[Finding]:
     if not view.shuffles or view.deployment.file.retention.segments is not None:
         return
     over = {name for name, window in view.windows.items() if view.now - window.end > _LONG}
-    old = [size for path, size in view.stored.items() if path.split("/")[2] in over]
+    old = [size for segment, size in view.stored.items() if segment.window in over]
     says = f"{sum(old) / 1e9:,.1f} GB are older than {_LONG.days} days" if old else "young"
     cure = "set segments under [retention]"
     yield Finding(f"age of segments of {view.campaign}", "warning" if old else "good", says, cure)

@@ -25,13 +25,14 @@ from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.models import explain
 from hushcount.formats.reading import LISTING_BYTES
 from hushcount.senders import WEAKEST
-from hushcount.wire.blocks import read_header
 from pipelines.audit.view import View
 from pipelines.batches.intake import register_new
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
+from pipelines.files.block_files import header_of
 from pipelines.files.storage_errors import told
+from pipelines.handover.names import SegmentPath
 from pipelines.schedule.witnesses import told_time
 
 _UNNAMED = SegmentName("relisted", WEAKEST, "")
@@ -53,15 +54,14 @@ class Relisted:
     problems: list[str] = field(default_factory=list)
 
 
-def orphans(view: View) -> dict[str, int]:
-    """Return the bytes of each segment that no registered manifest lists though its window is over, by its path."""
-    found = {}
-    for path, size in view.unlisted.items():
-        _, _, window, stream, _ = path.split("/")
-        # status says so of a segment that lies in no window.
-        if stream in ENVELOPES and is_window(window) and view.is_over(window):
-            found[path] = size
-    return found
+def orphans(view: View) -> dict[SegmentPath, int]:
+    """Return the bytes of each segment that no registered manifest lists though its window is over."""
+    return {
+        segment: size
+        for segment, size in view.unlisted.items()
+        # status speaks of a segment that lies in no window.
+        if segment.is_of_stream and is_window(segment.window) and view.is_over(segment.window)
+    }
 
 
 def relist(state: Database, deployment: Deployment, epochs: Epochs, now: datetime | None = None) -> Relisted:
@@ -82,18 +82,18 @@ def relist(state: Database, deployment: Deployment, epochs: Epochs, now: datetim
         view = View(deployment, time.present, connection=connection, one=epochs)
         found, windows = orphans(view), view.windows
     manifests: dict[tuple[str, SegmentName, str], dict[Stream, list[SegmentPart]]] = defaultdict(dict)
-    for path, size in found.items():
-        folder, stream, name = path.rsplit("/", 2)
+    for segment, size in found.items():
         try:
-            part, fingerprint = _looked_through(deployment, path, size)
+            part, fingerprint = _looked_through(deployment, segment, size)
         except (HushcountError, OSError) as error:
             made.problems.append(told(error))
             continue
-        named = segment_named(name)
+        named = segment_named(segment.name)
         if named is None:
-            made.unsaid.append(path)
-        manifests[folder, named or _UNNAMED, fingerprint].setdefault(cast(Stream, stream), []).append(part)
-        made.segments[path] = part.records
+            made.unsaid.append(str(segment))
+        parts = manifests[segment.folder, named or _UNNAMED, fingerprint]
+        parts.setdefault(cast(Stream, segment.stream), []).append(part)
+        made.segments[str(segment)] = part.records
     for (folder, whose, fingerprint), segments in manifests.items():
         _, epoch, window = folder.split("/")
         length = windows[window].length if window in windows else deployment.windows.length
@@ -114,22 +114,21 @@ def relist(state: Database, deployment: Deployment, epochs: Epochs, now: datetim
     return made
 
 
-def _looked_through(deployment: Deployment, relative: str, size: int) -> tuple[SegmentPart, str]:
+def _looked_through(deployment: Deployment, segment: SegmentPath, size: int) -> tuple[SegmentPart, str]:
     """Return what a manifest says of an orphan, and the fingerprint of its campaign file.
 
     Raises:
         UsageError: it is no whole segment of the folder that it lies in.
     """
-    campaign, epoch, _, stream, name = relative.split("/")
-    path = deployment.folder("segments", *relative.split("/"))
-    with storage.open_read(path) as stream_of_bytes:
-        header = read_header(stream_of_bytes, path)
+    path, epoch = deployment.folder("segments", str(segment)), segment.folder.split("/")[1]
+    header = header_of(path)
     fingerprint = header.campaign.hex()
-    right = header.kind == ENVELOPES[cast(Stream, stream)] and epoch.endswith(f"-{fingerprint[:16]}")
+    right = header.kind == ENVELOPES[cast(Stream, segment.stream)] and epoch.endswith(f"-{fingerprint[:16]}")
     if not right or header.file_bytes != size:
-        raise UsageError(f"{path} is no whole segment of {campaign}/{epoch} {stream}: restore it, or remove it")
+        where = f"{segment.campaign}/{epoch} {segment.stream}"
+        raise UsageError(f"{path} is no whole segment of {where}: restore it, or remove it")
     try:
         digest = storage.digest_of(path)[1]
-        return SegmentPart(name=name, records=header.records, bytes=size, digest=digest), fingerprint
+        return SegmentPart(name=segment.name, records=header.records, bytes=size, digest=digest), fingerprint
     except ValidationError as error:
         raise UsageError(f"{path} cannot be listed: {explain(error)}") from None

@@ -163,8 +163,9 @@ def _segment_differences(view: View) -> Iterator[str]:
     its column says so.
     """
     root, grace = view.deployment.folder("segments"), view.deployment.windows.grace
+    stored = {str(segment): size for segment, size in view.stored.items()}
     for row in view.rows(select(SEGMENTS).order_by(SEGMENTS.c.path), SEGMENTS):
-        path, size = storage.join(root, *row.path.split("/")), view.stored.get(row.path)
+        path, size = storage.join(root, *row.path.split("/")), stored.get(row.path)
         if row.state == "quarantined":
             if view.windows[row.window].end + grace >= view.now:
                 yield f"{path} {row.reason}: it was put aside, the rest went on; restore it"
@@ -173,11 +174,11 @@ def _segment_differences(view: View) -> Iterator[str]:
                 yield f"{path} is missing: restore it"
             elif size != row.bytes:
                 yield f"{path} has {size} bytes, was written with {row.bytes}: restore it"
-    for relative in view.unlisted:
-        path, window = storage.join(root, *relative.split("/")), relative.split("/")[2]
-        if not is_window(window):
+    for segment in view.unlisted:
+        path = storage.join(root, str(segment))
+        if not is_window(segment.window):
             yield f"{path} lies in no window: remove it"
-        elif view.is_over(window):
+        elif view.is_over(segment.window):
             cure = "see whether its collector runs; if it does not come back, hushcount segments relist"
             yield f"{path} is in no manifest, though its window is over: {cure}"
 

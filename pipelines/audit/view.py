@@ -20,6 +20,7 @@ from pipelines.batches.state import HOPS, MANIFESTS, SEGMENTS
 from pipelines.batches.waiting import stored_segments
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
+from pipelines.handover.names import SegmentPath
 
 Verdict = Literal["good", "warning", "bad"]
 
@@ -148,15 +149,15 @@ class View:
         return found
 
     @cached_property
-    def stored(self) -> dict[str, int]:
-        """The bytes of every segment in the store, by its path in the folder of segments."""
-        return {str(segment): size for segment, size in stored_segments(self.deployment, self.campaign)}
+    def stored(self) -> dict[SegmentPath, int]:
+        """The bytes of every segment in the store."""
+        return dict(stored_segments(self.deployment, self.campaign))
 
     @cached_property
-    def unlisted(self) -> dict[str, int]:
+    def unlisted(self) -> dict[SegmentPath, int]:
         """Those of them that no registered manifest lists."""
         listed = {path for (path,) in self.rows(select(SEGMENTS.c.path), SEGMENTS)}
-        return {path: size for path, size in self.stored.items() if path not in listed}
+        return {segment: size for segment, size in self.stored.items() if str(segment) not in listed}
 
     def is_over(self, window: str) -> bool:
         """Return whether the manifests of a window should be there; raises ValueError if it is not a window's name."""
