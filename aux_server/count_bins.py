@@ -17,8 +17,7 @@ from aux_server.bins import Bins, bins_of, counted_dtype, united
 from hushcount.arrays import UInt64Array
 from hushcount.randomness import SystemWords
 from hushcount.reasons import rejected
-from hushcount.wire.places import split
-from hushcount.wire.tags import tag_keys, tags
+from hushcount.wire.tags import split, tag_keys, tags
 
 
 class CountBins(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types

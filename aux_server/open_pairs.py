@@ -11,8 +11,7 @@ from apache_beam.pvalue import TaggedOutput
 
 from hushcount.arrays import Octets, UInt64Array
 from hushcount.discovery.pairs import DiscoveryFormat
-from hushcount.wire.places import split
-from hushcount.wire.tags import TAG_BYTES, tags
+from hushcount.wire.tags import TAG_BYTES, split, tags
 from keys.opening import Outcome, open_block, open_bound
 from keys.store import KeyReference
 

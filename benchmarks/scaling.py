@@ -15,7 +15,7 @@ from benchmarks.page import table
 from benchmarks.record import stored_record
 from hushcount.collection.envelopes import envelope_dtype
 from hushcount.formats.whole_files import write_over
-from hushcount.wire.places import MOST_PLACES
+from hushcount.wire.tags import MOST_PLACES
 from shuffler.separate import CLAIM
 
 DAYS = (10**8, 10**9, 10**10)

@@ -24,7 +24,7 @@ from benchmarks.inputs import (
     zipf,
 )
 from benchmarks.measure import Run, between
-from hushcount.campaigns.domain import tally_items
+from hushcount.campaigns.dictionary import tally_items
 from hushcount.errors import HushcountError
 from hushcount.maths.fingerprints import fingerprints
 from hushcount.oracles.tally import Tally

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from hushcount.allowance import Allowance
 from hushcount.arrays import UInt64Array
 from hushcount.campaigns.campaign import Campaign, Stream
-from hushcount.campaigns.dictionary import Dictionary
-from hushcount.campaigns.domain import items_of
+from hushcount.campaigns.dictionary import Dictionary, items_of
 from hushcount.campaigns.public_keys import PublicKeyPart, valid_key
 from hushcount.discovery.pairs import HASH_BYTES, DiscoveryFormat
 from hushcount.errors import HushcountError, UsageError

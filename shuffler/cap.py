@@ -16,8 +16,7 @@ from hushcount.arrays import UInt64Array
 from hushcount.randomness import Words
 from hushcount.reasons import rejected
 from hushcount.wire.equality import recurring, run_starts
-from hushcount.wire.places import split
-from hushcount.wire.tags import TAG_BYTES, Tags
+from hushcount.wire.tags import TAG_BYTES, Tags, split
 from shuffler.separate import CLAIM, key_of
 
 _KEY_WORDS = 4

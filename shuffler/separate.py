@@ -18,8 +18,7 @@ from apache_beam.transforms.window import BoundedWindow, IntervalWindow
 
 from hushcount.arrays import UInt64Array
 from hushcount.collection.envelopes import TOKEN_BYTES, envelope_dtype
-from hushcount.wire.places import split
-from hushcount.wire.tags import TAG_BYTES, tags
+from hushcount.wire.tags import TAG_BYTES, split, tags
 
 CLAIM = np.dtype([("client_token", f"S{TOKEN_BYTES}"), ("tag", f"S{TAG_BYTES}")])
 """A claim: a client sent the ciphertext with this tag. The cap needs to know no more."""

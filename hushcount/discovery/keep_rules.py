@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
@@ -134,13 +135,7 @@ class KeepRule:
         """Return the least count that is kept with at least this probability."""
         if not 0.0 < probability < 1.0:
             raise ValueError(f"probability is {probability}, must be in (0, 1)")
-        low, high = 0, 1
-        while self.keep_probability(high) < probability:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.keep_probability(middle) >= probability else (middle, high)
-        return high
+        return bisect_left(range(1 << 62), probability, key=self.keep_probability)
 
     def keep_table(self) -> dict[int, float]:
         """Return keep probabilities by count: of one report, and where they pass 0.1 % to 99.9 %."""

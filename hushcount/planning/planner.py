@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -187,13 +188,7 @@ def most_reports(task: Task, epsilon: float, error: float) -> Plan:
 
     if not enough(1):
         raise UsageError(f"want_error is {error:g} users: a single report has more at epsilon {epsilon:g}")
-    low, high = 1, 2
-    while high <= MOST_REPORTS and enough(high):
-        low, high = high, min(2 * high, MOST_REPORTS + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if enough(middle) else (low, middle)
-    return make_plan(task, epsilon, low)
+    return make_plan(task, epsilon, bisect_left(range(1, MOST_REPORTS + 1), True, key=lambda more: not enough(more)))
 
 
 def _candidate(name: str, task: Task, epsilon: float, reports: int) -> Candidate:

@@ -1,6 +1,9 @@
-"""Tags: 16 bytes that stand for a ciphertext where only equality matters."""
+"""Tags, 16 bytes that stand for a ciphertext where only equality matters, and places, where equal tags meet."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +12,10 @@ from hushcount.arrays import UInt64Array
 from hushcount.randomness import Words
 from hushcount.wire.sealing import Octets
 
+MOST_PLACES = 1 << 10
+"""With more, a block would have too few records for each place."""
+_BLOCK_BYTES = 1 << 18
+"""Flink groups in buffers, and each must hold a whole record."""
 TAG_BYTES = 16
 _PIECE = 4
 _HASHES = TAG_BYTES // _PIECE
@@ -41,3 +48,27 @@ def tags(octets: Octets, keys: UInt64Array) -> Tags:
         sums = padded.view("<u4").astype(np.uint64) @ keys[1:] + keys[0]
         result[start : start + _CHUNK] = sums >> np.uint64(32)
     return result
+
+
+def split(records: np.ndarray[Any, Any], tagged: Tags, places: int) -> Iterator[tuple[int, bytes]]:
+    """Yield places with blocks of their records, small enough for every engine.
+
+    `tagged`, uint32[n, 4], are the tags: equal tags, one place. There are 1..MOST_PLACES places.
+    """
+    if places == 1:
+        yield from ((0, piece) for piece in _blocks(records))
+        return
+    drawn = (tagged[:, 0] % np.uint32(places)).astype(np.uint16)
+    order = np.argsort(drawn, kind="stable")
+    ordered = np.take(records, order)
+    counts = np.bincount(drawn, minlength=places)
+    stops = np.cumsum(counts)
+    for place in np.flatnonzero(counts):
+        members = ordered[stops[place] - counts[place] : stops[place]]
+        yield from ((int(place), piece) for piece in _blocks(members))
+
+
+def _blocks(records: np.ndarray[Any, Any]) -> Iterator[bytes]:
+    step = max(1, _BLOCK_BYTES // records.itemsize)
+    for start in range(0, len(records), step):
+        yield records[start : start + step].tobytes()

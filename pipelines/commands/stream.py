@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from rich.console import RenderableType
 from typer import Context, Option
 
-from hushcount.wire.places import MOST_PLACES
+from hushcount.wire.tags import MOST_PLACES
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
 from pipelines.console.tables import Table, by_reason, window_names

@@ -19,7 +19,7 @@ from typing import IO, Any
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from hushcount.wire.places import MOST_PLACES
+from hushcount.wire.tags import MOST_PLACES
 
 THROUGH_ENGINE_RECORDS = 1 << 13
 """Records of a place at most, on average, where blocks go through the engine.

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.domain import known_items
+from hushcount.campaigns.dictionary import known_items
 from hushcount.collection.windows import window_start
 from hushcount.errors import UsageError
 from hushcount.estimating import estimated

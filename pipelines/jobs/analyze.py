@@ -14,7 +14,7 @@ from analyzer.open_reports import OpenReports
 from analyzer.tally_reports import Sums, TallyReports, read_part, rows_per_block
 from hushcount.arrays import UInt64Array
 from hushcount.campaigns.campaign import Campaign, Stream
-from hushcount.campaigns.domain import tally_items
+from hushcount.campaigns.dictionary import tally_items
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.errors import HushcountError, RetiredKey
 from hushcount.oracles.estimates import Levels

@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 
 from hushcount.arrays import UInt64Array
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.dictionary import Dictionary, read_items
-from hushcount.campaigns.domain import known_items, other_item
+from hushcount.campaigns.dictionary import Dictionary, known_items, other_item, read_items
 from hushcount.errors import FormatError, TooFewOpened, UsageError
 from hushcount.estimating import estimated
 from hushcount.formats.reading import TABLE_BYTES, read_file

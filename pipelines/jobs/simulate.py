@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hushcount.campaigns.dictionary import Dictionary, read_dictionary, read_items
-from hushcount.campaigns.domain import items_of, other_item
+from hushcount.campaigns.dictionary import Dictionary, items_of, other_item, read_dictionary, read_items
 from hushcount.errors import UsageError
 from hushcount.items import canonical
 from hushcount.maths.bounds import largest_l1, least_l2

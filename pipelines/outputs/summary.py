@@ -17,7 +17,7 @@ from hushcount.oracles.influence import Influence, influence, influence_sentence
 from hushcount.privacy.guarantees import Statement
 from hushcount.privacy.statement import statement
 from hushcount.senders import UNBOUND, Senders
-from hushcount.wire.places import MOST_PLACES
+from hushcount.wire.tags import MOST_PLACES
 from pipelines.outputs.account import Charged, NoLedger
 from pipelines.outputs.counts import BinCounts, Count, HopCounts, StreamCounts
 

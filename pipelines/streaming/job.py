@@ -9,7 +9,7 @@ from pathlib import Path
 import apache_beam as beam
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.domain import tally_items
+from hushcount.campaigns.dictionary import tally_items
 from hushcount.collection.epochs import epoch_folder
 from hushcount.errors import UsageError
 from keys.store import KeyReference, campaign_key

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hushcount.arrays import UInt64Array
-from hushcount.campaigns.domain import items_of
+from hushcount.campaigns.dictionary import items_of
 from hushcount.client import Client
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.responders.interval import Interval

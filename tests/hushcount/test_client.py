@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.dictionary import Dictionary
-from hushcount.campaigns.domain import other_item
+from hushcount.campaigns.dictionary import Dictionary, other_item
 from hushcount.client import Client
 from hushcount.errors import UsageError
 from hushcount.items import canonical, may_be_item

@@ -11,7 +11,7 @@ from scipy import stats
 
 from hushcount.arrays import Reports
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.domain import items_of
+from hushcount.campaigns.dictionary import items_of
 from hushcount.client import Client
 from hushcount.memory import ProcessMemory
 from hushcount.oracles.catalogue import build

@@ -16,8 +16,7 @@ from aux_server.bins import Bins
 from aux_server.count_bins import CountBins
 from hushcount.collection.envelopes import TOKEN_BYTES, envelope_dtype
 from hushcount.randomness import SystemWords
-from hushcount.wire.places import split
-from hushcount.wire.tags import TAG_BYTES, tag_keys, tags
+from hushcount.wire.tags import TAG_BYTES, split, tag_keys, tags
 from pipelines.engine.group_through_files import GroupThroughFiles
 from pipelines.engine.runner import Engine
 from shuffler.separate import CLAIM

@@ -10,8 +10,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from hushcount.collection.envelopes import TOKEN_BYTES, envelope_dtype
-from hushcount.wire.places import MOST_PLACES
-from hushcount.wire.tags import TAG_BYTES
+from hushcount.wire.tags import MOST_PLACES, TAG_BYTES
 from shuffler.separate import Separate
 from shuffler.shuffle import Shuffle
 from tests.shuffler.test_shuffle import (

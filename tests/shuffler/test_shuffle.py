@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 from hushcount.arrays import UInt64Array
 from hushcount.collection.envelopes import TOKEN_BYTES, envelope_dtype
 from hushcount.randomness import SystemWords, Words
-from hushcount.wire.places import MOST_PLACES
-from hushcount.wire.tags import TAG_BYTES, tag_keys
+from hushcount.wire.tags import MOST_PLACES, TAG_BYTES, tag_keys
 from pipelines.engine.group_through_files import GroupThroughFiles
 from shuffler.cap import RefuseOverCap, cap_key
 from shuffler.mix import MixShard

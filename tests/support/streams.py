@@ -18,7 +18,7 @@ from apache_beam.testing import test_stream as scripted
 from apache_beam.transforms.window import TimestampedValue
 
 from hushcount.campaigns.campaign import Stream
-from hushcount.campaigns.domain import tally_items
+from hushcount.campaigns.dictionary import tally_items
 from hushcount.client import Client
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import Manifest, SegmentPart, manifest_name

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushcount.randomness import SystemWords
-from hushcount.wire.places import MOST_PLACES, split
 from hushcount.wire.sealing import Octets
-from hushcount.wire.tags import TAG_BYTES, tag_keys, tags
+from hushcount.wire.tags import MOST_PLACES, TAG_BYTES, split, tag_keys, tags
 from shuffler.cap import as_tags
 from tests.shuffler.test_shuffle import plain_tag
 from tests.support.statistics import FAILURE, chi_square_p

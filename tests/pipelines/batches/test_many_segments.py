@@ -12,7 +12,7 @@ from hushcount.collection.manifests import Manifest, SegmentPart, divided, read_
 from hushcount.errors import HushcountError
 from hushcount.formats.reading import LISTING_BYTES, MOST_SEGMENTS, RECORD_BYTES
 from hushcount.senders import WEAKEST
-from hushcount.wire.places import MOST_PLACES
+from hushcount.wire.tags import MOST_PLACES
 from pipelines.batches import intake, waiting
 from pipelines.files import storage
 from pipelines.handover.batch_file import BatchFile, BatchSegment, read_batch

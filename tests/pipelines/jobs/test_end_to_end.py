@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.domain import known_items
+from hushcount.campaigns.dictionary import known_items
 from hushcount.oracles.encoders.pool import Pooled
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import load

@@ -16,7 +16,7 @@ from analyzer import tally_reports
 from analyzer.tally_reports import SplitRows, Sums, TallyFn, rows_per_block
 from hushcount.arrays import Counts, Reports
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.domain import tally_items
+from hushcount.campaigns.dictionary import tally_items
 from hushcount.client import Client
 from hushcount.oracles import tally as tally_files
 from hushcount.oracles.catalogue import build
