@@ -49,11 +49,16 @@ def record(role: Role, id: str, secret: bytes, service: str | None) -> str:
 
 
 def read_file(path: Path, role: Role, id: str) -> bytes:
-    """Return the secret in a key file, which must be private, and of this role and id."""
+    """Return the secret in a private key file of this role and id."""
     fields = _read_record(path)
     if fields.get("role") != role or fields.get("id") != id:
-        raise UsageError(f"key file {path} is not the key of the role {role} that it is named after")
+        raise another_key(path, role, id)
     return _secret(fields, f"key file {path}")
+
+
+def another_key(path: Path, role: Role, id: str) -> UsageError:
+    """Return the error for a key file with another key in it than its name says."""
+    return UsageError(f"key file {path} holds another key, must hold {role} key {id}: restore the file of that name")
 
 
 def wrapped_by(path: Path) -> str | None:

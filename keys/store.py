@@ -87,7 +87,7 @@ class KeyReference:
                 return key
         if text:
             raise UsageError(f"{self.place} holds no key {self.id} of the {self.role}")
-        raise UsageError(f"{self.place} is not the key of the role {self.role} that it is named after")
+        raise records.another_key(self.path, self.role, self.id)
 
 
 def campaign_key(source: Path | str, role: Role, listed: Sequence[PublicKeyPart]) -> KeyReference:
@@ -124,7 +124,7 @@ def active_key(source: Path | str, role: SigningRole, at: datetime | None = None
     # One command makes the keys of both parties that hand on, for an operator who runs both.
     new = f"hushcount keys new --role {'operator' if role == 'operator' else 'handing-on'} --out"
     if not (Path(source) / PUBLIC_FILE).exists():
-        raise UsageError(f"{source} is no key directory: {new} {source} makes one")
+        raise UsageError(f"{source} is not a key directory: {new} {source} makes one")
     listing = read_listing(Path(source))
     active = listing.active(role, at or datetime.now(timezone.utc))
     if active is None:

@@ -130,8 +130,8 @@ class Collector:
                 yield f"window {name} cannot be uploaded: {failure.name}; look at its folder in {self.setup.journal}"
         if self.writer.clock_ahead is not None:
             yield (
-                f"the clock went ahead of time by {self.writer.clock_ahead:,.0f} seconds: "
-                "set it, or, if it is right now, start the collector again"
+                f"the clock runs {self.writer.clock_ahead:,.0f} seconds ahead of time: "
+                "set it, or if it is right, start the collector again"
             )
         if not self.room:
             yield f"the journal's disk has less than {self.setup.settings.least_free_bytes:,} bytes free"

@@ -25,25 +25,26 @@ class CollectorPart(Part):
         default=64 << 20,
         ge=1 << 10,
         le=1 << 40,
-        description="bytes of incomplete bodies in memory, at most",
+        description="most bytes of incomplete bodies in memory",
     )
-    queue_reports: int = Field(
-        default=100_000, ge=1, le=10**9, description="reports that wait for the journal, at most"
-    )
+    queue_reports: int = Field(default=100_000, ge=1, le=10**9, description="most reports that wait for the journal")
     segment_bytes: int = Field(
-        default=64 << 20, ge=1 << 16, le=1 << 30, description="length at which a journal becomes a segment"
+        default=64 << 20, ge=1 << 16, le=1 << 30, description="length in bytes at which a journal becomes a segment"
     )
     least_free_bytes: int = Field(
-        default=256 << 20, ge=0, le=1 << 50, description="free space below which reports are refused"
+        default=256 << 20,
+        ge=0,
+        le=1 << 50,
+        description="free bytes on the journal's disk below which reports are refused",
     )
     body_seconds: float = Field(default=10.0, gt=0.0, le=600.0, description="how long a request may take to arrive")
     most_reports_a_client: int | None = Field(
         default=None,
         ge=1,
         le=10**9,
-        description="reports of one client token in a window, at most; more get 429; without it there is no limit",
+        description="most reports of one client token in a window; more get 429; without it there is no limit",
     )
-    most_connections: int = Field(default=8192, ge=1, le=1 << 20, description="open connections, at most")
+    most_connections: int = Field(default=8192, ge=1, le=1 << 20, description="most open connections")
 
     @model_validator(mode="after")
     def _check(self) -> CollectorPart:
@@ -51,11 +52,11 @@ class CollectorPart(Part):
             raise ValueError("tokens: must be given with authentication bearer, and only then")
         if self.most_reports_a_client is not None and not tells_clients_apart(self.authentication):
             raise ValueError(
-                "most_reports_a_client: needs authentication client-token, else no two clients are told apart"
+                "most_reports_a_client: needs authentication client-token: only these tokens tell clients apart"
             )
         if self.most_incoming_bytes < self.most_body_bytes:
             raise ValueError(
                 f"most_incoming_bytes: is {self.most_incoming_bytes}, must be at least most_body_bytes, "
-                f"{self.most_body_bytes}, else a body of that length never comes in"
+                f"{self.most_body_bytes}, for the longest body to fit"
             )
         return self

@@ -72,7 +72,9 @@ def test_a_key_file_that_says_it_is_another_key_is_refused(
 ) -> None:
     path = key_file(tmp_path / "keys", "analyzer")
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    with pytest.raises(UsageError, match="is not the key of the role analyzer that it is named after"):
+    with pytest.raises(
+        UsageError, match=r"holds another key, must hold analyzer key .*: restore the file of that name"
+    ):
         campaign_key(tmp_path / "keys", "analyzer", public.analyzer)
 
 

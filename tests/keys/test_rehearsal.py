@@ -114,7 +114,7 @@ def damaged(world: Path, how: str) -> str:
         return "must be 0600"
     record = json.loads(path.read_text())
     path.write_text(json.dumps({**record, "secret": record["secret"][::-1]}))
-    return "is not the key of the role"
+    return "holds another key, must hold"
 
 
 @pytest.mark.parametrize("how", ["retired", "missing", "readable by all", "another secret"])

@@ -135,7 +135,7 @@ def test_a_signing_key_file_that_cannot_be_used_signs_nothing(tmp_path: Path, da
         path.write_text(json.dumps({**record, "secret": record["secret"][::-1]}))
     else:
         path.unlink()
-    with pytest.raises(UsageError, match=r"mode 0644|is not the key|No such file") as caught:
+    with pytest.raises(UsageError, match=r"mode 0644|holds another key|No such file") as caught:
         reference.sign(b"x", "campaign")
     for text in (record["secret"], record["secret"][::-1]):
         assert text[:16] not in str(caught.value)

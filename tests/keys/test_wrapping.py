@@ -93,7 +93,7 @@ def test_what_the_service_returns_must_be_the_key_that_the_file_names(
     store.create(tmp_path, days=1, wrap=service)
     reference = key_reference(tmp_path, "analyzer")
     fake.garbage = SECRET
-    with pytest.raises(UsageError, match="is not the key of the role"):
+    with pytest.raises(UsageError, match="holds another key, must hold analyzer key"):
         reference.read()
     fake.garbage = SECRET[:31]
     with pytest.raises(HushcountError, match="unwrapped 31 bytes, must be 32"):

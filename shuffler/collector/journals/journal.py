@@ -87,7 +87,7 @@ def _is_whole(raw: bytes) -> bool:
 
 
 def _no_journal(name: str) -> FormatError:
-    return FormatError(f"{name} is no journal of version 2, or its header is damaged")
+    return FormatError(f"{name} is not a journal of version 2, or its header is damaged")
 
 
 @dataclass

@@ -105,7 +105,7 @@ def journal_file(path: Path) -> JournalFile:
     """Return what the path of a journal says."""
     match = _FILE.fullmatch(path.name)
     if match is None or match["records"] is not None:
-        raise HushcountError(f"{path} is not named as a journal: move it out of the directory")
+        raise HushcountError(f"{path} does not have a journal's name: move it out of the directory")
     window, campaign, epoch = path.parts[-4:-1]
     return JournalFile(path, window, f"{campaign}/{epoch}", _stream(match), match["segment"])
 

@@ -142,7 +142,7 @@ def test_the_next_epoch_is_planned_and_signed_before_run_does_it(tmp_path: Path)
     site = Site(tmp_path, tail='[next_epoch.words]\nsign_with = "operator-keys"\n')
     name, operator = "next epoch of words", tmp_path / "operator-keys"
     said = bad(site)[name].says
-    assert f"{operator} is no key directory: hushcount keys new --role operator --out {operator} makes one" in said
+    assert f"{operator} is not a key directory: hushcount keys new --role operator --out {operator} makes one" in said
     shutil.copytree(site.keys, operator)
     assert "no active key of the operator: hushcount keys new --role operator --out ANOTHER" in bad(site)[name].says
     shutil.rmtree(operator)

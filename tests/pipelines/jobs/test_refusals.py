@@ -310,7 +310,7 @@ def break_key(path: Path, how: str) -> str:
         return "mode 0640, must be 0600"
     if how == "of the other role":
         path.write_bytes(next(other for other in path.parent.glob("*.key") if other != path).read_bytes())
-        return "is not the key of the role"
+        return "holds another key, must hold"
     changes = {
         "short": {"secret": record["secret"][:-2]},
         "not hexadecimal": {"secret": "z" * 64},
@@ -323,7 +323,8 @@ def break_key(path: Path, how: str) -> str:
         path.write_text(json.dumps({**record, **changes[how]}))
     else:
         path.write_bytes({"not JSON": b"-----BEGIN", "a list": b"[1]", "not UTF-8": b"\xff\xfe", "empty": b""}[how])
-    return "is not "
+    other = how in ("without id", "of another id", "changed")
+    return "holds another key, must hold" if other else "is not a private key of hushcount keys new"
 
 
 KEY_DAMAGES = [

@@ -167,7 +167,7 @@ def test_requests_are_told_and_so_is_the_operator(site: Site) -> None:
     assert b"urn:hushcount:problem:clock_ahead" in refused["body"]
     assert dict(refused["headers"])[b"retry-after"]
     assert ready["status"] == 503
-    assert b"the clock went ahead of time by 7,200 seconds" in ready["body"]
+    assert b"the clock runs 7,200 seconds ahead of time" in ready["body"]
 
 
 def test_refusals_for_epochs_that_are_not_collected_are_counted_in_one_place(site: Site) -> None:
