@@ -45,7 +45,7 @@ def test_what_may_be_an_item_comes_back_from_every_file(folder: Path, values: li
     assert results.read_found_items(str(folder / "found.csv")) == sorted(items)
     assert results.read_names(folder / "found.csv") == sorted(items)
     table = pa.table({"item": items, "count": [1.0] * len(items)})
-    assert pq.read_table(io.BytesIO(results.parquet_bytes(table)))["item"].to_pylist() == items
+    assert pq.read_table(io.BytesIO(results.TABLES[".parquet"](table)))["item"].to_pylist() == items
     rows = csv_rows(results.csv_bytes(table), "x", ("item", "count"))
     assert [row["item"] for row in rows] == items
     tracked = TrackedItems(items=tuple(TrackedItem(item=item, source="given") for item in items))
