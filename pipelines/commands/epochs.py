@@ -33,7 +33,7 @@ def publish_epoch(
     begins: Annotated[
         str | None, Option(help="Start, as in 2026-12-01T00:00:00Z.", show_default="the end of this window")
     ] = None,
-    early: Annotated[bool, Option("--early", help="Even before the shortest epoch of [next_epoch.ID].")] = False,
+    early: Annotated[bool, Option("--early", help="Even if [next_epoch.ID] wants the present epoch longer.")] = False,
 ) -> Answer:
     """Use it to begin a campaign, and for each new campaign file: the epoch before ends when this one begins.
 

@@ -25,7 +25,9 @@ def encode(
     campaign: options.CampaignFile,
     values: Annotated[Path, Option(help="One value a line, text or .gz.")],
     out: options.Out,
-    clients: Annotated[bool, Option("--clients", help="Lines are client<TAB>value.")] = False,
+    clients: Annotated[
+        bool, Option("--clients", help="Lines are client<TAB>value; without it, clients are unknown.")
+    ] = False,
     overwrite: options.Overwrite = False,
     runner: options.Runner = "FnApiRunner",
 ) -> Answer:
@@ -69,7 +71,7 @@ def analyze(
     keys: options.Keys,
     out: options.Out,
     items: options.Items = None,
-    found: Annotated[Path | None, Option(help="Output directory of hushcount discover, to estimate too.")] = None,
+    found: Annotated[Path | None, Option(help="Output directory of hushcount discover, to show its values.")] = None,
     confidence: options.Confidence = 0.95,
     false_positives: options.FalsePositives = 0.001,
     signed_by: options.SignedBy = None,
@@ -164,7 +166,10 @@ def estimate(
 
 def adjust(
     estimates: Annotated[str, Option(help="estimates.parquet or .csv of hushcount analyze or estimate.")],
-    method: Annotated[Literal["non-negative", "sum-to", "norm-sub"], Option(help="How to adjust; norm-sub does both.")],
+    method: Annotated[
+        Literal["non-negative", "sum-to", "norm-sub"],
+        Option(help="non-negative: none below 0; sum-to: they add up to --total; norm-sub: both."),
+    ],
     out: Annotated[str, Option(help="File to write, .csv or .parquet.")],
     total: Annotated[
         float | None,

@@ -54,7 +54,7 @@ def show(
     ledger: FileOption,
     campaign: Annotated[str | None, Option(help="Only this campaign.")] = None,
 ) -> Answer:
-    """Use it to see what each campaign spent, what remains, and every charge and reservation.
+    """Use it to see what remains, and to find a stale reservation.
 
     Example: hushcount ledger show --ledger ledger.db
     """
@@ -96,7 +96,7 @@ def confirm(
     ledger: FileOption,
     date: Annotated[datetime, Option(formats=["%Y-%m-%d"], help="Today, by another clock than this machine's.")],
 ) -> Answer:
-    """Use it if a ledger refuses a clock that is two days ahead of its last use: budgets then renew by this clock.
+    """Use it if a ledger does not renew because this clock is two days ahead of its last use: the clock may be wrong.
 
     Example: hushcount ledger confirm --ledger ledger.db --date 2026-11-22
     """

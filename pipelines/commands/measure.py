@@ -33,7 +33,7 @@ def simulate(
     seed: Annotated[int | None, Option(help="Only to repeat a simulation.", min=0, max=options.MOST_SEED)] = None,
     set_: options.Settings = None,
 ) -> Answer:
-    """Use it to see a mechanism's errors on your values before you collect; it compares them with theory.
+    """Use it to see the errors of a mechanism on your own values before you collect.
 
     Example: hushcount simulate --mechanism ais --epsilon 1 --values words.txt --runs 100
     """
@@ -111,7 +111,7 @@ def bench(
     reports: Annotated[int | None, Option(help="Reports of each run.", show_default="by stage", min=1000)] = None,
     repeats: Annotated[int, Option(help="Runs of each stage.", min=1)] = 3,
     growth: Annotated[bool, Option("--growth", help="Also measure how cost grows; takes half an hour.")] = False,
-    peers: Annotated[bool, Option("--peers", help="Also measure other libraries, installed for this.")] = False,
+    peers: Annotated[bool, Option("--peers", help="Also measure other libraries, in a temporary environment.")] = False,
     gate: Annotated[bool, Option("--gate", help="Only the gated stages, once; exit status 1 beyond a gate.")] = False,
     out: Annotated[Path | None, Option(help="Directory for RESULTS.md, its plot and results.json.")] = None,
     overwrite: Annotated[bool, Option("--overwrite", help="Measure everything again.")] = False,

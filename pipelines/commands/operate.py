@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def collect(config: options.Config) -> None:
-    """It runs until SIGTERM or Ctrl-C, and then uploads every report that it acknowledged. It logs to standard error.
+    """Run it on the collector's machine until SIGTERM or Ctrl-C: it then uploads all reports that it acknowledged.
 
     Example: hushcount collect --config deployment.toml
     """
@@ -43,7 +43,9 @@ def run(
     watch: Annotated[bool, Option("--watch", help="Repeat until stopped; print only what was due.")] = False,
     every: Annotated[str, Option(help="With --watch: time between two looks, as in 30s or 5m.")] = "30s",
     wait: Annotated[bool, Option("--wait", help="Wait until another run on the same state ends.")] = False,
-    clock_is_right: Annotated[bool, Option("--clock-is-right", help="Trust a clock far ahead of all else.")] = False,
+    clock_is_right: Annotated[
+        bool, Option("--clock-is-right", help="Trust this clock, though it is far ahead.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Call it from a schedule, or once with --watch. Each step is done once; the next run resumes a killed one.

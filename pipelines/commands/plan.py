@@ -34,7 +34,7 @@ _FALSE_POSITIVES_OF_ONE = 0.001
 def plan(
     epsilon: Annotated[float | None, Option(help="Local budget of one report.")] = None,
     reports: Annotated[int | None, Option(help="Number of reports that you expect.", max=options.MOST_REPORTS)] = None,
-    dictionary_size: Annotated[int | None, Option(help="Number of items; a campaign adds 'other' as one more.")] = None,
+    dictionary_size: Annotated[int | None, Option(help="Number of items, including 'other'.")] = None,
     dictionary: Annotated[Path | None, Option(help="File of known items, one a line.")] = None,
     open_domain: Annotated[bool, Option("--open-domain", help="Any string is an item.")] = False,
     objective: Annotated[
@@ -42,7 +42,8 @@ def plan(
     ] = None,
     target_share: Annotated[float | None, Option(help="Share of the item with --objective target.")] = None,
     want_error: Annotated[
-        float | None, Option(help="Error in users: solves for reports or epsilon.", min=1e-6, max=1e12)
+        float | None,
+        Option(help="Standard error in users: solves for the least epsilon or the most reports.", min=1e-6, max=1e12),
     ] = None,
     want_share: Annotated[float | None, Option(help="Share to detect: solves for reports or epsilon.")] = None,
     power: Annotated[float, Option(help="Probability to detect it, with --want-share.")] = 0.95,

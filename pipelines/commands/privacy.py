@@ -64,7 +64,7 @@ def privacy(
     reports: Annotated[int | None, Option(help="Number of reports in one shuffle.", max=options.MOST_REPORTS)] = None,
     delta: Annotated[float | None, Option(help="In (0, 1), far below 1/reports.")] = None,
     mechanism: Annotated[str | None, Option(help="Add this mechanism's own bound to that of any mechanism.")] = None,
-    dictionary_size: Annotated[int | None, Option(help="Items of the mechanism; default: any string.")] = None,
+    dictionary_size: Annotated[int | None, Option(help="Items, including 'other'; default: any string.")] = None,
     set_: options.Settings = None,
     campaign: Annotated[Path | None, Option(help="Campaign file, instead of --mechanism and --epsilon.")] = None,
     want_epsilon: Annotated[

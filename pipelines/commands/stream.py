@@ -30,7 +30,7 @@ def stream(
         str | None, Option(help="Directory of the analyzer's key, or env:NAME; none: only shuffle.")
     ] = None,
     items: options.Items = None,
-    places: Annotated[int, Option(help="Parts of a window; each fits into memory.", min=1, max=MOST_PLACES)] = 16,
+    places: Annotated[int, Option(help="Parts of a window; each must fit in memory.", min=1, max=MOST_PLACES)] = 16,
     every: Annotated[str, Option(help="Time between two looks for segments, as in 30s or 5m.")] = "30s",
     run_for: Annotated[
         str | None, Option("--for", help="Time to run, as in 1h; open windows wait for the next.")
