@@ -61,30 +61,26 @@ def run(
     if watch and clock_is_right:
         raise UsageError("option --clock-is-right is for one run, and --watch would trust the clock forever: give one")
     console = progress_console()
-    say = partial(_print, console, "dim")
+    look = partial(once, clock_is_right=clock_is_right, console=console, say=partial(_print, console, "dim"))
+    if not watch:
+        done = look(Deployment.read(config), wait=wait)
+        _show_done(done, as_json, done.waiting)
+        raise Exit(1 if done.problems else 0)
+    stop = _on_signals()
     waited: list[str] = []
-    # Without --watch a signal ends the run at once; the next run resumes it.
-    stop = _on_signals() if watch else threading.Event()
     while True:
         try:
-            # --watch waits by looking again: no signal can interrupt a wait for a database's lock.
-            waits = wait and not watch
-            done = once(Deployment.read(config), wait=waits, clock_is_right=clock_is_right, console=console, say=say)
+            # No wait for another run: no signal could interrupt the wait for a database's lock.
+            done = look(Deployment.read(config), wait=False)
         except Exception as error:
             # The next look may find the database back, or the campaign file mended.
-            if not watch:
-                raise
             _print(console, "bold red", f"error: {told(error)}")
         else:
-            # --watch says once that something waits, not at every look.
+            # It says once that something waits, not at every look.
             news = [line for line in done.waiting if line not in waited]
-            if not watch or news or done != Done(waiting=done.waiting):
+            if news or done != Done(waiting=done.waiting):
                 _show_done(done, as_json, news)
             waited = done.waiting
-            if not watch:
-                if done.problems:
-                    raise Exit(1)
-                return
         if _stopped_within(stop, pause):
             return
 
