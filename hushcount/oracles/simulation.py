@@ -92,7 +92,7 @@ class Losses:
     def bias_z(self) -> FloatArray:
         """float64[c]: mean errors in standard deviations of a mean; beyond about 5 something is biased.
 
-        If nothing varies, as at a large epsilon, an error is infinitely many, and no error is 0.
+        If nothing varies, as at a large epsilon: infinite for any error, 0 without one.
         """
         never = np.where(self.error == 0.0, 0.0, np.inf)
         deviation = np.sqrt(self.variance / self.runs)
@@ -117,7 +117,7 @@ def simulate(
         interest: the items over which losses are taken.
         threads: number of runs at once; fewer if their tallies would take more than a gibibyte together.
 
-    Privacy: this protects nothing: the values are public. Clients and jobs must not import this module.
+    Privacy: this protects nothing; the caller knows the values. No client, party or job of a collection may import it.
     """
 
     def one(run: int) -> Losses:
