@@ -40,11 +40,7 @@ class Memory(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ProcessMemory:
-    """Answers in this process's memory: for tests, and for a process that lives as long as its campaign.
-
-    Args:
-        limit: most answers, of all campaigns and epochs together, see FileMemory.
-    """
+    """Answers in this process's memory, for tests and a process that lives as long as its campaign; see FileMemory."""
 
     limit: int = 1000
     _answers: dict[bytes, bytes] = field(default_factory=dict, repr=False)

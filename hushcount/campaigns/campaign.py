@@ -243,11 +243,7 @@ class Campaign(Part):
         return DiscoveryFormat(self.binding("discovery"), bytes.fromhex(part.hash_key or ""), part.max_value_bytes)
 
     def read_dictionary(self) -> Dictionary | None:
-        """Read the dictionary beside the campaign file and check its digest; None for the open domain.
-
-        Raises:
-            UsageError: the file is missing, or is not the one that the campaign was made with.
-        """
+        """Read the dictionary beside the campaign file; None for the open domain; UsageError if missing or another."""
         if self.dictionary is None:
             return None
         path = self._directory / self.dictionary.path
@@ -261,11 +257,7 @@ class Campaign(Part):
 
     @classmethod
     def read(cls, path: Path | str) -> Campaign:
-        """Read a campaign file, .json or .toml.
-
-        Raises:
-            UsageError: unreadable or invalid; every error at once, each with its field.
-        """
+        """Read a campaign file, .json or .toml; UsageError, with every error and its field, if it is not valid."""
         path = Path(path)
         campaign = validated(cls, read_mapping(path), f"campaign file {path}")
         campaign._directory = path.parent

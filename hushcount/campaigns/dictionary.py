@@ -29,8 +29,7 @@ MOST_BYTES = 1 << 28
 class Dictionary:
     """A list of distinct items in their canonical spelling (`items.canonical`), in which callers ask too.
 
-    Raises:
-        UsageError: there are no items, or one is invalid (`items.fault_of_item`) or there twice; its line is named.
+    UsageError if it is empty, or names the line of an item that is invalid (`items.fault_of_item`) or there twice.
     """
 
     items: tuple[str, ...]
@@ -67,11 +66,7 @@ class Dictionary:
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a text or gzip file without their ends, and without a byte order mark before the first.
-
-    Raises:
-        UsageError: the file is missing, unreadable or damaged.
-    """
+    """Yield the lines of a text or gzip file without ends and byte order mark; UsageError if it cannot be read."""
     opener = gzip.open if path.suffix == ".gz" else open
     try:
         with opener(path, "rb") as stream:
@@ -81,11 +76,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
 
 
 def read_items(path: Path) -> list[str]:
-    """Read one item a line, UTF-8, each in its canonical spelling.
-
-    Raises:
-        UsageError: the file is missing, unreadable, damaged or not UTF-8.
-    """
+    """Read one item a line, each in its canonical spelling; UsageError if a file cannot be read or is not UTF-8."""
     return [_item(line, number, str(path)) for number, line in enumerate(read_lines(path), start=1)]
 
 

@@ -84,11 +84,7 @@ def read_collection(path: Path) -> CollectionFile:
 
 
 def read_epoch(directory: Path, part: EpochPart) -> Campaign:
-    """Read the campaign file of an epoch from a directory that is named after the campaign.
-
-    Raises:
-        UsageError: it is missing or invalid, or not of this campaign and epoch.
-    """
+    """Read an epoch's campaign file from the campaign's directory; UsageError if it is not valid, or another one."""
     path = directory / part.file
     campaign = Campaign.read(path)
     if (campaign.id, campaign.epoch) != (directory.name, part.epoch):

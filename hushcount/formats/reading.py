@@ -72,11 +72,7 @@ def open_regular(path: Path) -> IO[bytes]:
 
 
 def read_file(path: Path, what: str, most: int = RECORD_BYTES) -> bytes:
-    """Return the bytes of a local file; `what` it is, for the errors.
-
-    Raises:
-        UsageError: missing, unreadable, no regular file, or longer than `most` bytes.
-    """
+    """Return at most `most` bytes of a regular file, or raise UsageError; `what` it is, for the errors."""
     try:
         with open_regular(path) as stream:
             return take(stream, most, f"{what} {path}")
@@ -136,11 +132,7 @@ def validated(model: type[Model], data: Any, name: str, fault: str = "is invalid
 
 
 def read_mapping(path: Path, what: str = "campaign file") -> dict[str, Any]:
-    """Read the mapping in a file, .json or .toml, without validation; `what` it is, for the errors.
-
-    Raises:
-        UsageError: another ending, unreadable, no UTF-8, or not what its ending says.
-    """
+    """Read the mapping in a file, .json or .toml, without validation, or raise UsageError; `what` it is, for errors."""
     if path.suffix == ".json":
         return parse_object(read_file(path, what), f"{what} {path}")
     if path.suffix == ".toml":

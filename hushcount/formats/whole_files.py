@@ -10,11 +10,7 @@ from pathlib import Path
 
 
 def write_new(path: Path, data: str | bytes, mode: int) -> None:
-    """Write a new file of this mode, text as UTF-8; OSError leaves none behind.
-
-    Raises:
-        FileExistsError: the file exists; it stays as it was.
-    """
+    """Write a new file of this mode, text as UTF-8; OSError leaves none behind, FileExistsError the old one."""
     with _complete(path, data, mode) as temporary:
         # A link, unlike a rename, fails where the name is taken.
         os.link(temporary, path)

@@ -31,14 +31,10 @@ NEGLIGIBLE = 1e-3
 
 @dataclass(frozen=True)
 class Task:
-    """A question to the planner.
+    """A question to the planner: which of these mechanisms, within these limits, makes the objective's error small?
 
-    Attributes:
-        domain: d, how many items the mechanism tells apart; None for an open domain.
-        objective: which error to make small.
-        max_report_bytes: limit of the plain report.
-        max_tally_mib: limit of the tally's memory.
-        mechanisms: names to choose from.
+    `domain` is the number of items that the mechanism tells apart, None for an open domain; the limits are those of a
+    plain report and of the tally's memory.
     """
 
     domain: int | None
@@ -126,9 +122,7 @@ def _excess(one: Candidate, other: Candidate) -> str:
 def make_plan(task: Task, epsilon: float, reports: int) -> Plan:
     """Plan every frequency oracle, leave out those beyond the limits, and rank the rest.
 
-    Raises:
-        UsageError: none is possible, with the reason of each.
-        ValueError: epsilon or reports is out of range.
+    UsageError if none is possible, with the reason of each; ValueError if epsilon or reports is out of range.
     """
     if not 1 <= reports <= MOST_REPORTS:
         raise ValueError(f"reports is {reports}, must be in 1..{MOST_REPORTS}")
@@ -147,11 +141,7 @@ def make_plan(task: Task, epsilon: float, reports: int) -> Plan:
 
 
 def least_epsilon(task: Task, reports: int, error: float) -> Plan:
-    """Return the plan of the least epsilon, to four digits, at which the chosen error is at most `error` users.
-
-    Raises:
-        UsageError: no epsilon up to 40 is enough.
-    """
+    """Return the plan of the least epsilon, to four digits, with an error of at most `error` users, or UsageError."""
     found = first_enough(task, reports, lambda plan: plan.chosen.error <= error, halvings=24, digits=4)
     if found is None:
         raise UsageError(f"want_error is {error:g} users: not reached with {reports} reports at any epsilon up to 40")
@@ -178,9 +168,7 @@ def most_reports(task: Task, epsilon: float, error: float) -> Plan:
     """Return the plan of the most reports with which the chosen error is at most `error` users.
 
     The error of a count grows with the square root of the reports. That of a share falls: it needs no such limit.
-
-    Raises:
-        UsageError: already one report has more error.
+    UsageError if already one report has more error.
     """
 
     def enough(reports: int) -> bool:
@@ -243,10 +231,8 @@ class Detection:
 def to_detect(task: Task, wanted: Detection, epsilon: float | None, reports: int | None) -> tuple[Plan, float]:
     """Return the plan of the fewest reports, or of the least epsilon, that detects an item, and its power.
 
-    It leaves out pools and blocks, in which detection depends on what all others hold, and says so.
-
-    Raises:
-        UsageError: nothing is enough.
+    It leaves out pools and blocks, in which detection depends on what all others hold, and says so. UsageError if
+    nothing is enough.
     """
     shared = {name: _SHARED for name in task.mechanisms if CATALOGUE[name].seeded or CATALOGUE[name].blocks}
     names = tuple(name for name in task.mechanisms if name not in shared)

@@ -92,10 +92,9 @@ def repeats_of(campaign: Campaign, senders: Senders) -> int:
 
 
 def rule_of(campaign: Campaign, senders: Senders) -> KeepRule:
-    """Return the keep rule of a batch: the campaign's epsilon and delta, for all reports that a client has in it.
+    """Return the keep rule of a batch, with the campaign's epsilon and delta for all reports that a client has in it.
 
-    Raises:
-        UsageError: the campaign carries no discovery reports, or no rule has that epsilon and delta for all of them.
+    UsageError if there is none: no discovery reports, or too many of one client.
     """
     rule, unit = campaign.require_keep_rule(), unit_of(campaign, senders, "discovery")
     if unit.reports <= rule.cap:

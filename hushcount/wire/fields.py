@@ -185,11 +185,7 @@ def report_codes(fields: Sequence[Field]) -> int:
 
 
 def report_bytes(fields: Sequence[Field]) -> int:
-    """Return the length of every report on the wire, the fewest whole bytes that hold its integer.
-
-    Raises:
-        ValueError: more than one of the fields is a subset or bits.
-    """
+    """Return the length of every report on the wire, the fewest whole bytes for its integer; raises as `pack`."""
     return _layout(fields).octets
 
 
@@ -216,8 +212,7 @@ def unpack(fields: Sequence[Field], octets: Octets) -> tuple[Reports, BoolArray]
     The content of the others is unspecified, within the bounds of the fields.
 
     Raises:
-        ValueError: the second axis is not the length that these fields have, or more than one of the fields is a
-            subset or bits.
+        ValueError: as `pack`, or the second axis is not the length that these fields have.
     """
     layout = _layout(fields)
     if octets.ndim != 2 or octets.shape[1] != layout.octets:
