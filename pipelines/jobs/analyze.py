@@ -32,10 +32,10 @@ from pipelines.jobs.opening import OpeningJob
 from pipelines.jobs.page import Found
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.account import Hop
-from pipelines.outputs.counts import SEALED
+from pipelines.outputs.counts import SEALED, StreamCounts
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
-from pipelines.outputs.summary import make_summary
+from pipelines.outputs.summary import HopSummary, make_summary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,17 +64,32 @@ class AnalyzeJob(OpeningJob):
         )
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
-        campaign, directory, counts = self.campaign, place.directory, self.counted(sums)
-        tally = gather_tally(self.mechanism, self.columns, storage.join(directory, ".tally"))
-        accepted = counts["reports"].accepted
-        if tally.reports != accepted:
-            raise HushcountError(f"the tally holds {tally.reports} reports, {accepted} were accepted: report this bug")
-        summary = make_summary("analyze", campaign, counts, accepted, self.upstream)
-        summary = replace(summary, dead_letters=kept_of(directory, counts))
-        results.write_tally(directory, replace(tally, senders=self.upstream.senders), campaign)
+        counts, upstream = self.counted(sums), self.upstream
+        wanted, levels, found = self.wanted, self.levels, self.found
         return Finished(
-            results.write_results(directory, campaign, tally, self.wanted, self.levels, summary, self.found)
+            write_analysis(place.directory, self.campaign, counts, upstream, self.columns, wanted, levels, found)
         )
+
+
+def write_analysis(
+    directory: str,
+    campaign: Campaign,
+    counts: dict[Stream, StreamCounts],
+    upstream: HopSummary,
+    columns: UInt64Array,
+    wanted: results.Wanted | None,
+    levels: Levels,
+    found: Found | None = None,
+) -> HopSummary:
+    """Gather the tally that the graph wrote into a directory, and write the results there; return their summary."""
+    tally = gather_tally(campaign.require_frequency(), columns, storage.join(directory, ".tally"))
+    accepted = counts["reports"].accepted
+    if tally.reports != accepted:
+        raise HushcountError(f"the tally holds {tally.reports} reports, {accepted} were accepted: report this bug")
+    summary = make_summary("analyze", campaign, counts, accepted, upstream)
+    summary = replace(summary, dead_letters=kept_of(directory, counts))
+    results.write_tally(directory, replace(tally, senders=upstream.senders), campaign)
+    return results.write_results(directory, campaign, tally, wanted, levels, summary, found)
 
 
 def plan_analyze(

@@ -17,18 +17,16 @@ from hushcount.arrays import UInt64Array
 from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError
 from hushcount.oracles.estimates import Levels
-from hushcount.oracles.tally import Tally
 from pipelines.files import permissions, storage
 from pipelines.files.block_files import BlockFile
 from pipelines.handover.parties import hand_on
 from pipelines.handover.upstream import senders_of
-from pipelines.jobs import results
-from pipelines.jobs.analyze import gather_tally
+from pipelines.jobs.analyze import write_analysis
 from pipelines.jobs.dead_letters import kept_of
 from pipelines.jobs.results import Wanted
 from pipelines.outputs.counting import require_undamaged
 from pipelines.outputs.counts import counts_of
-from pipelines.outputs.minimum_batch import withheld_summary
+from pipelines.outputs.minimum_batch import Withheld, require_minimum
 from pipelines.outputs.received_summary import read_summary
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import make_summary
@@ -144,30 +142,19 @@ class WindowResults(StepOfStream):
         storage.remove_directory(work)
 
     def _estimate(self, window: Window, facts: list[Fact], work: str, done: str) -> None:
-        campaign, upstream = self._campaign, storage.join(self._folders.shuffled(window), SUMMARY)
-        counts = counts_of(summed(facts, "count"), ("reports",))
-        require_undamaged(self._folders.shuffled(window), counts["reports"].rejected)
-        accepted = counts["reports"].accepted
-        tally: Tally = gather_tally(campaign.require_frequency(), self._columns, storage.join(work, ".tally"))
-        if tally.reports != accepted:
-            raise HushcountError(
-                f"window {window.name}: the tally holds {tally.reports} reports, {accepted} were accepted: "
-                "report this bug"
-            )
-        released = read_summary(upstream)
-        enough = accepted >= campaign.shuffle.minimum_batch
-        summary = (
-            make_summary("analyze", campaign, counts, accepted, released)
-            if enough
-            else withheld_summary("analyze", campaign, "reports", counts["reports"], released)
+        shuffled = self._folders.shuffled(window)
+        counts, released = (
+            counts_of(summed(facts, "count"), ("reports",)),
+            read_summary(storage.join(shuffled, SUMMARY)),
         )
-        summary = replace(summary, ledger="no ledger", batch=released.batch, window=released.window)
-        if not enough:
+        require_undamaged(shuffled, counts["reports"].rejected)
+        try:
+            require_minimum("analyze", self._campaign, "reports", counts["reports"], released)
+            summary = write_analysis(work, self._campaign, counts, released, self._columns, self._wanted, Levels())
+        except Withheld as too_few:
             storage.remove_directory(work)
-        else:
-            summary = replace(summary, dead_letters=kept_of(work, counts))
-            results.write_tally(work, replace(tally, senders=released.senders), campaign)
-            summary = results.write_results(work, campaign, tally, self._wanted, Levels(), summary, None)
+            summary = too_few.summary
+        summary = replace(summary, ledger="no ledger", batch=released.batch, window=released.window)
         put(self._folders, work, done, SUMMARY, summary.data())
 
 
