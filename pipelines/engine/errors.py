@@ -39,14 +39,14 @@ def root(error: BaseException, steps: Collection[str] = ()) -> str:
         return known[0] if known else LOST
     if isinstance(error, HushcountError):
         return _STEP.split(text)[0]
-    told = [type(error).__name__]
+    parts = [type(error).__name__]
     if frames and _RUNNERS.search(frames[-1][0]):
         # An engine repeats what its workers printed.
         head, stack, printed = text.partition(_STACK)
         if stack:
             return _of_text(printed, text, steps)
-        told += [found[0] for found in [_JAVA.search(head)] if found]
-    return f"{': '.join(told)}{_system(text)}{_at(frames)}{_step(text, steps)}"
+        parts += [found[0] for found in [_JAVA.search(head)] if found]
+    return f"{': '.join(parts)}{_system(text)}{_at(frames)}{_step(text, steps)}"
 
 
 def _system(text: str) -> str:

@@ -119,11 +119,11 @@ def _require_java(runner: str, launcher: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UsageError(f"{found} cannot be run ({error}): {cure}") from None
-    told = re.search(r'version "(?:1\.)?(\d+)', ended.stderr + ended.stdout)
-    if ended.returncode or told is None:
+    version = re.search(r'version "(?:1\.)?(\d+)', ended.stderr + ended.stdout)
+    if ended.returncode or version is None:
         raise UsageError(f"{found} -version does not say which Java it is: {cure}")
-    if int(told[1]) < _OLDEST_JAVA:
-        raise UsageError(f"runner {runner} cannot use {found}, which is Java {told[1]}: {cure}")
+    if int(version[1]) < _OLDEST_JAVA:
+        raise UsageError(f"runner {runner} cannot use {found}, which is Java {version[1]}: {cure}")
     return found
 
 

@@ -37,15 +37,15 @@ def unknown_options(options: Sequence[str]) -> list[str]:
 
 def _require_values(options: Sequence[str]) -> None:
     """Raise UsageError if the value of an option is not valid; it names the option and the fault."""
-    told = io.StringIO()
+    usage = io.StringIO()
     try:
         # argparse writes the usage of all options and ends the process.
-        with redirect_stderr(told):
+        with redirect_stderr(usage):
             PipelineOptions(list(options)).get_all_options()
     except SystemExit as ended:
         if not ended.code:
             raise
-        last = (told.getvalue().strip().splitlines() or [""])[-1]
+        last = (usage.getvalue().strip().splitlines() or [""])[-1]
         fault = _BAD_VALUE.search(last)
         raise UsageError(
             f"option {fault['option']}: {fault['fault']}" if fault else f"Beam's options: {last}"

@@ -114,18 +114,18 @@ def check(
     pickles = [(name, content) for name, found in unpacked.items() for content in found if content[:1] == b"\x80"]
     with _packages(wheels) as home:
         answer = _load(home, [content for _, content in pickles])
-    told: dict[str, list[dict[str, Any]]] = {}
+    of_step: dict[str, list[dict[str, Any]]] = {}
     for (name, _), one in zip(pickles, answer["looked"], strict=True):
-        told.setdefault(name, []).append(one)
+        of_step.setdefault(name, []).append(one)
     steps = []
     for name, content in sorted(owners.items()):
-        problems = [problem for one in told.get(name, []) for problem in _problems(one)]
+        problems = [problem for one in of_step.get(name, []) for problem in _problems(one)]
         if any(_tells(piece, key) for piece in (content, *unpacked[name]) for key in keys):
             problems.insert(0, _HOLDS)
-        if _unread(parts.transforms.values(), name) and not told.get(name):
+        if _unread(parts.transforms.values(), name) and not of_step.get(name):
             problems.append("holds a function in a form that cannot be looked into")
-        if problems or name in told:
-            steps.append(Step(name, _carried(told.get(name, [])), tuple(dict.fromkeys(problems))))
+        if problems or name in of_step:
+            steps.append(Step(name, _carried(of_step.get(name, [])), tuple(dict.fromkeys(problems))))
     packages = sorted({module.partition(".")[0] for module in answer["ours"]})
     wrong = [f"a step loads {name}, which this party must not have" for name in packages if name in forbidden]
     wrong += [f"module {name} is not the wheels' own" for name in answer["strangers"]]

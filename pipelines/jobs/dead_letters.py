@@ -100,7 +100,7 @@ def list_dead_letters(directory: str) -> list[DeadLetter]:
         UsageError: it is no output of a job, or a file is damaged.
     """
     path = storage.join(directory, SUMMARY)
-    told = validated(_Summary, storage.read_json(path), path, "is no summary of a hop")
+    summary = validated(_Summary, storage.read_json(path), path, "is no summary of a hop")
     found = []
     for stream in SEALED:
         for file in find_files(storage.join(folder_of(directory), FOLDER, stream), Kind.DEAD_LETTER):
@@ -108,10 +108,10 @@ def list_dead_letters(directory: str) -> list[DeadLetter]:
             reason = None if match is None else reason_of(match["reason"])
             if reason is None:
                 raise UsageError(f"{file.path} is no dead letter that a job wrote: remove it")
-            header, counts = file.header, told.dead_letters.get(stream, {}).get(reason)
+            header, counts = file.header, summary.dead_letters.get(stream, {}).get(reason)
             lost, whose = 0 if counts is None else counts.not_kept, header.campaign.hex()
             found.append(
-                DeadLetter(told.hop, stream, reason, header.records, header.record_bytes, file.path, whose, lost)
+                DeadLetter(summary.hop, stream, reason, header.records, header.record_bytes, file.path, whose, lost)
             )
     return found
 

@@ -42,7 +42,7 @@ from pipelines.outputs.counts import SEALED, BinCounts, StreamCounts, counts_of,
 from pipelines.outputs.minimum_batch import pass_on_withheld
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
-from pipelines.outputs.summary import HopSummary, make_summary
+from pipelines.outputs.summary import make_summary
 
 Party = Literal["both", "aux-server", "analyzer"]
 _ROLES: Mapping[Party, tuple[OpeningRole, ...]] = {
@@ -84,8 +84,8 @@ def plan_discover(
         known: a moment that has certainly come, whatever the clock says.
 
     Raises:
-        UsageError: a file or key is missing or invalid, `out` is taken, no client was told from another, or each
-            has more reports in it than any keep rule bounds.
+        UsageError: a file or key is missing or invalid, `out` is taken, nobody told clients apart, or a client may
+            have more reports than any keep rule bounds.
         SignatureError: the input is not what one of `signed_by` signed.
         Withheld: the auxiliary server released nothing, because it accepted fewer reports than the minimum batch.
     """
@@ -109,14 +109,21 @@ def plan_discover(
     upstream = read_upstream(input_directory, hop, campaign, signed_by, read_folder)
     require_told_apart(upstream.senders, uncapped)
     rule = rule_of(campaign, upstream.senders)
-    if party == "analyzer":
-        pass_on_withheld(campaign, upstream)
-        if not (upstream.released or upstream.accepted_of("discovery")):
-            # Nothing was drawn, because the auxiliary server's key was retired; what is released is nothing.
-            ledger = None
     folder = storage.join(folder_of(input_directory, upstream), read_folder)
     if party == "analyzer":
-        return _reveal_job(campaign, to, opening["analyzer"], upstream, folder, ledger, known)
+        pass_on_withheld(campaign, upstream)
+        # If the auxiliary server's key was retired nothing was drawn, and nothing is released.
+        drawn = upstream.released or upstream.accepted_of("discovery")
+        return RevealJob(
+            campaign=campaign,
+            to=to,
+            ledger=ledger if drawn else None,
+            known=known,
+            key=opening["analyzer"],
+            upstream=upstream,
+            folder=folder,
+            files=find_files(folder, Kind.RELEASED),
+        )
     files = find_files(folder, SEALED["discovery"])
     check_complete(upstream, campaign, "discovery", files, exact=True)
     return ReleaseJob(
@@ -168,16 +175,18 @@ class ReleaseJob(OpeningJob):
             storage.make_directory(made)
         charge.fix_draw(drawn)
         if drawn != bins:
-            # One file, or none where nothing was drawn.
+            # One file, or none if the draw is empty.
             for path, size in storage.list_files(drawn, SUFFIX):
                 storage.write_whole(storage.join(bins, f"released{SUFFIX}"), [storage.read_bytes(path, size)])
         summary = make_summary("release", campaign, counts, None, self.upstream)
-        # How many bins are kept follows from the release; it lets the analyzer notice a file that was lost on the way.
-        kept = total_records(find_files(bins, Kind.RELEASED))
+        files = find_files(bins, Kind.RELEASED)
+        # The number follows from the release; with it the analyzer notices a lost file.
+        kept = total_records(files)
         summary = replace(summary, dead_letters=kept_of(place.directory, counts), released=kept)
         if self.analyzer is None:
             return Finished(summary, (_BINS,))
-        return Finished(summary, then=_reveal_job(campaign, self.to, self.analyzer, summary, bins))
+        reveal = RevealJob(campaign=campaign, to=self.to, key=self.analyzer, upstream=summary, folder=bins, files=files)
+        return Finished(summary, then=reveal)
 
 
 def _drawn_to(place: Place) -> str:
@@ -193,6 +202,13 @@ class RevealJob(OpeningJob):
     hop: ClassVar[str] = "discover"
     charges: ClassVar[Hop] = "discover"
     stream: ClassVar[Stream] = "discovery"
+
+    def __post_init__(self) -> None:
+        if self.records != self.upstream.released:
+            raise UsageError(
+                f"the released files hold {self.records} records, hushcount discover --party aux-server wrote "
+                f"{self.upstream.released}: a file is missing or was added"
+            )
 
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
         form, directory = self.campaign.discovery_format, place.directory
@@ -215,26 +231,6 @@ class RevealJob(OpeningJob):
         pairs: dict[Stream, StreamCounts] = {"discovery": self.upstream.streams["discovery"]}
         summary = make_summary("discover", self.campaign, pairs, None, self.upstream)
         return Finished(replace(summary, bins=BinCounts(bins.received, bins.accepted, bins.rejected)))
-
-
-def _reveal_job(
-    campaign: Campaign,
-    to: Output,
-    key: KeyReference,
-    upstream: HopSummary,
-    folder: str,
-    ledger: Path | None = None,
-    known: datetime | None = None,
-) -> RevealJob:
-    files = find_files(folder, Kind.RELEASED)
-    if total_records(files) != upstream.released:
-        raise UsageError(
-            f"the released files hold {total_records(files)} records, hushcount discover --party aux-server wrote "
-            f"{upstream.released}: a file is missing or was added"
-        )
-    return RevealJob(
-        campaign=campaign, to=to, key=key, upstream=upstream, folder=folder, files=files, ledger=ledger, known=known
-    )
 
 
 def _records(block: bytes, record_bytes: int) -> list[bytes]:

@@ -45,8 +45,8 @@ class OpeningJob(Job):
     upstream: HopSummary
     folder: str
     files: list[BlockFile]
-    ledger: Path | None
-    known: datetime | None
+    ledger: Path | None = None
+    known: datetime | None = None
 
     @property
     def records(self) -> int:

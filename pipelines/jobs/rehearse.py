@@ -208,4 +208,6 @@ def _values(twin: Campaign) -> tuple[str, list[str]]:
         if dictionary is None or value not in dictionary:
             often = _UNLISTED if twin.keep_rule is None else max(_UNLISTED, twin.keep_rule.count_for(_SURE))
             return value, [value] * often + list(items[:_LISTED])
-    raise UsageError(f"the dictionary lists every value of {longest} bytes that was tried: there is none to discover")
+    raise UsageError(
+        f"the dictionary lists every value of {longest} bytes that was tried: no value is left to discover"
+    )

@@ -57,7 +57,7 @@ def wanted_items(mechanism: Mechanism, dictionary: Dictionary | None, names: lis
     """Return the named items, or the whole dictionary; None for an open domain without names.
 
     Raises:
-        UsageError: a name is not in the dictionary, stands twice, or there is none.
+        UsageError: a name is not in the dictionary or is repeated, or there are no names.
     """
     if names is None:
         if dictionary is None:

@@ -186,8 +186,8 @@ def _require_released(sums: Mapping[str, int], released: Files) -> None:
         if read:
             reasons = ", ".join(f"{reason} {number}" for reason, number in sorted(read.items()))
             raise HushcountError(
-                f"{stream} of earlier batches: {reasons}; nothing was released, because copies of these reports would "
-                "go on: restore the earlier batches' files"
+                f"{stream} of earlier batches: {reasons}; nothing was released, because the shuffler would forward "
+                "copies of these reports: restore the earlier batches' files"
             )
 
 
@@ -217,11 +217,11 @@ def _released(batch: BatchFile, stream: Stream, summaries: list[HopSummary]) -> 
     """Return the files that earlier batches released of a stream; UsageError if they differ from their summaries."""
     found = released_files(batch, stream)
     forwarded = sum(summary.accepted_of(stream) for summary in summaries)
-    held = total_records(found)
-    if held != forwarded:
+    present = total_records(found)
+    if present != forwarded:
         raise UsageError(
-            f"{stream} of earlier batches: the files below {batch.shuffled_folder} hold {held} records, "
-            f"{forwarded} were forwarded: restore them, or copies of these reports would go on"
+            f"{stream} of earlier batches: the files below {batch.shuffled_folder} have {present} records, "
+            f"{forwarded} were forwarded: restore them, or the shuffler would forward copies of these reports"
         )
     return found
 

@@ -107,9 +107,9 @@ def simulate_values(
     counts = _read_counts(values)
     occurring = tuple(sorted(value for value in counts if value))
     listed = Dictionary(occurring) if dictionary is None else read_dictionary(dictionary)
-    held = [counts[item] for item in listed.items]
-    other = sum(counts.values()) - sum(held)
-    domain = len(held) + (1 if other else 0)
+    counted = [counts[item] for item in listed.items]
+    other = sum(counts.values()) - sum(counted)
+    domain = len(counted) + (1 if other else 0)
     fixed = settings or {}
     try:
         parameters = plan(name, epsilon, domain, fixed, objective or Objective(), fresh_functions(seed, 0))
@@ -127,8 +127,8 @@ def simulate_values(
         raise UsageError(str(error)) from None
     items = items_of(mechanism, listed, listed.items)
     if other:
-        items, held = np.append(items, np.uint64(other_item(mechanism))), [*held, other]
-    population = Population(items, np.array(held, dtype=np.int64))
+        items, counted = np.append(items, np.uint64(other_item(mechanism))), [*counted, other]
+    population = Population(items, np.array(counted, dtype=np.int64))
     _require_time(mechanism, population.n, len(items), runs)
     parts = simulate(mechanism_of, population, runs, seed, threads=available_threads())
     losses = gather(iter(track(parts, runs)))

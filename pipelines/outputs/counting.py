@@ -59,10 +59,10 @@ def require_undamaged(directory: str, rejected: Mapping[str, int]) -> None:
         )
 
 
-def require_read_once(what: str, received: int, held: int) -> None:
+def require_read_once(what: str, received: int, present: int) -> None:
     """Raise HushcountError unless a job received as many records as its files hold: an engine repeats or loses some."""
-    if received != held:
+    if received != present:
         raise HushcountError(
-            f"{what}: {received} were read where the files hold {held}, so that the engine lost some or read some "
+            f"{what}: the engine read {received} records and the files have {present}, so it lost some or read some "
             "twice; nothing was released and the input is untouched: run again"
         )

@@ -45,9 +45,7 @@ class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam shi
         parts = [dead] if isinstance(dead, PCollection) else dead
         bounded = [part | f"as many as are kept {place}" >> beam.ParDo(_Bound()) for place, part in enumerate(parts)]
         together = bounded[0] if len(bounded) == 1 else bounded | "all dead" >> beam.Flatten()
-        return (
-            together | "a file's records meet" >> beam.GroupByKey() | "write dead" >> beam.ParDo(self._write, allowed)
-        )
+        return together | "group by file" >> beam.GroupByKey() | "write dead" >> beam.ParDo(self._write, allowed)
 
 
 def of_stream(element: tuple[str, bytes, int], stream: str) -> tuple[str, str, bytes, int]:

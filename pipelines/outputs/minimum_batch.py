@@ -1,7 +1,7 @@
 """The minimum batch where reports are opened: the shuffler cannot tell junk from reports, and counts both.
 
 Below it every report is counted, and there is no estimate, tally, kept bin or dead letter. The reports are spent: they
-were shuffled and handed on, and no later batch contains them (docs/adr/0003).
+left the shuffler, and no later batch contains them (docs/adr/0003).
 """
 
 from __future__ import annotations
@@ -79,6 +79,6 @@ def sentence(campaign: Campaign, withheld: HopCounts) -> str:
     reasons = ", ".join(f"{reason} {number}" for reason, number in counts.rejected.items() if reason != REASON)
     return (
         f"{counts.rejected[REASON]} of {counts.received} {stream} could be opened and accepted "
-        f"({reasons or 'no other came'}), fewer than the minimum batch, {campaign.shuffle.minimum_batch}: there is no "
+        f"({reasons or 'no others'}), fewer than the minimum batch, {campaign.shuffle.minimum_batch}: there is no "
         "result, and they join no other batch"
     )

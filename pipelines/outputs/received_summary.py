@@ -68,8 +68,8 @@ def parse_counts(text: str) -> HopCounts:
 
 def _read(data: Mapping[str, Any], path: str) -> HopSummary:
     given = {name: data[name] for name in _READ if name in data}
-    told = {"senders": told_in(data), "charged": _charged(data), "read_as": digest_of_json(data)}
-    return validated(_SummaryFile, given | told, path, "is no summary of a hop").root
+    derived = {"senders": told_in(data), "charged": _charged(data), "read_as": digest_of_json(data)}
+    return validated(_SummaryFile, given | derived, path, "is no summary of a hop").root
 
 
 def _charged(data: Mapping[str, Any]) -> str | None:

@@ -105,8 +105,8 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
             with suppress(Exception), silent_clients():
                 if named_folder(out) != directory.rpartition("/")[2]:
                     storage.remove_directory(directory)
-            told = isinstance(error, HushcountError | OSError) and not isinstance(error, WriteError)
-            if isinstance(error, Exception) and not told:
+            clear = isinstance(error, HushcountError | OSError) and not isinstance(error, WriteError)
+            if isinstance(error, Exception) and not clear:
                 # Exceptions of stores' clients have no common class.
                 raise StorageError(
                     f"writing to {out} failed and nothing was released; the input is untouched: {line(error)}"
@@ -225,7 +225,7 @@ def require_free(
         writer: a run may find folders of other runs in a store, which it does not touch.
 
     Raises:
-        UsageError: it is a file, holds a result and `overwrite` is not given, holds other things, or meets an input.
+        UsageError: it is a file, a result without `overwrite`, or a directory of other files, or it contains an input.
     """
     for source in inputs:
         if source is not None and _meet(out, str(source)):
@@ -278,7 +278,7 @@ def _put(partial: Path, target: Path, overwrite: bool) -> None:
             shutil.rmtree(aside)
         return
     try:
-        # Fails, as a whole, if the target has come to hold anything since it was looked at.
+        # Fails, as a whole, if another process has put anything into the target since the look at it.
         os.rename(partial, target)
     except OSError as error:
         raise UsageError(f"output directory {target} was taken while the job ran: {error.strerror}") from None

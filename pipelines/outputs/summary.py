@@ -74,7 +74,7 @@ class Estimates:
     whole_dictionary: bool | None = None
 
     def data(self) -> dict[str, Any]:
-        """Return it as it stands in a summary."""
+        """Return its part of summary.json."""
         outside = {"other": self.other, "whole_dictionary": self.whole_dictionary}
         return {
             **(asdict(self.table) if self.table is not None else {}),

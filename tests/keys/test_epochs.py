@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from hushcount.errors import RetiredKey
 from keys.rotation import retire, rotate
 from keys.store import create
+from pipelines.engine.runner import Engine
+from pipelines.graph.build import build
 from pipelines.handover.retired import CountedRetired
 from pipelines.jobs.analyze import plan_analyze
 from pipelines.jobs.discover import plan_discover
@@ -111,6 +114,15 @@ def test_whoever_calls_the_job_gets_the_number_with_the_exception(epochs: Epochs
         run(plan_analyze(epochs.first.campaign_path, source, epochs.keys, str(tmp_path / "out")))
     assert (caught.value.id, caught.value.reports) == (id, len(LINES))
     assert caught.value.summary.data() == summary(tmp_path / "out")
+
+
+def test_a_plan_for_a_destroyed_key_has_no_graph_and_writes_nothing(epochs: Epochs, tmp_path: Path) -> None:
+    retire_early(epochs, "analyzer")
+    source = str(epochs.first.path("shuffled"))
+    job = plan_analyze(epochs.first.campaign_path, source, epochs.keys, str(tmp_path / "out"))
+    with pytest.raises(RetiredKey, match="was retired on"):
+        build(job, Engine())
+    assert not list(tmp_path.glob("out*"))
 
 
 def test_a_batch_goes_on_without_the_auxiliary_servers_key(epochs: Epochs) -> None:

@@ -164,8 +164,6 @@ def release_job(campaign: Campaign, key: KeyReference) -> ReleaseJob:
     return ReleaseJob(
         campaign=campaign,
         to=Output("nowhere"),
-        ledger=None,
-        known=None,
         rule=campaign.require_keep_rule(),
         key=key,
         analyzer=None,

@@ -1,4 +1,4 @@
-"""What earlier batches forwarded is read whole, or nothing is released: a copy of what is lost there would go on."""
+"""What earlier batches forwarded is read whole, or nothing is released: else copies of lost reports would leave."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_damaged_block_of_an_earlier_batch_fails_the_job(root: Path, stream: s
 def test_a_file_of_an_earlier_batch_that_is_lost_is_refused(root: Path) -> None:
     released(root, "reports").unlink()
     says = [
-        f"reports of earlier batches: the files below {root / 'c-shuffled'} hold 0 records, {BEFORE} were forwarded"
+        f"reports of earlier batches: the files below {root / 'c-shuffled'} have 0 records, {BEFORE} were forwarded"
     ]
     refused(*shuffle(root), says=says)
     shutil.rmtree(lost := earlier(root))
@@ -120,6 +120,6 @@ def test_an_engine_that_loses_or_repeats_what_earlier_batches_forwarded_fails_th
             yield from whole(self, span)
 
     monkeypatch.setattr(_ReadSpan, "process", process)
-    told = f"discovery of earlier batches: {times * BEFORE} were read where the files hold {BEFORE}"
+    told = f"discovery of earlier batches: the engine read {times * BEFORE} records and the files have {BEFORE}"
     refused(*shuffle(root), status=1, says=[told, "run again"])
     assert not (root / "out").exists()
