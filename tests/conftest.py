@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# Shared machines pause: how long an example takes says nothing.
-settings.register_profile("steady", deadline=None)
+# Shared machines pause: how long an example takes, or is drawn, says nothing.
+settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
+HERE = Path(__file__).parent
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -57,9 +59,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Take the marker `long` from the cases that it excepts."""
+    """Take the marker `long` from the cases that it excepts, and begin with the longest tests.
+
+    Those are in this folder itself: begun last, one of them would keep one worker at work alone.
+    """
     for item in items:
         case = getattr(getattr(item, "callspec", None), "id", None)
         item.own_markers = [
             mark for mark in item.own_markers if mark.name != "long" or case not in mark.kwargs.get("but", ())
         ]
+    items.sort(key=lambda item: item.path.parent != HERE)

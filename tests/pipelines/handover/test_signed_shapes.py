@@ -101,7 +101,9 @@ def require_one_sentence(handed: Handed, summary: object) -> None:
     assert len(said) < 2000
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(data=st.data())
 def test_whatever_was_signed_it_is_read_or_refused_in_one_sentence(handed: Handed, data: st.DataObject) -> None:
     genuine = handed.genuine

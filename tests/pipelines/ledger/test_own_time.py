@@ -258,7 +258,7 @@ def test_a_time_that_is_none_is_said(ledger: Path, clock: Clock) -> None:
 STEPS = st.tuples(st.sampled_from(["release", "set", "confirm"]), st.sampled_from([0, 0.5, 1.9, 9, 31]), st.booleans())
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(steps=st.lists(STEPS, min_size=4, max_size=16), wrong=st.sampled_from([-400, -31, -1.9, 1.9, 2.1, 31, 400]))
 @example([("set", 0, True), *[("release", 0, False)] * 4], 400)
 @example([("set", 0, False), *[("release", 0, False)] * 2, *[("release", 0, True)] * 4], 31)

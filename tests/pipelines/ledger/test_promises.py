@@ -95,7 +95,7 @@ step = st.one_of(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     steps=st.lists(step, max_size=12), epsilon=st.floats(0.05, 6.0), delta=st.sampled_from([0.0, 1.5e-8, 1e-6]),
     fixed=st.booleans(),
