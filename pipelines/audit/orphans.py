@@ -18,6 +18,7 @@ from sqlalchemy import Engine as Database
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.envelopes import ENVELOPES
+from hushcount.collection.epochs import folder_name
 from hushcount.collection.manifests import Manifest, SegmentPart, divided, manifest_name
 from hushcount.collection.segment_names import SegmentName, segment_named
 from hushcount.collection.windows import is_window
@@ -59,8 +60,8 @@ def orphans(view: View) -> dict[SegmentPath, int]:
     return {
         segment: size
         for segment, size in view.unlisted.items()
-        # status speaks of a segment that lies in no window.
-        if segment.is_of_stream and is_window(segment.window) and view.is_over(segment.window)
+        # status reports a segment that lies in no window.
+        if segment.stream in ENVELOPES and is_window(segment.window) and view.is_over(segment.window)
     }
 
 
@@ -81,7 +82,7 @@ def relist(state: Database, deployment: Deployment, epochs: Epochs, now: datetim
     with state.begin() as connection:
         view = View(deployment, time.present, connection=connection, one=epochs)
         found, windows = orphans(view), view.windows
-    manifests: dict[tuple[str, SegmentName, str], dict[Stream, list[SegmentPart]]] = defaultdict(dict)
+    manifests: dict[tuple[str, str, SegmentName, str], dict[Stream, list[SegmentPart]]] = defaultdict(dict)
     for segment, size in found.items():
         try:
             part, fingerprint = _looked_through(deployment, segment, size)
@@ -91,24 +92,23 @@ def relist(state: Database, deployment: Deployment, epochs: Epochs, now: datetim
         named = segment_named(segment.name)
         if named is None:
             made.unsaid.append(str(segment))
-        parts = manifests[segment.folder, named or _UNNAMED, fingerprint]
-        parts.setdefault(cast(Stream, segment.stream), []).append(part)
+        key = (segment.file, segment.window, named or _UNNAMED, fingerprint)
+        manifests[key].setdefault(cast(Stream, segment.stream), []).append(part)
         made.segments[str(segment)] = part.records
-    for (folder, whose, fingerprint), segments in manifests.items():
-        _, epoch, window = folder.split("/")
+    for (file, window, whose, fingerprint), segments in manifests.items():
         length = windows[window].length if window in windows else deployment.windows.length
         for id, listed in divided(segments, secrets.token_hex(8)):
             manifest = Manifest(
                 collector=whose.collector,
                 campaign=epochs.campaign,
-                epoch=int(epoch.partition("-")[0]),
+                epoch=int(file.partition("-")[0]),
                 fingerprint=fingerprint,
                 window=window,
                 seconds=int(length.total_seconds()),
                 authentication=whose.way,
                 segments=listed,
             )
-            target = deployment.folder("segments", *folder.split("/"), manifest_name(whose.collector, id))
+            target = deployment.folder("segments", epochs.campaign, file, window, manifest_name(whose.collector, id))
             storage.write_json(target, manifest.model_dump(mode="json"), LISTING_BYTES)
     made.problems += register_new(state, deployment, epochs.campaign)
     return made
@@ -120,13 +120,14 @@ def _looked_through(deployment: Deployment, segment: SegmentPath, size: int) -> 
     Raises:
         UsageError: it is no whole segment of the folder that it lies in.
     """
-    path, epoch = deployment.folder("segments", str(segment)), segment.folder.split("/")[1]
+    path = deployment.folder("segments", str(segment))
     header = header_of(path)
     fingerprint = header.campaign.hex()
-    right = header.kind == ENVELOPES[cast(Stream, segment.stream)] and epoch.endswith(f"-{fingerprint[:16]}")
-    if not right or header.file_bytes != size:
-        where = f"{segment.campaign}/{epoch} {segment.stream}"
-        raise UsageError(f"{path} is no whole segment of {where}: restore it, or remove it")
+    epoch = segment.file.partition("-")[0]
+    placed = epoch.isdecimal() and segment.file == folder_name(int(epoch), fingerprint)
+    if not placed or header.kind != ENVELOPES[cast(Stream, segment.stream)] or header.file_bytes != size:
+        of = f"{segment.campaign}/{segment.file} {segment.stream}"
+        raise UsageError(f"{path} is no whole segment of {of}: restore it, or remove it")
     try:
         digest = storage.digest_of(path)[1]
         return SegmentPart(name=segment.name, records=header.records, bytes=size, digest=digest), fingerprint

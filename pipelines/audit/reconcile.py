@@ -163,9 +163,9 @@ def _segment_differences(view: View) -> Iterator[str]:
     its column says so.
     """
     root, grace = view.deployment.folder("segments"), view.deployment.windows.grace
-    stored = {str(segment): size for segment, size in view.stored.items()}
+    sizes = {str(segment): size for segment, size in view.stored.items()}
     for row in view.rows(select(SEGMENTS).order_by(SEGMENTS.c.path), SEGMENTS):
-        path, size = storage.join(root, *row.path.split("/")), stored.get(row.path)
+        path, size = storage.join(root, row.path), sizes.get(row.path)
         if row.state == "quarantined":
             if view.windows[row.window].end + grace >= view.now:
                 yield f"{path} {row.reason}: it was put aside, the rest went on; restore it"

@@ -21,7 +21,7 @@ class Hop:
     Attributes:
         input: the hop whose output it reads; None: segments, which collectors wrote.
         stream: that a batch must have for the hop to run; None: any.
-        signer: whose key signs what it hands on; None: it hands on nothing.
+        signer: role of the key that signs its output for another party; None: it has none.
     """
 
     name: str

@@ -6,14 +6,13 @@ When a window closes, some of its segments become a batch, some wait, and some a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterator, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Callable, Container, Iterator
+from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, update
 from sqlalchemy import Engine as Database
 from sqlalchemy.exc import DataError, IntegrityError
 
-from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.manifests import SUFFIX, Manifest
 from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError
@@ -62,8 +61,8 @@ def register_new(state: Database, deployment: Deployment, campaign: str) -> list
                 rows.register(connection, relative, manifest)
         except IntegrityError:
             problems.append(
-                f"{relative}: names a segment that another manifest has named: see which is right and remove the "
-                "other, then hushcount segments relist lists what is in none"
+                f"{relative}: names a segment of another manifest: remove the wrong one of both, then list the "
+                "segments that are in no manifest with hushcount segments relist"
             )
         except DataError:
             problems.append(f"{relative}: holds what the state cannot")
@@ -99,28 +98,26 @@ def close_due(
     state: Database, deployment: Deployment, epochs: Epochs, now: datetime, say: Callable[[str], None]
 ) -> Iterator[str]:
     """Close the windows that are due, oldest first; yield the name of each when it is closed."""
-    windows, campaign = deployment.windows, epochs.campaign
+    campaign = epochs.campaign
     with state.begin() as connection:
-        due = due_windows(connection, campaign, windows.patience, deployment.file.collectors, now)
+        due = _due_windows(connection, deployment, campaign, now)
     before = outputs_there(deployment, campaign, {window.name for window in due}) if due else set()
     for window in due:
         say(f"{campaign}: closing {window.name}")
         with state.begin() as connection:
-            close(connection, campaign, window, epochs.campaigns, windows.grace, now, before)
+            _close(connection, deployment, epochs, window, now, before)
         yield window.name
     with state.begin() as connection:
-        give_up(connection, campaign, windows.grace, now)
+        closed = closed_windows(connection, campaign)
+        ends = [window.end for name, window in known_windows(connection, campaign).items() if name not in closed]
+        # No open window could take what ended a grace period before the first of them.
+        end = min([now, *ends]) - deployment.windows.grace
+        _set_too_late(connection, in_state(campaign, "waiting"), campaign, end, "grace ended, and no window closed")
 
 
-def due_windows(
-    connection: Connection, campaign: str, patience: timedelta, collectors: tuple[str, ...], now: datetime
-) -> list[Window]:
-    """Return the windows to close, oldest first: those that ended, with all manifests or no more patience for them.
-
-    Args:
-        patience: how long after a window's end to wait for manifests.
-        collectors: names of all collectors; empty: only time decides.
-    """
+def _due_windows(connection: Connection, deployment: Deployment, campaign: str, now: datetime) -> list[Window]:
+    """Return the windows to close, oldest first: those that ended, with all manifests or no more patience for them."""
+    collectors, patience = set(deployment.file.collectors), deployment.windows.patience
     closed = closed_windows(connection, campaign)
     reported: dict[str, set[str]] = defaultdict(set)
     of_campaign = select(MANIFESTS.c.window, MANIFESTS.c.collector).where(MANIFESTS.c.campaign == campaign)
@@ -130,7 +127,8 @@ def due_windows(
     for name, window in sorted(known_windows(connection, campaign).items()):
         if name in closed:
             continue
-        complete = bool(collectors) and reported[name] >= set(collectors)
+        # Without names of collectors only time decides.
+        complete = bool(collectors) and reported[name] >= collectors
         if window.end > now or (not complete and window.end + patience > now):
             # A later window must not be closed first: its batch would take this one's segments.
             break
@@ -138,14 +136,13 @@ def due_windows(
     return due
 
 
-def close(
+def _close(
     connection: Connection,
-    campaign: str,
+    deployment: Deployment,
+    epochs: Epochs,
     window: Window,
-    files: Mapping[tuple[int, str], Campaign],
-    grace: timedelta,
     now: datetime,
-    before: Container[str] = (),
+    before: Container[str],
 ) -> None:
     """Close a window: make a batch of each stream with enough waiting reports, and mark segments that are too late.
 
@@ -153,11 +150,14 @@ def close(
         before: names of batches with outputs in the store. One that the state does not know has lost its file: the
             waiting segments may have been in it, and are not counted again.
     """
+    campaign = epochs.campaign
     if window.name in closed_windows(connection, campaign):
         return
     close_window(connection, campaign, window.name, int(window.length.total_seconds()), now)
     waiting = and_(in_state(campaign, "waiting"), SEGMENTS.c.window <= window.name)
-    _set_too_late(connection, waiting, campaign, window.end - grace, f"grace ended before {window.name} closed")
+    _set_too_late(
+        connection, waiting, campaign, window.end - deployment.windows.grace, f"grace ended before {window.name} closed"
+    )
     there = {batch.name for batch in made_batches(connection, campaign)}
     ready: dict[Batch, list[str]] = defaultdict(list)
     streams = select(SEGMENTS.c.epoch, SEGMENTS.c.fingerprint, SEGMENTS.c.stream).where(waiting).distinct()
@@ -165,10 +165,10 @@ def close(
         batch = Batch(campaign, window.name, epoch, fingerprint)
         if batch.name in before and batch.name not in there:
             mine = and_(waiting, SEGMENTS.c.epoch == epoch, SEGMENTS.c.fingerprint == fingerprint)
-            reason = f"batch {batch.name} was made before, and its file is gone, which said whether it has these"
+            reason = f"batch {batch.name} was made before, and its file, which listed its segments, is gone"
             connection.execute(update(SEGMENTS).where(mine).values(state="too_late", reason=reason))
             continue
-        file = files.get(batch.file)
+        file = epochs.campaigns.get(batch.file)
         if file is None or stream not in file.streams:
             continue
         taken = SEGMENTS.c.path.in_(_taken(waiting, batch, stream))
@@ -192,14 +192,6 @@ def _taken(waiting: ColumnElement[bool], batch: Batch, stream: str) -> Select[tu
     order = (SEGMENTS.c.window, SEGMENTS.c.records.desc(), SEGMENTS.c.path)
     mine = select(SEGMENTS.c.path).where(waiting, file, SEGMENTS.c.stream == stream)
     return mine.order_by(*order).limit(MOST_SEGMENTS)
-
-
-def give_up(connection: Connection, campaign: str, grace: timedelta, now: datetime) -> None:
-    """Mark segments as too late that no open window could take."""
-    closed = closed_windows(connection, campaign)
-    ends = [window.end for name, window in known_windows(connection, campaign).items() if name not in closed]
-    waiting = in_state(campaign, "waiting")
-    _set_too_late(connection, waiting, campaign, min([now, *ends]) - grace, "grace ended, and no window closed")
 
 
 def _set_too_late(

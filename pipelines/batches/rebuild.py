@@ -40,14 +40,14 @@ _TOMBSTONE = ".deleted.json"
 
 
 def batches_there(deployment: Deployment, campaign: str) -> list[Batch]:
-    """Return the batches of which the store has a file, oldest window first."""
+    """Return the batches with a file in the store, oldest window first."""
     listed = storage.list_files(deployment.folder("batches", campaign), SUFFIX)
     found = (Batch.named(campaign, named_batch(path)) for path, _ in listed)
     return sorted(batch for batch in found if batch is not None)
 
 
 def take_up_batches(state: Database, deployment: Deployment, epochs: Epochs, now: datetime) -> dict[str, str]:
-    """Make every batch that the state does not know as shuffled what its file in the store says.
+    """Set every batch that the state does not know as shuffled to what its file in the store says.
 
     Call it after manifests are registered and before a window is closed.
 
@@ -201,7 +201,7 @@ def tombstones(deployment: Deployment, folder: str, campaign: str) -> dict[Batch
 
 
 def outputs(deployment: Deployment, folder: str, campaign: str) -> Iterator[tuple[Batch, str]]:
-    """Yield each batch of which a folder has an output, with the path of its summary, sorted by name."""
+    """Yield each batch with an output in a folder, and the path of its summary, sorted by name."""
     for path, _ in storage.list_tree(deployment.folder(folder, campaign), f"*/{SUMMARY}"):
         batch = Batch.named(campaign, path.split("/")[-2])
         if batch is not None:
@@ -209,7 +209,7 @@ def outputs(deployment: Deployment, folder: str, campaign: str) -> Iterator[tupl
 
 
 def outputs_there(deployment: Deployment, campaign: str, windows: Container[str]) -> set[str]:
-    """Return the names of the batches of these windows of which a party here left an output, or its tombstone.
+    """Return the names of the batches of these windows with an output, or its tombstone, of a party here.
 
     A summary that is not the batch's is passed over: the hop that reads it says so.
     """
@@ -225,7 +225,7 @@ def outputs_there(deployment: Deployment, campaign: str, windows: Container[str]
 
 
 def enter_deleted(state: Database, deployment: Deployment, campaign: str) -> dict[str, str]:
-    """Enter what was deleted here and what it had counted, where the state does not know.
+    """Enter the deletions and their counts that the state does not know, from their tombstones.
 
     Returns:
         A sentence for each tombstone that cannot be read, by the name of its batch.

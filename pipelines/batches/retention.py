@@ -85,7 +85,7 @@ def _through(connection: Connection, deployment: Deployment, epochs: Epochs) -> 
 
 
 def _earliest_needed(connection: Connection, campaign: str) -> datetime:
-    """Return the start of the earliest window of which something is still to be shuffled."""
+    """Return the start of the earliest window with something still to shuffle."""
     needed = rows.known_windows(connection, campaign).keys() - rows.closed_windows(connection, campaign)
     shuffled = rows.shuffled_batches(connection, campaign)
     needed |= {batch.window for batch in rows.made_batches(connection, campaign) if batch.name not in shuffled}
@@ -120,7 +120,7 @@ def _delete(
 def _delete_segments(
     state: Database, deployment: Deployment, campaign: str, through: set[str], ended: set[str]
 ) -> Iterator[str]:
-    """Delete the folders of windows that ended long ago and of which nothing waits; yield them.
+    """Delete the folders of windows that ended long ago and have nothing that waits; yield them.
 
     Manifests go last: they lead the next run to what a killed deletion left, so no mark is needed. Files that a killed
     collector wrote half go too.

@@ -32,7 +32,9 @@ class Waiting:
     """Acknowledged reports of one stream of one campaign file that no batch has taken though their window has closed.
 
     Attributes:
-        dropped: after when these are counted as too_late, in ISO 8601.
+        reports: how many, of all closed windows.
+        window: the oldest of these; `oldest` reports are of it.
+        dropped: after when those are counted as too_late, in ISO 8601.
         verdict: warning; bad, if only the present window can still take them, or none can.
         says: a sentence with all of this, and what would prevent it.
     """

@@ -31,11 +31,7 @@ def collect(config: options.Config) -> None:
     from pipelines.deployment.collector import collect as job
     from pipelines.deployment.settings import Deployment
 
-    deployment = Deployment.read(config, waits=True)
-    if deployment.collector is None:
-        raise UsageError(f"deployment file {config} has no [collector] table: add one with a name")
-    segments, length = deployment.folder("segments"), deployment.windows.length
-    job(deployment.collector, config.absolute().parent, deployment.campaigns, segments, length)
+    job(Deployment.read(config, waits=True))
 
 
 def run(

@@ -5,39 +5,38 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+from hushcount.errors import UsageError
 from hushcount.formats.whole_files import sync
+from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from shuffler.collector.admission.authentication import authenticator
 from shuffler.collector.http.server import serve
 from shuffler.collector.logs import log_to_stderr
 from shuffler.collector.service import CollectorSetup
-from shuffler.collector.settings import CollectorPart
 
 
-def collect(settings: CollectorPart, base: Path, campaigns: Path, segments: str, length: timedelta) -> None:
+def collect(deployment: Deployment) -> None:
     """Collect until told to stop by SIGTERM or SIGINT.
 
-    Args:
-        base: directory from which its paths are relative.
-        segments: folder of segments in the store.
-
     Raises:
-        UsageError: the address, the journal directory, the tokens or the campaigns cannot be used.
+        UsageError: there is no [collector] table, or its address, journal, tokens or campaigns cannot be used.
         HushcountError: another collector runs on the journal directory, or its disk fails.
     """
+    settings, segments = deployment.collector, deployment.folder("segments")
+    if settings is None:
+        raise UsageError(f"deployment file {deployment.path} has no [collector] table: add one with a name")
     log_to_stderr()
     serve(
         CollectorSetup(
             settings=settings,
-            journal=base / settings.journal,
-            campaigns=campaigns,
+            journal=deployment.base / settings.journal,
+            campaigns=deployment.campaigns,
             segments=segments,
-            length=length,
-            authenticator=authenticator(settings, base),
+            length=deployment.windows.length,
+            authenticator=authenticator(settings, deployment.base),
             write_whole=partial(write_durably, segments),
             probe=partial(probe, segments),
         )

@@ -52,9 +52,7 @@ def publish(
     """
     campaign = Campaign.read(campaign_path)
     with publishing(deployment.campaigns / campaign.id):
-        if not early:
-            _require_length(deployment, campaign, begins, now)
-        return publish_alone(deployment, campaign, campaign_path, begins, now)
+        return publish_alone(deployment, campaign, campaign_path, begins, now, early)
 
 
 @contextmanager
@@ -101,6 +99,7 @@ def publish_alone(
     campaign_path: Path,
     begins: datetime | None = None,
     now: datetime | None = None,
+    early: bool = True,
 ) -> EpochPart:
     """Publish a campaign that was read from a file, as `publish` does; the caller holds `publishing` of its folder."""
     folder = deployment.campaigns / campaign.id
@@ -114,6 +113,8 @@ def publish_alone(
     start = begins or (window_at(moment, deployment.windows.length).end if earlier else moment)
     if earlier:
         _require_later(campaign.epoch, start, earlier[-1])
+        if not early:
+            _require_length(deployment, campaign, start, earlier[-1])
     name = f"epoch-{campaign.epoch:06d}{campaign_path.suffix}"
     _copy(campaign, campaign_path, folder, name, _served(folder, published.values()))
     # The files that collection.json names must be on the disk before it.
@@ -131,15 +132,10 @@ def publish_alone(
     return new
 
 
-def _require_length(deployment: Deployment, campaign: Campaign, begins: datetime | None, now: datetime | None) -> None:
+def _require_length(deployment: Deployment, campaign: Campaign, start: datetime, last: EpochPart) -> None:
     """Refuse to end an epoch before its least length: clients with a memory answer each epoch afresh."""
     part = deployment.file.next_epoch.get(campaign.id)
-    path = deployment.campaigns / campaign.id / COLLECTION_FILE
-    if part is None or not path.exists():
-        return
-    last = read_collection(path).epochs[-1]
-    start = begins or window_at(now or datetime.now(timezone.utc), deployment.windows.length).end
-    if campaign.epoch > last.epoch and last.begins < start < last.begins + part.least_length:
+    if part is not None and start < last.begins + part.least_length:
         raise UsageError(
             f"epoch {campaign.epoch} would begin {start.isoformat()}, epoch {last.epoch} began "
             f"{last.begins.isoformat()} and has a least_length of {part.least_length} under "

@@ -172,7 +172,7 @@ class DeploymentFile(Part):
             if kept is not None and kept < shortest:
                 raise ValueError(
                     f"retention.{name} is {kept}, must be at least {shortest}, twice windows.grace and "
-                    "windows.length: so long what comes late must be compared with what came before"
+                    "windows.length: late reports are compared with earlier ones for so long"
                 )
         return self
 

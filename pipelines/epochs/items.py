@@ -95,7 +95,7 @@ class TrackedItems(Part):
         """Return the items to collect next: those given, and those discovered that were seen in the last windows.
 
         Args:
-            windows: those in whose results an item could have been seen, ascending.
+            windows: those with results that could show an item, ascending.
             unseen: a discovered item ages out after so many windows in which it was neither found nor detected.
         """
         oldest = windows[-unseen] if len(windows) >= unseen else ""
@@ -170,7 +170,7 @@ def estimated_items(directory: str) -> tuple[list[tuple[str, float, bool]], int]
     except ValueError:
         items = [("", math.nan, False)]
     if not all(math.isfinite(count) for _, count, _ in items):
-        raise FormatError(f"{path} has a count that is no number: restore it")
+        raise FormatError(f"{path} has a count that is not a number: restore it")
     return items, read_summary(storage.join(directory, SUMMARY)).accepted
 
 
@@ -231,7 +231,7 @@ def decide(epochs: Epochs, approve: Sequence[str], reject: Sequence[str]) -> Dec
         undecided = [one.item for one in before.waiting(tracked, epochs.listed)]
         yes, no = (_chosen(ids, known, undecided) for ids in (approve, reject))
         if both := yes & no:
-            raise UsageError(f"{id_of(min(both))} is to be approved and rejected: give one of both")
+            raise UsageError(f"{id_of(min(both))} is to be both approved and rejected: give it once")
         after = Decisions(
             approved=tuple(sorted((set(before.approved) - no) | yes)),
             rejected=tuple(sorted((set(before.rejected) - yes) | no)),
@@ -245,7 +245,9 @@ def _chosen(ids: Sequence[str], known: dict[str, str], undecided: Sequence[str])
     chosen: set[str] = set()
     for name in ids:
         if name != ALL and name not in known:
-            raise UsageError(f"{name[: 2 * _ID_BYTES]!a} is no id of a found value: hushcount epoch review lists them")
+            raise UsageError(
+                f"{name[: 2 * _ID_BYTES]!a} is not the id of a found value: hushcount epoch review lists them"
+            )
         chosen |= set(undecided) if name == ALL else {known[name]}
     return chosen
 

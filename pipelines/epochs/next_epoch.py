@@ -169,7 +169,7 @@ def _up_to_date(
 
 
 def _finished(connection: Connection, epochs: Epochs) -> Iterator[str]:
-    """Yield the batches of which every hop of the analyzer has run, or was passed over, oldest first."""
+    """Yield the batches that every hop of the analyzer has passed, oldest first."""
     for name, hops in sorted(hops_done(connection, epochs.campaign).items()):
         batch = Batch.named(epochs.campaign, name)
         campaign = None if batch is None else epochs.campaigns.get(batch.file)

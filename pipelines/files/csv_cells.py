@@ -41,7 +41,7 @@ def csv_rows(raw: bytes, name: str, columns: tuple[str, ...]) -> list[dict[str, 
             raise FormatError(f"{name} has no column {missing[0]!r}")
         found = list(rows)
     except (UnicodeDecodeError, csv.Error) as error:
-        fault = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"is no CSV: {error}"
+        fault = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"is not CSV: {error}"
         raise FormatError(f"{name} {fault}") from None
     if any(row[column] is None for row in found for column in columns):
         raise FormatError(f"{name} has a line with too few columns")

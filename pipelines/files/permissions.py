@@ -64,7 +64,7 @@ def share_as_parent(folder: Path) -> None:
     if shared and not _shares(folder):
         raise HushcountError(
             f"{folder.parent} shares with group {folder.parent.stat().st_gid}, and user {os.geteuid()}, who writes "
-            "there, is no member of it, so that the group could read nothing: add the user to the group, or take the "
+            "there, is not a member of it: the group could read nothing; add the user to the group, or take the "
             "setgid bit from the folder"
         )
 

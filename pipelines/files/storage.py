@@ -65,7 +65,7 @@ def exists(path: str) -> bool:
 def require_directory(directory: str, name: str = "input") -> None:
     """Raise UsageError if a local path is not a directory; a store has no directories."""
     if not is_remote(directory) and not Path(directory).is_dir():
-        wrong = "is no directory" if Path(directory).exists() else "does not exist"
+        wrong = "is not a directory" if Path(directory).exists() else "does not exist"
         raise UsageError(f"{name} directory {directory} {wrong}")
 
 
@@ -223,7 +223,7 @@ def write_json(path: str, data: dict[str, Any], most: int = reading.RECORD_BYTES
     """
     raw = json_bytes(data)
     if len(raw) > most:
-        raise StorageError(f"{path} would have {len(raw):,} bytes, it can be read with at most {most:,}: not written")
+        raise StorageError(f"{path} would have {len(raw):,} bytes, must have at most {most:,}: not written")
     write_whole(path, [raw])
 
 

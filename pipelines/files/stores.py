@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import IO, Any
 
-from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata, FileSystem
+from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileSystem
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from hushcount.errors import HushcountError, UsageError
-from pipelines.files.storage_errors import StorageError, cause, line, silent_clients
+from hushcount.errors import UsageError
+from pipelines.files.storage_errors import StorageError, cause, client, silent_clients
 
 _EXTRAS = {"gs": "gcp", "s3": "aws"}
 """The extra of apache-beam that each store needs."""
@@ -45,16 +45,10 @@ def asked(path: str) -> Iterator[Any]:
     """Yield Beam's file systems to ask what is there; turn any exception of a store's client into one sentence."""
     systems = reached(path)
     try:
-        with silent_clients():
+        with silent_clients(), client(path, "reach"):
             yield systems
-    except HushcountError:
-        raise
     except BeamIOError as error:
         raise StorageError(f"cannot reach {path}: {cause(error)}") from error
-    except OSError:
-        raise
-    except Exception as error:
-        raise StorageError(f"cannot reach {path}: {line(error)}") from error
 
 
 def listed(directory: str, pattern: str, most: int | None = None) -> Iterator[tuple[str, int]]:
@@ -65,9 +59,8 @@ def listed(directory: str, pattern: str, most: int | None = None) -> Iterator[tu
             matches = systems.match([path], limits=None if most is None else [most])
         except BeamIOError as error:
             raise UsageError(f"cannot list {directory}: {cause(error)}") from None
-    found: list[FileMetadata] = [file for match in matches for file in match.metadata_list]
-    for file in found:
-        yield file.path, file.size_in_bytes
+    for match in matches:
+        yield from ((file.path, file.size_in_bytes) for file in match.metadata_list)
 
 
 def opened(path: str) -> IO[bytes]:

@@ -83,7 +83,7 @@ def read_batch(path: str, campaign: Campaign) -> BatchFile:
         UsageError: it cannot be read, or is of another campaign file.
         FormatError: it is not the file of a batch.
     """
-    batch = validated(BatchFile, storage.read_json(path, LISTING_BYTES), path, "is no batch that hushcount run wrote")
+    batch = validated(BatchFile, storage.read_json(path, LISTING_BYTES), path, "is not a batch file of hushcount run")
     if batch.fingerprint != campaign.fingerprint.hex():
         raise UsageError(
             f"{path} is of campaign {batch.campaign} with fingerprint {batch.fingerprint}, the campaign file has "

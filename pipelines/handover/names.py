@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.epochs import folder_name
 from hushcount.collection.windows import is_window
 
 BATCH_NAME = r"(?P<window>[0-9]{8}T[0-9]{6}Z)-(?P<epoch>[0-9]{6,})-(?P<fingerprint>[0-9a-f]{16})"
 """WINDOW-EPOCH-FINGERPRINT."""
-_FOLDER = r"(?P<folder>(?P<campaign>[^/]+)/(?P<file>[^/]+)/(?P<window>[^/]+))"
-_SEGMENT = re.compile(rf"{_FOLDER}/(?P<stream>[^/]+)/(?P<name>[^/]+\.blocks)")
+_SEGMENT_NAMES = 5
 
 
 @dataclass(frozen=True, order=True)
@@ -56,29 +54,28 @@ class Batch:
 
 @dataclass(frozen=True)
 class SegmentPath:
-    """CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/STREAM/NAME, in the folder of segments.
+    """CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/STREAM/NAME, in the folder of segments; whoever writes there may invent any.
 
     Attributes:
-        campaign, window, stream, name: those names; whoever writes there may invent any.
-        folder: CAMPAIGN/EPOCH-FINGERPRINT/WINDOW, with the window's manifests.
+        file: EPOCH-FINGERPRINT, of its campaign file.
     """
 
     campaign: str
+    file: str
     window: str
     stream: str
     name: str
-    folder: str
 
     @classmethod
     def parse(cls, path: str) -> SegmentPath | None:
         """Return the path of a segment, relative to the folder of segments; None if it is another file's."""
-        match = _SEGMENT.fullmatch(path)
-        return None if match is None else cls(**{name: match[name] for name in cls.__dataclass_fields__})
+        names = path.split("/")
+        return cls(*names) if len(names) == _SEGMENT_NAMES and path.endswith(".blocks") else None
 
     def __str__(self) -> str:
         return f"{self.folder}/{self.stream}/{self.name}"
 
     @property
-    def is_of_stream(self) -> bool:
-        """Whether its stream is one that collectors store."""
-        return self.stream in ENVELOPES
+    def folder(self) -> str:
+        """CAMPAIGN/EPOCH-FINGERPRINT/WINDOW, with the window's manifests."""
+        return f"{self.campaign}/{self.file}/{self.window}"

@@ -102,7 +102,7 @@ def signer_of(keys: Path | str | None, role: SigningRole) -> KeyReference | None
         if error.name != "keys":
             raise
         raise UsageError(
-            "what is handed on cannot be signed: the package keys is not in this image; run it in the one that is "
+            "the output cannot be signed: the package keys is not in this image; run it in the one that is "
             "built with --target signing, or of Dataflow's --target shuffler-signing"
         ) from None
 

@@ -35,7 +35,7 @@ def read_upstream(
         folder: of the output that is to be read, whose files are checked if signatures are.
 
     Raises:
-        UsageError: the directory is no complete output of that hop for this campaign, or of another batch.
+        UsageError: the directory is not a complete output of that hop for this campaign, or of another batch.
         SignatureError: it is not what one of `signed_by` signed.
     """
     path = storage.join(directory, SUMMARY)
@@ -43,7 +43,7 @@ def read_upstream(
     if not storage.exists(path):
         storage.require_directory(directory)
         raise UsageError(
-            f"input directory {directory} is no complete output of hushcount {command}: it has no {SUMMARY}"
+            f"input directory {directory} is not a complete output of hushcount {command}: it has no {SUMMARY}"
         )
     if signed_by:
         # The shuffler checks no signature, and has no keys.
@@ -70,10 +70,10 @@ def read_upstream(
 
 
 def placed_manifest(data: bytes, path: str, folder: str) -> Manifest:
-    """Return the manifest in a file's bytes; it must be of the folder, CAMPAIGN/EPOCH-FINGERPRINT/WINDOW, it lies in.
+    """Return the manifest in a file's bytes; `folder` is where it lies, CAMPAIGN/EPOCH-FINGERPRINT/WINDOW.
 
     Raises:
-        FormatError: it is no manifest, or that of another window, campaign file or collector.
+        FormatError: it is not a manifest, or is of another window, campaign file or collector than its place says.
     """
     manifest = read_manifest(data, path)
     of = f"{manifest.campaign}/{folder_name(manifest.epoch, manifest.fingerprint)}/{manifest.window}"

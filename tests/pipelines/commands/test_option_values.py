@@ -234,7 +234,7 @@ def test_every_number_of_a_file_that_an_operator_writes_has_a_greatest_value(par
 def test_inputs_that_are_not_there_or_no_directory(world: World, tmp_path: Path) -> None:
     campaign = new_campaign(tmp_path / "c.json", world.keys, dictionary=world.dictionary, discovery=1.0)
     for job, more in (("shuffle", ()), ("analyze", ("--keys", world.keys)), ("discover", ("--keys", world.keys))):
-        for path, says in ((tmp_path / "none", "does not exist"), (campaign, "is no directory")):
+        for path, says in ((tmp_path / "none", "does not exist"), (campaign, "is not a directory")):
             common = ("--campaign", campaign, "--input", path, *more, "--out", tmp_path / "out")
             refused(job, *common, says=[f"input directory {path} {says}"])
     assert not (tmp_path / "out").exists()

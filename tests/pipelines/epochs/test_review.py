@@ -134,7 +134,7 @@ def test_a_hostile_value_is_shown_by_its_codes_and_named_by_an_id(tmp_path: Path
     for text in ("caf\u00e9 \u65e5\u672c", "a\\ue000b\\uf8ff\\\\x", "\\U0010fffd"):
         assert text in said
     assert all(letter.isprintable() or letter == "\n" for letter in said)
-    refused(*arguments, "--approve", "caf\u00e9\x1b[31m", says=["is no id of a found value"])
+    refused(*arguments, "--approve", "caf\u00e9\x1b[31m", says=["is not the id of a found value"])
     assert "\x1b" not in refused(*arguments, "--approve", "\x1b[31m").err
     ids = [one["id"] for one in site.review()]
     refused(*arguments, "--approve", ids[0], "--reject", "all", says=["approved and rejected"])
