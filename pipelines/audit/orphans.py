@@ -68,11 +68,7 @@ def orphans(view: View) -> dict[SegmentPath, int]:
 def relist(state: Database, deployment: Deployment, epochs: Epochs, now: datetime | None = None) -> Relisted:
     """Write manifests that list a campaign's orphans, and register them; the next run counts them.
 
-    Args:
-        state: the database; no run may be at work on it.
-        deployment: whose.
-        epochs: of the campaign.
-        now: the present; the clock's by default.
+    No run may be at work on the state. `now` is the clock's time by default.
     """
     made = Relisted(problems=register_new(state, deployment, epochs.campaign))
     time = told_time(state, deployment, now or datetime.now(timezone.utc))

@@ -39,14 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WindowCounts:
-    """What the collectors stored of one window's stream, and where it is now.
-
-    Attributes:
-        window: name.
-        stream: reports or discovery.
-        received: acknowledged reports.
-        states: their number by the state of their segment.
-    """
+    """The acknowledged reports of one window's stream, and their number by the state of their segment."""
 
     window: str
     stream: str

@@ -24,13 +24,7 @@ class OverLimit(LedgerError):
 
 
 def balance(limit: Limit | None, charges: Iterable[Charge], now: datetime) -> Account:
-    """Return a campaign's account, without reservations.
-
-    Args:
-        limit: the campaign's, or None.
-        charges: the campaign's.
-        now: the ledger's time, which decides the period.
-    """
+    """Return a campaign's account, without reservations; `now` is the ledger's time, which decides the period."""
     known = committed(charges)
     counting = counted(limit, known, now)
     total = spent(limit, counting, known)
@@ -66,11 +60,8 @@ def losses(counting: Iterable[Charge], known: Iterable[Charge]) -> list[Loss]:
     """Return the losses of charges; charges of one epoch whose clients repeat their answers come to one loss.
 
     Equal answers link the batches of such an epoch: shuffling gains something if the epoch has a single batch, and
-    nothing if it has two. Then they come to the sum of their local epsilons, and to the epoch's at most.
-
-    Args:
-        counting: the charges.
-        known: all charges, those of earlier periods too: batches of the same epoch are linked to them.
+    nothing if it has two. Then they come to the sum of their local epsilons, and to the epoch's at most. `known` are
+    all charges: those of earlier periods link batches of the same epoch too.
     """
     linked: dict[str, int] = defaultdict(int)
     for charge in known:
@@ -102,17 +93,14 @@ def spent(limit: Limit | None, counting: list[Charge], known: Iterable[Charge]) 
 
 
 def require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge, most: Loss, now: datetime) -> None:
-    """Check that one more release fits into the limit, beside all charges and the reservations of living runs.
+    """Raise OverLimit unless one more release fits into a campaign's limit; None admits everything.
 
     Args:
-        limit: the campaign's; None admits everything.
-        charges: the campaign's, without the release itself.
+        limit: the campaign's.
+        charges: all others of the campaign; reservations of living runs count.
         wanted: the release.
         most: an upper bound on its cost, for the message.
         now: the ledger's time, which decides the period.
-
-    Raises:
-        OverLimit: it does not fit.
     """
     if limit is None:
         return

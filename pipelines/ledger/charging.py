@@ -37,10 +37,9 @@ class Charging:
     """A job's place in the ledger while it runs; without a ledger it does nothing.
 
     Attributes:
-        path: the ledger's file, or None.
+        path, known: as of `charging`.
         charge: the job's reservation, or the charge of an earlier run.
         most: an upper bound on the release's cost.
-        known: the latest moment that has certainly come by other witnesses than the clock, or None.
         draw: digest of the random release that the job hands out; None: it draws nothing, or has not drawn yet.
     """
 
@@ -189,13 +188,7 @@ def release_of(campaign: Campaign, hop: Hop, cost: Loss, senders: Senders, per: 
 
 
 def require_same_draw(path: Path, charge: Charge, draw: str | None) -> None:
-    """Refuse to hand out another random release than the one that was charged.
-
-    Args:
-        path: the ledger.
-        charge: of the release.
-        draw: digest of the release that is to be handed out; None: nothing is drawn, or no draw lies beside the ledger.
-    """
+    """Refuse to hand out another random release than the charged one; None: there is no draw beside the ledger."""
     if draw == charge.draw:
         return
     wrong = "is missing" if draw is None else "is another one"

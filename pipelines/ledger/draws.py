@@ -60,14 +60,7 @@ def fix_draw(ledger: Path, key: str, directory: str) -> str:
     """Keep the block file that was just drawn, or replace it by the draw that is kept already; return its digest.
 
     If two processes draw at a time, the first draw stays and both hand it out. It is on the disk before it is charged.
-
-    Args:
-        ledger: the ledger's path.
-        key: the release's.
-        directory: with one block file, or none if nothing was kept.
-
-    Raises:
-        LedgerError: the draw cannot be written or read.
+    The directory holds one block file, or none if no bin was kept.
     """
     drawn = [path for path, _ in storage.list_files(directory, SUFFIX)]
     if len(drawn) > 1:

@@ -53,13 +53,7 @@ class LedgerTime:
 
 
 def believed(clock: datetime, newest: datetime | None, known: datetime | None = None) -> datetime:
-    """Return the ledger's time.
-
-    Args:
-        clock: what this machine's clock says.
-        newest: the ledger's time at its last use; None: it is new.
-        known: the latest moment that has certainly come by other witnesses than the clock; None: there are none.
-    """
+    """Return the ledger's time, by this machine's clock, the ledger's time at its last use, and other witnesses."""
     # A witness may be wrong too: nothing moves the ledger further than the clock.
     told = [moment for moment in (newest, None if known is None else min(known, clock)) if moment is not None]
     reach = max(told, default=clock)
@@ -102,12 +96,8 @@ def warnings(limits: list[Limit], charges: list[Charge], time: LedgerTime) -> li
 def confirm(path: Path, today: date) -> LedgerTime:
     """Believe this machine's clock, because the operator gives its date; later stamps move back to that date.
 
-    Args:
-        path: the ledger.
-        today: the date, from another source than this clock, wherever on earth.
-
     Raises:
-        UsageError: the clock is more than a day off.
+        UsageError: the clock is more than a day off `today`, which is the date from another source, wherever on earth.
         LedgerError: the ledger cannot be used.
     """
     now = utc_now()

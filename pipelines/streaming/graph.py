@@ -39,13 +39,7 @@ from shuffler.shuffle import Shuffle
 
 @dataclass(frozen=True)
 class Analysis:
-    """How released reports are analysed.
-
-    Attributes:
-        key: the analyzer's.
-        wanted: what is estimated; None: nothing.
-        columns: the columns of the tally.
-    """
+    """How released reports are analysed: with the analyzer's key, into these columns; `wanted` is estimated."""
 
     key: KeyReference
     wanted: Wanted | None
@@ -55,10 +49,7 @@ class Analysis:
 def run_windows(found: PCollection, job: StreamJob, analysis: Analysis | None) -> None:
     """Shuffle every window that has closed, release it once, and analyse what was released.
 
-    Args:
-        found: `Found` of each window at the time at which the engine has it, before the watermark passes that.
-        job: what to do with them.
-        analysis: None: another party analyses.
+    `found` holds a `Found` of each window at its time to the engine, before the watermark passes that.
     """
     streams, windows = job.campaign.streams, job.folders.windows.engine_windows()
     judged = found | "judge" >> beam.ParDo(Judge(job)).with_outputs("too_late", "released", main="closed")

@@ -18,7 +18,7 @@ from pipelines.files import storage
 from pipelines.files.block_files import SUFFIX
 from pipelines.jobs import results
 from pipelines.streaming.graph import Analysis, run_windows
-from pipelines.streaming.output import Streamed, claimed, streamed
+from pipelines.streaming.output import claimed
 from pipelines.streaming.watch import WatchSegments, list_names
 from pipelines.streaming.windows import StreamFolders, StreamJob, StreamWindows
 
@@ -40,7 +40,7 @@ def stream(
     without: tuple[str, ...] = (),
     signer: KeyReference | None = None,
     engine: Engine | None = None,
-) -> Streamed:
+) -> None:
     """Settle each window when it closes: WINDOW/window.json, with WINDOW/shuffled and WINDOW/results if it is released.
 
     Args:
@@ -58,9 +58,6 @@ def stream(
             without them.
         signer: the key by which the shuffler signs what it hands on, which workers open; None: unsigned.
         engine: which engine; Beam's embedded one works only when the last look was.
-
-    Returns:
-        What has become of all windows.
 
     Raises:
         UsageError: a file or key is missing or invalid, `out` is another's, or the engine has no streams.
@@ -92,7 +89,6 @@ def stream(
             found = pipeline | "begin" >> beam.Create([None], reshuffle=False) | "watch" >> beam.ParDo(watch)
             job = StreamJob(campaign, folders, places, analysis is not None, frozenset(without), signer)
             run_windows(found, job, analysis)
-    return streamed(segments, out, windows)
 
 
 def _analysis(campaign: Campaign, keys: Path | str, items: Path | None) -> Analysis:

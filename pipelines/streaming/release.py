@@ -43,10 +43,7 @@ class Release(StepOfStream):
     A window is settled when its record is there, in the directory of its result, which appears as a whole. A settled
     window, because an engine runs the step again or because a job before did it, is left as it is: what was drawn for
     it this time is thrown away, and what was released goes on. A window with a fault waits: `Held` says what is wrong,
-    nothing of it is released, and the next job looks again.
-
-    Raises:
-        HushcountError: the counts do not agree, or another stream has begun to write to the output.
+    nothing of it is released, and the next job looks again. The job fails if counts disagree.
     """
 
     def process(
@@ -106,7 +103,7 @@ class Release(StepOfStream):
             fingerprint=self._campaign.fingerprint.hex(),
             minimum_batch=floor,
             streams=counts,
-            manifests={fact.name: fact.digest for fact in sorted(facts, key=_name) if fact.kind == "manifest"},
+            manifests=dict(sorted((fact.name, fact.digest) for fact in facts if fact.kind == "manifest")),
             segments=dict(sorted(segments.items())),
             without=dict(sorted(summed(facts, "without").items())),
         )
@@ -122,11 +119,6 @@ class WindowResults(StepOfStream):
     """All facts of the analysis of a window in; `results/` appears beside what was released.
 
     If fewer reports than the minimum batch were accepted, it holds a summary that counts them, and nothing else.
-
-    Args:
-        job: of the stream.
-        wanted: what is estimated; None: nothing, the tally can be asked later.
-        columns: the columns of the tally.
     """
 
     def __init__(self, job: StreamJob, wanted: Wanted | None, columns: UInt64Array) -> None:
@@ -165,10 +157,6 @@ def summed(facts: Iterable[Fact], kind: str) -> dict[str, int]:
         if fact.kind == kind:
             sums[fact.name] = sums.get(fact.name, 0) + fact.number
     return sums
-
-
-def _name(fact: Fact) -> str:
-    return fact.name
 
 
 def put(folders: StreamFolders, work: str, target: str, mark: str, data: dict[str, Any]) -> None:

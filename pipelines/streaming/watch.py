@@ -30,13 +30,7 @@ from pipelines.streaming.windows import StreamWindows
 
 @dataclass(frozen=True)
 class Found:
-    """Names of one window, WINDOW/STREAM/SEGMENT and WINDOW/MANIFEST.
-
-    Attributes:
-        window: its name.
-        names: all that were seen until it closed; or, if it had closed before, the new ones.
-        late: whether it had closed before.
-    """
+    """All WINDOW/STREAM/SEGMENT and WINDOW/MANIFEST that were seen until the window closed; `late`: the new ones."""
 
     window: str
     names: tuple[str, ...]
@@ -72,13 +66,10 @@ def look(watched: Watched, there: Iterable[str], now: float, pause: float, windo
 
     Args:
         watched: the state before.
-        there: the listed names.
+        there: the listed names; raises UsageError if one lies in no window.
         now: when the listing began by the clock, not before the last one.
         pause: seconds from listing to listing.
         windows: the collector's.
-
-    Raises:
-        UsageError: a name lies in no window.
     """
     seen = watched.seen.union(there)
     last: dict[str, Window] = {}
@@ -191,8 +182,6 @@ class WatchSegments(beam.DoFn):
 
     Args:
         segments: the directory in which WINDOW/STREAM/FILE and WINDOW/MANIFEST lie.
-        streams: which streams.
-        windows: the collector's.
         every: seconds from listing to listing.
         until: when the last listing is made, in seconds since 1970; None: never.
     """

@@ -108,9 +108,7 @@ class StreamFolders:
 
     Attributes:
         segments: the collector's folder of one campaign file: WINDOW/STREAM/FILE and WINDOW/MANIFEST lie in it.
-        out: the output.
-        work: the job's own hidden directory, in `out`.
-        windows: which windows the directories are named after.
+        work: the job's own hidden directory, in the output.
         epoch: EPOCH-FINGERPRINT of the campaign file, in the names of batches.
     """
 
@@ -161,12 +159,9 @@ class StreamFolders:
 
 @dataclass(frozen=True)
 class FolderOf:
-    """For transforms that write: a window's path to its directory while that is made.
+    """For transforms that write: a window to the folder `names` in its directory in the making.
 
-    Attributes:
-        folders: of the stream.
-        names: the path within the window's directory, or within its handed-on part.
-        handed_on: whether it is within that part.
+    `handed_on`: in the part of the directory that another party reads.
     """
 
     folders: StreamFolders
