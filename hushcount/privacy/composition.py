@@ -46,11 +46,9 @@ class Composed:
 def compose(losses: Iterable[Loss], delta: float | None = None, *, adaptive: bool = False) -> Composed:
     """Return the smaller of the two bounds on all releases together, for one client that is in each of them.
 
-    Args:
-        losses: one for each release, in any order.
-        delta: in [0, 1), at which to state epsilon; None for the sum of the deltas, and then basic composition.
-        adaptive: whether losses may depend on what earlier releases told. Then only sums hold, and these only if they
-            keep within limits fixed beforehand (Rogers, Roth, Ullman, Vadhan 2016).
+    `delta`, in [0, 1), is where to state epsilon; None for the sum of the deltas, and then basic composition. If losses
+    may depend on what earlier releases told (`adaptive`), only sums hold, and these only if they keep within limits
+    fixed beforehand (Rogers, Roth, Ullman, Vadhan 2016).
     """
     listed = list(losses)
     if delta is not None and not 0.0 <= delta < 1.0:

@@ -76,12 +76,11 @@ class Discovery(Released):
 
 @dataclass(frozen=True)
 class Statement:
-    """A privacy statement.
+    """A privacy statement; a guarantee is None if it cannot be stated.
 
     Attributes:
         unit: who or what is protected, in words; `per` says whether that is a client or a report.
         authentication: how senders were told apart.
-        local, shuffled, discovery: the guarantees; None where none can be stated.
         total: what the analyzer learns from both streams of one client.
         plain: sentences for people who decide about a product.
         sentences: exact sentences, for engineers.

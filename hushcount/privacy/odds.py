@@ -67,12 +67,8 @@ def odds_of_points(points: Iterable[Point], chance: float) -> Odds:
 def points_about(curve: Curve, chance: float, start: float, end: float) -> tuple[Point, ...]:
     """Return points of a curve, about a dozen, close to the one that says most about odds at a chance in (0, 1).
 
-    Every point is valid by itself, so that a search that misses the best one claims less.
-
-    Args:
-        curve: never below the true one.
-        start: an epsilon, near the least one at which the curve is below the chance.
-        end: an epsilon at which the curve is least.
+    Every point is valid by itself, so that a search that misses the best one claims less. `start` is an epsilon near
+    the least one at which the curve is below the chance; at `end` the curve is least.
     """
     tried: dict[float, float] = {}
 

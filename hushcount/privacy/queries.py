@@ -54,10 +54,7 @@ def shuffled_notes(gained: Amplified, floor: int = 1, epoch_epsilon: float | Non
 
 
 def delta_answer(mechanism: Mechanism | None, local: float, reports: int, epsilon: float) -> Answer:
-    """Return the delta of shuffled reports at an epsilon, for one report, replace-one.
-
-    A mechanism of None stands for any mechanism of the local epsilon `local`; `epsilon` is the shuffled one.
-    """
+    """Return the delta of shuffled reports at `epsilon`, for one report; a mechanism of None stands for any."""
     law = None if mechanism is None else blanket_law(mechanism)
     general = shuffled_delta(general_law(local), reports, epsilon)
     own = None if law is None else shuffled_delta(law, reports, epsilon)

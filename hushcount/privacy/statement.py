@@ -17,10 +17,7 @@ from hushcount.senders import Senders
 
 
 def statement(
-    campaign: Campaign,
-    reports: int | None,
-    senders: Senders,
-    streams: Collection[Stream] | None = None,
+    campaign: Campaign, reports: int | None, senders: Senders, streams: Collection[Stream] | None = None
 ) -> Statement:
     """Return the statement for a run: figures, plain sentences, and exact ones for engineers.
 

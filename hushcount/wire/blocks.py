@@ -40,14 +40,7 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True)
 class Header:
-    """The facts of one file.
-
-    Attributes:
-        record_bytes: length of every record, at least 1.
-        records: their number.
-        campaign: the campaign's fingerprint, 32 bytes.
-        campaign_id: for people; the fingerprint decides.
-    """
+    """One file's kind, length and number of records, and its campaign: the fingerprint decides, people read the id."""
 
     kind: Kind
     record_bytes: int
