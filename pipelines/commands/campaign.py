@@ -71,7 +71,7 @@ def new_campaign(
     }
     discovery = {name: value for name, value in given.items() if value is not None}
     if discovery and discovery_epsilon is None:
-        raise UsageError(f"{', '.join(discovery)} of discovery given without --discovery-epsilon, which turns it on")
+        raise UsageError(f"discovery is off without --discovery-epsilon, but has {', '.join(discovery)}: give both")
     campaign = create_campaign(
         id,
         store.read_public(keys, options.begins_at(begins)),

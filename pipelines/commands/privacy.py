@@ -33,13 +33,7 @@ _MOST_EPSILON = 40
 
 @dataclass(frozen=True)
 class _Subject:
-    """A mechanism, and the rules of its campaign.
-
-    Attributes:
-        epsilon: local; None to solve for it.
-        mechanism: at a local epsilon; None for any mechanism.
-        campaign: None without a campaign file.
-    """
+    """A mechanism at a local epsilon; None stands for: solve for it, any mechanism, no campaign file."""
 
     epsilon: float | None
     mechanism: Callable[[float], Mechanism] | None = None
@@ -112,8 +106,8 @@ def _of_campaign(campaign: Campaign) -> _Subject:
     repeats = repeats_of(campaign, UNBOUND)
     if repeats > 1:
         raise UsageError(
-            f"clients remember and send up to {repeats} reports a batch, which equal answers link: shuffling "
-            f"gains nothing, all reports of an epoch have local epsilon {rounded_up(campaign.epoch_epsilon or 0.0)}"
+            f"a client may send {repeats} reports a batch, and its equal answers link them: shuffling gains nothing, "
+            f"and all its reports of an epoch have local epsilon {rounded_up(campaign.epoch_epsilon or 0.0)} together"
         )
     return _Subject(mechanism.epsilon, lambda _: mechanism, campaign)
 

@@ -59,7 +59,7 @@ def test_privacy_says_what_an_epoch_costs_and_claims_nothing_of_linked_reports(r
     assert one.json["epoch_epsilon"] == one.json["local_epsilon"] > one.json["shuffled_epsilon"]
     assert "with a second batch, all together have the local epsilon 1" in one.err
     two = new(root, "two", "--cap", 2, "--memory-values", 3)
-    says = ["send up to 2 reports a batch", "all reports of an epoch have local epsilon 3"]
+    says = ["a client may send 2 reports a batch", "all its reports of an epoch have local epsilon 3 together"]
     refused("privacy", "--campaign", two, "--reports", 100_000, says=says)
 
 
