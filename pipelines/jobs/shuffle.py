@@ -96,7 +96,7 @@ class ShuffleJob(Job):
         summed = counts | "all counts" >> beam.Flatten()
         summed | "counts" >> WriteCounts(directory)
         for stream, part in zip(self.files, dead, strict=True):
-            allowed = enough(summed, stream, campaign)
+            allowed = enough(summed, stream, campaign, may_leave)
             part | f"dead letter {stream}" >> WriteDeadLetter(directory, campaign, allowed)
             shards[stream] | f"write {stream}" >> WriteShards(
                 storage.join(directory, stream),

@@ -6,6 +6,8 @@ left the shuffler, and no later batch contains them (docs/adr/0003).
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -29,18 +31,20 @@ class Withheld(TooFewOpened):
         self.summary = summary
 
 
-def enough(labelled: PCollection, stream: Stream, campaign: Campaign) -> Any:
-    """Return a side input from labelled counts: whether a job accepted the minimum batch of a stream."""
+def enough(
+    labelled: PCollection, stream: Stream, campaign: Campaign, rule: Callable[[int, int], bool] = operator.ge
+) -> Any:
+    """Return a side input from labelled counts: whether the accepted reports of a stream reach the minimum batch."""
     return AsSingleton(
         labelled
         | f"sum {stream} for the minimum" >> beam.CombinePerKey(sum)
         | f"sums of {stream} for the minimum" >> beam.combiners.ToDict()
-        | f"minimum of {stream}" >> beam.Map(_reaches, f"{stream}:accepted", campaign.shuffle.minimum_batch)
+        | f"minimum of {stream}" >> beam.Map(_reaches, f"{stream}:accepted", campaign.shuffle.minimum_batch, rule)
     )
 
 
-def _reaches(sums: dict[str, int], name: str, floor: int) -> bool:
-    return sums.get(name, 0) >= floor
+def _reaches(sums: dict[str, int], name: str, floor: int, rule: Callable[[int, int], bool]) -> bool:
+    return rule(sums.get(name, 0), floor)
 
 
 def require_minimum(hop: str, campaign: Campaign, stream: Stream, counts: StreamCounts, upstream: HopSummary) -> None:
