@@ -40,12 +40,6 @@ def _stores() -> ModuleType:
     return stores
 
 
-def require_reachable(path: str) -> None:
-    """Raise UsageError if the store of a path is unknown, or its client is not installed."""
-    if is_remote(path):
-        _stores().reached(path)
-
-
 def join(directory: str, *names: str) -> str:
     """Return the path of a name in a directory; a name may have slashes."""
     if not is_remote(directory):
