@@ -47,8 +47,8 @@ class LedgerTime:
         side = "ahead of" if self.clock > self.now else "behind"
         return (
             f"this machine's clock says {stamp(self.clock)}, {abs(self.clock - self.now).days:,} days {side} the "
-            f"ledger's time, {stamp(self.now)}, and no budget renews by it: set the clock right, or if it is right, "
-            "hushcount ledger confirm --date with today's date"
+            f"ledger's time, {stamp(self.now)}, and no budget renews by it: set the clock right, or if it is right "
+            "and was right then, hushcount ledger confirm --date with today's date"
         )
 
 
@@ -95,6 +95,9 @@ def warnings(limits: list[Limit], charges: list[Charge], time: LedgerTime) -> li
 
 def confirm(path: Path, today: date) -> LedgerTime:
     """Believe this machine's clock, because the operator gives its date; later stamps move back to that date.
+
+    The operator vouches for the ledger's time too. A ledger that was idle for a year looks like one that a clock a year
+    behind began; the charges of such a clock are forgotten a year too early.
 
     Raises:
         UsageError: the clock is more than a day off `today`, which is the date from another source, wherever on earth.

@@ -86,7 +86,7 @@ def test_the_documented_way_of_a_campaign_file_ends_where_schedule_and_collector
         "shuffler": {"deployment.toml": "redacted.json", "collector.toml": "campaign.json"},
     }
     for party in PARTIES:
-        assert "At the auxiliary server the same with `redacted.json`." in README
+        assert "Do the same at the auxiliary server, with `redacted.json`." in README
         template = pod(party, "publish")
         claims = written(template)
         for file in commands.get(party, {"deployment.toml": "redacted.json"}):

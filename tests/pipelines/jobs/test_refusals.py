@@ -535,7 +535,7 @@ def test_an_input_that_is_empty_or_missing(mine: Chain, tmp_path: Path) -> None:
     refused("shuffle", *common, "--input", tmp_path / "empty", status=3, says=["not yet", "reports 0, discovery 0"])
     refused("shuffle", *common, "--input", tmp_path / "none", says=["does not exist"])
     for job in ("analyze", "discover"):
-        for name, says in (("empty", "no complete output of hushcount shuffle"), ("none", "does not exist")):
+        for name, says in (("empty", "not a complete output of hushcount shuffle"), ("none", "does not exist")):
             refused(job, *common, "--input", tmp_path / name, "--keys", mine.keys, says=[says])
     refused("analyze", *common, "--input", mine.path("encoded"), "--keys", mine.keys, says=["must be of shuffle"])
     assert not mine.path("new").exists()
