@@ -11,7 +11,7 @@ WORKERS ?= -n auto --dist worksteal
 # Of the model's search.
 SECONDS ?= 3600
 # What depends on the interpreter, numpy or Beam; laws and their statistics are the same on every Python.
-PORTABLE := --engine beam -k 'not test_contract or golden or pack or pickled or sharding' \
+PORTABLE := --engine beam -m 'not long' -k 'not test_contract or golden or pack or pickled or sharding' \
 	$(addprefix tests/hushcount/,campaigns formats wire test_client.py test_client_allowance.py test_client_memory.py) \
 	$(addprefix tests/hushcount/,test_memory_file.py test_memory_links.py test_randomness.py) \
 	$(addprefix tests/hushcount/oracles/test_,affine.py contract.py decoding.py subsets.py catalogue.py) \

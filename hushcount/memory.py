@@ -95,7 +95,7 @@ class FileMemory:
 
     def keep(self, key: bytes, answer: bytes) -> bytes:
         with self._lock, locked(self.path, "memory"):
-            kept = _read(self.path) or _Kept(key=hex_seed(SystemWords()), answers={}, digest="")
+            kept = _read(self.path) or _Kept(format=1, key=hex_seed(SystemWords()), answers={}, digest="")
             name = kept.name(key)
             if name not in kept.answers:
                 _require_room(len(kept.answers), self.limit)
@@ -108,7 +108,7 @@ class FileMemory:
 class _Kept(Part):
     """The content of a file: its own key, and answers by hashed key."""
 
-    format: Literal[1] = 1
+    format: Literal[1]
     key: Hex32
     answers: dict[str, Annotated[str, text_of(r"^([0-9a-f]{2})*$", "must be hexadecimal digits")]]
     digest: str

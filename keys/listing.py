@@ -140,9 +140,17 @@ def new_key(role: Role, begins: datetime, days: int, overlap_seconds: int, wrap:
     return listed, records.record(role, key.id, key.secret_for_storage(), wrap)
 
 
+def _listed(directory: Path) -> bytes | None:
+    """Return the bytes of the public listing; None if there is none."""
+    path = directory / PUBLIC_FILE
+    return path.read_bytes() if path.exists() else None
+
+
 @contextmanager
 def changing(directory: Path) -> Iterator[Callable[[Path, str, int], None]]:
-    """Lock a key directory, and yield a function that writes new files there; if the block fails they are removed.
+    """Lock a key directory, and yield a function that writes new files there.
+
+    If the block fails they are removed, unless the public listing has changed: a client may seal to what it names.
 
     Raises:
         UsageError: the directory cannot be written.
@@ -158,11 +166,14 @@ def changing(directory: Path) -> Iterator[Callable[[Path, str, int], None]]:
         descriptor = os.open(directory, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield write
-        except BaseException:
-            for path in made:
-                path.unlink(missing_ok=True)
-            raise
+            before = _listed(directory)
+            try:
+                yield write
+            except BaseException:
+                if _listed(directory) == before:
+                    for path in made:
+                        path.unlink(missing_ok=True)
+                raise
         finally:
             os.close(descriptor)
     except OSError as error:

@@ -13,6 +13,7 @@ import base64
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -135,10 +136,10 @@ def _read_record(path: Path) -> dict[str, Any]:
 
 
 def _fields(raw: str | bytes, name: str) -> dict[str, Any]:
-    try:
+    with suppress(FormatError, UnicodeEncodeError):
         return parse_object(raw.encode() if isinstance(raw, str) else raw, name)
-    except (FormatError, UnicodeEncodeError):
-        raise _no_key(name) from None
+    # Raised outside the handler: the parser's error holds the text, and a context is reachable from an exception.
+    raise _no_key(name)
 
 
 def _secret(fields: dict[str, Any], name: str) -> bytes:

@@ -140,6 +140,8 @@ class Campaign(Part):
                 getattr(self, name)
             except ValueError as error:
                 wrong.append(str(error))
+            # A copy with other fields would take the mechanism and the rule of this campaign with it.
+            self.__dict__.pop(name, None)
         if wrong:
             raise ValueError("; ".join(wrong))
         return self

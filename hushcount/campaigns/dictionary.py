@@ -105,6 +105,8 @@ def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
                 if number > most:
                     raise UsageError(f"dictionary {path} has more items than the {most:,} that it may have")
                 items.append(_item(_bare(line, number), number, f"dictionary {path}"))
+                if (fault := fault_of_item(items[-1])) is not None:
+                    raise UsageError(f"line {number} of dictionary {path} {fault}: remove it")
     except (OSError, EOFError, zlib.error) as error:
         reason = "it is damaged" if path.suffix == ".gz" and path.is_file() else getattr(error, "strerror", None)
         raise UsageError(f"cannot read dictionary {path}: {reason}") from None

@@ -172,7 +172,7 @@ def _integer(text: str) -> int:
 
 def _finite(text: str) -> float:
     if not math.isfinite(number := float(text)):
-        raise ValueError("a number that is not finite as a float")
+        raise ValueError(f"{text[:_LONGEST_INTEGER]} is not finite as a float")
     return number
 
 

@@ -46,7 +46,7 @@ class Divergence:
         sums: float64[k], G of each term.
         starts: int64[k], where the tails of Bin(M, 1/2) begin in `moments` and `tails`, and
         room: float64[k], how many there are after the first.
-        moments, tails: float64, of `binomials.FairTails`, all M one after the other.
+        moments, tails: float64, of `convex_order.FairTails`, all M one after the other.
         error: relative to each of the two parts of a term, more than rounding can make of them.
 
     Reference: Balle, Bell, Gascon, Nissim 2019, section 5: `delta = E[(gamma/N) (V_1 + ... + V_N)_+]` with N - 1 ~

@@ -102,9 +102,10 @@ def _listed(directory: str, pattern: str) -> Iterator[tuple[str, int]]:
 
 
 def _listed_here(directory: str, pattern: str) -> Iterator[tuple[str, int]]:
-    """Yield the files below a local directory; two stars match at any depth, and links to directories are not followed.
+    """Yield the files below a local directory; two stars match at any depth.
 
-    Files and directories that vanish meanwhile, or that this user may not read, are left out: other parties write here.
+    A link to a directory is followed only if the pattern spells its name, so that no circle of links is walked. Files
+    and directories that vanish meanwhile, or that this user may not read, are left out: other parties write here.
     """
     name, _, below = pattern.partition("/")
     try:
@@ -114,7 +115,8 @@ def _listed_here(directory: str, pattern: str) -> Iterator[tuple[str, int]]:
     for entry in entries:
         with suppress(OSError):
             if entry.is_dir():
-                if not entry.is_symlink() and (name == "**" or (below and fnmatchcase(entry.name, name))):
+                reached = name == entry.name or not entry.is_symlink()
+                if reached and (name == "**" or (below and fnmatchcase(entry.name, name))):
                     yield from _listed_here(entry.path, below or name)
             elif not below and fnmatchcase(entry.name, name):
                 yield entry.path, entry.stat().st_size

@@ -302,6 +302,7 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     whole = path.read_bytes()
     damaged = [whole[:length] for length in range(0, len(whole) - 1, 7)]
     damaged += [whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in range(len(whole) - 1)]
+    damaged += [whole.replace(b'"format":1,', b""), whole.replace(b'"format":1,', b'"format":2,')]
     damaged += [b"[]", b"{}", b"null", b'{"format": 1, "key": 5, "answers": [], "digest": ""}', b"\xff\xfe"]
     for content in damaged:
         path.write_bytes(content)

@@ -53,6 +53,12 @@ def test_what_may_be_an_item_comes_back_from_every_file(folder: Path, values: li
     assert read_tracked(folder / "items.json", ()) == tracked
 
 
+def test_a_dictionary_is_refused_at_its_first_line_that_is_no_item(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_bytes(b"a\n\x01\na\n\xff\n")
+    with pytest.raises(UsageError, match=r"^line 2 of dictionary \S*words.txt .*: remove it$"):
+        read_dictionary(tmp_path / "words.txt")
+
+
 @given(value=strings)
 def test_what_may_be_no_item_is_refused_everywhere_and_not_repeated(value: str) -> None:
     form = canonical(value)

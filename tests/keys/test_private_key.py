@@ -18,7 +18,7 @@ import pytest
 from hushcount.errors import UsageError
 from hushcount.threads import in_chunks
 from hushcount.wire.sealing import SEAL_BYTES, Sealer
-from keys import store
+from keys import records, store
 from keys.listing import read_listing
 from keys.private import PrivateKey, SigningKey
 from keys.roles import ROLES, SIGNING_ROLES
@@ -176,3 +176,18 @@ def test_a_reference_holds_no_secret_and_may_be_pickled(tmp_path: Path) -> None:
     pickled = pickle.dumps(reference)
     assert secret[:8] not in pickled
     assert pickle.loads(pickled).read().id == reference.read().id  # noqa: S301  # our own bytes
+
+
+def test_what_is_raised_for_a_damaged_key_file_leads_to_no_secret(tmp_path: Path) -> None:
+    """Not by the errors that it came from either: a tool that collects errors walks them."""
+    store.create(tmp_path / "keys", days=30)
+    (path,) = (tmp_path / "keys").glob("analyzer-*.key")
+    text = path.read_text()
+    path.write_text(text + text)
+    (key,) = read_listing(tmp_path / "keys").of("analyzer")
+    with pytest.raises(UsageError) as caught:
+        records.read_file(path, "analyzer", key.id)
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert json.loads(text)["secret"] not in str(vars(error)) + str(error.args)
+        error = error.__context__

@@ -6,8 +6,10 @@ import json
 import multiprocessing
 import os
 import stat
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,6 +55,48 @@ def test_the_next_key_is_pending_until_it_begins_and_the_old_one_is_kept(keys: P
         assert read_listing(keys).opened_until(old) == day(27)
         assert stat.S_IMODE(records.key_path(keys, role, new.id).stat().st_mode) == 0o600
     assert active_key(keys, "operator", day(19)).id != active_key(keys, "operator", day(20)).id
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt(), OSError(5, "Input/output error")])
+def test_whatever_is_interrupted_a_listed_key_has_its_private_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: BaseException
+) -> None:
+    """A client may seal to a listed key from then on. The fault comes after each step on the disk in turn."""
+    left = 0
+
+    def failing(name: str) -> None:
+        real = getattr(os, name)
+
+        def step(*arguments: Any, **options: Any) -> Any:
+            nonlocal left
+            result = real(*arguments, **options)
+            left -= 1
+            if left == 0:
+                raise fault
+            return result
+
+        monkeypatch.setattr(os, name, step)
+
+    for name in ("open", "fchmod", "fsync", "link", "replace", "unlink", "close"):
+        failing(name)
+    listed = set()
+    for number in range(1, 60):
+        directory = tmp_path / str(number)
+        left = 0
+        create(directory / "old", days=30, roles=("analyzer",), now=START)
+        for path, change in (
+            (directory / "new", lambda path: create(path, days=30, roles=("analyzer", "aux_server"), now=START)),
+            (directory / "old", lambda path: rotate(path, ("analyzer",), overlap=WEEK, now=day(10))),
+        ):
+            left = number
+            with suppress(KeyboardInterrupt, UsageError):
+                change(path)
+            left = 0
+            there = read_listing(path).keys if (path / "public.json").exists() else ()
+            listed.add((path.name, len(there)))
+            assert all(records.key_path(path, key.role, key.id).exists() for key in there)
+    # Some faults came before the listing changed, and some after.
+    assert listed == {("new", 0), ("new", 2), ("old", 1), ("old", 2)}
 
 
 def test_without_a_time_the_next_key_is_active_at_once(keys: Path) -> None:

@@ -29,7 +29,7 @@ REASONS = {
     for reason in (
         Reason("malformed_request", 400, "The request is not HTTP"),
         Reason("missing_epoch", 400, "The epoch is missing"),
-        Reason("wrong_length", 400, "The body's length is not a multiple of a report's"),
+        Reason("wrong_length", 400, "The body is not one or more whole reports"),
         Reason("unauthorised", 401, "The request is not authorised"),
         Reason("not_found", 404, "Nothing has this address"),
         Reason("unknown_campaign", 404, "The campaign is not collected here"),

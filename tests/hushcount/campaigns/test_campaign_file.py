@@ -180,6 +180,18 @@ def test_a_campaign_cannot_be_changed() -> None:
         campaign.shuffle.cap = 5  # type: ignore[misc]
 
 
+def test_a_copy_with_another_mechanism_and_cap_promises_what_these_cost() -> None:
+    campaign = Campaign.model_validate(data())
+    assert campaign.mechanism is not None
+    stronger = campaign.mechanism.model_copy(update={"epsilon": 6.0})
+    copied = campaign.model_copy(
+        update={"mechanism": stronger, "shuffle": campaign.shuffle.model_copy(update={"cap": 5})}
+    )
+    assert copied.frequency is not None
+    assert copied.keep_rule is not None
+    assert (copied.frequency.epsilon, copied.keep_rule.cap) == (6.0, 5)
+
+
 def test_the_schema_accepts_what_is_valid_and_refuses_what_is_not() -> None:
     schema = Campaign.model_json_schema()
     json.dumps(schema)

@@ -85,6 +85,12 @@ def test_json_that_would_hang_fill_or_end_a_program_is_one_error(name: str) -> N
     assert len(str(caught.value)) < 300
 
 
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+def test_a_number_that_is_not_finite_is_named(number: str) -> None:
+    with pytest.raises(FormatError, match=rf"^the file is not JSON: {number} is not finite as a float"):
+        parse_json(f"[{number}]".encode(), "the file")
+
+
 @pytest.mark.parametrize("name", HOSTILE_TOML)
 def test_toml_that_would_hang_fill_or_end_a_program_is_one_error(name: str) -> None:
     with pytest.raises(FormatError, match=r"^(cannot read )?the file:? (it is not|is not|has|nests)") as caught:
