@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,8 +19,7 @@ from hushcount.errors import HushcountError, UsageError
 from hushcount.items import canonical, fault_of_text
 from hushcount.memory import KEY_BYTES, Memory
 from hushcount.randomness import SystemWords
-from hushcount.threads import in_chunks
-from hushcount.wire.sealing import Octets, Sealer
+from hushcount.wire.sealing import SEAL_BYTES, Octets, Sealer, SealRows, seal_rows
 
 _SALT_BYTES, _NAME_END = 16, 32
 
@@ -37,6 +36,7 @@ class Client:
             windows are days, and the count ends with the process; `Allowance(window, path)` keeps it in a file.
         uncapped: count nothing, in a process that makes many clients' reports, such as a load test. The guarantees for
             one client then do not hold for whoever sends more.
+        seal_rows: what seals, by default libsodium. Such a process may give another that makes the same boxes faster.
 
     Raises:
         UsageError: a memory is missing or one too many, the dictionary is missing or another one, or no key of the
@@ -58,6 +58,7 @@ class Client:
     memory: Memory | None = None
     allowance: Allowance = field(default_factory=Allowance)
     uncapped: bool = False
+    seal_rows: SealRows = seal_rows
 
     def __post_init__(self) -> None:
         if not isinstance(self.campaign, Campaign):
@@ -100,7 +101,7 @@ class Client:
         """
         texts = [_text(value) for value in values]
         items = items_of(self.campaign.require_frequency(), self.dictionary, texts)
-        recipient = _sealer(self.campaign.keys.analyzer)
+        recipient = self._sealer(self.campaign.keys.analyzer)
         self._take("reports", len(values))
         packed = self._drawn(items) if self.memory is None else self._remembered(items, self.memory)
         binding = np.frombuffer(self.campaign.binding("reports"), dtype=np.uint8)
@@ -124,17 +125,15 @@ class Client:
                 then sends nothing tells the shuffler so; one that sends `discovery_report(None)` does not.
         """
         texts = [None if value is None else _text(value) for value in values]
-        form, recipient = self.campaign.discovery_format, _sealer(self.campaign.keys.analyzer)
+        form, recipient = self.campaign.discovery_format, self._sealer(self.campaign.keys.analyzer)
         wanted, rows = _each_once([text if self._is_new(text) else None for text in texts])
-
-        def pairs(chunk: list[str | None]) -> bytes:
-            return b"".join(_pair(form, recipient, value) for value in chunk)
-
-        made = b"".join(in_chunks(pairs, wanted, threads))
-        plain = np.frombuffer(made, dtype=np.uint8).reshape(len(wanted), form.plain_bytes)
-        outer = _sealer(self.campaign.keys.aux_server)
+        plain = _pairs(form, recipient, wanted, threads)
+        outer = self._sealer(self.campaign.keys.aux_server)
         self._take("discovery", len(values))
         return outer.seal_many(plain[rows], threads)
+
+    def _sealer(self, keys: tuple[PublicKeyPart, ...]) -> Sealer:
+        return Sealer(bytes.fromhex(valid_key(keys).key), self.seal_rows)
 
     def _take(self, stream: Stream, number: int) -> None:
         if not self.uncapped:
@@ -186,10 +185,6 @@ class Client:
         return fault_of_text(value) is None
 
 
-def _sealer(keys: tuple[PublicKeyPart, ...]) -> Sealer:
-    return Sealer(bytes.fromhex(valid_key(keys).key))
-
-
 def _place_key(campaign: Campaign, place: int) -> bytes:
     """Return the key of a place for an answer, which only this campaign and epoch has."""
     named = campaign.fingerprint + place.to_bytes(8, "little")
@@ -201,14 +196,24 @@ def _name(item: int, salt: bytes) -> bytes:
     return hashlib.blake2b(item.to_bytes(8, "little"), digest_size=_NAME_END - _SALT_BYTES, salt=salt).digest()
 
 
-def _pair(form: DiscoveryFormat, recipient: Sealer, value: str | None) -> bytes:
-    """Return the binding, hash and inner box of a value; of None, random ones that no other report has."""
+def _pairs(form: DiscoveryFormat, recipient: Sealer, values: list[str | None], threads: int) -> Octets:
+    """Return uint8[n, L]: the binding, hash and inner box of each value."""
+    named = [_hash_and_key(form, value) for value in values]
+    heads = _rows((form.binding + bin_hash for bin_hash, _ in named), len(form.binding) + HASH_BYTES)
+    inner = _rows((form.binding + form.pad(value) for value in values), form.sealed_value_bytes - SEAL_BYTES)
+    return np.concatenate([heads, recipient.seal_many_alike(inner, [key for _, key in named], threads)], axis=1)
+
+
+def _hash_and_key(form: DiscoveryFormat, value: str | None) -> tuple[bytes, bytes]:
+    """Return a value's hash and the key of its inner box; of None, random ones that no other report has."""
     if value is None:
         fresh = SystemWords().words(8).tobytes()
-        bin_hash, key = fresh[:HASH_BYTES], fresh[HASH_BYTES:]
-    else:
-        bin_hash, key = form.hash(value), form.hash_key
-    return form.binding + bin_hash + recipient.seal_alike(form.binding + form.pad(value), key)
+        return fresh[:HASH_BYTES], fresh[HASH_BYTES:]
+    return form.hash(value), form.hash_key
+
+
+def _rows(parts: Iterable[bytes], length: int) -> Octets:
+    return np.frombuffer(b"".join(parts), dtype=np.uint8).reshape(-1, length)
 
 
 def _each_once(values: Sequence[str | None]) -> tuple[list[str | None], npt.NDArray[np.intp]]:

@@ -9,13 +9,13 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-S = TypeVar("S", npt.NDArray[np.uint8], npt.NDArray[np.uint64], "list[str | None]")
+S = TypeVar("S", npt.NDArray[np.uint8], npt.NDArray[np.uint64])
 P = TypeVar("P")
 T = TypeVar("T")
 
 
 def in_chunks(work: Callable[[S], T], rows: S, threads: int) -> list[T]:
-    """Call `work` on consecutive chunks of an array or list; return the results in order."""
+    """Call `work` on consecutive chunks of an array; return the results in order."""
     if threads <= 1 or len(rows) < 2 * threads:
         return [work(rows)]
     return at_once(lambda span: work(rows[span]), spans(len(rows), threads), threads)

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import gc
+import hashlib
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from nacl.bindings import crypto_box_keypair, crypto_box_seal, crypto_box_seal_open
+from nacl.bindings import crypto_box, crypto_box_keypair, crypto_box_seal, crypto_box_seal_open, crypto_scalarmult_base
 
-from hushcount.wire.sealing import open_rows, seal_rows
+from hushcount.wire.sealing import Octets, Sealer, open_rows, seal_rows
 
 PUBLIC, SECRET = crypto_box_keypair()
+SECRETS = np.frombuffer(SECRET, dtype=np.uint8)[np.newaxis]
+KEYS = [bytes([number]) * 32 for number in range(20)]
+
+
+def sealed_rows(plain: Octets) -> Octets:
+    return Sealer(PUBLIC).seal_many(plain)
 
 
 @pytest.mark.parametrize("length", [0, 1, 20, 100, 1000])
 def test_each_side_opens_what_the_other_sealed(length: int) -> None:
     plain = np.random.default_rng(length).integers(0, 256, (7, length), dtype=np.uint8)
-    sealed = seal_rows(plain, PUBLIC)
+    sealed = sealed_rows(plain)
     assert sealed.shape == (7, length + 48)
     assert [crypto_box_seal_open(row.tobytes(), PUBLIC, SECRET) for row in sealed] == [row.tobytes() for row in plain]
     theirs = b"".join(crypto_box_seal(row.tobytes(), PUBLIC) for row in plain)
@@ -28,10 +36,10 @@ def test_each_side_opens_what_the_other_sealed(length: int) -> None:
 def test_rows_of_any_layout_are_read_as_they_are() -> None:
     plain = np.random.default_rng(1).integers(0, 256, (40, 60), dtype=np.uint8)
     for view in (plain[::3, 5:25], plain.T, np.asfortranarray(plain), plain[5:5]):
-        opened, good = open_rows(seal_rows(view, PUBLIC), PUBLIC, SECRET)
+        opened, good = open_rows(sealed_rows(view), PUBLIC, SECRET)
         assert good.all()
         assert np.array_equal(opened, view)
-    sealed = seal_rows(plain, PUBLIC)
+    sealed = sealed_rows(plain)
     opened, _ = open_rows(np.concatenate([sealed, sealed], axis=1)[::2, :108], PUBLIC, SECRET)
     assert np.array_equal(opened, plain[::2])
 
@@ -39,7 +47,7 @@ def test_rows_of_any_layout_are_read_as_they_are() -> None:
 def test_of_a_box_that_does_not_open_nothing_is_shown() -> None:
     """Each of its bytes altered, among boxes that are not."""
     plain = np.full((2, 30), 0x5A, dtype=np.uint8)
-    sealed = np.repeat(seal_rows(plain, PUBLIC), 78, axis=0)
+    sealed = np.repeat(sealed_rows(plain), 78, axis=0)
     sealed[np.arange(78), np.arange(78)] ^= 0x80
     opened, good = open_rows(sealed, PUBLIC, SECRET)
     assert not good[:78].any()
@@ -49,7 +57,7 @@ def test_of_a_box_that_does_not_open_nothing_is_shown() -> None:
 
 
 def test_every_box_has_an_ephemeral_key_of_its_own() -> None:
-    sealed = seal_rows(np.zeros((500, 10), dtype=np.uint8), PUBLIC)
+    sealed = sealed_rows(np.zeros((500, 10), dtype=np.uint8))
     assert len({row[:32].tobytes() for row in sealed}) == 500
 
 
@@ -68,19 +76,79 @@ def test_keys_of_wrong_length_are_refused_without_naming_them() -> None:
                 work()
             assert not key or repr(key) not in str(caught.value)
         with pytest.raises(ValueError, match="must have 32"):
-            seal_rows(rows, key)
+            seal_rows(rows, key, SECRETS)
 
 
 def test_a_key_that_nothing_can_be_sealed_to_is_refused() -> None:
     """The point of order one: whatever is sealed to it, everyone could open."""
     with pytest.raises(ValueError, match="not a valid X25519 public key"):
-        seal_rows(np.zeros((1, 10), dtype=np.uint8), bytes(32))
+        seal_rows(np.zeros((1, 10), dtype=np.uint8), bytes(32), SECRETS)
 
 
 def test_arrays_outlive_the_calls_that_read_them() -> None:
     """Temporaries are kept until the library is done with them: garbage is collected while many run."""
     plain = np.random.default_rng(2).integers(0, 256, (2000, 50), dtype=np.uint8)
     gc.collect()
-    opened, good = open_rows(np.asfortranarray(seal_rows(plain[:, ::-1], PUBLIC)), PUBLIC, SECRET)
+    opened, good = open_rows(np.asfortranarray(sealed_rows(plain[:, ::-1])), PUBLIC, SECRET)
     assert good.all()
     assert np.array_equal(opened, plain[:, ::-1])
+
+
+@pytest.mark.parametrize("length", [0, 1, 100])
+def test_a_box_is_that_of_libsodium_for_its_secret(length: int) -> None:
+    """Spelled out as crypto_box_seal is documented: ephemeral key, nonce from both keys, crypto_box."""
+    plain = np.random.default_rng(length).integers(0, 256, (3, length), dtype=np.uint8)
+    secrets = np.random.default_rng(9).integers(0, 256, (3, 32), dtype=np.uint8)
+    for row, secret, box in zip(plain, secrets, seal_rows(plain, PUBLIC, secrets), strict=True):
+        ephemeral = crypto_scalarmult_base(secret.tobytes())
+        nonce = hashlib.blake2b(ephemeral + PUBLIC, digest_size=24).digest()
+        assert box.tobytes() == ephemeral + crypto_box(row.tobytes(), nonce, PUBLIC, secret.tobytes())
+
+
+def test_each_row_must_have_a_secret() -> None:
+    for secrets in (np.zeros((1, 32), np.uint8), np.zeros((2, 31), np.uint8), np.zeros((3, 32), np.uint8)):
+        with pytest.raises(ValueError, match=r"must be \(2, 32\)"):
+            seal_rows(np.zeros((2, 10), dtype=np.uint8), PUBLIC, secrets)
+
+
+class Watched:
+    """Seals by libsodium; keeps the secrets it was given, as memory and as they were."""
+
+    def __init__(self) -> None:
+        self.memory: list[Octets] = []
+        self.secrets: list[bytes] = []
+
+    def __call__(self, plain: Octets, public_key: bytes, secrets: Octets) -> Octets:
+        self.memory.append(secrets)
+        self.secrets.extend(row.tobytes() for row in secrets)
+        return seal_rows(plain, public_key, secrets)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_every_box_has_a_secret_that_no_other_has(threads: int) -> None:
+    watched, plain = Watched(), np.zeros((100, 2), dtype=np.uint8)
+    for _ in range(2):
+        Sealer(PUBLIC, watched).seal_many(plain, threads)
+    assert len(watched.memory) == 2 * threads
+    assert len(set(watched.secrets)) == 200
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("public_key", [PUBLIC, bytes(32)], ids=["sealed", "refused"])
+def test_secrets_are_wiped(threads: int, public_key: bytes) -> None:
+    """Also if nothing can be sealed to the key."""
+    watched, plain = Watched(), np.zeros((20, 2), dtype=np.uint8)
+    sealer, refused = Sealer(public_key, watched), pytest.raises(ValueError, match="not a valid X25519 public key")
+    for seal in (lambda: sealer.seal_many(plain, threads), lambda: sealer.seal_many_alike(plain, KEYS, threads)):
+        with nullcontext() if public_key == PUBLIC else refused:
+            seal()
+    assert all(any(secret) for secret in watched.secrets)
+    assert not any(part.any() for part in watched.memory)
+
+
+def test_rows_sealed_alike_are_each_as_alone() -> None:
+    plain, sealer = np.arange(40, dtype=np.uint8).reshape(20, 2), Sealer(PUBLIC)
+    boxes = sealer.seal_many_alike(plain, KEYS, 3)
+    alone = [sealer.seal_alike(row.tobytes(), key) for row, key in zip(plain, KEYS, strict=True)]
+    assert [box.tobytes() for box in boxes] == alone
+    assert sealer.seal_many_alike(plain[:0], []).shape == (0, 50)
