@@ -1,0 +1,138 @@
+"""Make the code of the lanes on this processor, if it can run it, and believe it only after a test."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from nacl._sodium import ffi, lib
+from nacl.bindings import crypto_box_SEALBYTES
+
+from hushcount.arrays import BoolArray, Octets, UInt64Array
+from keys.lanes.boxes import KEY_WORDS, SCRATCH, SECRETBOX_OPEN, module
+from keys.lanes.emit import LANES, VECTOR_BYTES
+from keys.lanes.self_test import fault_of
+
+NEEDED = ("avx512f", "avx512ifma")
+_FUNCTIONS = {"write_masks": 1, "product": 1, "open_boxes": 6}
+KEY_BYTES = 32
+
+
+class NoLanes(Exception):
+    """The lanes cannot be used here; the message says why."""
+
+
+class Lanes:
+    """The compiled code. Calls free the GIL, share nothing, and may come from several threads at once."""
+
+    def __init__(self, code: Any) -> None:
+        # The compiler's object owns the memory of the machine code.
+        self._code = code
+        self._call = {
+            name: ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * count)(code.get_function_address(name))
+            for name, count in _FUNCTIONS.items()
+        }
+
+    def products(self, scalar: bytes, points: Octets) -> Octets:
+        """Return uint8[n, 32]: X25519 of a scalar and each point of uint8[n, 32]."""
+        made = np.empty_like(points)
+        with _Scratch() as scratch:
+            scratch.broadcast(SCRATCH.scalar, scalar)
+            self._call["write_masks"](scratch.address)
+            for start in range(0, len(points), LANES):
+                group = points[start : start + LANES]
+                scratch.words(SCRATCH.point)[:, : len(group)] = np.ascontiguousarray(group).view("<u8").T
+                self._call["product"](scratch.address)
+                made[start : start + LANES] = np.ascontiguousarray(
+                    scratch.words(SCRATCH.product)[:, : len(group)].T
+                ).view(np.uint8)
+        return made
+
+    def open_rows(self, sealed: Octets, public_key: bytes, secret: bytes) -> tuple[Octets, BoolArray]:
+        """Open every row of uint8[n, L + 48]: uint8[n, L], zeros for a failure, and bool[n], which rows opened."""
+        count, size = sealed.shape
+        length = size - crypto_box_SEALBYTES
+        plain, opened = np.zeros((count, max(0, length)), dtype=np.uint8), np.zeros(count, dtype=np.bool_)
+        if length < 0 or not count:
+            return plain, opened
+        rows = np.ascontiguousarray(sealed)
+        with _Scratch() as scratch:
+            scratch.broadcast(SCRATCH.scalar, secret)
+            scratch.broadcast(SCRATCH.recipient, public_key)
+            self._call["write_masks"](scratch.address)
+            pointers = (scratch.address, rows.ctypes.data, plain.ctypes.data, opened.ctypes.data)
+            self._call["open_boxes"](*pointers, count, size)
+        plain[~opened] = 0
+        return plain, opened
+
+
+class _Scratch:
+    """Memory for one call, wiped at its end."""
+
+    def __enter__(self) -> _Scratch:
+        octets = np.zeros((SCRATCH.vectors + 1) * VECTOR_BYTES, dtype=np.uint8)
+        first = -octets.ctypes.data % VECTOR_BYTES
+        self._octets = octets
+        self._vectors: UInt64Array = (
+            octets[first : first + SCRATCH.vectors * VECTOR_BYTES].view(np.uint64).reshape(SCRATCH.vectors, LANES)
+        )
+        self.address = self._vectors.ctypes.data
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        lib.sodium_memzero(ffi.from_buffer(self._octets), self._octets.nbytes)
+
+    def words(self, first: int) -> UInt64Array:
+        return self._vectors[first : first + KEY_WORDS]
+
+    def broadcast(self, first: int, key: bytes) -> None:
+        """Write a key of 32 bytes into all lanes."""
+        if len(key) != KEY_BYTES:
+            raise ValueError(f"key has {len(key)} bytes, must have {KEY_BYTES}")
+        self.words(first)[:] = np.frombuffer(key, dtype="<u8")[:, np.newaxis]
+
+
+def make_lanes() -> Lanes:
+    """Ask the processor, prove and compile the code, and test it against libsodium; half a second.
+
+    Raises:
+        NoLanes: this is not Linux on x86-64 with AVX-512 IFMA, or the code fails its proof or its test.
+    """
+    if (found := f"{platform.system()} on {platform.machine()}") != "Linux on x86_64":
+        raise NoLanes(f"this is {found}, not Linux on x86_64")
+    features = llvm.get_host_cpu_features()
+    # An instruction that the processor lacks would end the process.
+    if missing := [name for name in NEEDED if not features.get(name)]:
+        raise NoLanes(f"this processor has no {' and no '.join(missing)}")
+    try:
+        lanes = Lanes(_compiled())
+        fault = fault_of(lanes)
+    except Exception as error:
+        # Whatever happened: libsodium opens as well.
+        raise NoLanes(f"the code could not be made ({type(error).__name__})") from error
+    if fault is not None:
+        raise NoLanes(f"the code failed its test: {fault}")
+    return lanes
+
+
+def _compiled() -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    parsed = llvm.parse_assembly(str(module()))
+    parsed.verify()
+    code = llvm.create_mcjit_compiler(parsed, target_machine())
+    address = int(ffi.cast("uintptr_t", ffi.addressof(lib, SECRETBOX_OPEN)))
+    code.add_global_mapping(parsed.get_function(SECRETBOX_OPEN), address)
+    code.finalize_object()
+    return code
+
+
+def target_machine() -> Any:
+    """Return LLVM's generator of code for this processor. No pass of LLVM's optimiser runs."""
+    features = llvm.get_host_cpu_features().flatten()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=features, opt=2
+    )

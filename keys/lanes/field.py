@@ -1,0 +1,151 @@
+"""Arithmetic modulo p = 2**255 - 19, on five limbs of 51 bits, least first.
+
+Limbs may exceed 51 bits: sums and products stay as they are until something needs factors below 2**52. The bounds of
+`words` prove that each step may be so lazy. Products are schoolbook: 25 pairs of multiply-and-add of 52 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from keys.lanes.words import Machine, Word, constant
+
+P = (1 << 255) - 19
+BITS = 51
+LIMBS = 5
+LIMB = (1 << BITS) - 1
+FOLD = 19
+"""2**255 modulo p."""
+
+Element = Sequence[Word]
+"""Five limbs."""
+
+
+def small(machine: Machine, value: int) -> Element:
+    """Return an element below 2**51, the same in all lanes."""
+    return [constant(machine, value), *(constant(machine, 0) for _ in range(LIMBS - 1))]
+
+
+def plus(a: Element, b: Element) -> Element:
+    """Return a + b, not carried."""
+    return [x + y for x, y in zip(a, b, strict=True)]
+
+
+def minus(a: Element, b: Element) -> Element:
+    """Return a - b, not carried: a, plus the least multiple of p that no limb of b exceeds, less b."""
+    machine = a[0].machine
+    limbs = [LIMB - (FOLD - 1), *[LIMB] * (LIMBS - 1)]
+    times = max(-(-y.most // limb) for y, limb in zip(b, limbs, strict=True))
+    return [x + constant(machine, times * limb) - y for x, limb, y in zip(a, limbs, b, strict=True)]
+
+
+def carried(a: Element) -> Element:
+    """Return the same element with short limbs: each passes what exceeds 51 bits to the next, the last to the first."""
+    over = [limb >> BITS for limb in a]
+    kept = [limb & LIMB for limb in a]
+    return [kept[0].plus_product(over[-1], FOLD), *(limb + carry for limb, carry in zip(kept[1:], over, strict=False))]
+
+
+def times(a: Element, b: Element) -> Element:
+    """Return a b, not carried; both need factors below 2**52."""
+    pairs = [[(a[i], b[k - i]) for i in range(LIMBS) if 0 <= k - i < LIMBS] for k in range(2 * LIMBS - 1)]
+    zero = constant(a[0].machine, 0)
+    # The upper part of a product of limbs i and j has the weight 2**52: twice that of column i + j + 1.
+    columns = [zero, *(_doubled(_sum_high(zero, column)) for column in pairs)]
+    return _folded([*map(_sum_low, columns, pairs), columns[-1]])
+
+
+def square(a: Element) -> Element:
+    """Return a a, not carried. Products of different limbs come twice."""
+    last = 2 * LIMBS - 1
+    pairs = [[(a[i], a[k - i]) for i in range(LIMBS) if i < k - i < LIMBS] for k in range(last)]
+    zero = constant(a[0].machine, 0)
+    columns = []
+    for k in range(last + 1):
+        total = _doubled(_sum_high(zero, pairs[k - 1])) if k else zero
+        total = _sum_low(total, pairs[k]) if k < last else total
+        if k % 2:
+            columns.append(_doubled(total.plus_high(a[k // 2], a[k // 2])))
+        else:
+            columns.append(_doubled(total).plus_low(a[k // 2], a[k // 2]))
+    return _folded(columns)
+
+
+def plus_multiple(a: Element, b: Element, factor: int) -> Element:
+    """Return a + factor b, not carried; b and the factor are below 2**52."""
+    zero, by = constant(a[0].machine, 0), constant(a[0].machine, factor)
+    over = [zero.plus_high(limb, by) for limb in b]
+    low = [x.plus_low(y, by) for x, y in zip(a, b, strict=True)]
+    return [low[0].plus_product(over[-1], 2 * FOLD), *(x + _doubled(y) for x, y in zip(low[1:], over, strict=False))]
+
+
+def reduced(a: Element) -> Element:
+    """Return the one representative from 0 to p - 1, with limbs of 51 bits."""
+    a = _chained(_chained(a))
+    # What is now below 2 p is at least p exactly if adding 19 carries out of its 255 bits.
+    machine = a[0].machine
+    beyond = constant(machine, FOLD)
+    for limb in a:
+        beyond = (limb + beyond) >> BITS
+    return [limb & LIMB for limb in _passed([a[0].plus_product(beyond, FOLD), *a[1:]])]
+
+
+def _chained(a: Element) -> Element:
+    """Carry from limb to limb, each complete before the next: only the first may exceed 51 bits, by little."""
+    a = _passed(a)
+    return [(a[0] & LIMB).plus_product(a[-1] >> BITS, FOLD), *(limb & LIMB for limb in a[1:])]
+
+
+def _passed(a: Element) -> Element:
+    """Add to each limb what the one before exceeds 51 bits by; what exceeds stays there as well."""
+    passed = [a[0]]
+    for limb in a[1:]:
+        passed.append(limb + (passed[-1] >> BITS))
+    return passed
+
+
+def _sum_high(total: Word, pairs: Sequence[tuple[Word, Word]]) -> Word:
+    for a, b in pairs:
+        total = total.plus_high(a, b)
+    return total
+
+
+def _sum_low(total: Word, pairs: Sequence[tuple[Word, Word]]) -> Word:
+    for a, b in pairs:
+        total = total.plus_low(a, b)
+    return total
+
+
+def _doubled(a: Word) -> Word:
+    return a + a
+
+
+def _folded(columns: Sequence[Word]) -> Element:
+    """Return five limbs for ten columns: 2**255 is 19."""
+    return [
+        low + (high << 4) + _doubled(high) + high for low, high in zip(columns[:LIMBS], columns[LIMBS:], strict=True)
+    ]
+
+
+def unpacked(words: Sequence[Word]) -> Element:
+    """Return the limbs of 32 bytes, as four words of 64 bits, least first. Bit 255 does not count (RFC 7748)."""
+    limbs = [words[0] & LIMB]
+    for number in range(1, LIMBS):
+        # The first bit of a limb lies in the word before, all others above it.
+        word, bit = divmod(BITS * number, 64)
+        kept = 64 - bit
+        limb = words[word] >> bit
+        if kept < BITS:
+            limb += (words[word + 1] & ((1 << (BITS - kept)) - 1)) << kept
+        limbs.append(limb & LIMB)
+    return limbs
+
+
+def packed(limbs: Element) -> list[Word]:
+    """Return four words of 64 bits for limbs of 51 bits, least first."""
+    words = [limbs[0] + ((limbs[1] & ((1 << 13) - 1)) << BITS)]
+    for number in range(1, 4):
+        shift = 13 * number
+        upper = limbs[number + 1] & ((1 << (shift + 13)) - 1)
+        words.append((limbs[number] >> shift) + (upper << (BITS - shift)))
+    return words

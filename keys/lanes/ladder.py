@@ -1,0 +1,111 @@
+"""X25519: the Montgomery ladder of RFC 7748, section 5, without a branch and without a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from keys.lanes.field import (
+    Element,
+    carried,
+    minus,
+    packed,
+    plus,
+    plus_multiple,
+    reduced,
+    small,
+    square,
+    times,
+    unpacked,
+)
+from keys.lanes.words import WORD, Index, Vector, Word, constant, mask_of, repeated, swapped
+
+STEPS = 255
+A24 = 121_665
+"""(486662 - 2) / 4."""
+_LAZY = (1 << 61) - 1
+"""Invariant of the ladder: its limbs are products that were not carried."""
+_CARRIED = (1 << 52) - 1
+"""Invariant of repeated squares."""
+
+
+def product(point: Sequence[Word], mask: Callable[[Index], Vector]) -> list[Word]:
+    """Return the 32 bytes of scalar times point, as four words of 64 bits, least first.
+
+    Args:
+        point: the u-coordinate, as four words; all 32-byte strings are valid.
+        mask: of each step, all ones where the two points of the ladder change places, else 0 (`write_masks`).
+    """
+    machine = point[0].machine
+    x1 = unpacked(point)
+
+    def step(index: Index, state: list[Word]) -> list[Word]:
+        swap = mask(index)
+        x2, x3 = _swapped(swap, state[:5], state[10:15])
+        z2, z3 = _swapped(swap, state[5:10], state[15:])
+        a, b = carried(plus(x2, z2)), carried(minus(x2, z2))
+        c, d = carried(plus(x3, z3)), carried(minus(x3, z3))
+        aa, bb = carried(square(a)), carried(square(b))
+        da, cb = times(d, a), times(c, b)
+        e = carried(minus(aa, bb))
+        return [
+            *times(aa, bb),
+            *times(e, carried(plus_multiple(aa, e, A24))),
+            *square(carried(plus(da, cb))),
+            *times(x1, carried(square(carried(minus(da, cb))))),
+        ]
+
+    start = [*small(machine, 1), *small(machine, 0), *x1, *small(machine, 1)]
+    ended = repeated(STEPS, start, _LAZY, step)
+    # The clamped scalar is even: the last mask would change nothing.
+    return packed(reduced(times(carried(ended[:5]), inverse(carried(ended[5:10])))))
+
+
+def _swapped(mask: Vector, a: Element, b: Element) -> tuple[Element, Element]:
+    limbs = [swapped(mask, *both) for both in zip(a, b, strict=True)]
+    return [limb for limb, _ in limbs], [limb for _, limb in limbs]
+
+
+def write_masks(scalar: Sequence[Word], write: Callable[[Index, Vector], None]) -> None:
+    """Clamp a scalar of four words, and write the mask of each step of the ladder.
+
+    They go through memory, so that no compiler can learn that a mask is one of two values, and make a jump of it.
+    """
+    machine = scalar[0].machine
+    # Clamped: a multiple of 8, with bit 254 and not with bit 255.
+    clamped = [scalar[0] & (WORD - 8), *scalar[1:3], (scalar[3] & (1 << 62) - 1) + constant(machine, 1 << 62)]
+
+    def shifted(words: Sequence[Word]) -> list[Word]:
+        up = [(word & (1 << 63) - 1) << 1 for word in words]
+        return [up[0], *(word + (below >> 63) for word, below in zip(up[1:], words, strict=False))]
+
+    def step(index: Index, state: list[Word]) -> list[Word]:
+        *words, before = state
+        bit = words[-1] >> 63
+        write(index, mask_of(bit ^ (before & 1)))
+        return [*shifted(words), bit]
+
+    repeated(STEPS, [*shifted(clamped), constant(machine, 0)], WORD - 1, step)
+
+
+def inverse(z: Element) -> Element:
+    """Return z**(p - 2), which is 1 / z, and 0 for 0; carried."""
+
+    def squares(a: Element, number: int) -> Element:
+        return repeated(number, a, _CARRIED, lambda _, limbs: carried(square(limbs)))
+
+    def by(a: Element, b: Element) -> Element:
+        return carried(times(a, b))
+
+    z2 = carried(square(z))
+    z9 = by(squares(z2, 2), z)
+    z11 = by(z9, z2)
+    # The exponents are 2**n - 1, by the number of their ones.
+    ones5 = by(carried(square(z11)), z9)
+    ones10 = by(squares(ones5, 5), ones5)
+    ones20 = by(squares(ones10, 10), ones10)
+    ones40 = by(squares(ones20, 20), ones20)
+    ones50 = by(squares(ones40, 10), ones10)
+    ones100 = by(squares(ones50, 50), ones50)
+    ones200 = by(squares(ones100, 100), ones100)
+    ones250 = by(squares(ones200, 50), ones50)
+    return by(squares(ones250, 5), z11)

@@ -1,0 +1,92 @@
+"""Whether code of the lanes computes what RFC 7748 and libsodium compute, asked before its first use."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Protocol
+
+import numpy as np
+from nacl.bindings import crypto_box_keypair, crypto_scalarmult, crypto_secretbox, crypto_secretbox_NONCEBYTES
+from nacl.exceptions import CryptoError
+
+from hushcount.arrays import BoolArray, Octets
+from hushcount.wire.sealing import seal_rows
+from keys.lanes.emit import LANES
+from keys.lanes.field import P
+
+KEY_BYTES = 32
+# Scalar, point and product of RFC 7748, section 5.2.
+_RFC_7748 = [
+    tuple(map(bytes.fromhex, hexadecimals))
+    for hexadecimals in (
+        (
+            "a546e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449ac4",
+            "e6db6867583030db3594c1a424b15f7c726624ec26b3353b10a903a6d0ab1c4c",
+            "c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552",
+        ),
+        (
+            "4b66e9d4d1b4673c5ad22691957d6af5c11b6421e0ea01d42ca4169e7918ba0d",
+            "e5210f12786811d3f4b7959d0538ae2c31dbe7106fc03c3efc4cd549c715a493",
+            "95cbde9476e8907d7aade45cb4b873f88b595a68799fa152e6f8f7647aac7957",
+        ),
+    )
+]
+# The points of order 8.
+_EIGHTH = 325606250916557431795983626356110631294008115727848805560023387167927233504
+_OTHER_EIGHTH = 39382357235489614581723060781553021112529911719440698176882885853963445705823
+_KEY_OF_ZERO = bytes.fromhex("351f86faa3b988468a850122b65b0acece9c4826806aeee63de9c0da2bd7f91e")
+"""HSalsa20 of a product of zero."""
+_DRAWN, _BOXES, _PLAIN = 200, 19, 70
+
+
+class Computes(Protocol):
+    """What is tested: an engine's products and opening of rows, as `Lanes` describes them."""
+
+    def products(self, scalar: bytes, points: Octets) -> Octets: ...
+    def open_rows(self, sealed: Octets, public_key: bytes, secret: bytes) -> tuple[Octets, BoolArray]: ...
+
+
+def fault_of(lanes: Computes) -> str | None:
+    """Return what the lanes compute otherwise than RFC 7748 and libsodium, or None."""
+    points = np.frombuffer(b"".join(_edges() + [os.urandom(KEY_BYTES) for _ in range(_DRAWN)]), dtype=np.uint8)
+    points = points.reshape(-1, KEY_BYTES)
+    for scalar, point, expected in _RFC_7748:
+        rows = np.tile(np.frombuffer(point, dtype=np.uint8), (LANES, 1))
+        if any(row.tobytes() != expected for row in lanes.products(scalar, rows)):
+            return "a product differs from RFC 7748"
+    for scalar in (os.urandom(KEY_BYTES), bytes(KEY_BYTES), b"\xff" * KEY_BYTES):
+        made = lanes.products(scalar, points)
+        if any(row.tobytes() != _product(scalar, point.tobytes()) for row, point in zip(made, points, strict=True)):
+            return "a product differs from libsodium's"
+    public_key, secret = crypto_box_keypair()
+    plain = np.frombuffer(os.urandom(_BOXES * _PLAIN), dtype=np.uint8).reshape(_BOXES, _PLAIN)
+    sealed = seal_rows(plain, public_key)
+    sealed[3, KEY_BYTES] ^= 1
+    sealed[9] = np.frombuffer(_of_everybody(public_key), dtype=np.uint8)
+    opened, good = lanes.open_rows(sealed, public_key, secret)
+    right = np.ones(_BOXES, dtype=np.bool_)
+    right[[3, 9]] = False
+    if not (good == right).all() or not (opened == np.where(right[:, np.newaxis], plain, 0)).all():
+        return "boxes open otherwise than libsodium's"
+    return None
+
+
+def _edges() -> list[bytes]:
+    """Return points of low order, those that are not reduced, and their neighbours, with and without bit 255."""
+    values = [*range(4), *range(P - 3, 1 << 255), _EIGHTH, P - _EIGHTH, P // 2, (1 << 204) - 1, 1 << 51]
+    return [(value | bit).to_bytes(KEY_BYTES, "little") for value in values for bit in (0, 1 << 255)]
+
+
+def _product(scalar: bytes, point: bytes) -> bytes:
+    """Return libsodium's product; zeros where it refuses, which it does for these alone."""
+    try:
+        return crypto_scalarmult(scalar, point)
+    except CryptoError:
+        return bytes(KEY_BYTES)
+
+
+def _of_everybody(public_key: bytes) -> bytes:
+    """Return a sealed box that a product of zero would open: its ephemeral key has low order, its key all know."""
+    nonce = hashlib.blake2b(bytes(KEY_BYTES) + public_key, digest_size=crypto_secretbox_NONCEBYTES).digest()
+    return bytes(KEY_BYTES) + crypto_secretbox(bytes(_PLAIN), nonce, _KEY_OF_ZERO)

@@ -1,0 +1,164 @@
+"""Words with proved bounds: what would overflow is refused while the code is made, before it runs.
+
+A program is written once, in `Word`s, and a machine carries it out: `emit` writes instructions for eight lanes, and the
+tests compute one lane in Python's integers. A lane never meets another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+WORD = 1 << 64
+FACTOR = 1 << 52
+"""A factor of the multiplier is below it, or the instruction would ignore its upper bits."""
+
+Vector = Any
+"""What a machine computes with: an LLVM value of eight 64-bit words, or one integer."""
+Index = Any
+"""A loop's counter, as a machine has it."""
+
+
+class ProofError(Exception):
+    """A program may overflow. Nothing is made of it."""
+
+
+class Machine(Protocol):
+    """The instructions of a program, on 64-bit words modulo 2**64, each lane by itself."""
+
+    def constant(self, value: int) -> Vector: ...
+    def add(self, a: Vector, b: Vector) -> Vector: ...
+    def subtract(self, a: Vector, b: Vector) -> Vector: ...
+    def both(self, a: Vector, b: Vector) -> Vector:
+        """Return the bits that both have."""
+
+    def differ(self, a: Vector, b: Vector) -> Vector:
+        """Return the bits that one of them has."""
+
+    def left(self, a: Vector, bits: int) -> Vector: ...
+    def right(self, a: Vector, bits: int) -> Vector: ...
+    def rotate_right(self, a: Vector, bits: int) -> Vector: ...
+
+    def low(self, total: Vector, a: Vector, b: Vector) -> Vector:
+        """Return total + (a b mod 2**52), of the lower 52 bits of a and b."""
+
+    def high(self, total: Vector, a: Vector, b: Vector) -> Vector:
+        """Return total + floor(a b / 2**52), of the lower 52 bits of a and b."""
+
+    def repeat(
+        self, times: int, vectors: Sequence[Vector], body: Callable[[Index, list[Vector]], list[Vector]]
+    ) -> list[Vector]:
+        """Return what the body makes of the vectors, after so many times; its index counts from 0."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A vector whose lanes are `least` to `most`, each, whatever the input."""
+
+    machine: Machine
+    vector: Vector
+    most: int
+    least: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.least <= self.most < WORD:
+            raise ProofError(f"a word may be {self.least} to {self.most}, must stay in 0 to 2**64 - 1")
+
+    def __add__(self, other: Word) -> Word:
+        made = self.machine.add(self.vector, other.vector)
+        return Word(self.machine, made, self.most + other.most, self.least + other.least)
+
+    def __sub__(self, other: Word) -> Word:
+        """Return the difference; ProofError if it may be negative."""
+        made = self.machine.subtract(self.vector, other.vector)
+        return Word(self.machine, made, self.most - other.least, self.least - other.most)
+
+    def __and__(self, bits: int) -> Word:
+        made = self.machine.both(self.vector, self.machine.constant(bits))
+        return Word(self.machine, made, min(self.most, bits))
+
+    def __xor__(self, other: Word) -> Word:
+        made = self.machine.differ(self.vector, other.vector)
+        return Word(self.machine, made, (1 << max(self.most, other.most).bit_length()) - 1)
+
+    def __lshift__(self, bits: int) -> Word:
+        return Word(self.machine, self.machine.left(self.vector, bits), self.most << bits, self.least << bits)
+
+    def __rshift__(self, bits: int) -> Word:
+        return Word(self.machine, self.machine.right(self.vector, bits), self.most >> bits, self.least >> bits)
+
+    def wrapping_add(self, other: Word) -> Word:
+        """Return the sum modulo 2**64, for hashes."""
+        return Word(self.machine, self.machine.add(self.vector, other.vector), WORD - 1)
+
+    def rotated(self, bits: int) -> Word:
+        """Return all 64 bits, rotated to the right."""
+        return Word(self.machine, self.machine.rotate_right(self.vector, bits), WORD - 1)
+
+    def plus_low(self, a: Word, b: Word) -> Word:
+        """Return this plus the lower 52 bits of a product."""
+        _require_factors(a, b)
+        made = self.machine.low(self.vector, a.vector, b.vector)
+        return Word(self.machine, made, self.most + min(FACTOR - 1, a.most * b.most), self.least)
+
+    def plus_high(self, a: Word, b: Word) -> Word:
+        """Return this plus a product's bits from the 52nd on."""
+        _require_factors(a, b)
+        made = self.machine.high(self.vector, a.vector, b.vector)
+        return Word(self.machine, made, self.most + a.most * b.most // FACTOR, self.least)
+
+    def plus_product(self, a: Word, factor: int) -> Word:
+        """Return this plus a whole product; ProofError if that may have more than 52 bits."""
+        if a.most * factor >= FACTOR:
+            raise ProofError(f"a product may be {a.most * factor}, must be below 2**52: its upper bits would be lost")
+        return self.plus_low(a, constant(self.machine, factor))
+
+
+def _require_factors(*factors: Word) -> None:
+    for factor in factors:
+        if factor.most >= FACTOR:
+            raise ProofError(f"a factor may be {factor.most}, must be below 2**52")
+
+
+def constant(machine: Machine, value: int) -> Word:
+    """Return the same value in every lane."""
+    return Word(machine, machine.constant(value), value, value)
+
+
+def mask_of(bit: Word) -> Vector:
+    """Return all ones where a word is 1, and 0 where it is 0."""
+    if bit.most > 1:
+        raise ProofError(f"a bit may be {bit.most}, must be at most 1")
+    return bit.machine.subtract(bit.machine.constant(0), bit.vector)
+
+
+def swapped(mask: Vector, a: Word, b: Word) -> tuple[Word, Word]:
+    """Return (b, a) in lanes where the mask is all ones, and (a, b) where it is 0; it must be one of both."""
+    machine, most = a.machine, max(a.most, b.most)
+    change = machine.both(mask, machine.differ(a.vector, b.vector))
+    return tuple(Word(machine, machine.differ(word.vector, change), most) for word in (a, b))  # type: ignore[return-value]
+
+
+def repeated(
+    times: int, words: Sequence[Word], most: int, body: Callable[[Index, list[Word]], Sequence[Word]]
+) -> list[Word]:
+    """Repeat a body on words.
+
+    Args:
+        most: the invariant: no word exceeds it before the loop and after each turn.
+
+    Raises:
+        ProofError: the invariant does not follow from itself.
+    """
+    machine = words[0].machine
+
+    def require(found: Sequence[Word]) -> list[Vector]:
+        if (worst := max(word.most for word in found)) > most:
+            raise ProofError(f"a word of a loop may be {worst}, must be at most its invariant, {most}")
+        return [word.vector for word in found]
+
+    def turn(index: Index, vectors: list[Vector]) -> list[Vector]:
+        return require(body(index, [Word(machine, vector, most) for vector in vectors]))
+
+    return [Word(machine, vector, most) for vector in machine.repeat(times, require(words), turn)]
