@@ -11,7 +11,7 @@ from nacl.bindings import crypto_box_keypair, crypto_scalarmult, crypto_secretbo
 from nacl.exceptions import CryptoError
 
 from hushcount.arrays import BoolArray, Octets
-from hushcount.wire.sealing import seal_rows
+from hushcount.wire.sealing import Sealer
 from keys.lanes.emit import LANES
 from keys.lanes.field import P
 
@@ -61,7 +61,7 @@ def fault_of(lanes: Computes) -> str | None:
             return "a product differs from libsodium's"
     public_key, secret = crypto_box_keypair()
     plain = np.frombuffer(os.urandom(_BOXES * _PLAIN), dtype=np.uint8).reshape(_BOXES, _PLAIN)
-    sealed = seal_rows(plain, public_key)
+    sealed = Sealer(public_key).seal_many(plain)
     sealed[3, KEY_BYTES] ^= 1
     sealed[9] = np.frombuffer(_of_everybody(public_key), dtype=np.uint8)
     opened, good = lanes.open_rows(sealed, public_key, secret)
