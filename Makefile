@@ -117,7 +117,7 @@ week: $(VENV)/server  ## a week of collection in twenty minutes: kills, a rotati
 	rm -rf build/week
 	$(BIN)/python examples/simulated_week.py --out build/week
 
-bench: $(VENV)/server  ## each stage beside its limit and beside other libraries, into benchmarks/RESULTS.md: an hour
+bench: $(VENV)/server  ## each stage beside its limit and beside other libraries, into benchmarks/RESULTS.md: forty minutes
 	$(BIN)/hushcount bench --growth --peers --out benchmarks --overwrite
 	$(BIN)/python -m benchmarks.scaling
 

@@ -7,11 +7,15 @@ measures on it, writes to another directory, and prints one line of JSON.
 from __future__ import annotations
 
 import json
+import os
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from benchmarks.measure import since_start
 from benchmarks.stages import STAGES
+
+_ENGINE = "HUSHCOUNT_OPENING"
 
 
 def main() -> None:
@@ -21,7 +25,11 @@ def main() -> None:
         STAGES[name].make(Path(directory), int(reports), int(items))
         return
     directory, out = rest
-    run = STAGES[name].run(Path(directory), Path(out), int(reports))
+    start = since_start()
+    os.environ.pop(_ENGINE, None)
+    if STAGES[name].engine:
+        os.environ[_ENGINE] = STAGES[name].engine
+    run = replace(STAGES[name].run(Path(directory), Path(out), int(reports)), start=start)
     sys.stdout.write(json.dumps(asdict(run)) + "\n")
 
 

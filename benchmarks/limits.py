@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle, islice
 from pathlib import Path
 
 from nacl.public import PrivateKey, PublicKey, SealedBox
@@ -14,14 +15,14 @@ from hushcount.threads import available_threads, spans
 from hushcount.wire.blocks import Kind, encode_blocks, read_block
 from pipelines.files.block_files import find_files
 
-_BOXES = 40_000
+_MOST, _FRESH = 40_000, 2000
 
 
 def sealing(plain_bytes: int, reports: int) -> Used:
     """Seal boxes of such reports with PyNaCl, on all cores, each thread in a plain loop; scaled to so many reports."""
     box = SealedBox(PublicKey(PrivateKey.generate().public_key.encode()))
-    plain = [os.urandom(plain_bytes)] * _BOXES
-    return _scaled(used(lambda: _on_all_cores(box.encrypt, plain)), reports)
+    plain = [os.urandom(plain_bytes)] * min(reports, _MOST)
+    return _scaled(used(lambda: _on_all_cores(box.encrypt, plain)), len(plain), reports)
 
 
 def opening(plain_bytes: int, reports: int) -> Used:
@@ -29,8 +30,9 @@ def opening(plain_bytes: int, reports: int) -> Used:
     key = PrivateKey.generate()
     sealer, box = SealedBox(key.public_key), SealedBox(key)
     # A box costs the same each time that it is opened.
-    sealed = [sealer.encrypt(os.urandom(plain_bytes)) for _ in range(_BOXES // 20)] * 20
-    return _scaled(used(lambda: _on_all_cores(box.decrypt, sealed)), reports)
+    few = [sealer.encrypt(os.urandom(plain_bytes)) for _ in range(_FRESH)]
+    sealed = list(islice(cycle(few), min(reports, _MOST)))
+    return _scaled(used(lambda: _on_all_cores(box.decrypt, sealed)), len(sealed), reports)
 
 
 def copying(directory: str, kind: Kind, scratch: Path) -> Used:
@@ -60,5 +62,5 @@ def _on_all_cores(work: Callable[[bytes], object], items: list[bytes]) -> None:
         list(pool.map(loop, [items[span] for span in spans(len(items), threads)]))
 
 
-def _scaled(took: Used, reports: int) -> Used:
-    return Used(took.cpu * reports / _BOXES, took.wall * reports / _BOXES)
+def _scaled(took: Used, boxes: int, reports: int) -> Used:
+    return Used(took.cpu * reports / boxes, took.wall * reports / boxes)

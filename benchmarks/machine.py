@@ -8,7 +8,8 @@ import re
 from importlib.metadata import version
 from pathlib import Path
 
-_LIBRARIES = ("numpy", "numba", "PyNaCl", "apache-beam")
+_LIBRARIES = ("numpy", "numba", "llvmlite", "PyNaCl", "apache-beam")
+_CPU = Path("/proc/cpuinfo")
 
 
 def machine() -> str:
@@ -16,11 +17,17 @@ def machine() -> str:
     libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
-        f"{_processor()}, {os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()}, "
-        f"Python {platform.python_version()}, {libraries}"
+        f"{_processor()} {'with' if has_ifma() else 'without'} AVX-512 IFMA, {os.cpu_count()} cores, "
+        f"{memory:.0f} GiB, {platform.system()}, Python {platform.python_version()}, {libraries}"
     )
 
 
+def has_ifma() -> bool:
+    """Say whether the processor has the instructions that boxes are opened with in lanes."""
+    found = re.search(r"^flags\s*: (.+)$", _CPU.read_text(), re.MULTILINE)
+    return found is not None and {"avx512f", "avx512ifma"} <= set(found[1].split())
+
+
 def _processor() -> str:
-    found = re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    found = re.search(r"^model name\s*: (.+)$", _CPU.read_text(), re.MULTILINE)
     return found[1] if found else platform.machine()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import statistics
 import subprocess
@@ -19,6 +20,8 @@ from hushcount.errors import HushcountError
 
 _CLEAR_HIGH_WATER = "5"
 """What proc(5) takes for: let the high-water mark begin anew at what is held now."""
+_START_TIME = 19
+"""Place of what proc(5) calls starttime among the fields after the name of the process."""
 _HIGH_WATER = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 
 
@@ -45,6 +48,7 @@ class Run:
         limit: what the limit took for as many, the mean of before and after; None without one.
         peak_rss_mib: the most memory that the process held while the stage ran, in MiB, everything imported included.
         bins: how many unknown values were revealed; None where that is not the stage's work.
+        start: what the process took before it began with this, imports most of it.
     """
 
     reports: int
@@ -52,6 +56,7 @@ class Run:
     limit: Used | None
     peak_rss_mib: float
     bins: int | None = None
+    start: Used = Used(0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -65,9 +70,11 @@ class Figures:
         cpu_us_per_report: CPU microseconds.
         limit_reports_per_second: of the limit, in the same runs; None without one.
         ratio_to_limit: median of the runs' ratios, by the clock.
-        cpu_us_beyond_limit: what the stage took more than its limit.
+        cpu_ratio_to_limit: median of the runs' ratios of CPU time, limit by stage: what holds on a busy machine too.
         peak_rss_mib: largest of the runs.
         spread: largest by least CPU time of the runs.
+        seconds_with_start: by the clock, from the start of the process.
+        cpu_seconds_with_start: likewise.
         bins: revealed in the run that revealed least; None where that is not the stage's work.
         note: what a reader must know of how these figures came about, if anything.
     """
@@ -78,9 +85,11 @@ class Figures:
     cpu_us_per_report: float
     limit_reports_per_second: float | None
     ratio_to_limit: float | None
-    cpu_us_beyond_limit: float | None
+    cpu_ratio_to_limit: float | None
     peak_rss_mib: float
     spread: float
+    seconds_with_start: float
+    cpu_seconds_with_start: float
     bins: int | None = None
     note: str = ""
 
@@ -90,6 +99,13 @@ def used(work: Callable[[], object]) -> Used:
     cpu, wall = time.process_time(), time.perf_counter()
     work()
     return Used(time.process_time() - cpu, time.perf_counter() - wall)
+
+
+def since_start() -> Used:
+    """Return what this process has taken since it was made."""
+    ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[_START_TIME])
+    wall = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    return Used(time.process_time(), wall)
 
 
 def between(stage: Callable[[], object], reports: int, limit: Callable[[], Used] | None) -> Run:
@@ -139,7 +155,8 @@ def _run(stage: str, reports: int, directory: str) -> Run:
     with tempfile.TemporaryDirectory(prefix="hushcount-bench-") as out:
         said = json.loads(_child("run", stage, str(reports), directory, out).splitlines()[-1])
     limit = said["limit"]
-    return Run(**{**said, "stage": Used(**said["stage"]), "limit": Used(**limit) if limit else None})
+    took = {"stage": Used(**said["stage"]), "start": Used(**said["start"]), "limit": Used(**limit) if limit else None}
+    return Run(**{**said, **took})
 
 
 def _child(step: str, stage: str, *arguments: str) -> str:
@@ -158,7 +175,7 @@ def summarise(runs: list[Run]) -> Figures:
     cpu = [run.stage.cpu for run in runs]
     ratios = [run.limit.wall / run.stage.wall for run in runs if run.limit]
     bins = [run.bins for run in runs if run.bins is not None]
-    beyond = [(run.stage.cpu - run.limit.cpu) / count * 1e6 for run in runs if run.limit]
+    cpu_ratios = [run.limit.cpu / run.stage.cpu for run in runs if run.limit]
     return Figures(
         reports=count,
         runs=len(runs),
@@ -166,8 +183,10 @@ def summarise(runs: list[Run]) -> Figures:
         cpu_us_per_report=statistics.median(cpu) / count * 1e6,
         limit_reports_per_second=count / statistics.median(limit.wall for limit in limits) if limits else None,
         ratio_to_limit=statistics.median(ratios) if ratios else None,
-        cpu_us_beyond_limit=statistics.median(beyond) if beyond else None,
+        cpu_ratio_to_limit=statistics.median(cpu_ratios) if cpu_ratios else None,
         peak_rss_mib=max(run.peak_rss_mib for run in runs),
         spread=max(cpu) / min(cpu),
+        seconds_with_start=statistics.median(run.start.wall + run.stage.wall for run in runs),
+        cpu_seconds_with_start=statistics.median(run.start.cpu + run.stage.cpu for run in runs),
         bins=min(bins, default=None),
     )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from functools import partial
@@ -11,10 +14,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import cost, gates, growth, limits
+from benchmarks import child, cost, gates, growth, limits, machine
 from benchmarks.growth import Curve, Sweep, plot, slope
 from benchmarks.inputs import as_shuffled, as_uploaded, counts, drawn, make_place, names, sealed, sealed_pairs, zipf
-from benchmarks.measure import Figures, Run, Used, between, forget_peak, in_child, peak_rss_mib, summarise, used
+from benchmarks.machine import has_ifma
+from benchmarks.measure import (
+    Figures,
+    Run,
+    Used,
+    between,
+    forget_peak,
+    in_child,
+    peak_rss_mib,
+    since_start,
+    summarise,
+    used,
+)
 from benchmarks.page import page, table
 from benchmarks.record import Record, read_record, write_record
 from benchmarks.stages import AIS, BITS, DISCOVERY, STAGES
@@ -26,11 +41,19 @@ from tests.support.jobs import cli, done, refused
 from tests.support.records import key_reference
 from tests.support.statistics import FAILURE, chi_square_p, draws_to_tell_apart
 
-KEYS = {"reports_per_second", "cpu_us_per_report", "limit_reports_per_second", "ratio_to_limit", "peak_rss_mib"}
+KEYS = {
+    "reports_per_second",
+    "cpu_us_per_report",
+    "limit_reports_per_second",
+    "ratio_to_limit",
+    "cpu_ratio_to_limit",
+    "peak_rss_mib",
+    "seconds_with_start",
+}
 
 
 def a_run(cpu: float, wall: float, limit: float | None = 1.0, rss: float = 100.0) -> Run:
-    return Run(1000, Used(cpu, wall), None if limit is None else Used(limit, limit / 2), rss)
+    return Run(1000, Used(cpu, wall), None if limit is None else Used(limit, limit / 2), rss, start=Used(0.5, 0.25))
 
 
 def test_figures_are_medians_and_the_worst_memory() -> None:
@@ -39,10 +62,11 @@ def test_figures_are_medians_and_the_worst_memory() -> None:
     assert figures.cpu_us_per_report == 3000.0
     assert figures.limit_reports_per_second == 2000.0
     assert figures.ratio_to_limit == 0.25
-    assert figures.cpu_us_beyond_limit == 2000.0
+    assert figures.cpu_ratio_to_limit == pytest.approx(1 / 3)
+    assert (figures.seconds_with_start, figures.cpu_seconds_with_start) == (2.25, 3.5)
     assert (figures.peak_rss_mib, figures.spread, figures.runs) == (120.0, 2.0, 3)
     alone = summarise([a_run(4.0, 2.0, limit=None)])
-    assert (alone.limit_reports_per_second, alone.ratio_to_limit, alone.cpu_us_beyond_limit) == (None, None, None)
+    assert (alone.limit_reports_per_second, alone.ratio_to_limit, alone.cpu_ratio_to_limit) == (None, None, None)
 
 
 def test_what_is_used_is_cpu_and_clock(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,13 +181,67 @@ def test_costs_are_cpu_time_and_bytes_at_their_prices() -> None:
     assert shuffled.total == shuffled.cores + shuffled.shuffle
 
 
-def test_a_gate_trips_at_its_ratio_and_names_the_stage() -> None:
-    good = {stage: summarise([a_run(gate * 0.99, 1.0)]) for stage, gate in gates.GATES.items()}
+@pytest.mark.parametrize("allowed", [gates.WITHOUT_LANES, gates.WITH_LANES], ids=["libsodium", "lanes"])
+def test_a_gate_trips_at_its_ratio_and_names_the_stage(
+    allowed: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gates, "GATES", allowed)
+    good = {stage: summarise([a_run(gate * 0.99, 1.0)]) for stage, gate in allowed.items()}
     assert gates.beyond(good) == []
-    slow = {**good, "analyze": summarise([a_run(gates.GATES["analyze"] * 1.01, 1.0)])}
+    slow = {**good, "analyze": summarise([a_run(allowed["analyze"] * 1.01, 1.0)])}
     (sentence,) = gates.beyond(slow)
-    assert sentence.startswith("analyze takes 1.6")
-    assert set(gates.GATES) <= set(STAGES)
+    assert sentence.startswith(f"analyze takes {allowed['analyze'] * 1.01:.2f}")
+    assert set(allowed) <= set(STAGES)
+
+
+def test_what_opens_is_measured_by_both_engines_where_there_are_two() -> None:
+    twice = {name.removesuffix("-libsodium") for name, stage in STAGES.items() if stage.engine}
+    opening = {"analyze", "analyze-few", "analyze-gcms", "analyze-large", "discover", "end-to-end"}
+    assert twice == (opening if has_ifma() else set())
+    assert opening <= set(STAGES)
+
+
+@pytest.mark.parametrize("engine", ["", "libsodium"])
+def test_a_stage_runs_with_its_engine_whatever_the_shell_says(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(_: Path, __: Path, reports: int) -> Run:
+        return Run(reports, Used(float(os.environ.get("HUSHCOUNT_OPENING", "") == engine), 1.0), None, 1.0)
+
+    monkeypatch.setenv("HUSHCOUNT_OPENING", "something")
+    monkeypatch.setitem(STAGES, "shuffle", replace(STAGES["shuffle"], run=run, engine=engine))
+    monkeypatch.setattr(sys, "argv", ["child", "run", "shuffle", "7", str(tmp_path), str(tmp_path)])
+    child.main()
+    said = json.loads(capsys.readouterr().out)
+    assert (said["reports"], said["stage"]["cpu"]) == (7, 1.0)
+    assert said["start"]["cpu"] > 0.0
+
+
+def test_the_start_of_a_process_is_counted() -> None:
+    """Each clock twice around our own: what a busy machine adds lies between the two."""
+    before, own, after = since_start(), time.process_time(), since_start()
+    assert before.cpu <= own <= after.cpu
+    assert 0.0 < before.wall <= after.wall < 1e6
+    code = "import time; time.sleep(0.3); from benchmarks.measure import since_start; print(since_start().wall)"
+    fresh = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert float(fresh.stdout) >= 0.3
+
+
+@pytest.mark.parametrize(
+    ("flags", "has"), [("fpu avx512f avx512ifma", True), ("fpu avx512f", False), ("avx512ifma_x", False)]
+)
+def test_the_machine_is_told_with_its_lanes(
+    flags: str, has: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cpu = tmp_path / "cpuinfo"
+    cpu.write_text(f"model name\t: A Processor\nflags\t\t: {flags}\n")
+    monkeypatch.setattr(machine, "_CPU", cpu)
+    assert machine.has_ifma() == has
+    assert machine.machine().startswith(f"A Processor {'with' if has else 'without'} AVX-512 IFMA, ")
+    assert "llvmlite 0." in machine.machine()
+    text = page(Record(measured={"shuffle": summarise([a_run(4.0, 2.0)])}), [])
+    assert ("libsodium opened every box" in text) == (not has)
+    assert ("HUSHCOUNT_OPENING=libsodium" in text) == has
 
 
 @pytest.mark.long
