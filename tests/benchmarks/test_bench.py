@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import child, cost, gates, growth, limits, machine
+from benchmarks import child, cost, gates, growth, limits, machine, opening
 from benchmarks.growth import Curve, Sweep, plot, slope
 from benchmarks.inputs import as_shuffled, as_uploaded, counts, drawn, make_place, names, sealed, sealed_pairs, zipf
 from benchmarks.machine import has_ifma
@@ -215,6 +215,12 @@ def test_a_stage_runs_with_its_engine_whatever_the_shell_says(
     said = json.loads(capsys.readouterr().out)
     assert (said["reports"], said["stage"]["cpu"]) == (7, 1.0)
     assert said["start"]["cpu"] > 0.0
+
+
+def test_kernels_of_both_engines_are_measured_where_there_are_two() -> None:
+    found = opening.figures(16, 1)
+    assert len(found) == (6 if has_ifma() else 3)
+    assert all(us > 0.0 for us in found.values())
 
 
 def test_the_start_of_a_process_is_counted() -> None:
