@@ -5,6 +5,7 @@ from setuptools import setup
 setup(
     packages=[
         "keys",
+        "keys.lanes",
         "shuffler",
         "shuffler.collector",
         "shuffler.collector.admission",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keys.lanes.words import Machine, Word, constant
+from keys.lanes.words import Machine, Vector, Word, choice, constant
 
 P = (1 << 255) - 19
 BITS = 51
@@ -39,6 +39,11 @@ def minus(a: Element, b: Element) -> Element:
     return [x + constant(machine, times * limb) - y for x, limb, y in zip(a, limbs, b, strict=True)]
 
 
+def chosen(changes: Vector, a: Element, b: Element) -> Element:
+    """Return a in lanes where the mask is all ones, and b where it is 0."""
+    return [choice(changes, *both) for both in zip(a, b, strict=True)]
+
+
 def carried(a: Element) -> Element:
     """Return the same element with short limbs: each passes what exceeds 51 bits to the next, the last to the first."""
     over = [limb >> BITS for limb in a]
@@ -48,27 +53,43 @@ def carried(a: Element) -> Element:
 
 def times(a: Element, b: Element) -> Element:
     """Return a b, not carried; both need factors below 2**52."""
-    pairs = [[(a[i], b[k - i]) for i in range(LIMBS) if 0 <= k - i < LIMBS] for k in range(2 * LIMBS - 1)]
+    pairs = [[(a[i], b[k - i]) for i in range(LIMBS) if 0 <= k - i < LIMBS] for k in range(2 * LIMBS)]
+
+    def column(k: int, total: Word) -> Word:
+        # The upper part of a product of limbs i and j has the weight 2**52: twice that of column i + j + 1.
+        return _doubled(_plus_high(total, pairs[k - 1])) if k else total
+
     zero = constant(a[0].machine, 0)
-    # The upper part of a product of limbs i and j has the weight 2**52: twice that of column i + j + 1.
-    columns = [zero, *(_doubled(_sum_high(zero, column)) for column in pairs)]
-    return _folded([*map(_sum_low, columns, pairs), columns[-1]])
+    made = []
+    for k in range(LIMBS):
+        upper = _plus_low(column(k + LIMBS, zero), pairs[k + LIMBS])
+        # 2**255 is 19, which is 2 * 9 + 1.
+        if k:
+            made.append(_plus_low(column(k, (upper << 3) + upper) + upper, pairs[k]))
+        else:
+            made.append(_plus_low(_doubled((upper << 3) + upper) + upper, pairs[k]))
+    return made
 
 
 def square(a: Element) -> Element:
     """Return a a, not carried. Products of different limbs come twice."""
-    last = 2 * LIMBS - 1
-    pairs = [[(a[i], a[k - i]) for i in range(LIMBS) if i < k - i < LIMBS] for k in range(last)]
-    zero = constant(a[0].machine, 0)
-    columns = []
-    for k in range(last + 1):
-        total = _doubled(_sum_high(zero, pairs[k - 1])) if k else zero
-        total = _sum_low(total, pairs[k]) if k < last else total
+    pairs = [[(a[i], a[k - i]) for i in range(LIMBS) if i < k - i < LIMBS] for k in range(2 * LIMBS)]
+
+    def doubled_twice(k: int, total: Word, once: Word) -> Word:
+        """Return column k, plus four times a total, plus twice another."""
+        total = _doubled(_plus_high(total, pairs[k - 1]) if k else total)
+        total = _plus_low(total + once, pairs[k])
         if k % 2:
-            columns.append(_doubled(total.plus_high(a[k // 2], a[k // 2])))
-        else:
-            columns.append(_doubled(total).plus_low(a[k // 2], a[k // 2]))
-    return _folded(columns)
+            return _doubled(total.plus_high(a[k // 2], a[k // 2]))
+        return _doubled(total).plus_low(a[k // 2], a[k // 2])
+
+    zero = constant(a[0].machine, 0)
+    made = []
+    for k in range(LIMBS):
+        upper = doubled_twice(k + LIMBS, zero, zero)
+        # 19 is 4 * 4 + 2 + 1.
+        made.append(doubled_twice(k, upper << 2, upper) + upper)
+    return made
 
 
 def plus_multiple(a: Element, b: Element, factor: int) -> Element:
@@ -104,13 +125,13 @@ def _passed(a: Element) -> Element:
     return passed
 
 
-def _sum_high(total: Word, pairs: Sequence[tuple[Word, Word]]) -> Word:
+def _plus_high(total: Word, pairs: Sequence[tuple[Word, Word]]) -> Word:
     for a, b in pairs:
         total = total.plus_high(a, b)
     return total
 
 
-def _sum_low(total: Word, pairs: Sequence[tuple[Word, Word]]) -> Word:
+def _plus_low(total: Word, pairs: Sequence[tuple[Word, Word]]) -> Word:
     for a, b in pairs:
         total = total.plus_low(a, b)
     return total
@@ -118,13 +139,6 @@ def _sum_low(total: Word, pairs: Sequence[tuple[Word, Word]]) -> Word:
 
 def _doubled(a: Word) -> Word:
     return a + a
-
-
-def _folded(columns: Sequence[Word]) -> Element:
-    """Return five limbs for ten columns: 2**255 is 19."""
-    return [
-        low + (high << 4) + _doubled(high) + high for low, high in zip(columns[:LIMBS], columns[LIMBS:], strict=True)
-    ]
 
 
 def unpacked(words: Sequence[Word]) -> Element:

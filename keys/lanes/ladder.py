@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from keys.lanes.field import (
+    LIMBS,
     Element,
     carried,
+    chosen,
     minus,
     packed,
     plus,
@@ -17,7 +19,7 @@ from keys.lanes.field import (
     times,
     unpacked,
 )
-from keys.lanes.words import WORD, Index, Vector, Word, constant, mask_of, repeated, swapped
+from keys.lanes.words import WORD, Index, Vector, Word, constant, mask_of, repeated
 
 STEPS = 255
 A24 = 121_665
@@ -39,13 +41,13 @@ def product(point: Sequence[Word], mask: Callable[[Index], Vector]) -> list[Word
     x1 = unpacked(point)
 
     def step(index: Index, state: list[Word]) -> list[Word]:
-        swap = mask(index)
-        x2, x3 = _swapped(swap, state[:5], state[10:15])
-        z2, z3 = _swapped(swap, state[5:10], state[15:])
+        x2, z2, x3, z3 = (state[first : first + LIMBS] for first in range(0, len(state), LIMBS))
         a, b = carried(plus(x2, z2)), carried(minus(x2, z2))
         c, d = carried(plus(x3, z3)), carried(minus(x3, z3))
-        aa, bb = carried(square(a)), carried(square(b))
+        # Where the points change places, da and cb do too: their sum stays, and the square of their difference.
         da, cb = times(d, a), times(c, b)
+        changes = mask(index)
+        aa, bb = carried(square(chosen(changes, c, a))), carried(square(chosen(changes, d, b)))
         e = carried(minus(aa, bb))
         return [
             *times(aa, bb),
@@ -58,11 +60,6 @@ def product(point: Sequence[Word], mask: Callable[[Index], Vector]) -> list[Word
     ended = repeated(STEPS, start, _LAZY, step)
     # The clamped scalar is even: the last mask would change nothing.
     return packed(reduced(times(carried(ended[:5]), inverse(carried(ended[5:10])))))
-
-
-def _swapped(mask: Vector, a: Element, b: Element) -> tuple[Element, Element]:
-    limbs = [swapped(mask, *both) for both in zip(a, b, strict=True)]
-    return [limb for limb, _ in limbs], [limb for _, limb in limbs]
 
 
 def write_masks(scalar: Sequence[Word], write: Callable[[Index, Vector], None]) -> None:

@@ -133,11 +133,11 @@ def mask_of(bit: Word) -> Vector:
     return bit.machine.subtract(bit.machine.constant(0), bit.vector)
 
 
-def swapped(mask: Vector, a: Word, b: Word) -> tuple[Word, Word]:
-    """Return (b, a) in lanes where the mask is all ones, and (a, b) where it is 0; it must be one of both."""
-    machine, most = a.machine, max(a.most, b.most)
+def choice(mask: Vector, a: Word, b: Word) -> Word:
+    """Return a in lanes where the mask is all ones, and b where it is 0; it must be one of both."""
+    machine = a.machine
     change = machine.both(mask, machine.differ(a.vector, b.vector))
-    return tuple(Word(machine, machine.differ(word.vector, change), most) for word in (a, b))  # type: ignore[return-value]
+    return Word(machine, machine.differ(b.vector, change), max(a.most, b.most), min(a.least, b.least))
 
 
 def repeated(
