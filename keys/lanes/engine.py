@@ -12,12 +12,12 @@ from nacl._sodium import ffi, lib
 from nacl.bindings import crypto_box_SEALBYTES
 
 from hushcount.arrays import BoolArray, Octets, UInt64Array
-from keys.lanes.boxes import KEY_WORDS, SCRATCH, SECRETBOX_OPEN, module
+from keys.lanes.boxes import KEY_WORDS, SCRATCH, SECRETBOX_OPEN, SECRETBOX_SEAL, module
 from keys.lanes.emit import LANES, VECTOR_BYTES
 from keys.lanes.self_test import fault_of
 
 NEEDED = ("avx512f", "avx512ifma")
-_FUNCTIONS = {"write_masks": 1, "product": 1, "open_boxes": 6}
+_FUNCTIONS = {"write_masks": 1, "product": 1, "open_boxes": 6, "seal_boxes": 7}
 KEY_BYTES = 32
 
 
@@ -67,6 +67,22 @@ class Lanes:
             self._call["open_boxes"](*pointers, count, size)
         plain[~opened] = 0
         return plain, opened
+
+    def seal_rows(self, plain: Octets, public_key: bytes, secrets: Octets) -> Octets:
+        """Seal every row of uint8[n, L], as `hushcount.wire.sealing.seal_rows` does."""
+        count, length = plain.shape
+        if secrets.shape != (count, KEY_BYTES) or not secrets.flags.c_contiguous:
+            raise ValueError(f"secrets are {secrets.shape}, must be {(count, KEY_BYTES)}, without gaps")
+        sealed, good = np.empty((count, length + crypto_box_SEALBYTES), np.uint8), np.ones(count, np.bool_)
+        rows = np.ascontiguousarray(plain)
+        with _Scratch() as scratch:
+            scratch.broadcast(SCRATCH.recipient, public_key)
+            if count:
+                pointers = (rows.ctypes.data, secrets.ctypes.data, sealed.ctypes.data, good.ctypes.data)
+                self._call["seal_boxes"](scratch.address, *pointers, count, length)
+        if not good.all():
+            raise ValueError("public_key is not a valid X25519 public key")
+        return sealed
 
 
 class _Scratch:
@@ -124,8 +140,9 @@ def _compiled() -> Any:
     parsed = llvm.parse_assembly(str(module()))
     parsed.verify()
     code = llvm.create_mcjit_compiler(parsed, target_machine())
-    address = int(ffi.cast("uintptr_t", ffi.addressof(lib, SECRETBOX_OPEN)))
-    code.add_global_mapping(parsed.get_function(SECRETBOX_OPEN), address)
+    for name in (SECRETBOX_OPEN, SECRETBOX_SEAL):
+        address = int(ffi.cast("uintptr_t", ffi.addressof(lib, name)))
+        code.add_global_mapping(parsed.get_function(name), address)
     code.finalize_object()
     return code
 

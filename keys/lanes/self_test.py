@@ -11,7 +11,7 @@ from nacl.bindings import crypto_box_keypair, crypto_scalarmult, crypto_secretbo
 from nacl.exceptions import CryptoError
 
 from hushcount.arrays import BoolArray, Octets
-from hushcount.wire.sealing import Sealer
+from hushcount.wire.sealing import Sealer, seal_rows
 from keys.lanes.emit import LANES
 from keys.lanes.field import P
 
@@ -41,10 +41,11 @@ _DRAWN, _BOXES, _PLAIN = 200, 19, 70
 
 
 class Computes(Protocol):
-    """What is tested: an engine's products and opening of rows, as `Lanes` describes them."""
+    """What is tested: an engine's products, and how it opens and seals rows, as `Lanes` describes them."""
 
     def products(self, scalar: bytes, points: Octets) -> Octets: ...
     def open_rows(self, sealed: Octets, public_key: bytes, secret: bytes) -> tuple[Octets, BoolArray]: ...
+    def seal_rows(self, plain: Octets, public_key: bytes, secrets: Octets) -> Octets: ...
 
 
 def fault_of(lanes: Computes) -> str | None:
@@ -69,6 +70,9 @@ def fault_of(lanes: Computes) -> str | None:
     right[[3, 9]] = False
     if not (good == right).all() or not (opened == np.where(right[:, np.newaxis], plain, 0)).all():
         return "boxes open otherwise than libsodium's"
+    secrets = points[-_BOXES:]
+    if not np.array_equal(lanes.seal_rows(plain, public_key, secrets), seal_rows(plain, public_key, secrets)):
+        return "boxes are sealed otherwise than libsodium's"
     return None
 
 

@@ -1,0 +1,147 @@
+"""Boxes that the lanes seal are those of libsodium for the same secrets, byte for byte; nothing of a secret is left."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from nacl.bindings import crypto_box_keypair, crypto_box_seal_open
+
+from hushcount.arrays import Octets
+from hushcount.wire.sealing import Sealer, seal_rows
+from keys.lanes import boxes, engine, self_test
+from keys.lanes.engine import Lanes, NoLanes
+from keys.lanes.field import P
+
+PUBLIC, SECRET = crypto_box_keypair()
+# The u-coordinates of small order, RFC 7748, section 7, and their other spellings.
+_EIGHTHS = (
+    325606250916557431795983626356110631294008115727848805560023387167927233504,
+    39382357235489614581723060781553021112529911719440698176882885853963445705823,
+)
+SMALL_ORDER = (0, 1, P - 1, P, P + 1, *_EIGHTHS)
+
+
+def some(rows: int, length: int) -> tuple[Octets, Octets]:
+    """Return plain rows, and a secret for each."""
+    drawn = np.random.default_rng((rows, length))
+    return (
+        drawn.integers(0, 256, (rows, length), dtype=np.uint8),
+        drawn.integers(0, 256, (rows, 32), dtype=np.uint8),
+    )
+
+
+def point(value: int) -> bytes:
+    return value.to_bytes(32, "little")
+
+
+@pytest.mark.parametrize("length", [0, 1, 31, 32, 33, 100, 5000])
+@pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, 1000])
+def test_boxes_are_those_of_libsodium(lanes: Lanes, rows: int, length: int) -> None:
+    plain, secrets = some(rows, length)
+    if rows == 1000 and length == 5000:
+        plain = plain[:, ::-1]  # of another layout
+    assert np.array_equal(lanes.seal_rows(plain, PUBLIC, secrets), seal_rows(plain, PUBLIC, secrets))
+
+
+def test_libsodium_opens_them(lanes: Lanes) -> None:
+    plain, _ = some(50, 100)
+    sealed = Sealer(PUBLIC, lanes.seal_rows).seal_many(plain, 3)
+    assert sealed.shape == (50, 148)
+    assert [crypto_box_seal_open(row.tobytes(), PUBLIC, SECRET) for row in sealed] == [row.tobytes() for row in plain]
+
+
+def test_equal_rows_get_boxes_that_have_nothing_in_common(lanes: Lanes) -> None:
+    sealer = Sealer(PUBLIC, lanes.seal_rows)
+    sealed = np.concatenate([sealer.seal_many(np.zeros((500, 64), dtype=np.uint8), 2) for _ in range(2)])
+    for part in (slice(32), slice(32, 48), slice(48, 112)):
+        assert len({row[part].tobytes() for row in sealed}) == 1000
+
+
+def test_rows_sealed_alike_are_those_of_libsodium(lanes: Lanes) -> None:
+    plain, keys = some(20, 40)
+    held = [key.tobytes() for key in keys]
+    assert np.array_equal(
+        Sealer(PUBLIC, lanes.seal_rows).seal_many_alike(plain, held), Sealer(PUBLIC).seal_many_alike(plain, held)
+    )
+
+
+def test_secrets_and_recipients_at_the_edges(lanes: Lanes) -> None:
+    values = [0, 1, 7, 8, (1 << 255) - 1, (1 << 256) - 1, 1 << 254, 1 << 255, (1 << 255) - 8]
+    secrets = np.frombuffer(b"".join(map(point, values)), dtype=np.uint8).reshape(-1, 32)
+    plain, _ = some(len(values), 20)
+    for value in (2, 9, P - 2, P + 2, P + 18, P // 2, (1 << 255) + 9, (1 << 255) + P + 5):
+        assert np.array_equal(lanes.seal_rows(plain, point(value), secrets), seal_rows(plain, point(value), secrets)), (
+            value
+        )
+
+
+@pytest.mark.parametrize("seal", ["lanes", "libsodium"])
+@pytest.mark.parametrize("bit", [0, 1 << 255])
+@pytest.mark.parametrize("value", SMALL_ORDER)
+def test_nothing_is_sealed_to_a_point_of_small_order(lanes: Lanes, value: int, bit: int, seal: str) -> None:
+    rows = {"lanes": lanes.seal_rows, "libsodium": seal_rows}[seal]
+    for number in (1, 9):
+        plain, secrets = some(number, 20)
+        with pytest.raises(ValueError, match="public_key is not a valid X25519 public key"):
+            rows(plain, point(value | bit), secrets)
+
+
+def test_what_has_another_length_is_refused(lanes: Lanes) -> None:
+    plain, secrets = some(8, 20)
+    for key in (b"", PUBLIC[:31], PUBLIC + b"x"):
+        with pytest.raises(ValueError, match=f"{len(key)} bytes, must have 32"):
+            lanes.seal_rows(plain, key, secrets)
+    for wrong in (secrets[:7], secrets[:, :31], np.repeat(secrets, 2, axis=0)[::2]):
+        with pytest.raises(ValueError, match=r"must be \(8, 32\)"):
+            lanes.seal_rows(plain, PUBLIC, wrong)
+
+
+@pytest.mark.parametrize("public_key", [PUBLIC, bytes(32)], ids=["sealed", "refused"])
+def test_no_secret_is_left_in_the_memory_of_a_call(
+    lanes: Lanes, monkeypatch: pytest.MonkeyPatch, public_key: bytes
+) -> None:
+    used: list[tuple[Octets, bytes]] = []
+
+    class Kept(engine._Scratch):
+        def __exit__(self, *error: object) -> None:
+            used.append((self._octets, self._octets.tobytes()))
+            super().__exit__(*error)
+
+    monkeypatch.setattr(engine, "_Scratch", Kept)
+    plain, secrets = some(8, 20)
+    try:
+        lanes.seal_rows(plain, public_key, secrets)
+    except ValueError:
+        assert public_key != PUBLIC
+    ((memory, before),) = used
+    assert secrets.view("<u8")[:, 0].tobytes() in before  # the first word of each lane's secret
+    assert not memory.any()
+
+
+@pytest.mark.parametrize("fault", ["a byte", "two lanes", "one secret for all", "an ephemeral key of another"])
+def test_the_self_test_finds_boxes_that_are_sealed_wrongly(
+    lanes: Lanes, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    right = lanes.seal_rows
+
+    def wrong(plain: Octets, public_key: bytes, secrets: Octets) -> Octets:
+        sealed = right(plain, public_key, secrets)
+        if fault == "a byte":
+            sealed[-1, -1] ^= 1
+        if fault == "two lanes":
+            sealed[[2, 5]] = sealed[[5, 2]]
+        if fault == "one secret for all":
+            sealed = right(plain, public_key, np.repeat(secrets[:1], len(secrets), axis=0))
+        if fault == "an ephemeral key of another":
+            sealed[4, :32] = sealed[3, :32]
+        return sealed
+
+    monkeypatch.setattr(lanes, "seal_rows", wrong)
+    assert self_test.fault_of(lanes) == "boxes are sealed otherwise than libsodium's"
+
+
+def test_code_that_seals_wrongly_is_not_used(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert self_test.fault_of(lanes) is None
+    monkeypatch.setattr(boxes, "BASE_POINT", 10)
+    with pytest.raises(NoLanes, match="failed its test: boxes are sealed otherwise"):
+        engine.make_lanes()
