@@ -15,7 +15,7 @@ from benchmarks.page import table
 from benchmarks.record import stored_record
 from hushcount.collection.envelopes import envelope_dtype
 from hushcount.formats.whole_files import write_over
-from hushcount.wire.tags import MOST_PLACES
+from hushcount.wire.tags import MOST_PLACES, TAG_BYTES
 from shuffler.separate import CLAIM
 
 DAYS = (10**8, 10**9, 10**10)
@@ -26,16 +26,16 @@ MEMORY_GIB = 15.0
 HOURS = 2.0
 """In which a day's reports are to be done."""
 EARLIER = 3
-"""Batches that a batch is compared with, which the shuffler reads and groups once more.
+"""Batches that a batch is compared with, which the shuffler reads once more, and groups the tags of.
 
 They are those of windows of a day within two days of grace, as in all deployment files here.
 """
-COPIES = 8
-"""How many times its own records `MixShard` holds for a place at its peak, with those of the earlier batches.
+COPIES = 4
+"""How many times its own records `MixShard` holds for a place at its peak, with the tags of the earlier batches.
 
-It is as measured where an engine holds the blocks that it gives: its own, those of each earlier batch, and its own once
-more joined, ordered and as bytes. `CountOnce` of the auxiliary server holds less of a discovery report: 704 bytes where
-no two pairs are equal.
+It is as measured where an engine holds the blocks that it gives: its own, the tags, and its own once more joined and
+once in their new order: 561 bytes for a frequency report, 782 for a discovery report. `CountOnce` of the auxiliary
+server holds less of a discovery report: 704 bytes where no two pairs are equal.
 """
 
 BEGIN = "<!-- The table is written by python -m benchmarks.scaling, from benchmarks/results.json. -->"
@@ -65,8 +65,8 @@ class Way:
 
     @property
     def grouped_bytes(self) -> int:
-        """That an engine groups by key, by the shuffler, with its earlier batches, and by the stage after it."""
-        return self.sealed_bytes * (1 + EARLIER) + CLAIM.itemsize + SHUFFLED_BYTES[self.then]
+        """That an engine groups by key, by the shuffler, with tags of earlier batches, and by the stage after it."""
+        return self.sealed_bytes + CLAIM.itemsize + EARLIER * TAG_BYTES + SHUFFLED_BYTES[self.then]
 
     @property
     def most_reports(self) -> float:
@@ -118,10 +118,10 @@ def scaling(measured: dict[str, Figures]) -> str:
         f"{table(heads, rows)}\n\n"
         f"A worker has {CORES} cores, all busy, and {MEMORY_GIB:g} GiB; there are as many as finish a day in {HOURS:g} "
         f"hours. Each day is compared with the {EARLIER} before it, of as many reports: windows of a day within two "
-        "days of grace, as in all deployment files here. The shuffler reads and groups them once more, which "
-        "core-hours, grouped bytes and memory here include. The first bottleneck is the memory of a place, "
-        f"{COPIES} times its own records, spread over {MOST_PLACES:,} places at most: every core of a worker has room "
-        f"for one up to {most} in a window."
+        "days of grace, as in all deployment files here. The shuffler reads them once more and groups their tags, "
+        f"{TAG_BYTES} bytes each; core-hours, grouped bytes and memory include that. The first bottleneck is the "
+        f"memory of a place, {COPIES} times its own records, spread over {MOST_PLACES:,} places at most: every core of "
+        f"a worker has room for one up to {most} in a window."
     )
 
 

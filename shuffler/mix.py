@@ -8,6 +8,7 @@ for all senders, times, orders and files. `beam.Reshuffle` promises nothing like
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from io import BytesIO
 from typing import Any
 
 import apache_beam as beam
@@ -19,19 +20,24 @@ from apache_beam.transforms.window import BoundedWindow
 from hushcount.arrays import UInt64Array
 from hushcount.randomness import SystemWords, Words, permutation
 from hushcount.reasons import rejected
-from hushcount.wire.equality import among, first_of_equal, first_words
-from hushcount.wire.tags import TAG_BYTES, tags
+from hushcount.wire.equality import first_of_equal, in_any
+from hushcount.wire.tags import TAG_BYTES, as_records, tags
 from shuffler.separate import tag_keys_of
+
+_CHUNK = 1 << 12
 
 
 class MixShard(beam.DoFn):
-    """(shard, {"sealed": blocks, "refused": tags, "released": blocks}) in, (shard, one block of what stays) out.
+    """(shard, {"sealed": blocks, "refused": tags, "released": tags}) in, (shard, one block of what stays) out.
 
     What stays is in uniformly random order. "released" are earlier forwarded reports, if any: no copy of them leaves.
 
     A retried or replayed upload is byte-identical; two honest reports never are. Copies are dropped after the cap, when
     reports are stripped: it makes no difference which of several equal ciphertexts stays, so a replay under another
     client's token can never take the original's place, whenever it came.
+
+    Tags decide what the cap refused and what was released. Of n reports and e released ones a tag confuses any two with
+    probability n (n + e) 2**-128 at most, and then one report is lost and counted: docs/mathematics.md section 10.
 
     Dropped: reports that the cap refused and counted; and copies, counted as "duplicate" in "counts". Copies are kept
     nowhere: a list of the reports that were retried would tell them apart from the others.
@@ -45,42 +51,33 @@ class MixShard(beam.DoFn):
         self, element: tuple[int, Mapping[str, Iterable[bytes]]], window: BoundedWindow = beam.DoFn.WindowParam
     ) -> Iterator[Any]:
         shard, met = element
+        keys = tag_keys_of(self._keys, window)
         sealed = np.frombuffer(b"".join(met["sealed"]), dtype=f"S{self._sealed_bytes}")
         refused = np.frombuffer(b"".join(met["refused"]), dtype=f"S{TAG_BYTES}")
         if len(refused):
-            sealed = sealed[allowed(sealed, refused, tag_keys_of(self._keys, window))]
-        fresh = first_unreleased(sealed, met["released"]) if "released" in met else first_of_equal(sealed)
-        yield shard, sealed[permuted(fresh, SystemWords())].tobytes()
+            sealed = sealed[allowed(tagged(sealed, keys), refused)]
+        fresh = first_of_equal(sealed)
+        if "released" in met:
+            fresh = fresh[~in_any(tagged(sealed, keys)[fresh], met["released"])]
+        yield shard, in_order(sealed, permuted(fresh, SystemWords()))
         yield TaggedOutput("counts", ("accepted", len(fresh)))
         if len(fresh) < len(sealed):
             yield TaggedOutput("counts", rejected("duplicate", len(sealed) - len(fresh)))
 
 
-def first_unreleased(sealed: npt.NDArray[np.bytes_], released: Iterable[bytes]) -> npt.NDArray[np.intp]:
-    """Return the ascending indices of one report of every distinct ciphertext of S[n] that no block holds.
+def tagged(sealed: npt.NDArray[np.bytes_], keys: UInt64Array) -> npt.NDArray[np.bytes_]:
+    """Return S16[n], the tags of the reports of S[n]."""
+    return as_records(tags(sealed.view(np.uint8).reshape(len(sealed), sealed.itemsize), keys))
 
-    Blocks are read one by one and not kept: all reports released in days are many more than the sealed ones now.
+
+def allowed(of_reports: npt.NDArray[np.bytes_], refused: npt.NDArray[np.bytes_]) -> npt.NDArray[np.intp]:
+    """Return the indices of the reports that stay; S16[r] has a tag once for each of its refused reports.
+
+    `of_reports`, S16[n], are the tags of all.
     """
-    first = first_of_equal(sealed)
-    words = first_words(sealed)[first]
-    ordered = np.sort(words)
-    blocks = (np.frombuffer(block, dtype=sealed.dtype) for block in released)
-    copies = np.concatenate([sealed[:0], *(block[among(first_words(block), ordered)] for block in blocks)])
-    stays = ~among(words, np.sort(first_words(copies)))
-    again = np.flatnonzero(~stays)
-    # Of equal reports the first stays, and the released ones come first.
-    fresh = first_of_equal(np.concatenate([copies, sealed[first[again]]]))
-    stays[again[fresh[fresh >= len(copies)] - len(copies)]] = True
-    return first[stays]
-
-
-def allowed(sealed: npt.NDArray[np.bytes_], refused: npt.NDArray[np.bytes_], keys: UInt64Array) -> npt.NDArray[np.intp]:
-    """Return the indices of the reports of S[n] that stay; S16[r] has a tag once for each of its refused reports."""
-    octets = sealed.view(np.uint8).reshape(len(sealed), sealed.itemsize)
-    tagged = tags(octets, keys).view(f"S{TAG_BYTES}").reshape(-1)
-    stays = np.ones(len(sealed), dtype=np.bool_)
-    named = np.flatnonzero(np.isin(first_words(tagged), first_words(refused)))
-    _, tag = np.unique(np.concatenate([refused, tagged[named]]), return_inverse=True)
+    stays = np.ones(len(of_reports), dtype=np.bool_)
+    named = np.flatnonzero(in_any(of_reports, [refused.tobytes()]))
+    _, tag = np.unique(np.concatenate([refused, of_reports[named]]), return_inverse=True)
     times = np.bincount(tag[: len(refused)], minlength=tag.max() + 1)
     tag = tag[len(refused) :]
     order = np.argsort(tag, kind="stable")
@@ -92,3 +89,11 @@ def allowed(sealed: npt.NDArray[np.bytes_], refused: npt.NDArray[np.bytes_], key
 def permuted(records: npt.NDArray[np.intp], words: Words) -> npt.NDArray[np.intp]:
     """Return the elements of an array in uniformly random order."""
     return records[permutation(len(records), words)]
+
+
+def in_order(sealed: npt.NDArray[np.bytes_], rows: npt.NDArray[np.intp]) -> bytes:
+    """Return the reports of these rows in one block; only once are they in memory besides S[n]."""
+    block = BytesIO()
+    for start in range(0, len(rows), _CHUNK):
+        block.write(sealed[rows[start : start + _CHUNK]].tobytes())
+    return block.getvalue()

@@ -18,7 +18,7 @@ from apache_beam.transforms.window import BoundedWindow, IntervalWindow
 
 from hushcount.arrays import UInt64Array
 from hushcount.collection.envelopes import TOKEN_BYTES, envelope_dtype
-from hushcount.wire.tags import TAG_BYTES, split, tags
+from hushcount.wire.tags import TAG_BYTES, as_records, split, tags
 
 CLAIM = np.dtype([("client_token", f"S{TOKEN_BYTES}"), ("tag", f"S{TAG_BYTES}")])
 """A claim: a client sent the ciphertext with this tag. The cap needs to know no more."""
@@ -39,53 +39,58 @@ def key_of(key: bytes, window: BoundedWindow) -> bytes:
     return hashlib.shake_256(span + key).digest(len(key))
 
 
-class PlaceReleased(beam.DoFn):
-    """Blocks of earlier forwarded reports in; (place, sealed reports) out, where their copies go too.
+class _InPlaces(beam.DoFn):
+    """Begins every bundle's part of a window with all places, in order and empty.
 
-    Every bundle begins with all places, in order and empty, as in `Separate`. `keys` are of the tags of ciphertexts.
+    Engines may work on places in the order of their first appearance, and the times at which shards are written would
+    then show where the first reports went.
     """
 
-    def __init__(self, sealed_bytes: int, places: int, keys: UInt64Array) -> None:
+    def __init__(self, sealed_bytes: int, places: int) -> None:
         self._sealed_bytes = sealed_bytes
         self._places = places
-        self._keys = keys
-        self._begun = False
-
-    def start_bundle(self) -> None:
-        self._begun = False
-
-    def process(self, block: bytes) -> Iterator[tuple[int, bytes]]:
-        if not self._begun:
-            yield from ((place, b"") for place in range(self._places))
-            self._begun = True
-        octets = np.frombuffer(block, dtype=np.uint8).reshape(-1, self._sealed_bytes)
-        sealed = octets.view(f"S{self._sealed_bytes}").reshape(-1)
-        yield from split(sealed, tags(octets, self._keys), self._places)
-
-
-class Separate(beam.DoFn):
-    """Blocks of envelopes in; (place, sealed reports) out, and (place, claims) to "claims".
-
-    Times and addresses end here, and from here on no ciphertext is beside a token. Equal ciphertexts go to one place,
-    and so do the claims of one client. All places, in order and empty, precede a bundle's first block of a window.
-    `keys` are of the tags of ciphertexts, and of those of client tokens, which only spread the claims.
-    """
-
-    def __init__(self, sealed_bytes: int, places: int, keys: tuple[UInt64Array, UInt64Array]) -> None:
-        self._sealed_bytes = sealed_bytes
-        self._places = places
-        self._keys = keys
         self._begun: set[BoundedWindow] = set()
 
     def start_bundle(self) -> None:
         self._begun = set()
 
-    def process(self, block: bytes, window: BoundedWindow = beam.DoFn.WindowParam) -> Iterator[Any]:
+    def _begin(self, window: BoundedWindow) -> Iterator[tuple[int, bytes]]:
         if window not in self._begun:
-            # Engines may work on places in the order of their first appearance, and the times at which shards are
-            # written would then show where the first reports went.
             yield from ((place, b"") for place in range(self._places))
             self._begun.add(window)
+
+
+class TagReleased(_InPlaces):
+    """Blocks of earlier forwarded reports in; (place, their tags) out, where their copies go too.
+
+    No ciphertext of them travels: `MixShard` says what that costs. `keys` are of the tags of ciphertexts.
+    """
+
+    def __init__(self, sealed_bytes: int, places: int, keys: UInt64Array) -> None:
+        super().__init__(sealed_bytes, places)
+        self._keys = keys
+
+    def process(self, block: bytes, window: BoundedWindow = beam.DoFn.WindowParam) -> Iterator[tuple[int, bytes]]:
+        yield from self._begin(window)
+        octets = np.frombuffer(block, dtype=np.uint8).reshape(-1, self._sealed_bytes)
+        tagged = tags(octets, tag_keys_of(self._keys, window))
+        yield from split(as_records(tagged), tagged, self._places)
+
+
+class Separate(_InPlaces):
+    """Blocks of envelopes in; (place, sealed reports) out, and (place, claims) to "claims".
+
+    Times and addresses end here, and from here on no ciphertext is beside a token. Equal ciphertexts go to one place,
+    and so do the claims of one client. `keys` are of the tags of ciphertexts, and of those of client tokens, which only
+    spread the claims.
+    """
+
+    def __init__(self, sealed_bytes: int, places: int, keys: tuple[UInt64Array, UInt64Array]) -> None:
+        super().__init__(sealed_bytes, places)
+        self._keys = keys
+
+    def process(self, block: bytes, window: BoundedWindow = beam.DoFn.WindowParam) -> Iterator[Any]:
+        yield from self._begin(window)
         envelopes = np.frombuffer(block, dtype=envelope_dtype(self._sealed_bytes))
         octets = envelopes.view(np.uint8).reshape(len(envelopes), envelopes.itemsize)
         of_ciphertext = tags(octets[:, -self._sealed_bytes :], tag_keys_of(self._keys[0], window))
@@ -93,6 +98,6 @@ class Separate(beam.DoFn):
         yield from split(envelopes["sealed"], of_ciphertext, self._places)
         claims = np.empty(len(envelopes), dtype=CLAIM)
         claims["client_token"] = envelopes["client_token"]
-        claims["tag"] = of_ciphertext.view(f"S{TAG_BYTES}").reshape(-1)
+        claims["tag"] = as_records(of_ciphertext)
         for part in split(claims, of_client, self._places):
             yield TaggedOutput("claims", part)

@@ -10,7 +10,7 @@ from hushcount.randomness import SystemWords
 from hushcount.wire.tags import tag_keys
 from shuffler.cap import RefuseOverCap, cap_key
 from shuffler.mix import MixShard
-from shuffler.separate import PlaceReleased, Separate
+from shuffler.separate import Separate, TagReleased
 
 
 class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
@@ -59,8 +59,8 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
         # Not a side input: Flink would keep elements of every window until the side input's stream ends.
         meeting = {"sealed": separated.sealed, "refused": refused.tags}
         if isinstance(given, dict):
-            place = PlaceReleased(self._sealed_bytes, self._places, keys[0])
-            meeting["released"] = given["released"] | "place released" >> beam.ParDo(place)
+            tag = TagReleased(self._sealed_bytes, self._places, keys[0])
+            meeting["released"] = given["released"] | "tag released" >> beam.ParDo(tag)
         mixed = (
             meeting
             | "equal ciphertexts meet" >> (self._grouping or beam.CoGroupByKey())

@@ -1,7 +1,8 @@
-"""Find equal ciphertexts by their first eight bytes, and compare only the few that may be equal as a whole."""
+"""Find equal records by their first eight bytes, and compare only the few that may be equal as a whole."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,19 @@ def first_words(records: np.ndarray[Any, Any]) -> UInt64Array:
     return np.ascontiguousarray(records.view(leading)["word"])
 
 
-def among(words: UInt64Array, ordered: UInt64Array) -> npt.NDArray[np.bool_]:
+def in_any(records: npt.NDArray[np.bytes_], blocks: Iterable[bytes]) -> npt.NDArray[np.bool_]:
+    """Return bool[n]: which records of S[n] a block of such records has. Blocks are read one by one and not kept."""
+    words = first_words(records)
+    ordered = np.sort(words)
+    read = (np.frombuffer(block, dtype=records.dtype) for block in blocks)
+    alike = np.concatenate([records[:0], *(block[_among(first_words(block), ordered)] for block in read)])
+    maybe = np.flatnonzero(_among(words, np.sort(first_words(alike))))
+    result = np.zeros(len(records), dtype=np.bool_)
+    result[maybe] = np.isin(records[maybe], alike)
+    return result
+
+
+def _among(words: UInt64Array, ordered: UInt64Array) -> npt.NDArray[np.bool_]:
     """Return bool[n]: which of n words are among sorted others."""
     if not len(ordered):
         return np.zeros(len(words), dtype=np.bool_)

@@ -37,7 +37,7 @@ def tags(octets: Octets, keys: UInt64Array) -> Tags:
 
     Four times multilinear hashing, each the high half of `k_0 + sum k_i x_i` modulo 2**64 over 32-bit pieces x_i.
     Strongly universal under random keys (Lemire, Kaser 2014): two different rows have equal tags with probability
-    2**-128, if whoever chose them did not know the keys.
+    2**-128, if whoever chose them did not know the keys. docs/mathematics.md section 10 derives it.
     """
     count, length = octets.shape
     result = np.empty((count, _HASHES), dtype="<u4")
@@ -48,6 +48,11 @@ def tags(octets: Octets, keys: UInt64Array) -> Tags:
         sums = padded.view("<u4").astype(np.uint64) @ keys[1:] + keys[0]
         result[start : start + _CHUNK] = sums >> np.uint64(32)
     return result
+
+
+def as_records(tagged: Tags) -> npt.NDArray[np.bytes_]:
+    """Return uint32[n, 4] as S16[n]."""
+    return tagged.view(f"S{TAG_BYTES}").reshape(-1)
 
 
 def split(records: np.ndarray[Any, Any], tagged: Tags, places: int) -> Iterator[tuple[int, bytes]]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import tracemalloc
-from itertools import chain
+from collections.abc import Iterator
 from pathlib import Path
 
+import apache_beam as beam
 import numpy as np
 import pytest
 from apache_beam.pvalue import TaggedOutput
@@ -17,10 +18,14 @@ from benchmarks.measure import Run, Used, summarise
 from benchmarks.record import stored_record
 from benchmarks.scaling import BEGIN, DISCOVERY, END, FREQUENCY, Way, with_table
 from benchmarks.stages import BITS
+from hushcount.collection.envelopes import envelope_dtype
 from hushcount.randomness import SystemWords
-from hushcount.wire.tags import tag_keys
+from hushcount.wire.tags import TAG_BYTES, tag_keys
 from pipelines.deployment.settings import Deployment
+from pipelines.engine.runner import Engine
 from shuffler.mix import MixShard
+from shuffler.shuffle import Shuffle
+from tests.shuffler.test_hot_keys import PLACES, Measured, received
 
 ROOT = Path(__file__).parents[2]
 # 1.8 us a report for the shuffler, of four days, and 28.8 for the other stages: 10 core-hours for 10^9 reports.
@@ -42,8 +47,8 @@ def test_another_measurement_makes_another_page() -> None:
 
 def test_workers_and_hours_bytes_and_dollars_follow_from_the_figures() -> None:
     made = scaling.scaling(MEASURED)
-    # Of its own day and of the three before it; claims of its own alone.
-    grouped = 1e9 * (4 * 148 + 32) / 2**30
+    # Reports and claims of its own day; tags of the three before it.
+    grouped = 1e9 * (148 + 32 + 3 * 16) / 2**30
     row = next(line for line in made.splitlines() if line.startswith("| 10^9 | frequency |"))
     assert [cell.strip() for cell in row.strip("|").split("|")] == [
         "10^9",
@@ -53,7 +58,7 @@ def test_workers_and_hours_bytes_and_dollars_follow_from_the_figures() -> None:
         f"{1e9 * (40 + 148) / 2**30:,.0f}",
         f"{grouped:,.0f}",
         f"0.56 + {grouped * 0.011:.2f}",
-        f"{8 * 1e9 * 148 / 1024 / 2**20:,.0f}",
+        f"{4 * 1e9 * 148 / 1024 / 2**20:,.0f}",
     ]
     # 10 core-hours at 10^9: a tenth of that needs one worker, ten times as much 13 of four cores for two hours.
     assert "| 10^8 | frequency | 1.0 | 1 x 0.2 |" in made
@@ -70,14 +75,52 @@ def test_a_batch_is_compared_with_as_many_as_all_deployment_files_name() -> None
         assert 1 + windows.grace // windows.length == scaling.EARLIER, path
 
 
+def test_tags_confuse_no_reports_of_the_largest_day() -> None:
+    """Each pair of different ciphertexts with probability 2**-128: those of the day, and with the days before."""
+    reports = max(scaling.DAYS)
+    pairs = reports * reports / 2 + reports * scaling.EARLIER * reports
+    assert pairs / 2 ** (8 * TAG_BYTES) < 1.1e-18
+
+
+class Block(beam.DoFn):
+    """Makes a block of random reports, in envelopes of one client for each or sealed alone."""
+
+    def __init__(self, way: Way, reports: int, enveloped: bool) -> None:
+        self._dtype = envelope_dtype(way.sealed_bytes) if enveloped else np.dtype((np.bytes_, way.sealed_bytes))
+        self._reports = reports
+
+    def process(self, seed: int) -> Iterator[bytes]:
+        yield np.random.default_rng(seed).bytes(self._dtype.itemsize * self._reports)
+
+
+@pytest.mark.parametrize("way", [FREQUENCY, DISCOVERY], ids=lambda way: way.name)
+def test_what_goes_through_the_groupings_is_what_is_reckoned(way: Way, tmp_path: Path) -> None:
+    """Of the shuffler's own graph, with as many earlier reports of each day as of its own."""
+    blocks, each = 4, 300
+    with Engine().pipeline("shuffle") as pipeline:
+        days = [
+            pipeline
+            | f"seeds {day}" >> beam.Create(range(day * blocks, (day + 1) * blocks))
+            | f"blocks {day}" >> beam.ParDo(Block(way, each, enveloped=day == 0))
+            for day in range(1 + scaling.EARLIER)
+        ]
+        given = {"envelopes": days[0], "released": days[1:] | "earlier" >> beam.Flatten()}
+        _ = given | Shuffle(way.sealed_bytes, 1, PLACES, Measured(tmp_path))
+    sent = sum(received(tmp_path, "one", "blocks"))
+    sent += sum(sum(received(tmp_path, "several", name)) for name in ("sealed", "refused", "released"))
+    assert sent / (blocks * each) == way.grouped_bytes - cost.SHUFFLED_BYTES[way.then]
+    assert sent / (blocks * each) < 260 + way.sealed_bytes - FREQUENCY.sealed_bytes
+
+
 @pytest.mark.parametrize("way", [FREQUENCY, DISCOVERY], ids=lambda way: way.name)
 def test_a_place_takes_the_memory_that_is_reckoned(way: Way) -> None:
     """Every block that the engine gives, and the most that is made of them at a time."""
     records, blocks = 50_000, 50
     size, reports = way.sealed_bytes * records, np.random.default_rng(1)
-    own, *earlier = ([reports.bytes(size // blocks) for _ in range(blocks)] for _ in range(1 + scaling.EARLIER))
+    own = [reports.bytes(size // blocks) for _ in range(blocks)]
+    earlier = [reports.bytes(TAG_BYTES * records // blocks) for _ in range(scaling.EARLIER * blocks)]
     mix = MixShard(way.sealed_bytes, tag_keys(way.sealed_bytes, SystemWords()))
-    met = {"sealed": own, "refused": [], "released": list(chain.from_iterable(earlier))}
+    met = {"sealed": own, "refused": [], "released": earlier}
     tracemalloc.start()
     try:
         forwarded = [len(shard[1]) for shard in mix.process((0, met)) if not isinstance(shard, TaggedOutput)]
@@ -85,7 +128,8 @@ def test_a_place_takes_the_memory_that_is_reckoned(way: Way) -> None:
     finally:
         tracemalloc.stop()
     assert forwarded == [size]
-    assert math.ceil((peak + size * (1 + scaling.EARLIER)) / size) == scaling.COPIES
+    held = sum(map(len, own + earlier))
+    assert math.ceil((peak + held) / size) == scaling.COPIES
 
 
 def test_a_place_fits_up_to_the_most_reports_that_are_named() -> None:

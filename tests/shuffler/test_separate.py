@@ -11,7 +11,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from hushcount.collection.envelopes import TOKEN_BYTES, envelope_dtype
 from hushcount.wire.tags import MOST_PLACES, TAG_BYTES
-from shuffler.separate import Separate
+from shuffler.separate import Separate, TagReleased
 from shuffler.shuffle import Shuffle
 from tests.shuffler.test_shuffle import (
     KEYS,
@@ -79,3 +79,21 @@ def test_every_bundle_begins_with_all_places_in_order_whatever_it_holds(places: 
             begins = [(at, b"") for at in range(places)] if place == 0 else []
             assert main[: len(begins)] == begins
             assert [numbers(block) for _, block in main[len(begins) :]] == [[sealed]]
+
+
+@pytest.mark.parametrize("places", [1, 3])
+def test_of_earlier_reports_only_tags_go_on_each_to_the_place_of_its_copies(places: int) -> None:
+    values = list(range(50))
+    dofn = TagReleased(SEALED, places, KEYS.ciphertexts)
+    for _ in range(2):
+        dofn.start_bundle()
+        for part in (values[:20], values[20:]):
+            main, _ = outputs(dofn.process(b"".join(number.to_bytes(SEALED, "little") for number in part)))
+            begins = [(at, b"") for at in range(places)] if part == values[:20] else []
+            assert main[: len(begins)] == begins
+            tagged = {number: plain_tag(number.to_bytes(SEALED, "little"), KEYS.ciphertexts) for number in part}
+            assert records(b"".join(block for _, block in main), TAG_BYTES) == sorted(tagged.values())
+            copies = passed([envelopes(part, part)], 1, places, KEYS).sealed
+            for place, block in main[len(begins) :]:
+                of_place = [tagged[number] for each in copies[place] for number in numbers(each)]
+                assert records(block, TAG_BYTES) == sorted(of_place)
