@@ -10,7 +10,7 @@ from apache_beam.pvalue import TaggedOutput
 
 from hushcount.arrays import Octets, Reports
 from hushcount.oracles.mechanism import Mechanism
-from keys.opening import Outcome, open_block, open_bound
+from keys.opening import Opener, Outcome
 from keys.store import KeyReference
 
 
@@ -22,26 +22,29 @@ class OpenReports(beam.DoFn):
         wrong_campaign: made under other parameters.
         malformed: a field out of its range, repeated cells, or padding that is not zero.
 
-    `binding` is the 16 bytes at the start of each of the campaign's reports. The key is opened in `setup`.
+    Which engine opened how many boxes goes to "opening" (keys/opening.py).
+
+    `binding` is the 16 bytes at the start of each of the campaign's reports; `boxes` is how many the job opens in all,
+    0 if that is not known. The key is opened in `setup`.
     """
 
-    def __init__(self, key: KeyReference, mechanism: Mechanism, binding: bytes, sealed_bytes: int) -> None:
+    def __init__(
+        self, key: KeyReference, mechanism: Mechanism, binding: bytes, sealed_bytes: int, boxes: int = 0
+    ) -> None:
         self._reference = key
         self._mechanism = mechanism
-        self._binding = binding
-        self._sealed_bytes = sealed_bytes
+        self._of_campaign = binding, sealed_bytes, boxes
 
     def setup(self) -> None:
-        self._key = self._reference.read()
+        self._opener = Opener(self._reference.read(), *self._of_campaign)
 
     def process(self, block: bytes) -> Iterator[Any]:
-        reports, outputs = open_block(block, self._sealed_bytes, self._open)
+        reports, outputs = self._opener.open_block(block, self._judge)
         yield reports
         for tag, value in outputs:
             yield TaggedOutput(tag, value)
 
-    def _open(self, sealed: Octets) -> tuple[Reports, Octets]:
-        plain, outcomes = open_bound(self._key, sealed, self._binding)
-        reports, shaped = self._mechanism.unpack(plain)
+    def _judge(self, _: Octets, content: Octets, outcomes: Octets) -> Reports:
+        reports, shaped = self._mechanism.unpack(content)
         outcomes[~shaped & (outcomes == Outcome.ACCEPTED)] = Outcome.MALFORMED
-        return reports[outcomes == Outcome.ACCEPTED], outcomes
+        return reports[outcomes == Outcome.ACCEPTED]

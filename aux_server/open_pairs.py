@@ -12,7 +12,7 @@ from apache_beam.pvalue import TaggedOutput
 from hushcount.arrays import Octets, UInt64Array
 from hushcount.discovery.pairs import DiscoveryFormat
 from hushcount.wire.tags import TAG_BYTES, split, tags
-from keys.opening import Outcome, open_block, open_bound
+from keys.opening import Opener, Outcome
 from keys.store import KeyReference
 
 
@@ -23,29 +23,34 @@ class OpenPairs(beam.DoFn):
 
     Dropped, to "dead" as (reason, sealed reports) and counted in "counts": not_opened, wrong_campaign.
 
-    `keys` are of the tags of reports: the same for all workers of a job, and unknown to senders.
+    Which engine opened how many boxes goes to "opening" (keys/opening.py).
+
+    `keys` are of the tags of reports: the same for all workers of a job, and unknown to senders. `boxes` is how many
+    the job opens in all, 0 if that is not known.
     """
 
-    def __init__(self, key: KeyReference, form: DiscoveryFormat, places: int, keys: UInt64Array) -> None:
+    def __init__(
+        self, key: KeyReference, form: DiscoveryFormat, places: int, keys: UInt64Array, boxes: int = 0
+    ) -> None:
         self._reference = key
         self._form = form
         self._places = places
         self._tag_keys = keys
+        self._boxes = boxes
 
     def setup(self) -> None:
-        self._key = self._reference.read()
+        self._opener = Opener(self._reference.read(), self._form.binding, self._form.sealed_bytes, self._boxes)
 
     def process(self, block: bytes) -> Iterator[Any]:
-        tagged, outputs = open_block(block, self._form.sealed_bytes, self._open)
+        tagged, outputs = self._opener.open_block(block, self._tagged)
         of_report = np.ascontiguousarray(tagged[:, :TAG_BYTES]).view("<u4")
         yield from split(tagged.view(f"V{tagged.shape[1]}").reshape(-1), of_report, self._places)
         for tag, value in outputs:
             yield TaggedOutput(tag, value)
 
-    def _open(self, sealed: Octets) -> tuple[Octets, Octets]:
-        plain, outcomes = open_bound(self._key, sealed, self._form.binding)
+    def _tagged(self, sealed: Octets, content: Octets, outcomes: Octets) -> Octets:
         good = outcomes == Outcome.ACCEPTED
         tagged = np.empty((int(good.sum()), TAG_BYTES + self._form.pair_bytes), dtype=np.uint8)
         tagged[:, :TAG_BYTES] = tags(sealed[good], self._tag_keys).view(np.uint8)
-        tagged[:, TAG_BYTES:] = plain[good]
-        return tagged, outcomes
+        tagged[:, TAG_BYTES:] = content[good]
+        return tagged

@@ -19,7 +19,8 @@ from nacl.public import PrivateKey, SealedBox
 
 from benchmarks.encode import cpu_us
 from hushcount.arrays import Octets
-from hushcount.wire.sealing import Sealer, open_rows
+from hushcount.wire.sealing import Sealer
+from keys.libsodium import open_rows
 
 if TYPE_CHECKING:
     from keys.lanes.engine import Lanes

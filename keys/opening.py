@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import IntEnum
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from hushcount.arrays import Octets
 from hushcount.reasons import Counted
 from hushcount.threads import available_threads, in_chunks
+from keys.opening_engines import LIBSODIUM, OpeningEngine, engine_for
 from keys.private import PrivateKey
 
 _Field = TypeVar("_Field", bound=np.generic)
@@ -34,38 +36,68 @@ _COUNTED: dict[Outcome, Counted] = {
 }
 
 
-def open_bound(key: PrivateKey, sealed: Octets, binding: bytes) -> tuple[Octets, Octets]:
+def open_bound(
+    key: PrivateKey, sealed: Octets, binding: bytes, engine: OpeningEngine = LIBSODIUM
+) -> tuple[Octets, Octets, int]:
     """Open every row of uint8[n, L] and check that its content begins with the campaign's binding.
 
     Returns:
-        The content after the binding, uint8[n, l], meaningless unless ACCEPTED, and the outcomes, uint8[n]. No outcome
-        is MALFORMED yet: the caller judges the content.
+        The content after the binding, uint8[n, l], meaningless unless ACCEPTED; the outcomes, uint8[n]; and how many
+        rows libsodium opened after `engine` had not. No outcome is MALFORMED yet: the caller judges the content.
     """
-    plain, opened = key.open_rows(sealed)
+    plain, opened, rescued = key.open_rows(sealed, engine)
     bound = (plain[:, : len(binding)] == np.frombuffer(binding, dtype=np.uint8)).all(axis=1)
     outcomes = np.full(len(sealed), Outcome.ACCEPTED, dtype=np.uint8)
     outcomes[~bound] = Outcome.WRONG_CAMPAIGN
     outcomes[~opened] = Outcome.NOT_OPENED
-    return plain[:, len(binding) :], outcomes
+    return plain[:, len(binding) :], outcomes, rescued
 
 
-def open_block(
-    block: bytes, sealed_bytes: int, open_chunk: Callable[[Octets], tuple[npt.NDArray[_Field], Octets]]
-) -> tuple[npt.NDArray[_Field], Iterator[tuple[str, tuple[Counted, int | bytes]]]]:
-    """Open a block of sealed reports on all cores.
+class Opener:
+    """Opens blocks of a campaign's sealed reports: one for a step of a worker, which uses it in one thread at a time.
+
+    It opens with libsodium until it knows of enough boxes that the lanes pay: those that its job will open, or those
+    that it has opened itself. So a job of known length begins with the right engine, and a stream comes to it.
 
     Args:
-        block: sealed reports, one after another.
+        key: opened here, never pickled.
+        binding: 16 bytes at the start of each of the campaign's reports.
         sealed_bytes: length of a sealed report.
-        open_chunk: opens uint8[n, sealed_bytes]: the accepted reports, and the outcome of every row.
-
-    Returns:
-        The accepted reports, and tagged outputs: ("counts", (reason, number)) for each outcome, always for
-        "accepted", and ("dead", (reason, sealed reports)) for each refusal.
+        boxes: how many the job opens in all; 0: not known.
     """
-    sealed = np.frombuffer(block, dtype=np.uint8).reshape(-1, sealed_bytes)
-    accepted, outcomes = zip(*in_chunks(open_chunk, sealed, available_threads()), strict=True)
-    return np.concatenate(accepted), _outputs(np.concatenate(outcomes), sealed)
+
+    def __init__(self, key: PrivateKey, binding: bytes, sealed_bytes: int, boxes: int) -> None:
+        self._key, self._binding, self._sealed_bytes = key, binding, sealed_bytes
+        self._planned, self._opened = boxes, 0
+
+    def open_block(
+        self, block: bytes, judge: Callable[[Octets, Octets, Octets], npt.NDArray[_Field]]
+    ) -> tuple[npt.NDArray[_Field], Iterator[tuple[str, tuple[str, int | bytes]]]]:
+        """Open a block of sealed reports, one after another, on all cores.
+
+        Args:
+            judge: takes sealed reports, their content after the binding, meaningless unless ACCEPTED, and their
+                outcomes, uint8[n]; marks what is MALFORMED in these, and returns what is accepted.
+
+        Returns:
+            The accepted reports, and tagged outputs: ("counts", (reason, number)) for each outcome, always for
+            "accepted"; ("dead", (reason, sealed reports)) for each refusal; and ("opening", (engine, number)), with
+            ("opening", ("rescued", number)), where libsodium opened what another engine had not.
+        """
+        sealed = np.frombuffer(block, dtype=np.uint8).reshape(-1, self._sealed_bytes)
+        self._opened += len(sealed)
+        engine = engine_for(max(self._planned, self._opened))
+
+        def open_chunk(chunk: Octets) -> tuple[npt.NDArray[_Field], Octets, int]:
+            content, outcomes, rescued = open_bound(self._key, chunk, self._binding, engine)
+            return judge(chunk, content, outcomes), outcomes, rescued
+
+        accepted, outcomes, rescued = zip(*in_chunks(open_chunk, sealed, available_threads()), strict=True)
+        opening = {engine.name: len(sealed), "rescued": sum(rescued)}
+        return np.concatenate(accepted), chain(
+            _outputs(np.concatenate(outcomes), sealed),
+            (("opening", (name, number)) for name, number in opening.items() if number),
+        )
 
 
 def _outputs(outcomes: Octets, sealed: Octets) -> Iterator[tuple[str, tuple[Counted, int | bytes]]]:

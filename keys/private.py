@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NoReturn, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from nacl.bindings import (
     crypto_scalarmult_base,
     crypto_sign,
@@ -17,7 +16,7 @@ from nacl.utils import random
 from hushcount.arrays import Octets
 from hushcount.campaigns.public_keys import key_id, verify_key_id
 from hushcount.campaigns.signatures import Purpose, Signature, signed_bytes
-from hushcount.wire.sealing import open_rows
+from keys.opening_engines import LIBSODIUM, Opened, OpeningEngine
 
 SECRET_BYTES = 32
 _REFUSAL = "a private key must not be pickled or copied: pass its reference and open it where it is used"
@@ -81,12 +80,12 @@ class PrivateKey(Guarded):
 
     def open(self, sealed: bytes) -> bytes | None:
         """Return the content of a sealed box, or None: one failure, which never tells the step that failed."""
-        plain, opened = self.open_rows(np.frombuffer(sealed, dtype=np.uint8)[np.newaxis])
+        plain, opened, _ = self.open_rows(np.frombuffer(sealed, dtype=np.uint8)[np.newaxis])
         return plain.tobytes() if opened[0] else None
 
-    def open_rows(self, sealed: Octets) -> tuple[Octets, npt.NDArray[np.bool_]]:
-        """Open every row of uint8[n, L + SEAL_BYTES]: uint8[n, L], zero where that failed, and bool[n] of successes."""
-        return open_rows(sealed, self.public_key, self.secret_for_storage())
+    def open_rows(self, sealed: Octets, engine: OpeningEngine = LIBSODIUM) -> Opened:
+        """Open every row of uint8[n, L + SEAL_BYTES]."""
+        return engine.open_rows(sealed, self.public_key, self.secret_for_storage())
 
 
 class SigningKey(Guarded):

@@ -21,7 +21,7 @@ from nacl.bindings import (
     crypto_box_SECRETKEYBYTES,
 )
 
-from hushcount.arrays import BoolArray, Octets
+from hushcount.arrays import Octets
 from hushcount.threads import at_once, spans
 
 SealRows = Callable[[Octets, bytes, Octets], Octets]
@@ -40,7 +40,9 @@ def seal_rows(plain: Octets, public_key: bytes, secrets: Octets) -> Octets:
 
     Reference: crypto_box_seal of libsodium, which draws the secrets itself.
     """
-    _require(public_key, crypto_box_PUBLICKEYBYTES)
+    if len(public_key) != crypto_box_PUBLICKEYBYTES:
+        # libsodium does not check the length.
+        raise ValueError(f"public_key has {len(public_key)} bytes, must have {crypto_box_PUBLICKEYBYTES}")
     count, length = plain.shape
     if secrets.shape != (count, crypto_box_SECRETKEYBYTES):
         raise ValueError(f"secrets are {secrets.shape}, must be {(count, crypto_box_SECRETKEYBYTES)}")
@@ -58,35 +60,12 @@ def seal_rows(plain: Octets, public_key: bytes, secrets: Octets) -> Octets:
     return sealed
 
 
-def open_rows(sealed: Octets, public_key: bytes, secret: bytes) -> tuple[Octets, BoolArray]:
-    """Open every row of uint8[n, L + 48]: uint8[n, L], zeros for a failure, and bool[n], which rows opened."""
-    _require(public_key, crypto_box_PUBLICKEYBYTES)
-    _require(secret, crypto_box_SECRETKEYBYTES)
-    count, size = sealed.shape
-    length = size - crypto_box_SEALBYTES
-    plain, opened = np.zeros((count, max(0, length)), dtype=np.uint8), np.zeros(count, dtype=np.bool_)
-    if length < 0:
-        return plain, opened
-    source, target, open_box = _pointer(np.ascontiguousarray(sealed)), _pointer(plain), lib.crypto_box_seal_open
-    for row in range(count):
-        opened[row] = open_box(target + row * length, source + row * size, size, public_key, secret) == 0
-    # A failed opening may leave bytes behind.
-    plain[~opened] = 0
-    return plain, opened
-
-
 def _pointer(rows: Octets) -> Any:
     """Return a pointer to contiguous rows, which keeps the array alive."""
     return ffi.from_buffer("unsigned char[]", rows)
 
 
-def _require(key: bytes, length: int) -> None:
-    # libsodium does not check the length. The error must not name the key.
-    if len(key) != length:
-        raise ValueError(f"key has {len(key)} bytes, must have {length}")
-
-
-__all__ = ["SEAL_BYTES", "Octets", "SealRows", "Sealer", "open_rows", "seal_rows"]
+__all__ = ["SEAL_BYTES", "Octets", "SealRows", "Sealer", "seal_rows"]
 SEAL_BYTES: int = crypto_box_SEALBYTES
 """How much longer a sealed box is than what it holds: 48."""
 

@@ -32,7 +32,7 @@ from pipelines.jobs.opening import OpeningJob
 from pipelines.jobs.page import Found
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.account import Hop
-from pipelines.outputs.counts import SEALED, StreamCounts
+from pipelines.outputs.counts import SEALED, Opening, StreamCounts, opening_of
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
 from pipelines.outputs.summary import HopSummary, make_summary
@@ -54,7 +54,8 @@ class AnalyzeJob(OpeningJob):
 
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
         binding, length = self.campaign.binding("reports"), self.campaign.sealed_bytes("reports")
-        read, opened = self.opened(pipeline, place, OpenReports(self.key, self.mechanism, binding, length))
+        opens = OpenReports(self.key, self.mechanism, binding, length, self.records)
+        read, opened = self.opened(pipeline, place, opens)
         allowed = self.count(place, read, opened)
         write = WriteTallyPart(storage.join(place.directory, ".tally"))
         (
@@ -64,10 +65,12 @@ class AnalyzeJob(OpeningJob):
         )
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
-        counts, upstream = self.counted(sums), self.upstream
+        counts, opening, upstream = self.counted(sums), opening_of(sums), self.upstream
         wanted, levels, found = self.wanted, self.levels, self.found
         return Finished(
-            write_analysis(place.directory, self.campaign, counts, upstream, self.columns, wanted, levels, found)
+            write_analysis(
+                place.directory, self.campaign, counts, opening, upstream, self.columns, wanted, levels, found
+            )
         )
 
 
@@ -75,6 +78,7 @@ def write_analysis(
     directory: str,
     campaign: Campaign,
     counts: dict[Stream, StreamCounts],
+    opening: Opening,
     upstream: HopSummary,
     columns: UInt64Array,
     wanted: results.Wanted | None,
@@ -86,7 +90,7 @@ def write_analysis(
     accepted = counts["reports"].accepted
     if tally.reports != accepted:
         raise HushcountError(f"the tally holds {tally.reports} reports, {accepted} were accepted: report this bug")
-    summary = make_summary("analyze", campaign, counts, accepted, upstream)
+    summary = make_summary("analyze", campaign, counts, accepted, upstream, opening=opening)
     summary = replace(summary, dead_letters=kept_of(directory, counts))
     results.write_tally(directory, replace(tally, senders=upstream.senders), campaign)
     return results.write_results(directory, campaign, tally, wanted, levels, summary, found)

@@ -38,7 +38,7 @@ from pipelines.jobs.opening import OpeningJob
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.account import Hop
 from pipelines.outputs.counting import WriteCounts, require_read_once, require_undamaged
-from pipelines.outputs.counts import SEALED, BinCounts, StreamCounts, counts_of, label
+from pipelines.outputs.counts import SEALED, BinCounts, StreamCounts, counts_of, label, opening_of
 from pipelines.outputs.minimum_batch import pass_on_withheld
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
@@ -159,7 +159,7 @@ class ReleaseJob(OpeningJob):
         campaign, form = self.campaign, self.campaign.discovery_format
         number = places(self.records, _PLACE_RECORDS, place.spill)
         tags = tag_keys(form.sealed_bytes, SystemWords())
-        read, opened = self.opened(pipeline, place, OpenPairs(self.key, form, number, tags))
+        read, opened = self.opened(pipeline, place, OpenPairs(self.key, form, number, tags, self.records))
         counted = opened.accepted | "count bins" >> CountBins(form.pair_bytes, number, GroupThroughFiles(place.spill))
         allowed = self.count(place, read, opened, counted["counts"])
         (
@@ -178,7 +178,7 @@ class ReleaseJob(OpeningJob):
             # One file, or none if the draw is empty.
             for path, size in storage.list_files(drawn, SUFFIX):
                 storage.write_whole(storage.join(bins, f"released{SUFFIX}"), [storage.read_bytes(path, size)])
-        summary = make_summary("release", campaign, counts, None, self.upstream)
+        summary = make_summary("release", campaign, counts, None, self.upstream, opening=opening_of(sums))
         files = find_files(bins, Kind.RELEASED)
         # The number follows from the release; with it the analyzer notices a lost file.
         kept = total_records(files)

@@ -21,7 +21,7 @@ from pipelines.jobs.job import Job, Place
 from pipelines.ledger.charging import Charging, charging
 from pipelines.outputs.account import Hop
 from pipelines.outputs.counting import WriteCounts, require_read_once, require_undamaged
-from pipelines.outputs.counts import StreamCounts, counts_of, label
+from pipelines.outputs.counts import OPENING, StreamCounts, counts_of, label, opening_of
 from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
 from pipelines.outputs.minimum_batch import enough, require_minimum
 from pipelines.outputs.summary import HopSummary
@@ -57,10 +57,11 @@ class OpeningJob(Job):
         return charging(self.ledger, campaign, self.charges, self.upstream, folder, drawn=self.drawn, known=self.known)
 
     def opened(self, pipeline: beam.Pipeline, place: Place, opens: beam.DoFn) -> tuple[dict[str, PCollection], Any]:
-        """Return the outputs of `ReadBlocks`, and those of the DoFn that opens: accepted, counts, dead."""
+        """Return the outputs of `ReadBlocks`, and those of the DoFn that opens: accepted, counts, opening, dead."""
         length, fingerprint = self.campaign.sealed_bytes(self.stream), self.campaign.fingerprint
         read = pipeline | "read" >> ReadBlocks(self.files, fingerprint, length, 0, place.progress)
-        return read, read["blocks"] | "open" >> beam.ParDo(opens).with_outputs("counts", "dead", main="accepted")
+        opened = beam.ParDo(opens).with_outputs("counts", "opening", "dead", main="accepted")
+        return read, read["blocks"] | "open" >> opened
 
     def count(self, place: Place, read: dict[str, PCollection], opened: Any, *further: PCollection) -> Any:
         """Write the counts and the dead letters.
@@ -72,7 +73,8 @@ class OpeningJob(Job):
         campaign, stream, directory = self.campaign, self.stream, place.directory
         counts = (read["counts"], opened.counts, *further) | "all counts" >> beam.Flatten()
         labelled = counts | "label" >> beam.Map(label, stream)
-        labelled | "counts" >> WriteCounts(directory)
+        opening = opened.opening | "label opening" >> beam.Map(label, OPENING)
+        (labelled, opening) | "all labelled" >> beam.Flatten() | "counts" >> WriteCounts(directory)
         allowed = enough(labelled, stream, campaign) if storage.is_remote(directory) else None
         length = campaign.sealed_bytes(stream)
         dead = (
@@ -93,5 +95,5 @@ class OpeningJob(Job):
         mine = counts[self.stream]
         require_read_once(self.stream, mine.received, self.records)
         require_undamaged(self.folder, mine.rejected)
-        require_minimum(self.hop, self.campaign, self.stream, mine, self.upstream)
+        require_minimum(self.hop, self.campaign, self.stream, mine, self.upstream, opening_of(sums))
         return counts

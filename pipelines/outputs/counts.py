@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StringConstraints
@@ -45,6 +45,26 @@ class StreamCounts:
             )
 
 
+@dataclass(frozen=True)
+class Opening:
+    """How many boxes each engine opened or refused, and how many of the lanes' boxes libsodium opened after them.
+
+    Raises CountsError if that are more than the lanes had.
+    """
+
+    lanes: Count = 0
+    libsodium: Count = 0
+    rescued: Count = 0
+
+    def __post_init__(self) -> None:
+        if self.rescued > self.lanes:
+            raise CountsError(f"opening: rescued is {self.rescued}, must be at most lanes, {self.lanes}")
+
+
+OPENING = "opening"
+"""Stands before the name of a count of `Opening`, where others have their stream."""
+
+
 def label(count: tuple[str, int], stream: str) -> tuple[str, int]:
     """Add the name of its stream to the name of a count."""
     return f"{stream}:{count[0]}", count[1]
@@ -62,6 +82,14 @@ def counts_of(sums: Mapping[str, int], streams: tuple[Stream, ...]) -> dict[Stre
     return counts
 
 
+def opening_of(sums: Mapping[str, int]) -> Opening:
+    """Return which engine opened how many boxes, from the labelled sums of a job."""
+    mine = {name.partition(":")[2]: number for name, number in sums.items() if name.startswith(f"{OPENING}:")}
+    if unknown := mine.keys() - {one.name for one in fields(Opening)}:
+        raise HushcountError(f"a job opened boxes by {min(unknown)!r}, which is no engine: please report this bug")
+    return Opening(**mine)
+
+
 @dataclass(frozen=True)
 class BinCounts:
     """Counts of the bins that the auxiliary server kept; `found` of them hold a value."""
@@ -75,32 +103,37 @@ class BinCounts:
 
 @dataclass(frozen=True)
 class HopCounts:
-    """Counts of a hop: of all streams together, and of each stream that it read."""
+    """Counts of a hop: of all streams together, and of each stream that it read.
+
+    `opening` is None for a hop that opens no reports, and for one that says nothing of it.
+    """
 
     hop: Annotated[str, StringConstraints(pattern=r"^[a-z]{1,16}$")]
     received: Count
     accepted: Count
     rejected: Rejected
     streams: Mapping[Stream, StreamCounts]
+    opening: Opening | None = field(default=None, kw_only=True)
 
     @classmethod
-    def of(cls, hop: str, streams: Mapping[Stream, StreamCounts]) -> HopCounts:
+    def of(cls, hop: str, streams: Mapping[Stream, StreamCounts], opening: Opening | None = None) -> HopCounts:
         """Add up the counts of a hop's streams."""
         rejected: dict[str, int] = {}
         for counts in streams.values():
             for reason, number in counts.rejected.items():
                 rejected[reason] = rejected.get(reason, 0) + number
         received, accepted = (sum(getattr(one, name) for one in streams.values()) for name in ("received", "accepted"))
-        return HopCounts(hop, received, accepted, rejected, streams)
+        return HopCounts(hop, received, accepted, rejected, streams, opening=opening)
 
     @property
     def counts(self) -> HopCounts:
         """The counts alone, without statement and result."""
-        return HopCounts(self.hop, self.received, self.accepted, self.rejected, self.streams)
+        return HopCounts(self.hop, self.received, self.accepted, self.rejected, self.streams, opening=self.opening)
 
     def data(self) -> dict[str, Any]:
         """Return it as JSON data."""
-        return asdict(self.counts)
+        data = asdict(self.counts)
+        return data if self.opening is not None else {name: data[name] for name in data if name != OPENING}
 
     def accepted_of(self, stream: str) -> int:
         """Return how many records of a stream were accepted; 0 if the hop did not read it."""

@@ -17,7 +17,7 @@ from apache_beam.pvalue import AsSingleton, PCollection
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.errors import TooFewOpened
 from hushcount.reasons import Reason
-from pipelines.outputs.counts import BinCounts, HopCounts, StreamCounts
+from pipelines.outputs.counts import BinCounts, HopCounts, Opening, StreamCounts
 from pipelines.outputs.summary import HopSummary, make_summary
 
 REASON: Reason = "below_minimum"
@@ -47,20 +47,28 @@ def _reaches(sums: dict[str, int], name: str, floor: int, rule: Callable[[int, i
     return rule(sums.get(name, 0), floor)
 
 
-def require_minimum(hop: str, campaign: Campaign, stream: Stream, counts: StreamCounts, upstream: HopSummary) -> None:
+def require_minimum(
+    hop: str, campaign: Campaign, stream: Stream, counts: StreamCounts, upstream: HopSummary, opening: Opening
+) -> None:
     """Raise Withheld if fewer reports were accepted than the minimum batch."""
     if counts.accepted >= campaign.shuffle.minimum_batch:
         return
-    summary = withheld_summary(hop, campaign, stream, counts, upstream)
+    summary = withheld_summary(hop, campaign, stream, counts, upstream, opening)
     raise Withheld(f"{sentence(campaign, summary)}; nothing was written or charged", summary)
 
 
 def withheld_summary(
-    hop: str, campaign: Campaign, stream: Stream, counts: StreamCounts, upstream: HopSummary | None
+    hop: str,
+    campaign: Campaign,
+    stream: Stream,
+    counts: StreamCounts,
+    upstream: HopSummary | None,
+    opening: Opening | None = None,
 ) -> HopSummary:
     """Return a summary without a result, which counts accepted reports as below_minimum."""
     rejected = {**counts.rejected, REASON: counts.accepted}
-    summary = make_summary(hop, campaign, {stream: StreamCounts(counts.received, 0, rejected)}, None, upstream)
+    streams: dict[Stream, StreamCounts] = {stream: StreamCounts(counts.received, 0, rejected)}
+    summary = make_summary(hop, campaign, streams, None, upstream, opening=opening)
     return replace(summary, released=0) if hop == "release" else summary
 
 

@@ -19,7 +19,7 @@ from hushcount.privacy.statement import statement
 from hushcount.senders import UNBOUND, Senders
 from hushcount.wire.tags import MOST_PLACES
 from pipelines.outputs.account import Charged, NoLedger
-from pipelines.outputs.counts import BinCounts, Count, HopCounts, StreamCounts
+from pipelines.outputs.counts import BinCounts, Count, HopCounts, Opening, StreamCounts
 
 RUN_FOLDER = r"[0-9]{10}-[0-9a-f]{16}"
 """Name of the folder of a run in an output: its token, and random digits."""
@@ -153,6 +153,7 @@ class HopSummary(HopCounts):
         bound = self.influence
         said = {
             "influence": bound and {"users_per_forged_report_up": bound.up, "users_per_forged_report_down": bound.down},
+            "opening": self.opening and asdict(self.opening),
             "dead_letters": self.dead_letters,
             "left_out": {name: asdict(counts) for name, counts in self.left_out.items()} or None,
             "replayed": self.replayed,
@@ -190,12 +191,14 @@ def make_summary(
     reports: int | None,
     upstream: HopSummary | None = None,
     senders: Senders | None = None,
+    opening: Opening | None = None,
 ) -> HopSummary:
     """Return a hop's summary: totals over its streams, each stream, the statement, and the hops before it.
 
     Args:
         reports: how many frequency reports the result is made of; None for a hop without estimates.
         senders: whose reports these are; None: as the hop before says, or UNBOUND if there is none.
+        opening: which engine opened how many boxes; None for a hop that opens none.
     """
     whose = senders or (UNBOUND if upstream is None else upstream.senders)
     # A reader of counts sees both streams: a client that sends both pays for both.
@@ -205,13 +208,14 @@ def make_summary(
         bound = influence(campaign.frequency)
         # Every reader must see it: the statement assumes honest reports.
         privacy = replace(privacy, sentences=(*privacy.sentences, influence_sentence(bound)))
-    total = HopCounts.of(hop, streams)
+    total = HopCounts.of(hop, streams, opening)
     return HopSummary(
         total.hop,
         total.received,
         total.accepted,
         total.rejected,
         total.streams,
+        opening=total.opening,
         campaign=campaign.id,
         epoch=campaign.epoch,
         fingerprint=campaign.fingerprint.hex(),

@@ -21,7 +21,7 @@ from keys.store import KeyReference
 from pipelines.files.blocks import ReadFiles, WriteShards, in_window
 from pipelines.jobs.analyze import WriteTallyPart
 from pipelines.jobs.results import Wanted
-from pipelines.outputs.counts import SEALED, label
+from pipelines.outputs.counts import OPENING, SEALED, label
 from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
 from pipelines.streaming.release import Release, WindowResults
 from pipelines.streaming.segments import (
@@ -115,7 +115,7 @@ def _analyzed(released: PCollection, job: StreamJob, analysis: Analysis) -> None
     read = released | "read released" >> ReadFiles(campaign.fingerprint, length, 0, None)
     opened = read["blocks"] | "open" >> beam.ParDo(
         OpenReports(analysis.key, mechanism, campaign.binding("reports"), length)
-    ).with_outputs("counts", "dead", main="reports")
+    ).with_outputs("counts", "opening", "dead", main="reports")
     tallied = (
         opened.reports
         | "tally" >> TallyReports(mechanism, analysis.columns)
@@ -130,6 +130,7 @@ def _analyzed(released: PCollection, job: StreamJob, analysis: Analysis) -> None
     (
         (
             counts | "label" >> beam.Map(label, "reports") | "counts known" >> beam.Map(count_fact),
+            opened.opening | "label opening" >> beam.Map(label, OPENING) | "opening known" >> beam.Map(count_fact),
             tallied | "tally known" >> beam.Map(number_fact, "tallied", "reports"),
             kept | "dead letter of analysis known" >> beam.Map(number_fact, "dead", "records"),
         )

@@ -25,7 +25,7 @@ from pipelines.jobs.analyze import write_analysis
 from pipelines.jobs.dead_letters import kept_of
 from pipelines.jobs.results import Wanted
 from pipelines.outputs.counting import require_undamaged
-from pipelines.outputs.counts import counts_of
+from pipelines.outputs.counts import counts_of, opening_of
 from pipelines.outputs.minimum_batch import Withheld, require_minimum
 from pipelines.outputs.received_summary import read_summary
 from pipelines.outputs.staging import SUMMARY
@@ -135,14 +135,14 @@ class WindowResults(StepOfStream):
 
     def _estimate(self, window: Window, facts: list[Fact], work: str, done: str) -> None:
         shuffled = self._folders.shuffled(window)
-        counts, released = (
-            counts_of(summed(facts, "count"), ("reports",)),
-            read_summary(storage.join(shuffled, SUMMARY)),
-        )
+        sums, released = summed(facts, "count"), read_summary(storage.join(shuffled, SUMMARY))
+        counts, opening = counts_of(sums, ("reports",)), opening_of(sums)
         require_undamaged(shuffled, counts["reports"].rejected)
         try:
-            require_minimum("analyze", self._campaign, "reports", counts["reports"], released)
-            summary = write_analysis(work, self._campaign, counts, released, self._columns, self._wanted, Levels())
+            require_minimum("analyze", self._campaign, "reports", counts["reports"], released, opening)
+            summary = write_analysis(
+                work, self._campaign, counts, opening, released, self._columns, self._wanted, Levels()
+            )
         except Withheld as too_few:
             storage.remove_directory(work)
             summary = too_few.summary

@@ -23,7 +23,7 @@ _FEW_BITS = 12
 def opened(client: Client, key: PrivateKey, value: str, count: int) -> Octets:
     """Return the wire bytes of so many reports of a value: sent by the client, opened by the analyzer."""
     binding = np.frombuffer(client.campaign.binding("reports"), dtype=np.uint8)
-    plain, opened = key.open_rows(client.reports([value] * count))
+    plain, opened, _ = key.open_rows(client.reports([value] * count))
     assert opened.all()
     assert (plain[:, : len(binding)] == binding).all()
     return plain[:, len(binding) :]

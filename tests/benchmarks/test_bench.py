@@ -136,7 +136,7 @@ def test_reports_to_discover_are_what_clients_send_and_no_two_are_alike(tmp_path
     made = np.concatenate(list(sealed_pairs(place, held)))
     sent = sealed(place, "discovery", [f"new{rank}" for rank in held])
     key, binding = key_reference(place.keys, "aux_server").read(), place.campaign.binding("discovery")
-    (pairs, outcomes), (wanted, _) = open_bound(key, made, binding), open_bound(key, sent, binding)
+    (pairs, outcomes, _), (wanted, *_) = open_bound(key, made, binding), open_bound(key, sent, binding)
     assert (outcomes == Outcome.ACCEPTED).all()
     assert np.array_equal(pairs, wanted)
     assert len(np.unique(made, axis=0)) == len(held)

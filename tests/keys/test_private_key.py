@@ -126,7 +126,7 @@ def test_many_are_opened_in_order_on_any_number_of_threads(opener: PrivateKey, t
     sealed[4] = np.frombuffer(Sealer(other.public_key).seal(plain[4].tobytes()), np.uint8)
     sealed[7, 40] ^= 1
     parts = in_chunks(opener.open_rows, sealed, threads)
-    found, opened = (np.concatenate(column) for column in zip(*parts, strict=True))
+    found, opened = (np.concatenate([getattr(part, name) for part in parts]) for name in ("plain", "opened"))
     assert list(np.flatnonzero(~opened)) == [4, 7]
     assert np.array_equal(found[opened], plain[opened])
     assert not found[~opened].any()

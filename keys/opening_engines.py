@@ -1,0 +1,111 @@
+"""The two engines that open sealed boxes, libsodium and the lanes, and the choice of one (docs/adr/0029)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from hushcount.arrays import BoolArray, Octets
+from hushcount.errors import UsageError
+from keys import libsodium
+
+EngineName = Literal["lanes", "libsodium"]
+VARIABLE = "HUSHCOUNT_OPENING"
+ENOUGH = 1 << 15
+"""From so many boxes on the lanes pay: making their code takes 0.5 s, and opening a box 25 us less than libsodium."""
+
+_LOG = logging.getLogger(__name__)
+_MAKING = threading.Lock()
+# A child must not inherit a lock that a thread of its parent has taken: a fork waits until the code is made.
+os.register_at_fork(before=_MAKING.acquire, after_in_parent=_MAKING.release, after_in_child=_MAKING.release)
+
+
+class Opened(NamedTuple):
+    """What became of uint8[n, L + 48].
+
+    Attributes:
+        plain: uint8[n, L], zero where a row did not open.
+        opened: bool[n], which rows opened.
+        rescued: how many of them libsodium opened after another engine had not.
+    """
+
+    plain: Octets
+    opened: BoolArray
+    rescued: int
+
+
+@dataclass(frozen=True)
+class OpeningEngine:
+    """An engine; `attempt` takes sealed rows, public key and secret, and returns plain rows and which rows opened.
+
+    All engines give identical results: both ask libsodium's secretbox for the content, which authenticates it, so that
+    a faulty one can refuse a box, but not open it to other bytes.
+    """
+
+    name: EngineName
+    attempt: Callable[[Octets, bytes, bytes], tuple[Octets, BoolArray]]
+
+    def open_rows(self, sealed: Octets, public_key: bytes, secret: bytes) -> Opened:
+        """Open every row of uint8[n, L + 48]. libsodium tries what another engine does not open."""
+        plain, opened = self.attempt(sealed, public_key, secret)
+        if self.name == LIBSODIUM.name or opened.all():
+            return Opened(plain, opened, 0)
+        again = np.flatnonzero(~opened)
+        plain[again], opened[again] = libsodium.open_rows(sealed[again], public_key, secret)
+        return Opened(plain, opened, int(opened[again].sum()))
+
+
+LIBSODIUM = OpeningEngine("libsodium", libsodium.open_rows)
+
+
+def engine_for(boxes: int) -> OpeningEngine:
+    """Return the engine for so many boxes.
+
+    Raises:
+        UsageError: the environment asks for an engine that there is not.
+    """
+    if lanes_are_off():
+        return _libsodium(f"{VARIABLE} says so")
+    if boxes < ENOUGH:
+        return _libsodium(f"making the lanes does not pay below {ENOUGH:,} boxes")
+    with _MAKING:
+        made = _lanes()
+    return _libsodium(made) if isinstance(made, str) else made
+
+
+def lanes_are_off() -> bool:
+    """Return whether the environment asks for libsodium; raises as `engine_for`."""
+    wanted = os.environ.get(VARIABLE, "")
+    if wanted not in ("", LIBSODIUM.name):
+        raise UsageError(
+            f"{VARIABLE} is {wanted!r}, must be {LIBSODIUM.name} or empty: unset it, or set it to {LIBSODIUM.name}"
+        )
+    return wanted == LIBSODIUM.name
+
+
+@cache
+def _lanes() -> OpeningEngine | str:
+    """Make the lanes, once in a process; if this machine cannot, return why."""
+    # Not at the top: a small job imports no compiler.
+    from keys.lanes.engine import NoLanes, make_lanes
+
+    try:
+        lanes = make_lanes()
+    except NoLanes as missing:
+        return str(missing)
+    _LOG.info("sealed boxes are opened in lanes")
+    return OpeningEngine("lanes", lanes.open_rows)
+
+
+@cache
+def _libsodium(why: str) -> OpeningEngine:
+    """Return libsodium, and log each reason once in a process."""
+    _LOG.info("sealed boxes are opened by libsodium: %s", why)
+    return LIBSODIUM
