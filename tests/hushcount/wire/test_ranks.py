@@ -180,6 +180,15 @@ def test_large_subsets(bound: int, count: int) -> None:
     assert np.array_equal(ranks.unrank_integers(bound, count, numbers), few)
 
 
+@pytest.mark.parametrize(("bound", "count"), [(40, 20), (300, 5), (1024, 4)])
+def test_a_rank_beside_a_binomial_has_the_subset_of_its_side(bound: int, count: int) -> None:
+    """The search compares leading bits first, which a binomial and its neighbours share."""
+    steps = [comb(count - 1 + place, count) for place in range(bound - count + 1)]
+    near = [rank for step in steps for rank in (step - 1, step, step + 1) if 0 <= rank < comb(bound, count)]
+    numbers = ranks.from_integers(near, ranks.row_limbs(bound, count)[-1])
+    assert ranks.unrank(bound, count, numbers).tolist() == [ranks.unrank_integer(bound, count, rank) for rank in near]
+
+
 @pytest.mark.parametrize(("bound", "count"), [*SHAPES, (40, 20), (300, 5), (130, 100)])
 def test_the_table_holds_the_binomials(bound: int, count: int) -> None:
     table = ranks.binomials(bound, count)
