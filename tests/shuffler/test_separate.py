@@ -83,7 +83,7 @@ def test_every_bundle_begins_with_all_places_in_order_whatever_it_holds(places: 
 
 @pytest.mark.parametrize("places", [1, 3])
 def test_of_earlier_reports_only_tags_go_on_each_to_the_place_of_its_copies(places: int) -> None:
-    values = list(range(50))
+    values = [number << 150 | number for number in range(50)]
     dofn = TagReleased(SEALED, places, KEYS.ciphertexts)
     for _ in range(2):
         dofn.start_bundle()
@@ -93,7 +93,7 @@ def test_of_earlier_reports_only_tags_go_on_each_to_the_place_of_its_copies(plac
             assert main[: len(begins)] == begins
             tagged = {number: plain_tag(number.to_bytes(SEALED, "little"), KEYS.ciphertexts) for number in part}
             assert records(b"".join(block for _, block in main), TAG_BYTES) == sorted(tagged.values())
-            copies = passed([envelopes(part, part)], 1, places, KEYS).sealed
+            copies = passed([envelopes(range(len(part)), part)], 1, places, KEYS).sealed
             for place, block in main[len(begins) :]:
                 of_place = [tagged[number] for each in copies[place] for number in numbers(each)]
                 assert records(block, TAG_BYTES) == sorted(of_place)
