@@ -1,4 +1,4 @@
-"""The code that opens and seals boxes, eight at a time: product, key and nonce of each, then libsodium's secretbox."""
+"""The code that opens and seals boxes: products in lanes, key and nonce of each box, then libsodium's secretbox."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from llvmlite import ir
 
 from keys.lanes import hashes, ladder
 from keys.lanes.emit import I64, LANES, POINTER, VECTOR_BYTES, Instructions, function
+from keys.lanes.field import LIMBS
 from keys.lanes.words import constant
 
 I8, I32 = ir.IntType(8), ir.IntType(32)
 WORD_BYTES, KEY_WORDS, NONCE_WORDS = 8, 4, 3
+GROUPS = 4
+"""Groups of eight lanes that share an inversion: a turn has 32 rows."""
 SECRETBOX_OPEN, SECRETBOX_SEAL = "crypto_secretbox_open_easy", "crypto_secretbox_easy"
 BASE_POINT = 9
-_LANES = ir.Constant(I64, LANES)
+_GROUPS, _ROWS = ir.Constant(I64, GROUPS), ir.Constant(I64, GROUPS * LANES)
 _EPHEMERAL_BYTES, _TAG_BYTES = KEY_WORDS * WORD_BYTES, 16
+_PAIR = 2 * LIMBS
 
 
 @dataclass(frozen=True)
@@ -25,39 +29,55 @@ class Scratch:
     """Where each array of vectors begins in the memory that a call works in: every secret that it writes is there.
 
     Attributes:
-        scalar, recipient: four words each. The caller writes the recipient, and to open the scalar, into all lanes.
-        masks: one for each step of the ladder.
-        point, product, key: four words each; nonce: three.
+        recipient: four words, which the caller writes into all lanes.
+        base: four words, for the base point.
         lane: key and nonce of one lane, one after the other.
+        masks: one for each step of the ladder.
+        scalar, ephemeral, shared, key, nonce: four words for each group; a nonce uses three. To open, the caller writes
+            the scalar of the first group.
+        ephemeral_pair, shared_pair: for each group, the limbs that the ladder makes.
     """
 
-    scalar: int = 0
-    recipient: int = 4
-    point: int = 8
-    product: int = 12
-    key: int = 16
-    nonce: int = 20
-    lane: int = 23
-    masks: int = 24
-    vectors: int = 24 + ladder.STEPS
+    recipient: int = 0
+    base: int = 4
+    lane: int = 8
+    masks: int = 9
+    scalar: int = masks + ladder.STEPS
+    ephemeral: int = scalar + KEY_WORDS * GROUPS
+    shared: int = ephemeral + KEY_WORDS * GROUPS
+    key: int = shared + KEY_WORDS * GROUPS
+    nonce: int = key + KEY_WORDS * GROUPS
+    ephemeral_pair: int = nonce + KEY_WORDS * GROUPS
+    shared_pair: int = ephemeral_pair + _PAIR * GROUPS
+    vectors: int = shared_pair + _PAIR * GROUPS
 
 
 SCRATCH = Scratch()
 
 
+def module() -> ir.Module:
+    """Return IR of `write_masks`, `multiply`, `divide`, `open_boxes` and `seal_boxes`."""
+    made = ir.Module("lanes")
+    for write in (_write_masks, _write_multiply, _write_divide, _write_open, _write_seal):
+        write(made)
+    return made
+
+
 class _Code(Instructions):
     """Adds pointers and single words to the instructions."""
 
-    def at(self, pointer: ir.Value, *octets: ir.Value | int) -> ir.Value:
+    def at(self, pointer: ir.Value, offset: ir.Value | int) -> ir.Value:
         """Return a pointer so many bytes further on."""
-        for offset in octets:
-            pointer = self.builder.gep(
-                pointer, [ir.Constant(I64, offset) if isinstance(offset, int) else offset], source_etype=I8
-            )
-        return pointer
+        step = ir.Constant(I64, offset) if isinstance(offset, int) else offset
+        return self.builder.gep(pointer, [step], source_etype=I8)
 
-    def vectors(self, scratch: ir.Value, first: int) -> ir.Value:
-        return self.at(scratch, first * VECTOR_BYTES)
+    def vectors(self, scratch: ir.Value, first: int, group: ir.Value | None = None, each: int = KEY_WORDS) -> ir.Value:
+        """Return where an array begins, or in it a group of so many vectors each."""
+        array = self.at(scratch, first * VECTOR_BYTES)
+        return array if group is None else self.at(array, self.scaled(group, each * VECTOR_BYTES))
+
+    def scaled(self, index: ir.Value, step: int) -> ir.Value:
+        return self.builder.mul(index, ir.Constant(I64, step))
 
     def word(self, pointer: ir.Value) -> ir.Value:
         return self.builder.load(pointer, align=1, typ=I64)
@@ -66,76 +86,78 @@ class _Code(Instructions):
         for at in range(number):
             self.builder.store(self.word(self.at(source, at * source_step)), self.at(target, at * target_step), align=1)
 
-    def hash_key(self, scratch: ir.Value) -> None:
-        """Make the boxes' keys of the product."""
-        product = self.words(self.vectors(scratch, SCRATCH.product), KEY_WORDS)
-        self.store_words(hashes.box_key(product), self.vectors(scratch, SCRATCH.key))
+    def call(self, name: str, *pointers: ir.Value) -> None:
+        self.builder.call(self.builder.module.get_global(name), pointers)
 
-    def hash_nonce(self, scratch: ir.Value, ephemeral: int) -> None:
-        """Make the boxes' nonces of the ephemeral keys and the recipient."""
-        first, second = (self.words(self.vectors(scratch, at), KEY_WORDS) for at in (ephemeral, SCRATCH.recipient))
-        self.store_words(hashes.box_nonce(first, second), self.vectors(scratch, SCRATCH.nonce))
-
-
-def module() -> ir.Module:
-    """Return IR of `write_masks`, `product`, `open_boxes` and `seal_boxes`."""
-    made = ir.Module("lanes")
-    _write_masks(made)
-    _write_product(made)
-    _write_open(made)
-    _write_seal(made)
-    return made
+    def hashed(self, scratch: ir.Value) -> None:
+        """Make the keys of the shared products, and the nonces of the ephemeral keys and the recipient."""
+        recipient = self.words(self.vectors(scratch, SCRATCH.recipient), KEY_WORDS)
+        with self.counted(_GROUPS) as (group, _, _):
+            ephemeral, shared, key, nonce = (
+                self.vectors(scratch, first, group)
+                for first in (SCRATCH.ephemeral, SCRATCH.shared, SCRATCH.key, SCRATCH.nonce)
+            )
+            self.store_words(hashes.box_key(self.words(shared, KEY_WORDS)), key)
+            self.store_words(hashes.box_nonce(self.words(ephemeral, KEY_WORDS), recipient), nonce)
 
 
 def _write_masks(made: ir.Module) -> None:
-    """Function of (scratch): the masks of its scalar."""
-    builder, (scratch,) = function(made, "write_masks", [POINTER])
+    """Function of (scalar, masks): the masks of a group."""
+    builder, (scalar, masks) = function(made, "write_masks", [POINTER] * 2)
     code = _Code(builder)
-    masks = code.vectors(scratch, SCRATCH.masks)
-    scalar = code.words(code.vectors(scratch, SCRATCH.scalar), KEY_WORDS)
-    ladder.write_masks(scalar, lambda index, mask: code.store(mask, masks, index))
+    ladder.write_masks(code.words(scalar, KEY_WORDS), lambda index, mask: code.store(mask, masks, index))
     builder.ret_void()
 
 
-def _write_product(made: ir.Module) -> None:
-    """Function of (scratch): the product of its masks and its point."""
-    builder, (scratch,) = function(made, "product", [POINTER])
+def _write_multiply(made: ir.Module) -> None:
+    """Function of (masks, point, pair): the product of a group, as x and z."""
+    builder, (masks, point, pair) = function(made, "multiply", [POINTER] * 3)
     code = _Code(builder)
-    masks = code.vectors(scratch, SCRATCH.masks)
-    point = code.words(code.vectors(scratch, SCRATCH.point), KEY_WORDS)
-    product = ladder.product(point, lambda index: code.load(masks, index))
-    code.store_words(product, code.vectors(scratch, SCRATCH.product))
+    x, z = ladder.product(code.words(point, KEY_WORDS), lambda index: code.load(masks, index))
+    code.store_words([*x, *z], pair, ladder.CARRIED)
+    builder.ret_void()
+
+
+def _write_divide(made: ir.Module) -> None:
+    """Function of (pairs, products): the products of all groups."""
+    builder, (pairs, products) = function(made, "divide", [POINTER] * 2)
+    code = _Code(builder)
+    limbs = code.words(pairs, _PAIR * GROUPS, ladder.CARRIED)
+    loaded = [(limbs[at : at + LIMBS], limbs[at + LIMBS : at + _PAIR]) for at in range(0, len(limbs), _PAIR)]
+    code.store_words([word for product in ladder.quotients(loaded) for word in product], products)
     builder.ret_void()
 
 
 class _Rows:
-    """Rows in groups of eight, a lane each, and the key and nonce of one lane for libsodium."""
+    """Rows in turns, a lane each, and the key and nonce of one lane for libsodium."""
 
     def __init__(self, code: _Code, scratch: ir.Value, number: ir.Value) -> None:
         """There is at least one row."""
         self._code, self._scratch = code, scratch
         self._last = code.builder.sub(number, ir.Constant(I64, 1))
-        self.groups = code.builder.add(code.builder.udiv(self._last, _LANES), ir.Constant(I64, 1))
+        self.turns = code.builder.add(code.builder.udiv(self._last, _ROWS), ir.Constant(I64, 1))
         self.one_key = code.vectors(scratch, SCRATCH.lane)
         self.one_nonce = code.at(self.one_key, KEY_WORDS * WORD_BYTES)
 
     @contextmanager
-    def lanes(self, group: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:
-        """Write a loop over lanes: the row of each, and where it lies in a vector."""
+    def lanes(self, turn: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:
+        """Write a loop over the lanes of all groups: the row of each, and where it lies in an array of four words."""
         builder = self._code.builder
-        with self._code.counted(_LANES) as (lane, _, _):
-            row = builder.add(builder.mul(group, _LANES), lane)
+        with self._code.counted(_ROWS) as (lane, _, _):
+            row = builder.add(builder.mul(turn, _ROWS), lane)
             # The last one in the lanes that are left over.
             row = builder.select(builder.icmp_unsigned("<", row, self._last), row, self._last)
-            yield row, builder.mul(lane, ir.Constant(I64, WORD_BYTES))
+            lanes = ir.Constant(I64, LANES)
+            group = self._code.scaled(builder.udiv(lane, lanes), KEY_WORDS * VECTOR_BYTES)
+            yield row, builder.add(group, self._code.scaled(builder.urem(lane, lanes), WORD_BYTES))
 
     def of(self, array: ir.Value, row: ir.Value, size: ir.Value) -> ir.Value:
         return self._code.at(array, self._code.builder.mul(row, size))
 
-    def read(self, group: ir.Value, array: ir.Value, size: ir.Value, first: int) -> None:
+    def read(self, turn: ir.Value, array: ir.Value, size: ir.Value, first: int) -> None:
         """Put the first 32 bytes of each row into its lane."""
         target = self._code.vectors(self._scratch, first)
-        with self.lanes(group) as (row, offset):
+        with self.lanes(turn) as (row, offset):
             source, lane = self.of(array, row, size), self._code.at(target, offset)
             self._code.copy_words(source, WORD_BYTES, lane, VECTOR_BYTES, KEY_WORDS)
 
@@ -150,13 +172,13 @@ class _Rows:
 
     def judge(self, failed: ir.Value, offset: ir.Value, target: ir.Value) -> None:
         """Write 1 if libsodium did not fail, else 0; and 0, as libsodium, if the product is zero: that is no secret."""
-        code, builder, shared = self._code, self._code.builder, ir.Constant(I64, 0)
-        product = code.vectors(self._scratch, SCRATCH.product)
+        code, builder, found = self._code, self._code.builder, ir.Constant(I64, 0)
+        shared = code.at(code.vectors(self._scratch, SCRATCH.shared), offset)
         for at in range(KEY_WORDS):
-            shared = builder.or_(shared, code.word(code.at(product, offset, at * VECTOR_BYTES)))
+            found = builder.or_(found, code.word(code.at(shared, at * VECTOR_BYTES)))
         good = builder.and_(
             builder.icmp_signed("==", failed, ir.Constant(I32, 0)),
-            builder.icmp_unsigned("!=", shared, ir.Constant(I64, 0)),
+            builder.icmp_unsigned("!=", found, ir.Constant(I64, 0)),
         )
         builder.store(builder.zext(good, I8), target)
 
@@ -164,19 +186,23 @@ class _Rows:
 def _write_open(made: ir.Module) -> None:
     """Function of (scratch, sealed, plain, opened, rows, sealed bytes): open so many rows, at least one.
 
-    The scratch has the masks of the recipient's key, and the recipient. A row of `opened` becomes 1 if its box opened.
+    The scratch has the scalar and the recipient. A row of `opened` becomes 1 if its box opened.
     """
     builder, (scratch, sealed, plain, opened, number, size) = function(made, "open_boxes", [POINTER] * 4 + [I64] * 2)
     code = _Code(builder)
     rows, open_secretbox = _Rows(code, scratch, number), _secretbox(made, SECRETBOX_OPEN)
     box_bytes = builder.sub(size, ir.Constant(I64, _EPHEMERAL_BYTES))
     length = builder.sub(box_bytes, ir.Constant(I64, _TAG_BYTES))
-    with code.counted(rows.groups) as (group, _, _):
-        rows.read(group, sealed, size, SCRATCH.point)
-        builder.call(made.get_global("product"), [scratch])
-        code.hash_key(scratch)
-        code.hash_nonce(scratch, SCRATCH.point)
-        with rows.lanes(group) as (row, offset):
+    masks = code.vectors(scratch, SCRATCH.masks)
+    code.call("write_masks", code.vectors(scratch, SCRATCH.scalar), masks)
+    with code.counted(rows.turns) as (turn, _, _):
+        rows.read(turn, sealed, size, SCRATCH.ephemeral)
+        with code.counted(_GROUPS) as (group, _, _):
+            pair = code.vectors(scratch, SCRATCH.shared_pair, group, _PAIR)
+            code.call("multiply", masks, code.vectors(scratch, SCRATCH.ephemeral, group), pair)
+        code.call("divide", code.vectors(scratch, SCRATCH.shared_pair), code.vectors(scratch, SCRATCH.shared))
+        code.hashed(scratch)
+        with rows.lanes(turn) as (row, offset):
             rows.take(offset)
             content, box = rows.of(plain, row, length), code.at(rows.of(sealed, row, size), _EPHEMERAL_BYTES)
             failed = builder.call(open_secretbox, [content, box, box_bytes, rows.one_nonce, rows.one_key])
@@ -195,22 +221,25 @@ def _write_seal(made: ir.Module) -> None:
     code = _Code(builder)
     rows, seal_secretbox = _Rows(code, scratch, number), _secretbox(made, SECRETBOX_SEAL)
     size = builder.add(length, ir.Constant(I64, _EPHEMERAL_BYTES + _TAG_BYTES))
-    point, product = (code.vectors(scratch, first) for first in (SCRATCH.point, SCRATCH.product))
-    with code.counted(rows.groups) as (group, _, _):
-        rows.read(group, secrets, ir.Constant(I64, KEY_WORDS * WORD_BYTES), SCRATCH.scalar)
-        builder.call(made.get_global("write_masks"), [scratch])
-        code.store_words([constant(code, BASE_POINT), *[constant(code, 0)] * (KEY_WORDS - 1)], point)
-        builder.call(made.get_global("product"), [scratch])
-        code.hash_nonce(scratch, SCRATCH.product)
-        with rows.lanes(group) as (row, offset):
-            ephemeral = rows.of(sealed, row, size)
-            code.copy_words(code.at(product, offset), VECTOR_BYTES, ephemeral, WORD_BYTES, KEY_WORDS)
-        code.store_words(code.words(code.vectors(scratch, SCRATCH.recipient), KEY_WORDS), point)
-        builder.call(made.get_global("product"), [scratch])
-        code.hash_key(scratch)
-        with rows.lanes(group) as (row, offset):
+    masks, base, recipient, ephemeral_keys = (
+        code.vectors(scratch, first) for first in (SCRATCH.masks, SCRATCH.base, SCRATCH.recipient, SCRATCH.ephemeral)
+    )
+    code.store_words([constant(code, BASE_POINT), *[constant(code, 0)] * (KEY_WORDS - 1)], base)
+    made_of = (SCRATCH.ephemeral_pair, base, SCRATCH.ephemeral), (SCRATCH.shared_pair, recipient, SCRATCH.shared)
+    with code.counted(rows.turns) as (turn, _, _):
+        rows.read(turn, secrets, ir.Constant(I64, KEY_WORDS * WORD_BYTES), SCRATCH.scalar)
+        with code.counted(_GROUPS) as (group, _, _):
+            code.call("write_masks", code.vectors(scratch, SCRATCH.scalar, group), masks)
+            for pairs, point, _ in made_of:
+                code.call("multiply", masks, point, code.vectors(scratch, pairs, group, _PAIR))
+        for pairs, _, products in made_of:
+            code.call("divide", code.vectors(scratch, pairs), code.vectors(scratch, products))
+        code.hashed(scratch)
+        with rows.lanes(turn) as (row, offset):
             rows.take(offset)
-            content, box = rows.of(plain, row, length), code.at(rows.of(sealed, row, size), _EPHEMERAL_BYTES)
+            ephemeral, content = rows.of(sealed, row, size), rows.of(plain, row, length)
+            code.copy_words(code.at(ephemeral_keys, offset), VECTOR_BYTES, ephemeral, WORD_BYTES, KEY_WORDS)
+            box = code.at(ephemeral, _EPHEMERAL_BYTES)
             failed = builder.call(seal_secretbox, [box, content, length, rows.one_nonce, rows.one_key])
             rows.judge(failed, offset, code.at(good, row))
     builder.ret_void()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from llvmlite import ir
 
-from keys.lanes.words import WORD, Index, Vector, Word
+from keys.lanes.words import WORD, Index, ProofError, Vector, Word
 
 LANES = 8
 I64 = ir.IntType(64)
@@ -92,12 +92,15 @@ class Instructions:
     def store(self, vector: Vector, array: ir.Value, index: Index) -> None:
         self.builder.store(vector, self._at(array, index), align=VECTOR_BYTES)
 
-    def words(self, array: ir.Value, number: int) -> list[Word]:
-        """Load words of any value."""
-        return [Word(self, self.load(array, ir.Constant(I64, index)), WORD - 1) for index in range(number)]
+    def words(self, array: ir.Value, number: int, most: int = WORD - 1) -> list[Word]:
+        """Load words that `store_words` stored with this bound; without one they may have any value."""
+        return [Word(self, self.load(array, ir.Constant(I64, index)), most) for index in range(number)]
 
-    def store_words(self, words: Sequence[Word], array: ir.Value) -> None:
+    def store_words(self, words: Sequence[Word], array: ir.Value, most: int = WORD - 1) -> None:
+        """Store words; ProofError if one may exceed the bound."""
         for index, word in enumerate(words):
+            if word.most > most:
+                raise ProofError(f"a stored word may be {word.most}, must be at most {most}")
             self.store(word.vector, array, ir.Constant(I64, index))
 
     def _at(self, array: ir.Value, index: Index) -> ir.Value:

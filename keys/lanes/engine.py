@@ -17,7 +17,7 @@ from keys.lanes.emit import LANES, VECTOR_BYTES
 from keys.lanes.self_test import fault_of
 
 NEEDED = ("avx512f", "avx512ifma")
-_FUNCTIONS = {"write_masks": 1, "product": 1, "open_boxes": 6, "seal_boxes": 7}
+_FUNCTIONS = {"write_masks": 2, "multiply": 3, "divide": 2, "open_boxes": 6, "seal_boxes": 7}
 KEY_BYTES = 32
 
 
@@ -40,15 +40,18 @@ class Lanes:
         """Return uint8[n, 32]: X25519 of a scalar and each point of uint8[n, 32]."""
         made = np.empty_like(points)
         with _Scratch() as scratch:
+            masks, points_at, pair, products = map(
+                scratch.at, (SCRATCH.masks, SCRATCH.ephemeral, SCRATCH.shared_pair, SCRATCH.shared)
+            )
             scratch.broadcast(SCRATCH.scalar, scalar)
-            self._call["write_masks"](scratch.address)
+            self._call["write_masks"](scratch.at(SCRATCH.scalar), masks)
             for start in range(0, len(points), LANES):
                 group = points[start : start + LANES]
-                scratch.words(SCRATCH.point)[:, : len(group)] = np.ascontiguousarray(group).view("<u8").T
-                self._call["product"](scratch.address)
-                made[start : start + LANES] = np.ascontiguousarray(
-                    scratch.words(SCRATCH.product)[:, : len(group)].T
-                ).view(np.uint8)
+                scratch.words(SCRATCH.ephemeral)[:, : len(group)] = np.ascontiguousarray(group).view("<u8").T
+                self._call["multiply"](masks, points_at, pair)
+                self._call["divide"](pair, products)
+                lanes = scratch.words(SCRATCH.shared)[:, : len(group)]
+                made[start : start + LANES] = np.ascontiguousarray(lanes.T).view(np.uint8)
         return made
 
     def open_rows(self, sealed: Octets, public_key: bytes, secret: bytes) -> tuple[Octets, BoolArray]:
@@ -62,8 +65,7 @@ class Lanes:
         with _Scratch() as scratch:
             scratch.broadcast(SCRATCH.scalar, secret)
             scratch.broadcast(SCRATCH.recipient, public_key)
-            self._call["write_masks"](scratch.address)
-            pointers = (scratch.address, rows.ctypes.data, plain.ctypes.data, opened.ctypes.data)
+            pointers = (scratch.at(0), rows.ctypes.data, plain.ctypes.data, opened.ctypes.data)
             self._call["open_boxes"](*pointers, count, size)
         plain[~opened] = 0
         return plain, opened
@@ -79,7 +81,7 @@ class Lanes:
             scratch.broadcast(SCRATCH.recipient, public_key)
             if count:
                 pointers = (rows.ctypes.data, secrets.ctypes.data, sealed.ctypes.data, good.ctypes.data)
-                self._call["seal_boxes"](scratch.address, *pointers, count, length)
+                self._call["seal_boxes"](scratch.at(0), *pointers, count, length)
         if not good.all():
             raise ValueError("public_key is not a valid X25519 public key")
         return sealed
@@ -95,11 +97,14 @@ class _Scratch:
         self._vectors: UInt64Array = (
             octets[first : first + SCRATCH.vectors * VECTOR_BYTES].view(np.uint64).reshape(SCRATCH.vectors, LANES)
         )
-        self.address = self._vectors.ctypes.data
         return self
 
     def __exit__(self, *_: object) -> None:
         lib.sodium_memzero(ffi.from_buffer(self._octets), self._octets.nbytes)
+
+    def at(self, first: int) -> int:
+        """Return the address of a vector."""
+        return self._vectors[first:].ctypes.data
 
     def words(self, first: int) -> UInt64Array:
         return self._vectors[first : first + KEY_WORDS]

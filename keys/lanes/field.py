@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keys.lanes.words import Machine, Vector, Word, choice, constant
+from keys.lanes.words import Machine, Vector, Word, choice, constant, mask_of
 
 P = (1 << 255) - 19
 BITS = 51
@@ -109,6 +109,15 @@ def reduced(a: Element) -> Element:
     for limb in a:
         beyond = (limb + beyond) >> BITS
     return [limb & LIMB for limb in _passed([a[0].plus_product(beyond, FOLD), *a[1:]])]
+
+
+def is_there(a: Element) -> Vector:
+    """Return all ones where an element is not 0 modulo p, and 0 where it is."""
+    total, *others = reduced(a)
+    for limb in others:
+        total += limb
+    # The sum of the limbs is below 2**54: adding all ones of that length carries out unless it is 0.
+    return mask_of((total + constant(total.machine, (1 << 54) - 1)) >> 54)
 
 
 def _chained(a: Element) -> Element:

@@ -9,6 +9,7 @@ from keys.lanes.field import (
     Element,
     carried,
     chosen,
+    is_there,
     minus,
     packed,
     plus,
@@ -26,15 +27,15 @@ A24 = 121_665
 """(486662 - 2) / 4."""
 _LAZY = (1 << 61) - 1
 """Invariant of the ladder: its limbs are products that were not carried."""
-_CARRIED = (1 << 52) - 1
-"""Invariant of repeated squares."""
+CARRIED = (1 << 52) - 1
+"""What no limb exceeds that was carried."""
 
 
-def product(point: Sequence[Word], mask: Callable[[Index], Vector]) -> list[Word]:
-    """Return the 32 bytes of scalar times point, as four words of 64 bits, least first.
+def product(point: Sequence[Word], mask: Callable[[Index], Vector]) -> tuple[Element, Element]:
+    """Return x and z, both carried: the product of scalar and point is x / z, or 0 where z is 0.
 
     Args:
-        point: the u-coordinate, as four words; all 32-byte strings are valid.
+        point: the u-coordinate, as four words, least first; all 32-byte strings are valid.
         mask: of each step, all ones where the two points of the ladder change places, else 0 (`write_masks`).
     """
     machine = point[0].machine
@@ -57,9 +58,31 @@ def product(point: Sequence[Word], mask: Callable[[Index], Vector]) -> list[Word
         ]
 
     start = [*small(machine, 1), *small(machine, 0), *x1, *small(machine, 1)]
+    # The clamped scalar is even: one more mask would change nothing.
     ended = repeated(STEPS, start, _LAZY, step)
-    # The clamped scalar is even: the last mask would change nothing.
-    return packed(reduced(times(carried(ended[:5]), inverse(carried(ended[5:10])))))
+    return carried(ended[:LIMBS]), carried(ended[LIMBS : 2 * LIMBS])
+
+
+def quotients(pairs: Sequence[tuple[Element, Element]]) -> list[list[Word]]:
+    """Return x / z of each pair, and 0 where z is 0, reduced and packed into four words.
+
+    One inversion serves all (Montgomery 1987, section 10.3.1): that of the product of every z, or of 1 in its place
+    where it is 0.
+    """
+    machine = pairs[0][0][0].machine
+    zero, one = small(machine, 0), small(machine, 1)
+    there = [is_there(z) for _, z in pairs]
+    factors = [chosen(mask, z, one) for mask, (_, z) in zip(there, pairs, strict=True)]
+    products = factors[:1]
+    for factor in factors[1:]:
+        products.append(carried(times(products[-1], factor)))
+    inverted = inverse(products.pop())
+    made = []
+    for (x, _), mask, factor in zip(pairs[::-1], there[::-1], factors[::-1], strict=True):
+        over = carried(times(inverted, products.pop())) if products else inverted
+        inverted = carried(times(inverted, factor))
+        made.append(packed(chosen(mask, reduced(times(x, over)), zero)))
+    return made[::-1]
 
 
 def write_masks(scalar: Sequence[Word], write: Callable[[Index, Vector], None]) -> None:
@@ -88,7 +111,7 @@ def inverse(z: Element) -> Element:
     """Return z**(p - 2), which is 1 / z, and 0 for 0; carried."""
 
     def squares(a: Element, number: int) -> Element:
-        return repeated(number, a, _CARRIED, lambda _, limbs: carried(square(limbs)))
+        return repeated(number, a, CARRIED, lambda _, limbs: carried(square(limbs)))
 
     def by(a: Element, b: Element) -> Element:
         return carried(times(a, b))

@@ -88,4 +88,4 @@ def products(scalars: Octets, points: Octets) -> Octets:
     """Return X25519 of each row of uint8[n, 32] and of a scalar, one for all or one a row, by the lanes' program."""
     masks: list[UInt64Array] = []
     ladder.write_masks(words(np.atleast_2d(scalars)), lambda _, mask: masks.append(mask))
-    return octets(ladder.product(words(points), lambda index: masks[index]), len(points))
+    return octets(ladder.quotients([ladder.product(words(points), lambda index: masks[index])])[0], len(points))

@@ -96,6 +96,24 @@ def test_arithmetic_is_that_of_the_field() -> None:
         assert [value % P for value in values_of(found)] == [value % P for value in right]
 
 
+@pytest.mark.parametrize("number", [1, 2, 4])
+def test_one_inversion_serves_all_quotients(number: int) -> None:
+    """Also where some are 0, however that is spelled: nothing of one reaches another."""
+    numerators, denominators = ([int.from_bytes(row.tobytes(), "little") for row in drawn(64, at)] for at in (1, 2))
+    zeros = [0, P, 2 * P, 3 * P]
+    denominators = [zeros[at // 5 % 4] if at % 5 == 0 else value for at, value in enumerate(denominators)]
+    denominators[1:4] = [1, P - 1, P + 1]
+    rolled = [
+        [np.roll(np.array(values, dtype=object), turn).tolist() for values in (numerators, denominators)]
+        for turn in range(number)
+    ]
+    top = (1 << 52) - 1
+    made = ladder.quotients([(element(x, top), element(z, top)) for x, z in rolled])
+    for words, (x, z) in zip(made, rolled, strict=True):
+        right = [i * pow(j, P - 2, P) % P for i, j in zip(x, z, strict=True)]
+        assert many.octets(words, 64).tobytes() == b"".join(value.to_bytes(32, "little") for value in right)
+
+
 def test_masks_are_the_changes_of_a_clamped_scalars_bits() -> None:
     for scalar in SCALARS:
         clamped = int.from_bytes(scalar.tobytes(), "little") & (1 << 254) - 8 | 1 << 254

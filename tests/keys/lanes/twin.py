@@ -66,4 +66,4 @@ def product(scalar: bytes, point: bytes) -> bytes:
     """Return X25519 of a scalar and a point by the program of the lanes."""
     masks: list[int] = []
     ladder.write_masks(words(scalar), lambda _, mask: masks.append(mask))
-    return octets(ladder.product(words(point), lambda index: masks[index]))
+    return octets(ladder.quotients([ladder.product(words(point), lambda index: masks[index])])[0])
