@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import html
-import io
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
-import matplotlib as mpl
-import numpy as np
 import pyarrow as pa
-from matplotlib.figure import Figure
 
 from hushcount.campaigns.campaign import Campaign
 from pipelines.console.results import detection
+from pipelines.jobs.chart import INK, bars
 from pipelines.outputs.counts import BinCounts, StreamCounts
 from pipelines.outputs.summary import HopSummary, TableFacts
 
 _CHART_ITEMS = 40
 _TABLE_ITEMS = 200
-_INK, _PALE, _FAINT, _LINE = "#1d4e5f", "#8fb8c6", "#dde7ea", "#c9d3d6"
+_LINE = "#c9d3d6"
 
 
 @dataclass(frozen=True)
@@ -75,8 +71,9 @@ def _estimates(page: Page) -> str:
         if other
         else ""
     )
+    chart = f"<div class='chart'>{bars(head[:_CHART_ITEMS])}</div>"
     return (
-        f"<section><h2>Estimates</h2>{_legend(estimates.table)}{_chart(table.slice(0, _CHART_ITEMS))}{outside}"
+        f"<section><h2>Estimates</h2>{_legend(estimates.table)}{chart}{outside}"
         f"<details><summary>The {len(head)} largest as a table</summary><table><tr>{names}</tr>{rows}</table></details>"
         "</section>"
     )
@@ -101,40 +98,6 @@ def _cells(row: dict[str, Any]) -> list[str]:
     item, *numbers, detected, among_all = row.values()
     marks = ("yes" if mark else "" for mark in (detected, among_all))
     return [html.escape(item), *(f"{number:,.0f}" for number in numbers), *marks]
-
-
-def _chart(table: pa.Table) -> str:
-    """Draw bars with both intervals as inline SVG, its text left as text."""
-    rows: list[dict[str, Any]] = table.to_pylist()
-    places = np.arange(len(rows))
-    count, high, high_all = (np.array([row[name] for row in rows]) for name in ("count", "high", "high_all"))
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "hushcount", "font.family": "sans-serif"}):
-        figure = Figure(figsize=(9.0, 0.6 + 0.24 * len(rows)), layout="constrained")
-        axes = figure.add_subplot()
-        axes.barh(places, count, color=[_PALE if row["detected_all"] else _FAINT for row in rows], height=0.7)
-        for half, width, cap in ((high_all - count, 0.5, 1.5), (high - count, 1.6, 2.5)):
-            axes.errorbar(count, places, xerr=half, fmt="none", ecolor=_INK, elinewidth=width, capsize=cap)
-        axes.set_yticks(places, [_short(row["item"]) for row in rows])
-        for label in axes.get_yticklabels():
-            label.set_parse_math(False)
-        axes.invert_yaxis()
-        axes.margins(y=0.01)
-        axes.axvline(0.0, color=_INK, linewidth=0.8)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        axes.set_xlabel("reports")
-        axes.spines[["top", "right", "left"]].set_visible(False)
-        axes.tick_params(axis="y", length=0)
-        buffer = io.StringIO()
-        with warnings.catch_warnings():
-            # Text stays text in the SVG: a glyph that this machine's font lacks is drawn by the reader's.
-            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-            figure.savefig(buffer, format="svg", metadata={"Date": None})
-    drawing = buffer.getvalue()
-    return f"<div class='chart'>{drawing[drawing.index('<svg') :]}</div>"
-
-
-def _short(item: str) -> str:
-    return item if len(item) <= 30 else item[:29] + "\u2026"
 
 
 def _found(found: Found | None) -> str:
@@ -170,7 +133,7 @@ _STYLE = f"""
 body {{ margin: 0; background: #f6f8f8; color: #16262c; font: 16px/1.5 system-ui, sans-serif; }}
 main {{ max-width: 60rem; margin: 0 auto; padding: 1.5rem; }}
 section {{ background: #fff; border: 1px solid {_LINE}; border-radius: 6px; padding: 1rem 1.5rem; margin: 1rem 0; }}
-h1 {{ font-size: 1.5rem; }} h2 {{ font-size: 1.1rem; margin: 0 0 .5rem; color: {_INK}; }}
+h1 {{ font-size: 1.5rem; }} h2 {{ font-size: 1.1rem; margin: 0 0 .5rem; color: {INK}; }}
 table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }}
 th, td {{ text-align: left; padding: .2rem .6rem; border-bottom: 1px solid {_LINE}; vertical-align: top; }}
 .chart svg {{ width: 100%; height: auto; }}

@@ -206,7 +206,8 @@ def csv_bytes(table: pa.Table) -> bytes:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(table.column_names)
-    writer.writerows([_cell(value) for value in row.values()] for row in table.to_pylist())
+    # By columns: a dict for each row takes twice as long.
+    writer.writerows(zip(*(map(_cell, column.to_pylist()) for column in table.columns), strict=True))
     return buffer.getvalue().encode()
 
 

@@ -27,7 +27,7 @@ from hushcount.errors import HushcountError
 from pipelines.deployment.settings import Deployment
 from pipelines.engine import runner as runner_module
 from pipelines.files import storage
-from pipelines.jobs import results, shuffle
+from pipelines.jobs import shuffle
 from pipelines.ledger import balance, records
 from pipelines.schedule.run import Done, run
 from tests.model.made import DEPLOYMENT, SEGMENT, made
@@ -199,8 +199,6 @@ def world(kind: Kind) -> Iterator[World]:
     try:
         with pytest.MonkeyPatch.context() as patch, points.of_databases():
             plain_engine.instead_of_beam(patch.setattr)
-            # A page's chart takes longer than all the rest.
-            patch.setattr(results, "render", lambda _: "")
             patch.setattr(runner_module, "reach_with", lambda _: None)
             # Several shards of few reports.
             patch.setattr(shuffle, "_SHARD_RECORDS", 4)
