@@ -8,13 +8,16 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from hushcount.arrays import BoolArray, Octets
 from hushcount.errors import UsageError
 from keys import libsodium
+
+if TYPE_CHECKING:
+    from keys.lanes.engine import Lanes
 
 EngineName = Literal["lanes", "libsodium"]
 VARIABLE = "HUSHCOUNT_OPENING"
@@ -66,22 +69,31 @@ LIBSODIUM = OpeningEngine("libsodium", libsodium.open_rows)
 
 
 def engine_for(boxes: int) -> OpeningEngine:
-    """Return the engine for so many boxes.
+    """Return the engine for so many boxes, and log once why; raises as `lanes_for`."""
+    lanes = lanes_for(boxes)
+    if isinstance(lanes, str):
+        _log(f"sealed reports are opened by libsodium: {lanes}")
+        return LIBSODIUM
+    _log("sealed reports are opened in lanes")
+    return OpeningEngine("lanes", lanes.open_rows)
+
+
+def lanes_for(boxes: int) -> Lanes | str:
+    """Return the lanes, or why libsodium is to be used for so many boxes.
 
     Raises:
         UsageError: the environment asks for an engine that there is not.
     """
     if lanes_are_off():
-        return _libsodium(f"{VARIABLE} says so")
+        return f"{VARIABLE} says so"
     if boxes < ENOUGH:
-        return _libsodium(f"making the lanes does not pay below {ENOUGH:,} boxes")
+        return f"making the lanes does not pay below {ENOUGH:,} boxes"
     with _MAKING:
-        made = _lanes()
-    return _libsodium(made) if isinstance(made, str) else made
+        return _made()
 
 
 def lanes_are_off() -> bool:
-    """Return whether the environment asks for libsodium; raises as `engine_for`."""
+    """Return whether the environment asks for libsodium; raises as `lanes_for`."""
     wanted = os.environ.get(VARIABLE, "")
     if wanted not in ("", LIBSODIUM.name):
         raise UsageError(
@@ -91,21 +103,18 @@ def lanes_are_off() -> bool:
 
 
 @cache
-def _lanes() -> OpeningEngine | str:
+def _made() -> Lanes | str:
     """Make the lanes, once in a process; if this machine cannot, return why."""
     # Not at the top: a small job imports no compiler.
     from keys.lanes.engine import NoLanes, make_lanes
 
     try:
-        lanes = make_lanes()
+        return make_lanes()
     except NoLanes as missing:
         return str(missing)
-    _LOG.info("sealed boxes are opened in lanes")
-    return OpeningEngine("lanes", lanes.open_rows)
 
 
 @cache
-def _libsodium(why: str) -> OpeningEngine:
-    """Return libsodium, and log each reason once in a process."""
-    _LOG.info("sealed boxes are opened by libsodium: %s", why)
-    return LIBSODIUM
+def _log(sentence: str) -> None:
+    """Log a sentence once in a process."""
+    _LOG.info(sentence)

@@ -14,7 +14,7 @@ from hushcount.errors import HushcountError
 from hushcount.senders import as_way
 from pipelines.audit.deployment_checks import LAST, SKEW, told_apart
 from pipelines.audit.orphans import orphans
-from pipelines.audit.reconcile import account_of, waiting_in
+from pipelines.audit.reconcile import account_of, rescues, waiting_in
 from pipelines.audit.view import Finding, Verdict, View
 from pipelines.deployment.settings import Party
 from pipelines.files import storage
@@ -160,6 +160,12 @@ def age_of_segments(view: View) -> Iterator[Finding]:
     says = f"{sum(old) / 1e9:,.1f} GB are older than {_LONG.days} days" if old else "young"
     cure = "set segments under [retention]"
     yield Finding(f"age of segments of {view.campaign}", "warning" if old else "good", says, cure)
+
+
+def opening(view: View) -> Iterator[Finding]:
+    """Check that libsodium opened no report that the lanes had not."""
+    for says in rescues(view):
+        yield Finding(f"opening of {view.campaign}", "bad", says)
 
 
 def numbers(view: View) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ _OF_SETTINGS: Checks = (
 _OF_STATE: Checks = (whole.collectors, whole.disk, whole.segments, whole.clock)
 _OF_REPORTS: Checks = (
     campaign.volume, campaign.waiting, foresight.budget, campaign.collectors, campaign.segments, campaign.senders,
-    campaign.campaign_files, campaign.age_of_segments, campaign.numbers,
+    campaign.campaign_files, campaign.age_of_segments, campaign.opening, campaign.numbers,
 )  # fmt: skip
 
 

@@ -90,6 +90,7 @@ def account_of(view: View, *, digests: bool = False) -> Account:
         waiting_in(view),
         [
             *_hop_differences(view),
+            *rescues(view),
             *(chain(_manifest_differences(view), _segment_differences(view)) if view.shuffles else ()),
             *_output_differences(view, digests),
         ],
@@ -100,6 +101,15 @@ def waiting_in(view: View) -> list[Waiting]:
     """Return what waits; nothing if the shuffler does not run here."""
     files = view.epochs.campaigns
     return waiting_of(view.state, view.campaign, files, view.deployment.windows, view.now) if view.shuffles else []
+
+
+def rescues(view: View) -> Iterator[str]:
+    """Yield a sentence for each hop in which the lanes did not open reports that libsodium then opened."""
+    for batch, hop, number in view.rescued:
+        yield (
+            f"{batch} {hop}: the lanes did not open {number:,} reports that libsodium then opened, so that nothing was "
+            "lost: set HUSHCOUNT_OPENING=libsodium, and report this as a bug"
+        )
 
 
 def _hops(view: View) -> list[StreamRow]:

@@ -148,6 +148,14 @@ class View:
             }
         return found
 
+    @property
+    def rescued(self) -> Iterator[tuple[str, str, int]]:
+        """Yield batch, hop and number where libsodium opened reports that the lanes had not."""
+        for row in self.hops:
+            opening = parse_object(row.counts.encode(), "state").get("opening") or {}
+            if number := opening.get("rescued", 0):
+                yield row.batch, row.hop, number
+
     @cached_property
     def stored(self) -> dict[SegmentPath, int]:
         """The bytes of every segment in the store."""

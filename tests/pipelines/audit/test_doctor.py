@@ -16,6 +16,7 @@ from pipelines.audit.view import Finding
 from pipelines.files import storage
 from tests.support.collecting import collect
 from tests.support.jobs import cli, done
+from tests.support.opening import FakeLanes, put_lanes
 from tests.support.site import Site, at, values
 
 
@@ -151,6 +152,41 @@ def test_the_next_epoch_is_planned_and_signed_before_run_does_it(tmp_path: Path)
     assert (good.verdict, good.says.partition(" by ")[0]) == ("good", "epoch 2 can be planned, signed")
     next(operator.glob("operator-*.key")).unlink()
     assert bad(site)[name].verdict == "bad"
+
+
+def test_reports_that_libsodium_had_to_open_are_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = Site(tmp_path, discovery=True)
+    name, lanes = "opening of words", FakeLanes()
+    put_lanes(monkeypatch, lambda: lanes)
+    collect(site.store, site.campaign, values(200), day=0)
+    site.run(1.1)
+    assert lanes.calls
+    assert name not in bad(site)
+    lanes.faulty = True
+    collect(site.store, site.campaign, values(200), day=1)
+    site.run(2.1)
+    opening = site.result(1)["opening"]
+    assert isinstance(opening, dict)
+    assert opening["rescued"] > 50
+    found = [check for check in examine(site.deployment, at(2.2)) if check.name == name]
+    assert [check.verdict for check in found] == ["bad"] * 2
+    (said,) = (check.says for check in found if f"{site.batch(1)} analyze" in check.says)
+    assert said == (
+        f"{site.batch(1)} analyze: the lanes did not open {opening['rescued']} reports that libsodium then opened, so "
+        "that nothing was lost: set HUSHCOUNT_OPENING=libsodium, and report this as a bug"
+    )
+    assert any(f"{site.batch(1)} release" in check.says for check in found)
+    # Nothing else is wrong, and the results are as those of the day before.
+    assert bad(site, 2.2).keys() == {name, "numbers of words"}
+    assert site.result(1)["accepted"] == site.result(0)["accepted"] == 200
+    status = cli("status", "--config", site.config)
+    assert status.status == 1
+    assert said in status.out.replace("\n", " ")
+
+
+def test_a_variable_that_names_no_engine_is_bad(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUSHCOUNT_OPENING", "fast")
+    assert "HUSHCOUNT_OPENING is 'fast'" in bad(site)["private analyzer key of epoch 1 of words"].says
 
 
 def test_how_many_windows_the_budget_allows_is_said(tmp_path: Path) -> None:

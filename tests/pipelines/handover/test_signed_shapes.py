@@ -20,7 +20,7 @@ from keys.store import KeyReference, active_key, verify_keys
 from pipelines.files import storage
 from pipelines.handover.signed import SIGNATURE, write_signed
 from pipelines.handover.upstream import check_complete, read_upstream
-from pipelines.outputs.counts import StreamCounts
+from pipelines.outputs.counts import Opening, StreamCounts
 from pipelines.outputs.minimum_batch import is_withheld
 from pipelines.outputs.summary import make_summary
 from tests.support.jobs import done
@@ -63,7 +63,8 @@ def handed(tmp_path_factory: pytest.TempPathFactory) -> Handed:
         (directory / stream).mkdir(parents=True)
         (directory / stream / "0.txt").write_text(stream)
     key = active_key(site.root / "shuffler", "shuffler")
-    summary = make_summary("shuffle", campaign, dict.fromkeys(STREAMS, StreamCounts(0, 0, {})), None)  # type: ignore[arg-type]
+    counts = dict.fromkeys(STREAMS, StreamCounts(0, 0, {}))
+    summary = make_summary("shuffle", campaign, counts, None, opening=Opening(3, 2, 1))  # type: ignore[arg-type]
     summary = write_signed(str(directory), STREAMS, replace(summary, batch="shuffled"), key)
     storage.write_json(str(directory / "genuine.json"), summary.data())
     return Handed(directory, campaign, key, verify_keys(site.root / "shuffler", "shuffler"))

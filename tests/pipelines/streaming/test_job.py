@@ -21,6 +21,7 @@ from pipelines.streaming.segments import Judge, NoteTooLate
 from pipelines.streaming.watch import Found
 from shuffler.separate import key_of, tag_keys_of
 from tests.support.jobs import done, files_under, refused, summary
+from tests.support.opening import FakeLanes, put_lanes
 from tests.support.streams import (
     FIRST,
     FLOOR,
@@ -60,6 +61,25 @@ def test_a_closed_window_is_what_the_batch_jobs_make_of_its_segments(collected: 
         assert counts == {"received": 300, "accepted": 250, "rejected": {"duplicate": 50}}
     assert sorted(path.name for path in out.iterdir()) == [FIRST.name, "stream.json"]
     assert (out / FIRST.name).stat().st_mode & 0o77 == 0
+
+
+def test_a_window_is_the_same_by_either_engine_that_opens(
+    collected: Collected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collected.segment(FIRST, "one-1", 0, 200)
+    results, opening = [], []
+    for enough in (201, 100):
+        put_lanes(monkeypatch, lambda: FakeLanes(faulty=True), enough)
+        out = tmp_path / f"out {enough}"
+        done(*collected.arguments(out, *ONCE))
+        said = summary(out / FIRST.name / "results")
+        opening.append(said.pop("opening"))
+        results.append((tally(out / FIRST.name / "results")["counts"].tolist(), said["rejected"], said["accepted"]))
+    assert results[0] == results[1]
+    assert opening[0] == {"lanes": 0, "libsodium": 200, "rescued": 0}
+    # Its blocks come one by one: libsodium opens those that come before it is known to be enough.
+    assert opening[1]["lanes"] + opening[1]["libsodium"] == 200
+    assert 0 < opening[1]["rescued"] < opening[1]["lanes"] < 200
 
 
 @pytest.mark.long

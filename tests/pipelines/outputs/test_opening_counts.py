@@ -1,0 +1,63 @@
+"""Counts of which engine opened: strict on our own jobs, bounded in what another party wrote, and not needed there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hushcount.errors import HushcountError, UsageError
+from pipelines.outputs.counts import CountsError, HopCounts, Opening, StreamCounts, counts_of, opening_of
+from pipelines.outputs.received_summary import parse_counts, read_counts
+
+SUMS = {"reports:received": 9, "reports:accepted": 9, "opening:lanes": 7, "opening:libsodium": 2, "opening:rescued": 1}
+
+
+def test_counts_of_opening_are_none_of_a_stream() -> None:
+    assert opening_of(SUMS) == Opening(7, 2, 1)
+    assert opening_of({}) == Opening(0, 0, 0)
+    assert counts_of(SUMS, ("reports",)) == {"reports": StreamCounts(9, 9, {})}
+
+
+def test_a_job_opens_by_no_other_engine() -> None:
+    with pytest.raises(HushcountError, match="by 'lane', which is no engine"):
+        opening_of({**SUMS, "opening:lane": 1})
+
+
+def test_no_more_is_rescued_than_the_lanes_had() -> None:
+    assert Opening(3, 0, 3).rescued == 3
+    with pytest.raises(CountsError, match="rescued is 4, must be at most lanes, 3"):
+        Opening(3, 9, 4)
+
+
+def counts(opening: object) -> dict[str, Any]:
+    return {**HopCounts.of("release", {"discovery": StreamCounts(9, 9, {})}).data(), "opening": opening}
+
+
+def test_counts_come_back_as_they_were_with_and_without() -> None:
+    for opening in (None, Opening(7, 2, 1)):
+        made = HopCounts.of("release", {"discovery": StreamCounts(9, 9, {})}, opening)
+        assert ("opening" in made.data()) == (opening is not None)
+        assert parse_counts(json.dumps(made.data())) == made
+
+
+def test_another_party_may_have_an_engine_that_is_new() -> None:
+    assert parse_counts(json.dumps(counts({"lanes": 1, "later": 2}))).opening == Opening(1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        [], "all", 3, {"lanes": -1}, {"lanes": 1 << 41}, {"lanes": "many"}, {"rescued": 1}, {"lanes": 0.5},
+        {"lanes": 1, "rescued": 2}, {"libsodium": None},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_another_party_cannot_have_counted_is_refused_in_one_sentence(tmp_path: Path, opening: object) -> None:
+    path = tmp_path / "summary.json"
+    path.write_text(json.dumps(counts(opening)))
+    with pytest.raises(UsageError, match="opening") as caught:
+        read_counts(str(path))
+    assert "\n" not in str(caught.value)
