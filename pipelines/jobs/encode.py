@@ -26,7 +26,8 @@ from hushcount.randomness import SystemWords
 from hushcount.reasons import Reason, rejected
 from hushcount.senders import Senders
 from hushcount.threads import available_threads
-from hushcount.wire.sealing import Octets
+from hushcount.wire.sealing import Octets, seal_rows
+from keys.opening_engines import lanes_are_off, sealing_for
 from pipelines.files import storage
 from pipelines.files.blocks import WriteShards
 from pipelines.files.progress import tick
@@ -58,7 +59,7 @@ class EncodeJob(Job):
         return self.lines
 
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
-        encode = Encode(str(self.campaign_path), self.clients, place.progress)
+        encode = Encode(str(self.campaign_path), self.clients, place.progress, self.lines)
         encoded = (
             pipeline
             | "file" >> beam.Create([str(self.values)])
@@ -103,10 +104,13 @@ def plan_encode(
         console: where a warning goes about lines that seem to name their client.
 
     Raises:
-        UsageError: a file is missing or invalid, there are no values, or `out` is taken.
+        UsageError: a file is missing or invalid, there are no values, `out` is taken, or the environment asks for an
+            engine that there is not.
     """
     campaign = Campaign.read(campaign_path)
-    _client_of(campaign)  # reads the dictionary and checks the keys before any work
+    # Reads the dictionary and checks the keys and the environment before any work.
+    _client_of(campaign)
+    lanes_are_off()
     if clients and campaign.memory:
         raise UsageError(
             f"clients of campaign {campaign.id} remember, and encode keeps no answers from line to line: leave "
@@ -146,11 +150,13 @@ class Encode(beam.DoFn):
     silence would tell.
     """
 
-    def __init__(self, campaign_path: str, clients: bool, progress: str | None) -> None:
-        self._campaign_path, self._clients, self._progress = campaign_path, clients, progress
+    def __init__(self, campaign_path: str, clients: bool, progress: str | None, lines: int) -> None:
+        self._campaign_path, self._clients, self._progress, self._lines = campaign_path, clients, progress, lines
 
     def setup(self) -> None:
-        self._client = _client_of(Campaign.read(self._campaign_path))
+        campaign = Campaign.read(self._campaign_path)
+        seal = sealing_for(self._lines * len(campaign.streams))
+        self._client = replace(_client_of(campaign), seal_rows=seal)
         self._threads = available_threads()
 
     def process(self, element: tuple[int, list[bytes]]) -> Iterator[Any]:
@@ -180,8 +186,8 @@ class Encode(beam.DoFn):
         """Return the sealed reports of a stream, and how many values were too long to be in them."""
         if stream == "reports":
             if self._client.campaign.memory:
-                # A client of its own for each line: it remembers nothing yet.
-                others = (replace(self._client, memory=ProcessMemory()) for _ in values)
+                # A client of its own for each line: it remembers nothing yet, and seals one box at a time.
+                others = (replace(self._client, memory=ProcessMemory(), seal_rows=seal_rows) for _ in values)
                 sealed = [other.reports([value]) for other, value in zip(others, values, strict=True)]
                 return np.concatenate([self._client.reports([]), *sealed]), 0
             return self._client.reports(values, self._threads), 0

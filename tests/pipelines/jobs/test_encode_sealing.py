@@ -1,0 +1,74 @@
+"""What seals the lines of `encode`: lanes where there are enough boxes, libsodium else, and always for a single box."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from hushcount.arrays import Octets
+from hushcount.wire.sealing import seal_rows
+from keys.opening_engines import VARIABLE
+from tests.support.jobs import Chain, done, new_campaign, new_keys, refused, summary, write_lines
+from tests.support.opening import put_lanes
+
+LINES = ["alpha"] * 60 + ["beta"] * 40 + [f"new {number % 10}" for number in range(20)]
+
+
+@dataclass
+class Lanes:
+    """libsodium in place of the lanes; keeps how many rows it sealed."""
+
+    rows: list[int] = field(default_factory=list)
+
+    def seal_rows(self, plain: Octets, public_key: bytes, secrets: Octets) -> Octets:
+        self.rows.append(len(plain))
+        return seal_rows(plain, public_key, secrets)
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Path:
+    return write_lines(tmp_path / "values.txt", LINES)
+
+
+def chain(root: Path, *options: object) -> Chain:
+    """A campaign of both streams."""
+    words = write_lines(root / "words.txt", ["alpha", "beta"])
+    keys = new_keys(root / "keys")
+    path = new_campaign(root / "campaign.json", keys, *options, dictionary=words, discovery=1.0)
+    return Chain(path, keys)
+
+
+def test_enough_boxes_are_sealed_in_lanes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lines: Path) -> None:
+    lanes, made = Lanes(), chain(tmp_path)
+    put_lanes(monkeypatch, lambda: lanes, 2 * len(LINES))
+    made.encode(lines)
+    # A report of each stream for each line. The boxes in the second: ten new values, and 100 of no value.
+    assert sum(lanes.rows) == 2 * len(LINES) + 10 + 100
+    made.shuffle()
+    assert summary(made.analyze())["accepted"] == len(LINES)
+
+
+def test_nothing_is_made_for_few_boxes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lines: Path) -> None:
+    made = chain(tmp_path)
+    put_lanes(monkeypatch, lambda: pytest.fail("the lanes were made"), 2 * len(LINES) + 1)
+    made.encode(lines)
+
+
+def test_a_single_box_is_sealed_by_libsodium(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lines: Path) -> None:
+    """The lanes take the time of 32 for it. Each line of clients that remember is one client's."""
+    lanes, made = Lanes(), chain(tmp_path, "--memory")
+    put_lanes(monkeypatch, lambda: lanes)
+    done("encode", "--campaign", made.campaign_path, "--values", lines, "--out", tmp_path / "encoded")
+    assert 1 not in lanes.rows
+
+
+def test_an_engine_that_there_is_not_is_refused_before_any_work(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lines: Path
+) -> None:
+    made = chain(tmp_path)
+    monkeypatch.setenv(VARIABLE, "lanes")
+    arguments = ("--campaign", made.campaign_path, "--values", lines, "--out", tmp_path / "encoded")
+    refused("encode", *arguments, says=["HUSHCOUNT_OPENING is 'lanes', must be libsodium or empty"])
+    assert not (tmp_path / "encoded").exists()
