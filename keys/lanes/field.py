@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keys.lanes.words import Machine, Vector, Word, choice, constant, mask_of
+from keys.lanes.words import Machine, ProofError, Vector, Word, choice, constant, mask_of
 
 P = (1 << 255) - 19
 BITS = 51
@@ -102,8 +102,10 @@ def plus_multiple(a: Element, b: Element, factor: int) -> Element:
 
 def reduced(a: Element) -> Element:
     """Return the one representative from 0 to p - 1, with limbs of 51 bits."""
-    a = _chained(_chained(a))
-    # What is now below 2 p is at least p exactly if adding 19 carries out of its 255 bits.
+    a = carried(a)
+    if (most := sum(limb.most << BITS * at for at, limb in enumerate(a))) >= 2 * P:
+        raise ProofError(f"an element may be {most}, must be below 2 p")
+    # What is below 2 p is at least p exactly if adding 19 carries out of its 255 bits.
     machine = a[0].machine
     beyond = constant(machine, FOLD)
     for limb in a:
@@ -118,12 +120,6 @@ def is_there(a: Element) -> Vector:
         total += limb
     # The sum of the limbs is below 2**54: adding all ones of that length carries out unless it is 0.
     return mask_of((total + constant(total.machine, (1 << 54) - 1)) >> 54)
-
-
-def _chained(a: Element) -> Element:
-    """Carry from limb to limb, each complete before the next: only the first may exceed 51 bits, by little."""
-    a = _passed(a)
-    return [(a[0] & LIMB).plus_product(a[-1] >> BITS, FOLD), *(limb & LIMB for limb in a[1:])]
 
 
 def _passed(a: Element) -> Element:

@@ -18,7 +18,7 @@ class Many:
 
     def constant(self, value: int) -> UInt64Array:
         # An array, because numpy warns of scalars that wrap.
-        return np.array([value], dtype=np.uint64)
+        return np.array([value % WORD], dtype=np.uint64)
 
     def add(self, a: UInt64Array, b: UInt64Array) -> UInt64Array:
         return a + b

@@ -1,0 +1,51 @@
+"""Faults planted into the lanes' code are caught before its first use: the generator refuses it, or the self-test."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from keys.lanes import engine, words
+from tests.keys.lanes.faults import FAILING, REFUSED, Fault, generated, planted, started
+
+FAULTS = (*REFUSED, *FAILING)
+OFTEN = ("18 for 19", "a24 is 121,666", "two lanes swapped in a product", "the last reduction missing")
+
+
+def test_the_list_has_faults_of_every_kind() -> None:
+    assert len({fault.name for fault in FAULTS}) == len(FAULTS) > 30
+    assert {fault.module for fault in FAULTS} == {"field", "ladder", "hashes", "emit", "boxes"}
+    assert len({(fault.module, fault.old, fault.new) for fault in FAULTS}) == len(FAULTS)
+
+
+@pytest.mark.parametrize("fault", REFUSED, ids=lambda fault: fault.name)
+def test_the_generator_refuses_what_may_overflow(fault: Fault) -> None:
+    """On every machine: nothing runs."""
+    assert generated(fault)
+
+
+@pytest.mark.parametrize("fault", FAILING, ids=lambda fault: fault.name)
+@pytest.mark.long(but=OFTEN)
+def test_the_self_test_refuses_what_computes_otherwise(lanes: engine.Lanes, fault: Fault) -> None:
+    assert generated(fault) == "", "the bounds say nothing of it"
+    assert started(fault).startswith("the code failed its test: ")
+
+
+def test_code_without_a_fault_is_made_and_starts(lanes: engine.Lanes) -> None:
+    """Made anew in the same way: what is caught above is the fault."""
+    assert generated(None) == ""
+    assert started(None) == ""
+
+
+def test_after_a_fault_the_right_code_is_back() -> None:
+    with planted(REFUSED[0]) as modules:
+        assert sys.modules["keys.lanes.words"] is modules["words"] is not words
+    assert sys.modules["keys.lanes.words"] is words
+    assert sys.modules["keys.lanes.engine"] is engine
+
+
+def test_a_fault_of_a_line_that_is_gone_is_told() -> None:
+    gone = Fault("gone", "field", "no such line", "")
+    with pytest.raises(ValueError, match=r"gone: field.py has 'no such line' 0 times"), planted(gone):
+        pass
