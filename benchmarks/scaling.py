@@ -33,13 +33,13 @@ They are those of windows of a day within two days of grace, as in all deploymen
 EARLIER_SHARE = 1 / 3
 """CPU time of a report of an earlier batch, as a share of that of one of its own.
 
-It is read, checked and tagged: 0.28 was measured, of jobs that were compared with three times their own reports.
+It is read, checked and tagged: 0.23 was measured, of jobs that were compared with three times their own reports.
 """
 COPIES = 4
 """How many times its own records `MixShard` holds for a place at its peak, with the tags of the earlier batches.
 
 It is as measured where an engine holds the blocks that it gives: its own, the tags, and its own once more joined and
-once in their new order: 561 bytes for a frequency report, 782 for a discovery report. `CountOnce` of the auxiliary
+once in their new order: 555 bytes for a frequency report, 782 for a discovery report. `CountOnce` of the auxiliary
 server holds less of a discovery report: 704 bytes where no two pairs are equal.
 """
 
@@ -124,8 +124,8 @@ def scaling(measured: dict[str, Figures]) -> str:
         f"A worker has {CORES} cores, all busy, and {MEMORY_GIB:g} GiB; there are as many as finish a day in {HOURS:g} "
         f"hours. Each day is compared with the {EARLIER} before it, of as many reports: windows of a day within two "
         "days of grace, as in all deployment files here. The shuffler reads them once more and groups their tags, "
-        f"{TAG_BYTES} bytes each; one takes {EARLIER_SHARE:.2f} of the CPU time of a report of the day. Core-hours, "
-        "grouped bytes and memory include that. The first bottleneck is the memory of a place, "
+        f"{TAG_BYTES} bytes each; one is reckoned at {EARLIER_SHARE:.2f} of the CPU time of a report of the day. "
+        "Core-hours, grouped bytes and memory include that. The first bottleneck is the memory of a place, "
         f"{COPIES} times its own records, spread over {MOST_PLACES:,} places at most: every core of a worker has room "
         f"for one up to {most} in a window."
     )

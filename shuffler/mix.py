@@ -20,7 +20,7 @@ from apache_beam.transforms.window import BoundedWindow
 from hushcount.arrays import UInt64Array
 from hushcount.randomness import SystemWords, Words, permutation
 from hushcount.reasons import rejected
-from hushcount.wire.equality import first_of_equal, in_any
+from hushcount.wire.equality import first_of_equal, in_others
 from hushcount.wire.tags import TAG_BYTES, as_records, tags
 from shuffler.separate import tag_keys_of
 
@@ -52,17 +52,22 @@ class MixShard(beam.DoFn):
     ) -> Iterator[Any]:
         shard, met = element
         keys = tag_keys_of(self._keys, window)
-        sealed = np.frombuffer(b"".join(met["sealed"]), dtype=f"S{self._sealed_bytes}")
-        refused = np.frombuffer(b"".join(met["refused"]), dtype=f"S{TAG_BYTES}")
+        sealed = joined(met["sealed"], self._sealed_bytes)
+        refused = joined(met["refused"], TAG_BYTES)
         if len(refused):
             sealed = sealed[allowed(tagged(sealed, keys), refused)]
         fresh = first_of_equal(sealed)
         if "released" in met:
-            fresh = fresh[~in_any(tagged(sealed, keys)[fresh], met["released"])]
+            fresh = fresh[~in_others(tagged(sealed, keys)[fresh], joined(met["released"], TAG_BYTES))]
         yield shard, in_order(sealed, permuted(fresh, SystemWords()))
         yield TaggedOutput("counts", ("accepted", len(fresh)))
         if len(fresh) < len(sealed):
             yield TaggedOutput("counts", rejected("duplicate", len(sealed) - len(fresh)))
+
+
+def joined(blocks: Iterable[bytes], length: int) -> npt.NDArray[np.bytes_]:
+    """Return the records of all blocks, S[n], each of this length."""
+    return np.frombuffer(b"".join(blocks), dtype=f"S{length}")
 
 
 def tagged(sealed: npt.NDArray[np.bytes_], keys: UInt64Array) -> npt.NDArray[np.bytes_]:
@@ -76,7 +81,7 @@ def allowed(of_reports: npt.NDArray[np.bytes_], refused: npt.NDArray[np.bytes_])
     `of_reports`, S16[n], are the tags of all.
     """
     stays = np.ones(len(of_reports), dtype=np.bool_)
-    named = np.flatnonzero(in_any(of_reports, [refused.tobytes()]))
+    named = np.flatnonzero(in_others(of_reports, refused))
     _, tag = np.unique(np.concatenate([refused, of_reports[named]]), return_inverse=True)
     times = np.bincount(tag[: len(refused)], minlength=tag.max() + 1)
     tag = tag[len(refused) :]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,25 +14,6 @@ def first_words(records: np.ndarray[Any, Any]) -> UInt64Array:
     """Return uint64[n], the first eight bytes of every record of S[n], in any layout."""
     leading = np.dtype({"names": ["word"], "formats": ["<u8"], "offsets": [0], "itemsize": records.itemsize})
     return np.ascontiguousarray(records.view(leading)["word"])
-
-
-def in_any(records: npt.NDArray[np.bytes_], blocks: Iterable[bytes]) -> npt.NDArray[np.bool_]:
-    """Return bool[n]: which records of S[n] a block of such records has. Blocks are read one by one and not kept."""
-    words = first_words(records)
-    ordered = np.sort(words)
-    read = (np.frombuffer(block, dtype=records.dtype) for block in blocks)
-    alike = np.concatenate([records[:0], *(block[_among(first_words(block), ordered)] for block in read)])
-    maybe = np.flatnonzero(_among(words, np.sort(first_words(alike))))
-    result = np.zeros(len(records), dtype=np.bool_)
-    result[maybe] = np.isin(records[maybe], alike)
-    return result
-
-
-def _among(words: UInt64Array, ordered: UInt64Array) -> npt.NDArray[np.bool_]:
-    """Return bool[n]: which of n words are among sorted others."""
-    if not len(ordered):
-        return np.zeros(len(words), dtype=np.bool_)
-    return ordered[np.minimum(np.searchsorted(ordered, words), len(ordered) - 1)] == words
 
 
 def run_starts(ordered: np.ndarray[Any, Any]) -> npt.NDArray[np.intp]:
@@ -62,3 +42,12 @@ def first_of_equal(records: np.ndarray[Any, Any]) -> npt.NDArray[np.intp]:
     if len(again):
         stays[again[np.unique(records[again], return_index=True)[1]]] = True
     return np.flatnonzero(stays)
+
+
+def in_others(records: npt.NDArray[np.bytes_], others: npt.NDArray[np.bytes_]) -> npt.NDArray[np.bool_]:
+    """Return bool[n]: which records of S[n] are among others of their length, S[m]."""
+    again = np.flatnonzero(recurring(np.concatenate([first_words(records), first_words(others)])))
+    mine, theirs = again[again < len(records)], again[again >= len(records)] - len(records)
+    result = np.zeros(len(records), dtype=np.bool_)
+    result[mine] = np.isin(records[mine], others[theirs])
+    return result
