@@ -22,6 +22,7 @@ from hushcount.threads import available_threads
 from hushcount.wire.blocks import Kind
 from hushcount.wire.sealing import Octets, Sealer
 from keys import store
+from keys.opening_engines import sealing_for
 from pipelines.files import storage
 from pipelines.files.block_files import write_file
 from pipelines.jobs.new_campaign import create_campaign
@@ -131,7 +132,7 @@ def zipf(values: int, count: int) -> npt.NDArray[np.intp]:
 
 def sealed(place: Place, stream: Stream, values: list[str]) -> Octets:
     """Return uint8[n, L]: the sealed reports of so many clients."""
-    client = Client(place.campaign, uncapped=True)
+    client = Client(place.campaign, uncapped=True, seal_rows=sealing_for(len(values)))
     make = client.reports if stream == "reports" else client.discovery_reports
     return make(values, available_threads())
 

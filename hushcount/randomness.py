@@ -13,9 +13,10 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+from nacl._sodium import ffi, lib
 from nacl.bindings import randombytes_buf_deterministic
 
-from hushcount.arrays import UInt64Array
+from hushcount.arrays import Octets, UInt64Array
 
 WORD_VALUES = 1 << 64
 """How many values a word has; probabilities are thresholds out of this number."""
@@ -49,6 +50,13 @@ class SystemWords:
             part = result[start : start + _MOST_EXPANDED_WORDS]
             part[:] = np.frombuffer(randombytes_buf_deterministic(8 * len(part), os.urandom(32)), dtype="<u8")
         return result.astype(np.uint64, copy=False)
+
+
+def drawn_secrets(count: int, size: int) -> Octets:
+    """Draw uint8[count, size] from the operating system's generator, into no other memory: who wipes it wiped all."""
+    rows = np.empty((count, size), dtype=np.uint8)
+    lib.randombytes(ffi.from_buffer("unsigned char[]", rows), rows.nbytes)
+    return rows
 
 
 def hex_seed(words: Words) -> str:

@@ -22,6 +22,7 @@ from nacl.bindings import (
 )
 
 from hushcount.arrays import Octets
+from hushcount.randomness import drawn_secrets
 from hushcount.threads import at_once, spans
 
 SealRows = Callable[[Octets, bytes, Octets], Octets]
@@ -95,9 +96,7 @@ class Sealer:
 
     def seal_many(self, plain: Octets, threads: int = 1) -> Octets:
         """Seal every row of uint8[n, L]: uint8[n, L + SEAL_BYTES]."""
-        secrets = np.empty((len(plain), crypto_box_SECRETKEYBYTES), dtype=np.uint8)
-        lib.randombytes(_pointer(secrets), secrets.nbytes)
-        return self._seal(plain, secrets, threads)
+        return self._seal(plain, drawn_secrets(len(plain), crypto_box_SECRETKEYBYTES), threads)
 
     def seal_alike(self, plain: bytes, key: bytes) -> bytes:
         """Return the sealed box that all holders of this 32-byte key make of these bytes; it opens like any other.

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from hushcount.randomness import WORD_VALUES, SystemWords, below, event_bits, permutation, uniform
+from hushcount.randomness import WORD_VALUES, SystemWords, below, drawn_secrets, event_bits, permutation, uniform
 from tests.support.listed import ListedWords
 from tests.support.statistics import FAILURE, chi_square_p, deviations
 from tests.support.words import SeededWords
@@ -22,6 +22,13 @@ LARGEST = WORD_VALUES - 1
 def test_below_holds_for_exactly_threshold_words(threshold: int) -> None:
     source = ListedWords([0, threshold - 1, threshold, LARGEST])
     assert below(threshold, 4, source).tolist() == [True, True, False, False]
+
+
+def test_secrets_fill_their_rows_and_never_recur() -> None:
+    """Four zero bytes at a row's end come by chance in one of 2**32 rows; two rows are equal in one of 2**247 pairs."""
+    rows = np.concatenate([drawn_secrets(count, 32) for count in (0, 1, 8, 400)])
+    assert len({row.tobytes() for row in rows}) == len(rows) == 409
+    assert rows[:, -4:].any(axis=1).all()
 
 
 def test_below_zero_never_holds_and_below_all_always_does() -> None:
