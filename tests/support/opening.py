@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from hushcount.arrays import BoolArray, Octets
+from hushcount.wire.sealing import seal_rows
 from keys import libsodium, opening_engines
 from keys.lanes import engine
 
@@ -32,6 +33,9 @@ class FakeLanes:
             opened[::3] = False
             plain[::3] = 0
         return plain, opened
+
+    def seal_rows(self, plain: Octets, public_key: bytes, secrets: Octets) -> Octets:
+        return seal_rows(plain, public_key, secrets)
 
     def missed(self, opens: BoolArray) -> int:
         """Return how many rows they refuse of those that open, in one call."""
