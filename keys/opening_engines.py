@@ -120,10 +120,13 @@ def lanes_are_off() -> bool:
 def _made() -> Lanes | str:
     """Make the lanes, once in a process; if this machine cannot, return why."""
     # Not at the top: a small job imports no compiler.
-    from keys.lanes.engine import NoLanes, make_lanes
+    from keys.lanes.engine import FaultyLanes, NoLanes, make_lanes
 
     try:
         return make_lanes()
+    except FaultyLanes as fault:
+        _LOG.warning("libsodium takes the place of the lanes, and nothing is lost: %s; report this as a bug", fault)
+        return str(fault)
     except NoLanes as missing:
         return str(missing)
 

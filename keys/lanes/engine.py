@@ -25,6 +25,10 @@ class NoLanes(Exception):
     """The lanes cannot be used here; the message says why."""
 
 
+class FaultyLanes(NoLanes):
+    """The code fails its proof or its test, though this processor should run it."""
+
+
 class Lanes:
     """The compiled code. Calls free the GIL, share nothing, and may come from several threads at once."""
 
@@ -120,7 +124,8 @@ def make_lanes() -> Lanes:
     """Ask the processor, prove and compile the code, and test it against libsodium; half a second.
 
     Raises:
-        NoLanes: this is not Linux on x86-64 with AVX-512 IFMA, or the code fails its proof or its test.
+        NoLanes: this is not Linux on x86-64 with AVX-512 IFMA.
+        FaultyLanes: the code fails its proof or its test.
     """
     if (found := f"{platform.system()} on {platform.machine()}") != "Linux on x86_64":
         raise NoLanes(f"this is {found}, not Linux on x86_64")
@@ -133,9 +138,9 @@ def make_lanes() -> Lanes:
         fault = fault_of(lanes)
     except Exception as error:
         # Whatever happened: libsodium opens as well.
-        raise NoLanes(f"the code could not be made ({type(error).__name__})") from error
+        raise FaultyLanes(f"the code could not be made ({type(error).__name__})") from error
     if fault is not None:
-        raise NoLanes(f"the code failed its test: {fault}")
+        raise FaultyLanes(f"the code failed its test: {fault}")
     return lanes
 
 

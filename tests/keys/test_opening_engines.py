@@ -16,7 +16,7 @@ import pytest
 from hushcount.arrays import Octets
 from hushcount.errors import UsageError
 from hushcount.wire.sealing import Sealer
-from keys.lanes.engine import Lanes, NoLanes, make_lanes
+from keys.lanes.engine import FaultyLanes, Lanes, NoLanes, make_lanes
 from keys.opening import Opener, Outcome
 from keys.opening_engines import ENOUGH, LIBSODIUM, VARIABLE, OpeningEngine, engine_for
 from keys.private import PrivateKey
@@ -46,6 +46,8 @@ def sealed() -> Octets:
 def of_this_machine() -> Callable[[Octets, bytes, bytes], object]:
     try:
         return make_lanes().open_rows
+    except FaultyLanes:
+        raise
     except NoLanes as reason:
         pytest.skip(f"NOT TESTED HERE: {reason}")
 
@@ -110,6 +112,18 @@ def test_a_machine_without_lanes_opens_by_libsodium_and_says_why_once(
         assert [engine_for(ENOUGH) for _ in range(3)] == [LIBSODIUM] * 3
     assert caplog.messages == ["sealed reports are opened by libsodium: this processor has no avx512ifma"]
     assert len(asked) == 1
+
+
+def test_lanes_that_fail_their_test_are_a_warning_that_a_command_shows(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def faulty() -> Lanes:
+        raise FaultyLanes("the code failed its test: a product differs")
+
+    put_lanes(monkeypatch, faulty)
+    assert [engine_for(ENOUGH) for _ in range(3)] == [LIBSODIUM] * 3
+    (said,) = (record.message for record in caplog.records if record.levelno == logging.WARNING)
+    assert "nothing is lost: the code failed its test: a product differs; report this as a bug" in said
 
 
 def test_the_environment_turns_the_lanes_off(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
