@@ -12,10 +12,12 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from benchmarks.machine import has_ifma
 from benchmarks.measure import since_start
 from benchmarks.stages import STAGES
-
-_ENGINE = "HUSHCOUNT_OPENING"
+from hushcount.errors import HushcountError
+from keys.opening_engines import ENOUGH, VARIABLE, lanes_are_off
+from pipelines.outputs.staging import SUMMARY
 
 
 def main() -> None:
@@ -26,11 +28,21 @@ def main() -> None:
         return
     directory, out = rest
     start = since_start()
-    os.environ.pop(_ENGINE, None)
-    if STAGES[name].engine:
-        os.environ[_ENGINE] = STAGES[name].engine
+    os.environ[VARIABLE] = STAGES[name].engine
     run = replace(STAGES[name].run(Path(directory), Path(out), int(reports)), start=start)
+    require_engine(Path(out))
     sys.stdout.write(json.dumps(asdict(run)) + "\n")
+
+
+def require_engine(out: Path) -> None:
+    """Raise HushcountError unless the engine that the page says opened the boxes of the hops in a directory."""
+    for path in out.rglob(SUMMARY):
+        opening = json.loads(path.read_text()).get("opening")
+        if opening is None:
+            continue
+        wanted = has_ifma() and not lanes_are_off() and sum(opening.values()) >= ENOUGH
+        if (opening["lanes"] > 0) != wanted or opening["rescued"]:
+            raise HushcountError(f"boxes were to be opened {'in lanes' if wanted else 'by libsodium'}: {opening}")
 
 
 if __name__ == "__main__":

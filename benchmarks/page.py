@@ -13,10 +13,10 @@ from benchmarks.record import Record
 from benchmarks.stages import STAGES
 
 _TWO_ENGINES = (
-    "Stages that end in `-libsodium` ran with `HUSHCOUNT_OPENING=libsodium`; the others open in lanes where enough "
-    "boxes wait to pay for making the code."
+    "Stages that end in `-libsodium` ran with `HUSHCOUNT_OPENING=libsodium`; the others open and seal in lanes where "
+    "enough boxes wait to pay for making the code."
 )
-_ONE_ENGINE = "This processor has no AVX-512 IFMA: libsodium opened every box."
+_ONE_ENGINE = "This processor has no AVX-512 IFMA: libsodium opened and sealed every box."
 _OTHER = {"reports": "items", "items": "reports"}
 
 
