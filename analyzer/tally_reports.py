@@ -6,6 +6,7 @@ import io
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from threading import Thread
 from typing import IO, Any
 
 import apache_beam as beam
@@ -16,6 +17,7 @@ from apache_beam.pvalue import PCollection
 from hushcount.arrays import Counts, Reports, UInt64Array
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import narrowed, read_array
+from hushcount.randomness import SystemWords
 
 _BLOCK_CELLS = 1 << 21
 _WAITING_BYTES = 1 << 23
@@ -88,12 +90,29 @@ class SplitRows(beam.DoFn):
 
 
 class TallyFn(beam.CombineFn):
-    """Sums reports. Integers only: any sharding and any order give the identical tally."""
+    """Sums reports. Integers only: any sharding and any order give the identical tally.
 
-    def __init__(self, mechanism: Mechanism, items: UInt64Array) -> None:
+    `items`, uint64[c], are those of the columns; None: all of the mechanism's domain.
+    """
+
+    def __init__(self, mechanism: Mechanism, items: UInt64Array | None) -> None:
         self._mechanism = mechanism
-        self._items = items
-        self._shape = (rows_per_block(mechanism, items), mechanism.encoder.tally_shape(items)[1])
+        self._items = _whole_domain(mechanism) if items is None else items
+        self._shape = (rows_per_block(mechanism, self._items), mechanism.encoder.tally_shape(self._items)[1])
+
+    def __reduce__(self) -> tuple[type[TallyFn], tuple[Mechanism, UInt64Array | None]]:
+        """Travel without the items of a whole domain: Beam packs and compresses each step a dozen times."""
+        whole = np.array_equal(self._items, _whole_domain(self._mechanism))
+        return TallyFn, (self._mechanism, None if whole else self._items)
+
+    def setup(self) -> None:
+        """Load the compiled loops, a second of Python, while other cores open the first reports."""
+        if self._mechanism.encoder.by_item:
+            Thread(target=self._count_one, daemon=True).start()
+
+    def _count_one(self) -> None:
+        one = self._mechanism.encode(self._items[:1], SystemWords())
+        self._mechanism.accumulate(self._mechanism.new_tally(self._items), one, self._items)
 
     def create_accumulator(self) -> Sums:
         return Sums(0, np.zeros(self._shape, dtype=np.int64))
@@ -127,6 +146,10 @@ class TallyFn(beam.CombineFn):
     def _compact_if_long(self, sums: Sums) -> Sums:
         long = sum(reports.nbytes for reports in sums.waiting) >= _WAITING_BYTES
         return self.compact(sums) if long else sums
+
+
+def _whole_domain(mechanism: Mechanism) -> UInt64Array:
+    return np.arange(mechanism.encoder.domain or 0, dtype=np.uint64)
 
 
 class TallyReports(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types

@@ -34,7 +34,8 @@ class ReadBlocks(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no
         self._read = ReadFiles(campaign, record_bytes, strip, progress)
 
     def expand(self, begin: PCollection) -> dict[str, PCollection]:
-        return begin | "files" >> beam.Create(self._files) | "read files" >> self._read
+        # Their spans are spread, so the files need not be.
+        return begin | "files" >> beam.Create(self._files, reshuffle=False) | "read files" >> self._read
 
 
 class ReadFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types

@@ -62,7 +62,7 @@ class EncodeJob(Job):
         encode = Encode(str(self.campaign_path), self.clients, place.progress, self.lines)
         encoded = (
             pipeline
-            | "file" >> beam.Create([str(self.values)])
+            | "file" >> beam.Create([str(self.values)], reshuffle=False)
             | "lines" >> beam.ParDo(ReadChunks())
             | "spread" >> beam.Reshuffle()
             | "encode" >> beam.ParDo(encode).with_outputs("reports", "discovery", "counts")

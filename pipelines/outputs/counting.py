@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
@@ -25,10 +26,30 @@ class WriteCounts(beam.PTransform):  # type: ignore[misc]  # apache_beam ships n
     def expand(self, counts: PCollection) -> PCollection:
         return (
             counts
-            | "sum" >> beam.CombinePerKey(sum)
-            | "gather" >> beam.combiners.ToDict()
+            | "sums" >> beam.CombineGlobally(Sums()).without_defaults()
             | "write counts" >> beam.ParDo(_WriteCounts(self._path))
         )
+
+
+class Sums(beam.CombineFn):
+    """(name, number) to a dict of the sum of each name."""
+
+    def create_accumulator(self) -> Counter[str]:
+        return Counter()
+
+    def add_input(self, sums: Counter[str], count: tuple[str, int]) -> Counter[str]:
+        name, number = count
+        sums[name] += number
+        return sums
+
+    def merge_accumulators(self, parts: Iterable[Counter[str]]) -> Counter[str]:
+        total: Counter[str] = Counter()
+        for part in parts:
+            total.update(part)
+        return total
+
+    def extract_output(self, sums: Counter[str]) -> dict[str, int]:
+        return dict(sums)
 
 
 class _WriteCounts(beam.DoFn):
@@ -40,8 +61,10 @@ class _WriteCounts(beam.DoFn):
 
 
 def take_counts(directory: str) -> dict[str, int]:
-    """Return the sums that a job wrote to its directory, and remove their file."""
+    """Return the sums that a job wrote to its directory, and remove their file; without counts there is none."""
     path = storage.join(directory, _FILE)
+    if not storage.exists(path):
+        return {}
     sums: dict[str, int] = storage.read_json(path)
     storage.remove(path)
     return sums

@@ -17,6 +17,7 @@ from apache_beam.pvalue import AsSingleton, PCollection
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.errors import TooFewOpened
 from hushcount.reasons import Reason
+from pipelines.outputs.counting import Sums
 from pipelines.outputs.counts import BinCounts, HopCounts, Opening, StreamCounts
 from pipelines.outputs.summary import HopSummary, make_summary
 
@@ -37,8 +38,7 @@ def enough(
     """Return a side input from labelled counts: whether the accepted reports of a stream reach the minimum batch."""
     return AsSingleton(
         labelled
-        | f"sum {stream} for the minimum" >> beam.CombinePerKey(sum)
-        | f"sums of {stream} for the minimum" >> beam.combiners.ToDict()
+        | f"sums of {stream} for the minimum" >> beam.CombineGlobally(Sums())
         | f"minimum of {stream}" >> beam.Map(_reaches, f"{stream}:accepted", campaign.shuffle.minimum_batch, rule)
     )
 

@@ -206,6 +206,19 @@ def test_merging_changes_at_most_the_first_accumulator(name: str) -> None:
     assert fn.extract_output(merged).counts.any()
 
 
+def test_a_step_travels_without_the_items_of_a_whole_domain_and_with_any_others() -> None:
+    mechanism = build("ais", 1.0, 26_000, {})
+    whole, some = tally_items(mechanism), np.array([3, 7, 25_999], dtype=np.uint64)
+    reports = mechanism.encode(whole[:200], SeededWords(5))
+    sent = [pickle.dumps(TallyFn(mechanism, items)) for items in (whole, some)]
+    assert len(sent[0]) < 2000
+    for packed, items in zip(sent, (whole, some), strict=True):
+        fn = pickle.loads(packed)  # noqa: S301
+        expected = mechanism.new_tally(items)
+        mechanism.accumulate(expected, reports, items)
+        assert np.array_equal(fn.extract_output(fn.add_input(fn.create_accumulator(), reports)).counts, expected)
+
+
 def test_an_accumulator_is_small_on_its_way_and_the_same_after_it() -> None:
     """Counts of a large sketch are small: one byte each, not eight."""
     counts = np.random.default_rng(2).integers(0, 100, (64, 1024))
