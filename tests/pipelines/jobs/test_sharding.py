@@ -207,7 +207,7 @@ def test_merging_changes_at_most_the_first_accumulator(name: str) -> None:
 
 
 def test_a_step_travels_without_the_items_of_a_whole_domain_and_with_any_others() -> None:
-    mechanism = build("ais", 1.0, 26_000, {})
+    mechanism = build("ais", 1.0, 26_000, {"s": 7000})
     whole, some = tally_items(mechanism), np.array([3, 7, 25_999], dtype=np.uint64)
     reports = mechanism.encode(whole[:200], SeededWords(5))
     sent = [pickle.dumps(TallyFn(mechanism, items)) for items in (whole, some)]
