@@ -31,7 +31,8 @@ class Client:
     Args:
         campaign: from `Campaign.read`.
         dictionary: the campaign's; by default read from beside the campaign file.
-        memory: where the client keeps its answers, if the campaign says that clients remember, and only then.
+        memory: where the client keeps its answers, if the campaign says that clients remember, and only then. If it is
+            uncapped, it may go without: each value is then of another client, which remembers nothing yet.
         allowance: counts what this client makes, up to the campaign's cap of each stream in each window. By default
             windows are days, and the count ends with the process; `Allowance(window, path)` keeps it in a file.
         uncapped: count nothing, in a process that makes many clients' reports, such as a load test. The guarantees for
@@ -67,7 +68,7 @@ class Client:
             )
         if self.memory is not None and not (hasattr(self.memory, "get") and hasattr(self.memory, "keep")):
             raise UsageError(f"memory is a {type(self.memory).__name__}, must be a memory: give FileMemory(path)")
-        if self.campaign.memory and self.memory is None:
+        if self.campaign.memory and self.memory is None and not self.uncapped:
             raise UsageError(
                 f"campaign {self.campaign.id} is of clients that remember: give a memory, as in "
                 "Client(campaign, memory=FileMemory(path))"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,12 +21,11 @@ from hushcount.campaigns.dictionary import read_lines
 from hushcount.client import Client
 from hushcount.collection.envelopes import ENVELOPES, TOKEN_BYTES, client_token, envelope_dtype
 from hushcount.errors import UsageError
-from hushcount.memory import ProcessMemory
 from hushcount.randomness import SystemWords
 from hushcount.reasons import Reason, rejected
 from hushcount.senders import Senders
 from hushcount.threads import available_threads
-from hushcount.wire.sealing import Octets, seal_rows
+from hushcount.wire.sealing import Octets
 from keys.opening_engines import lanes_are_off, sealing_for
 from pipelines.files import storage
 from pipelines.files.blocks import WriteShards
@@ -109,7 +108,7 @@ def plan_encode(
     """
     campaign = Campaign.read(campaign_path)
     # Reads the dictionary and checks the keys and the environment before any work.
-    _client_of(campaign)
+    Client(campaign, uncapped=True)
     lanes_are_off()
     if clients and campaign.memory:
         raise UsageError(
@@ -156,7 +155,7 @@ class Encode(beam.DoFn):
     def setup(self) -> None:
         campaign = Campaign.read(self._campaign_path)
         seal = sealing_for(self._lines * len(campaign.streams))
-        self._client = replace(_client_of(campaign), seal_rows=seal)
+        self._client = Client(campaign, uncapped=True, seal_rows=seal)
         self._threads = available_threads()
 
     def process(self, element: tuple[int, list[bytes]]) -> Iterator[Any]:
@@ -185,21 +184,12 @@ class Encode(beam.DoFn):
     def _seal(self, stream: str, values: list[str]) -> tuple[Octets, int]:
         """Return the sealed reports of a stream, and how many values were too long to be in them."""
         if stream == "reports":
-            if self._client.campaign.memory:
-                # A client of its own for each line: it remembers nothing yet, and seals one box at a time.
-                others = (replace(self._client, memory=ProcessMemory(), seal_rows=seal_rows) for _ in values)
-                sealed = [other.reports([value]) for other, value in zip(others, values, strict=True)]
-                return np.concatenate([self._client.reports([]), *sealed]), 0
             return self._client.reports(values, self._threads), 0
         longest = self._client.campaign.discovery_format.max_value_bytes
         dictionary = self._client.dictionary
         listed = dictionary if dictionary is not None else ()
         sent = [value if value in listed or len(value.encode()) <= longest else None for value in values]
         return self._client.discovery_reports(sent, self._threads), sent.count(None)
-
-
-def _client_of(campaign: Campaign) -> Client:
-    return Client(campaign, memory=ProcessMemory() if campaign.memory else None, uncapped=True)
 
 
 def _parse(lines: list[bytes], clients: bool, campaign: bytes) -> tuple[Octets, list[str], Counter[Reason]]:

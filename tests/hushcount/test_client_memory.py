@@ -153,6 +153,12 @@ def test_client_and_campaign_agree_on_whether_clients_remember() -> None:
         Client(campaign_of(), DICTIONARY, ProcessMemory())
 
 
+def test_who_makes_many_clients_reports_needs_no_memory() -> None:
+    """Each is of a client that remembers nothing yet; that all 50 are alike has probability far below 1e-6."""
+    client = Client(campaign_of(values=1), DICTIONARY, uncapped=True)
+    assert len(set(plain(client, ["item 1"] * 50))) > 1
+
+
 def test_all_values_outside_the_dictionary_have_one_answer() -> None:
     memory = ProcessMemory()
     assert len(set(plain(client_of(memory), [f"unlisted {number}" for number in range(50)]))) == 1

@@ -1,4 +1,4 @@
-"""What seals the lines of `encode`: lanes where there are enough boxes, libsodium else, and always for a single box."""
+"""What seals the lines of `encode`: lanes where there are enough boxes, libsodium else."""
 
 from __future__ import annotations
 
@@ -40,10 +40,13 @@ def chain(root: Path, *options: object) -> Chain:
     return Chain(path, keys)
 
 
-def test_enough_boxes_are_sealed_in_lanes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lines: Path) -> None:
-    lanes, made = Lanes(), chain(tmp_path)
+@pytest.mark.parametrize("options", [(), ("--memory",)], ids=["", "of clients that remember"])
+def test_enough_boxes_are_sealed_in_lanes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lines: Path, options: tuple[str, ...]
+) -> None:
+    lanes, made = Lanes(), chain(tmp_path, *options)
     put_lanes(monkeypatch, lambda: lanes, 2 * len(LINES))
-    made.encode(lines)
+    done("encode", "--campaign", made.campaign_path, "--values", lines, "--out", made.path("encoded"))
     # A report of each stream for each line. The boxes in the second: ten new values, and 100 of no value.
     assert sum(lanes.rows) == 2 * len(LINES) + 10 + 100
     made.shuffle()
@@ -54,14 +57,6 @@ def test_nothing_is_made_for_few_boxes(monkeypatch: pytest.MonkeyPatch, tmp_path
     made = chain(tmp_path)
     put_lanes(monkeypatch, lambda: pytest.fail("the lanes were made"), 2 * len(LINES) + 1)
     made.encode(lines)
-
-
-def test_a_single_box_is_sealed_by_libsodium(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lines: Path) -> None:
-    """The lanes take the time of 32 for it. Each line of clients that remember is one client's."""
-    lanes, made = Lanes(), chain(tmp_path, "--memory")
-    put_lanes(monkeypatch, lambda: lanes)
-    done("encode", "--campaign", made.campaign_path, "--values", lines, "--out", tmp_path / "encoded")
-    assert 1 not in lanes.rows
 
 
 def test_an_engine_that_there_is_not_is_refused_before_any_work(
