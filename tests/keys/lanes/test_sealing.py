@@ -35,7 +35,7 @@ def point(value: int) -> bytes:
 
 
 @pytest.mark.parametrize("length", [0, 1, 31, 32, 33, 100, 5000])
-@pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, 1000])
+@pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, 31, 32, 33, 1000])
 def test_boxes_are_those_of_libsodium(lanes: Lanes, rows: int, length: int) -> None:
     plain, secrets = some(rows, length)
     if rows == 1000 and length == 5000:
