@@ -1,4 +1,4 @@
-"""CPU time to open a sealed box of 100 plain bytes by each engine, and of its product on the curve alone.
+"""CPU time to open or seal a box of 100 plain bytes by each engine, and of a product on the curve alone.
 
 One thread, the least of a few runs. What it takes to make the code of the lanes is measured once, libraries included.
 """
@@ -19,7 +19,7 @@ from nacl.public import PrivateKey, SealedBox
 
 from benchmarks.encode import cpu_us
 from hushcount.arrays import Octets
-from hushcount.wire.sealing import Sealer
+from hushcount.wire.sealing import seal_rows
 from keys.libsodium import open_rows
 
 if TYPE_CHECKING:
@@ -32,13 +32,17 @@ def figures(boxes: int, repeats: int) -> dict[str, float]:
     """Return microseconds of each kind, by name."""
     key = PrivateKey.generate()
     public, secret = bytes(key.public_key), bytes(key)
-    sealed = Sealer(public).seal_many(np.frombuffer(os.urandom(boxes * _PLAIN), dtype=np.uint8).reshape(boxes, -1))
+    drawn = np.frombuffer(os.urandom(boxes * (_PLAIN + 32)), dtype=np.uint8)
+    plain, secrets = drawn[: boxes * _PLAIN].reshape(boxes, -1), drawn[boxes * _PLAIN :].reshape(boxes, 32)
+    sealed = seal_rows(plain, public, secrets)
     points, alone = np.ascontiguousarray(sealed[:, :32]), [row.tobytes() for row in sealed]
-    open_box = SealedBox(key).decrypt
+    open_box, seal_box, content = SealedBox(key).decrypt, SealedBox(key.public_key).encrypt, bytes(_PLAIN)
     ways: dict[str, Callable[[], object]] = {
         "a point: crypto_scalarmult": lambda: _scalarmult(secret, points),
-        "a box: crypto_box_seal_open": lambda: open_rows(sealed, public, secret),
-        "a box: PyNaCl's SealedBox.decrypt": lambda: [open_box(box) for box in alone],
+        "open a box: crypto_box_seal_open": lambda: open_rows(sealed, public, secret),
+        "open a box: PyNaCl's SealedBox.decrypt": lambda: [open_box(box) for box in alone],
+        "seal a box: libsodium": lambda: seal_rows(plain, public, secrets),
+        "seal a box: PyNaCl's SealedBox.encrypt": lambda: [seal_box(content) for _ in alone],
     }
     began = time.process_time()
     lanes = _lanes()
@@ -46,10 +50,11 @@ def figures(boxes: int, repeats: int) -> dict[str, float]:
     if lanes is not None:
         ways = {
             "a point: lanes": lambda: lanes.products(secret, points),
-            "a box: lanes": lambda: lanes.open_rows(sealed, public, secret),
+            "open a box: lanes": lambda: lanes.open_rows(sealed, public, secret),
+            "seal a box: lanes": lambda: lanes.seal_rows(plain, public, secrets),
             **ways,
         }
-    found = {name: cpu_us(way, boxes, repeats) for name, way in sorted(ways.items(), reverse=True)}
+    found = {name: cpu_us(way, boxes, repeats) for name, way in sorted(ways.items())}
     return found if lanes is None else {**found, "make the code, once": made * 1e6}
 
 
@@ -83,7 +88,7 @@ def main() -> None:
         print(json.dumps(found, indent=2))
         return
     for name, us in found.items():
-        print(f"{name:<34}{us:>14,.2f} us")
+        print(f"{name:<40}{us:>14,.2f} us")
 
 
 if __name__ == "__main__":

@@ -220,7 +220,7 @@ def test_a_stage_runs_with_its_engine_whatever_the_shell_says(
 
 def test_kernels_of_both_engines_are_measured_where_there_are_two() -> None:
     found = opening.figures(16, 1)
-    assert len(found) == (6 if has_ifma() else 3)
+    assert len(found) == (9 if has_ifma() else 5)
     assert all(us > 0.0 for us in found.values())
 
 

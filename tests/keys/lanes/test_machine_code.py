@@ -38,6 +38,7 @@ def require_right(assembly: str) -> None:
 
 
 @pytest.mark.parametrize("processor", PROCESSORS)
+@pytest.mark.long(but=PROCESSORS[:1])
 def test_code_takes_the_same_time_whatever_the_key(processor: str) -> None:
     require_right(assembly_of(boxes.module(), processor))
 
