@@ -54,25 +54,29 @@ def united(block: bytes, pair_bytes: int) -> Bins:
 
 
 def _grouped(pairs: npt.NDArray[np.bytes_], counts: npt.NDArray[np.int64], copies: int) -> Bins:
-    order = order_by_pair(pairs)
-    ordered = pairs[order]
-    begins = run_starts(ordered)
+    order, ordered, begins = in_runs(pairs)
     sums = np.add.reduceat(counts[order], begins) if len(begins) else np.zeros(0, dtype=np.int64)
     return Bins(ordered[begins], sums, copies)
 
 
-def order_by_pair(pairs: npt.NDArray[np.bytes_]) -> npt.NDArray[np.intp]:
-    """Return an order of S[n] that makes equal pairs neighbours.
+def in_runs(
+    pairs: npt.NDArray[np.bytes_],
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bytes_], npt.NDArray[np.intp]]:
+    """Return an order of S[n] that makes equal pairs neighbours, the pairs in it, and where their runs begin.
 
-    It compares the first eight bytes, part of a hash, which differ between different honest pairs. Only where forged
-    pairs share them, it compares all bytes.
+    It sorts by the first eight bytes, part of a hash, which differ between different honest pairs. Only where forged
+    pairs share them, it sorts by all bytes.
     """
     words = first_words(pairs)
     order = np.argsort(words)
-    ordered, pairs = words[order], pairs[order]
-    mixed = (ordered[1:] == ordered[:-1]) & (pairs[1:] != pairs[:-1])
-    if mixed.any():
-        rows = np.flatnonzero(np.isin(ordered, ordered[1:][mixed]))
+    words, ordered = words[order], pairs[order]
+    begins = run_starts(ordered)
+    inner = begins[1:]
+    mixed = words[inner[words[inner] == words[inner - 1]]]
+    if len(mixed):
+        rows = np.flatnonzero(np.isin(words, mixed))
         # Ascending by word as well, so that each run stays in its place.
-        order[rows] = order[rows][np.lexsort((pairs[rows], ordered[rows]))]
-    return order
+        order[rows] = order[rows][np.lexsort((ordered[rows], words[rows]))]
+        ordered = pairs[order]
+        begins = run_starts(ordered)
+    return order, ordered, begins

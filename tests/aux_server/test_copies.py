@@ -13,7 +13,7 @@ from apache_beam.transforms.util import Reshuffle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aux_server.bins import Bins, bins_of, counted_dtype, order_by_pair, united
+from aux_server.bins import Bins, bins_of, counted_dtype, in_runs, united
 from aux_server.count_bins import CountBins, CountOnce
 from aux_server.keep import Keep
 from aux_server.open_pairs import OpenPairs
@@ -237,7 +237,7 @@ def test_forged_pairs_that_share_eight_bytes_are_kept_apart_among_honest_ones() 
     forged[:, 8:] = generator.integers(0, 2, (400, 1), dtype=np.uint8)
     rows = np.concatenate([honest, honest, forged])[generator.permutation(800)]
     pairs = np.ascontiguousarray(rows).view("S40").reshape(-1)
-    ordered = pairs[order_by_pair(pairs)]
+    ordered = in_runs(pairs)[1]
     runs = 1 + int((ordered[1:] != ordered[:-1]).sum())
     assert runs == len({row.tobytes() for row in rows})
     assert sorted(ordered.tolist()) == sorted(pairs.tolist())
