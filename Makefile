@@ -124,7 +124,7 @@ bench: $(VENV)/server  ## each stage beside its limit and beside other libraries
 bench-gate: $(VENV)/server  ## fail if a stage takes much more CPU time than the cryptography in the same run
 	$(BIN)/hushcount bench --gate
 
-bench-kernels: $(VENV)/server  ## CPU time of opening and sealing by each engine, of privatising by each mechanism, and of the ways to decode
+bench-kernels: $(VENV)/server  ## CPU time of opening and sealing by each engine, of privatising and reading by each mechanism, and of the ways to decode
 	$(BIN)/python -m benchmarks.opening
 	$(BIN)/python -m benchmarks.encode
 	$(BIN)/python -m benchmarks.decode

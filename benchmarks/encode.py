@@ -1,4 +1,4 @@
-"""CPU time to privatise a report, randomness included, beside drawing the randomness alone.
+"""CPU time to privatise a report, randomness included, and to read it, beside drawing the randomness alone.
 
 In one run, so that the figures compare: the least that a report can cost is the drawing of its own random bits, as many
 as it carries (`draw, us`), by the generator of the same run.
@@ -26,6 +26,7 @@ _CASES: tuple[tuple[str, float, int | None, dict[str, int]], ...] = (
     ("gcms", 4.0, None, {"k": 65_536, "m": 1024}),
     ("gcms", 1.0, None, {"k": 1024, "m": 1024}),
     ("ss", 1.0, 100, {}),
+    ("ss", 1.0, 1024, {}),
     ("wss", 1.0, 100, {}),
     ("oue", 1.0, 100, {}),
     ("apple-cms", 4.0, None, {}),
@@ -53,7 +54,8 @@ def figures(reports: int, repeats: int) -> list[dict[str, object]]:
         needed = max(1, math.ceil(reports * mechanism.report_bits / 64))
         mechanism.encode(items[:1000], words)  # compiles
         reported = mechanism.encode(items, words)
-        mechanism.pack(reported[:1000])
+        packed = mechanism.pack(reported)
+        mechanism.unpack(packed[:1000])
         rows.append(
             {
                 "mechanism": name,
@@ -62,6 +64,7 @@ def figures(reports: int, repeats: int) -> list[dict[str, object]]:
                 "bits": round(mechanism.report_bits, 1),
                 "encode_us": round(cpu_us(partial(mechanism.encode, items, words), reports, repeats), 3),
                 "pack_us": round(cpu_us(partial(mechanism.pack, reported), reports, repeats), 3),
+                "unpack_us": round(cpu_us(partial(mechanism.unpack, packed), reports, repeats), 3),
                 "draw_us": round(cpu_us(partial(words.words, needed), reports, repeats), 3),
             }
         )
@@ -78,11 +81,12 @@ def main() -> None:
     if chosen.json:
         print(json.dumps(rows, indent=2))
         return
-    print(f"{'mechanism':<12}{'epsilon':>8}{'domain':>8}{'bits':>9}{'encode, us':>12}{'pack, us':>10}{'draw, us':>10}")
+    times = "".join(f"{f'{step}, us':>12}" for step in ("encode", "pack", "unpack", "draw"))
+    print(f"{'mechanism':<12}{'epsilon':>8}{'domain':>8}{'bits':>9}{times}")
     for row in rows:
         print(
             f"{row['mechanism']:<12}{row['epsilon']:>8}{row['domain'] or 'open':>8}{row['bits']:>9}"
-            f"{row['encode_us']:>12}{row['pack_us']:>10}{row['draw_us']:>10}"
+            f"{row['encode_us']:>12}{row['pack_us']:>12}{row['unpack_us']:>12}{row['draw_us']:>12}"
         )
 
 

@@ -189,6 +189,16 @@ def test_a_rank_beside_a_binomial_has_the_subset_of_its_side(bound: int, count: 
     assert ranks.unrank(bound, count, numbers).tolist() == [ranks.unrank_integer(bound, count, rank) for rank in near]
 
 
+@pytest.mark.parametrize(("bound", "count"), [(64, 17), (1024, 19), (1024, 275), (400, 399)])
+def test_ranks_of_any_length_are_found_again(bound: int, count: int) -> None:
+    """Also far below the leading bits of a row, where hundreds of binomials tie."""
+    powers = [0, *(1 << bit for bit in range(comb(bound, count).bit_length() - 1))]
+    found = ranks.unrank(bound, count, ranks.from_integers(powers, ranks.row_limbs(bound, count)[-1]))
+    assert found.max() < bound
+    assert (np.diff(found.astype(np.int64), axis=1) > 0).all()
+    assert list(map(ranks.rank_integer, found.tolist())) == powers
+
+
 @pytest.mark.parametrize(("bound", "count"), [*SHAPES, (40, 20), (300, 5), (130, 100)])
 def test_the_table_holds_the_binomials(bound: int, count: int) -> None:
     table = ranks.binomials(bound, count)
