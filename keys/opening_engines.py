@@ -18,7 +18,7 @@ from hushcount.wire.sealing import SealRows, seal_rows
 from keys import libsodium
 
 if TYPE_CHECKING:
-    from keys.lanes.engine import Lanes
+    from keys.lanes.compiled import Lanes
 
 EngineName = Literal["lanes", "libsodium"]
 VARIABLE = "HUSHCOUNT_OPENING"
@@ -120,7 +120,7 @@ def lanes_are_off() -> bool:
 def _made() -> Lanes | str:
     """Make the lanes, once in a process; if this machine cannot, return why."""
     # Not at the top: a small job imports no compiler.
-    from keys.lanes.engine import FaultyLanes, NoLanes, make_lanes
+    from keys.lanes.compiled import FaultyLanes, NoLanes, make_lanes
 
     try:
         return make_lanes()

@@ -15,13 +15,13 @@ from keys.lanes.words import constant
 
 I8, I32 = ir.IntType(8), ir.IntType(32)
 WORD_BYTES, KEY_WORDS, NONCE_WORDS = 8, 4, 3
+KEY_BYTES = KEY_WORDS * WORD_BYTES
 GROUPS = 4
 """Groups of eight lanes that share an inversion: a turn has 32 rows."""
 SECRETBOX_OPEN, SECRETBOX_SEAL = "crypto_secretbox_open_easy", "crypto_secretbox_easy"
 BASE_POINT = 9
-_GROUPS, _ROWS = ir.Constant(I64, GROUPS), ir.Constant(I64, GROUPS * LANES)
-_EPHEMERAL_BYTES, _TAG_BYTES = KEY_WORDS * WORD_BYTES, 16
-_PAIR = 2 * LIMBS
+_GROUPS, _LANES, _ROWS = (ir.Constant(I64, number) for number in (GROUPS, LANES, GROUPS * LANES))
+_TAG_BYTES, _PAIR = 16, 2 * LIMBS
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Scratch:
     Attributes:
         recipient: four words, which the caller writes into all lanes.
         base: four words, for the base point.
-        lane: key and nonce of one lane, one after the other.
+        slot: key and nonce of one slot, one after the other.
         masks: one for each step of the ladder.
         scalar, ephemeral, shared, key, nonce: four words for each group; a nonce uses three. To open, the caller writes
             the scalar of the first group.
@@ -40,7 +40,7 @@ class Scratch:
 
     recipient: int = 0
     base: int = 4
-    lane: int = 8
+    slot: int = 8
     masks: int = 9
     scalar: int = masks + ladder.STEPS
     ephemeral: int = scalar + KEY_WORDS * GROUPS
@@ -129,40 +129,39 @@ def _write_divide(made: ir.Module) -> None:
 
 
 class _Rows:
-    """Rows in turns, a lane each, and the key and nonce of one lane for libsodium."""
+    """Rows in turns, a slot each: a lane of a group; and the key and nonce of one slot for libsodium."""
 
     def __init__(self, code: _Code, scratch: ir.Value, number: ir.Value) -> None:
         """There is at least one row."""
         self._code, self._scratch = code, scratch
         self._last = code.builder.sub(number, ir.Constant(I64, 1))
         self.turns = code.builder.add(code.builder.udiv(self._last, _ROWS), ir.Constant(I64, 1))
-        self.one_key = code.vectors(scratch, SCRATCH.lane)
-        self.one_nonce = code.at(self.one_key, KEY_WORDS * WORD_BYTES)
+        self.one_key = code.vectors(scratch, SCRATCH.slot)
+        self.one_nonce = code.at(self.one_key, KEY_BYTES)
 
     @contextmanager
-    def lanes(self, turn: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:
-        """Write a loop over the lanes of all groups: the row of each, and where it lies in an array of four words."""
+    def slots(self, turn: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:
+        """Write a loop over the slots of a turn: the row of each, and where it lies in an array of four words."""
         builder = self._code.builder
-        with self._code.counted(_ROWS) as (lane, _, _):
-            row = builder.add(builder.mul(turn, _ROWS), lane)
-            # The last one in the lanes that are left over.
+        with self._code.counted(_ROWS) as (slot, _, _):
+            row = builder.add(builder.mul(turn, _ROWS), slot)
+            # The last one in the slots that are left over.
             row = builder.select(builder.icmp_unsigned("<", row, self._last), row, self._last)
-            lanes = ir.Constant(I64, LANES)
-            group = self._code.scaled(builder.udiv(lane, lanes), KEY_WORDS * VECTOR_BYTES)
-            yield row, builder.add(group, self._code.scaled(builder.urem(lane, lanes), WORD_BYTES))
+            group = self._code.scaled(builder.udiv(slot, _LANES), KEY_WORDS * VECTOR_BYTES)
+            yield row, builder.add(group, self._code.scaled(builder.urem(slot, _LANES), WORD_BYTES))
 
     def of(self, array: ir.Value, row: ir.Value, size: ir.Value) -> ir.Value:
         return self._code.at(array, self._code.builder.mul(row, size))
 
     def read(self, turn: ir.Value, array: ir.Value, size: ir.Value, first: int) -> None:
-        """Put the first 32 bytes of each row into its lane."""
+        """Put the first 32 bytes of each row into its slot."""
         target = self._code.vectors(self._scratch, first)
-        with self.lanes(turn) as (row, offset):
-            source, lane = self.of(array, row, size), self._code.at(target, offset)
-            self._code.copy_words(source, WORD_BYTES, lane, VECTOR_BYTES, KEY_WORDS)
+        with self.slots(turn) as (row, offset):
+            source, target_lane = self.of(array, row, size), self._code.at(target, offset)
+            self._code.copy_words(source, WORD_BYTES, target_lane, VECTOR_BYTES, KEY_WORDS)
 
     def take(self, offset: ir.Value) -> None:
-        """Put a lane's key and nonce where `one_key` and `one_nonce` are."""
+        """Put a slot's key and nonce where `one_key` and `one_nonce` are."""
         for first, target, number in (
             (SCRATCH.key, self.one_key, KEY_WORDS),
             (SCRATCH.nonce, self.one_nonce, NONCE_WORDS),
@@ -171,14 +170,17 @@ class _Rows:
             self._code.copy_words(source, VECTOR_BYTES, target, WORD_BYTES, number)
 
     def judge(self, failed: ir.Value, offset: ir.Value, target: ir.Value) -> None:
-        """Write 1 if libsodium did not fail, else 0; and 0, as libsodium, if the product is zero: that is no secret."""
-        code, builder, found = self._code, self._code.builder, ir.Constant(I64, 0)
+        """Write 1 if libsodium succeeded and the product is not zero, else 0.
+
+        libsodium refuses zero too: everybody knows it.
+        """
+        code, builder, bits = self._code, self._code.builder, ir.Constant(I64, 0)
         shared = code.at(code.vectors(self._scratch, SCRATCH.shared), offset)
         for at in range(KEY_WORDS):
-            found = builder.or_(found, code.word(code.at(shared, at * VECTOR_BYTES)))
+            bits = builder.or_(bits, code.word(code.at(shared, at * VECTOR_BYTES)))
         good = builder.and_(
             builder.icmp_signed("==", failed, ir.Constant(I32, 0)),
-            builder.icmp_unsigned("!=", found, ir.Constant(I64, 0)),
+            builder.icmp_unsigned("!=", bits, ir.Constant(I64, 0)),
         )
         builder.store(builder.zext(good, I8), target)
 
@@ -191,7 +193,7 @@ def _write_open(made: ir.Module) -> None:
     builder, (scratch, sealed, plain, opened, number, size) = function(made, "open_boxes", [POINTER] * 4 + [I64] * 2)
     code = _Code(builder)
     rows, open_secretbox = _Rows(code, scratch, number), _secretbox(made, SECRETBOX_OPEN)
-    box_bytes = builder.sub(size, ir.Constant(I64, _EPHEMERAL_BYTES))
+    box_bytes = builder.sub(size, ir.Constant(I64, KEY_BYTES))
     length = builder.sub(box_bytes, ir.Constant(I64, _TAG_BYTES))
     masks = code.vectors(scratch, SCRATCH.masks)
     code.call("write_masks", code.vectors(scratch, SCRATCH.scalar), masks)
@@ -202,9 +204,9 @@ def _write_open(made: ir.Module) -> None:
             code.call("multiply", masks, code.vectors(scratch, SCRATCH.ephemeral, group), pair)
         code.call("divide", code.vectors(scratch, SCRATCH.shared_pair), code.vectors(scratch, SCRATCH.shared))
         code.hashed(scratch)
-        with rows.lanes(turn) as (row, offset):
+        with rows.slots(turn) as (row, offset):
             rows.take(offset)
-            content, box = rows.of(plain, row, length), code.at(rows.of(sealed, row, size), _EPHEMERAL_BYTES)
+            content, box = rows.of(plain, row, length), code.at(rows.of(sealed, row, size), KEY_BYTES)
             failed = builder.call(open_secretbox, [content, box, box_bytes, rows.one_nonce, rows.one_key])
             rows.judge(failed, offset, code.at(opened, row))
     builder.ret_void()
@@ -220,14 +222,14 @@ def _write_seal(made: ir.Module) -> None:
     builder, (scratch, plain, secrets, sealed, good, number, length) = function(made, "seal_boxes", arguments)
     code = _Code(builder)
     rows, seal_secretbox = _Rows(code, scratch, number), _secretbox(made, SECRETBOX_SEAL)
-    size = builder.add(length, ir.Constant(I64, _EPHEMERAL_BYTES + _TAG_BYTES))
+    size = builder.add(length, ir.Constant(I64, KEY_BYTES + _TAG_BYTES))
     masks, base, recipient, ephemeral_keys = (
         code.vectors(scratch, first) for first in (SCRATCH.masks, SCRATCH.base, SCRATCH.recipient, SCRATCH.ephemeral)
     )
     code.store_words([constant(code, BASE_POINT), *[constant(code, 0)] * (KEY_WORDS - 1)], base)
     made_of = (SCRATCH.ephemeral_pair, base, SCRATCH.ephemeral), (SCRATCH.shared_pair, recipient, SCRATCH.shared)
     with code.counted(rows.turns) as (turn, _, _):
-        rows.read(turn, secrets, ir.Constant(I64, KEY_WORDS * WORD_BYTES), SCRATCH.scalar)
+        rows.read(turn, secrets, ir.Constant(I64, KEY_BYTES), SCRATCH.scalar)
         with code.counted(_GROUPS) as (group, _, _):
             code.call("write_masks", code.vectors(scratch, SCRATCH.scalar, group), masks)
             for pairs, point, _ in made_of:
@@ -235,11 +237,11 @@ def _write_seal(made: ir.Module) -> None:
         for pairs, _, products in made_of:
             code.call("divide", code.vectors(scratch, pairs), code.vectors(scratch, products))
         code.hashed(scratch)
-        with rows.lanes(turn) as (row, offset):
+        with rows.slots(turn) as (row, offset):
             rows.take(offset)
             ephemeral, content = rows.of(sealed, row, size), rows.of(plain, row, length)
             code.copy_words(code.at(ephemeral_keys, offset), VECTOR_BYTES, ephemeral, WORD_BYTES, KEY_WORDS)
-            box = code.at(ephemeral, _EPHEMERAL_BYTES)
+            box = code.at(ephemeral, KEY_BYTES)
             failed = builder.call(seal_secretbox, [box, content, length, rows.one_nonce, rows.one_key])
             rows.judge(failed, offset, code.at(good, row))
     builder.ret_void()

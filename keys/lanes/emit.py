@@ -65,8 +65,8 @@ class Instructions:
     ) -> Iterator[tuple[Index, list[Vector], list[Vector]]]:
         """Write a loop around what the block writes: its counter, its state, and a list to take the state's follower.
 
-        `times` is at least 1. Its end is the only conditional jump that this machine writes. After the block the list
-        of the state is that after the loop.
+        `times` is at least 1. Its end is the only conditional jump that this machine writes. After the block, the
+        state list holds the values after the loop.
         """
         builder = self.builder
         before, loop, after = builder.block, builder.append_basic_block("loop"), builder.append_basic_block("after")
@@ -74,8 +74,8 @@ class Instructions:
         builder.position_at_end(loop)
         index, state = builder.phi(I64), [builder.phi(vector.type) for vector in vectors]
         following: list[Vector] = []
-        passed = list(state)
-        yield index, passed, following
+        current = list(state)
+        yield index, current, following
         advanced = builder.add(index, ir.Constant(I64, 1))
         builder.cbranch(builder.icmp_unsigned("<", advanced, times), loop, after)
         starts = [ir.Constant(I64, 0), *vectors]
@@ -83,7 +83,7 @@ class Instructions:
             phi.add_incoming(start, before)
             phi.add_incoming(follower, builder.block)
         builder.position_at_end(after)
-        passed[:] = following
+        current[:] = following
 
     def load(self, array: ir.Value, index: Index) -> Vector:
         """Load a vector of an array of vectors."""

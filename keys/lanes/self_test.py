@@ -12,10 +12,10 @@ from nacl.exceptions import CryptoError
 
 from hushcount.arrays import BoolArray, Octets
 from hushcount.wire.sealing import Sealer, seal_rows
+from keys.lanes.boxes import KEY_BYTES
 from keys.lanes.emit import LANES
 from keys.lanes.field import P
 
-KEY_BYTES = 32
 # Scalar, point and product of RFC 7748, section 5.2.
 _RFC_7748 = [
     tuple(map(bytes.fromhex, hexadecimals))
@@ -32,9 +32,11 @@ _RFC_7748 = [
         ),
     )
 ]
-# The points of order 8.
-_EIGHTH = 325606250916557431795983626356110631294008115727848805560023387167927233504
-_OTHER_EIGHTH = 39382357235489614581723060781553021112529911719440698176882885853963445705823
+ORDER_8 = (
+    325606250916557431795983626356110631294008115727848805560023387167927233504,
+    39382357235489614581723060781553021112529911719440698176882885853963445705823,
+)
+"""The points of order 8: RFC 7748, section 7."""
 _KEY_OF_ZERO = bytes.fromhex("351f86faa3b988468a850122b65b0acece9c4826806aeee63de9c0da2bd7f91e")
 """HSalsa20 of a product of zero."""
 _DRAWN, _PLAIN = 200, 70
@@ -43,7 +45,7 @@ _BOXES = 43
 
 
 class Computes(Protocol):
-    """What is tested: an engine's products, and how it opens and seals rows, as `Lanes` describes them."""
+    """What is tested: products, and how it opens and seals rows, as `Lanes` describes them."""
 
     def products(self, scalar: bytes, points: Octets) -> Octets: ...
     def open_rows(self, sealed: Octets, public_key: bytes, secret: bytes) -> tuple[Octets, BoolArray]: ...
@@ -80,7 +82,7 @@ def fault_of(lanes: Computes) -> str | None:
 
 def _edges() -> list[bytes]:
     """Return points of low order, those that are not reduced, and their neighbours, with and without bit 255."""
-    values = [*range(4), *range(P - 3, 1 << 255), _EIGHTH, P - _EIGHTH, P // 2, (1 << 204) - 1, 1 << 51]
+    values = [*range(4), *range(P - 3, 1 << 255), *ORDER_8, P // 2, (1 << 204) - 1, 1 << 51]
     return [(value | bit).to_bytes(KEY_BYTES, "little") for value in values for bit in (0, 1 << 255)]
 
 

@@ -153,10 +153,10 @@ def repeated(
     """
     machine = words[0].machine
 
-    def require(found: Sequence[Word]) -> list[Vector]:
-        if (worst := max(word.most for word in found)) > most:
+    def require(state: Sequence[Word]) -> list[Vector]:
+        if (worst := max(word.most for word in state)) > most:
             raise ProofError(f"a word of a loop may be {worst}, must be at most its invariant, {most}")
-        return [word.vector for word in found]
+        return [word.vector for word in state]
 
     def turn(index: Index, vectors: list[Vector]) -> list[Vector]:
         return require(body(index, [Word(machine, vector, most) for vector in vectors]))

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -16,11 +15,11 @@ import pytest
 from hushcount.arrays import Octets
 from hushcount.errors import UsageError
 from hushcount.wire.sealing import Sealer
-from keys.lanes.engine import FaultyLanes, Lanes, NoLanes, make_lanes
+from keys.lanes.compiled import FaultyLanes, Lanes, NoLanes
 from keys.opening import Opener, Outcome
 from keys.opening_engines import ENOUGH, LIBSODIUM, VARIABLE, OpeningEngine, engine_for
 from keys.private import PrivateKey
-from tests.support.opening import FakeLanes, put_lanes
+from tests.support.opening import FakeLanes, of_this_machine, put_lanes
 
 KEY = PrivateKey(bytes(range(1, 33)))
 BINDING = b"sixteen bytes of"
@@ -43,18 +42,9 @@ def sealed() -> Octets:
     return boxes(500)
 
 
-def of_this_machine() -> Callable[[Octets, bytes, bytes], object]:
-    try:
-        return make_lanes().open_rows
-    except FaultyLanes:
-        raise
-    except NoLanes as reason:
-        pytest.skip(f"NOT TESTED HERE: {reason}")
-
-
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 500])
 def test_the_lanes_of_this_machine_open_and_refuse_what_libsodium_does(count: int) -> None:
-    engine, rows = OpeningEngine("lanes", of_this_machine()), boxes(count)  # type: ignore[arg-type]
+    engine, rows = OpeningEngine("lanes", of_this_machine().open_rows), boxes(count)
     wanted, found = KEY.open_rows(rows), KEY.open_rows(rows, engine)
     assert np.array_equal(wanted.plain, found.plain)
     assert np.array_equal(wanted.opened, found.opened)
@@ -176,12 +166,12 @@ import os, sys, threading, time
 import numpy as np
 from hushcount.wire.sealing import Sealer
 from keys import opening_engines
-from keys.lanes import engine
+from keys.lanes import compiled
 from keys.private import PrivateKey
 
 key = PrivateKey.generate()
 sealed = Sealer(key.public_key).seal_many(np.zeros((100, 30), np.uint8))
-began, real = threading.Event(), engine.make_lanes
+began, real = threading.Event(), compiled.make_lanes
 
 def make():
     began.set()
@@ -197,7 +187,7 @@ def child():
         os._exit(0 if opens() else 1)
     return pid
 
-engine.make_lanes = make
+compiled.make_lanes = make
 children = [child()]                            # nothing is made yet
 thread = threading.Thread(target=opens)
 thread.start()

@@ -12,7 +12,18 @@ import pytest
 from hushcount.arrays import BoolArray, Octets
 from hushcount.wire.sealing import seal_rows
 from keys import libsodium, opening_engines
-from keys.lanes import engine
+from keys.lanes import compiled
+from keys.lanes.compiled import FaultyLanes, Lanes, NoLanes, make_lanes
+
+
+def of_this_machine() -> Lanes:
+    """Make them, or skip and let the summary say so on a machine without; code that fails its test fails."""
+    try:
+        return make_lanes()
+    except FaultyLanes:
+        raise
+    except NoLanes as reason:
+        pytest.skip(f"NOT TESTED HERE: {reason}")
 
 
 @dataclass
@@ -20,11 +31,13 @@ class FakeLanes:
     """Lanes that do not open every box, if `faulty`: of every three rows they refuse the first.
 
     Attributes:
-        calls: how many rows each call had.
+        calls: how many rows each call that opens had.
+        sealed: how many rows each call that seals had.
     """
 
     faulty: bool = False
     calls: list[int] = field(default_factory=list)
+    sealed: list[int] = field(default_factory=list)
 
     def open_rows(self, sealed: Octets, public_key: bytes, secret: bytes) -> tuple[Octets, BoolArray]:
         self.calls.append(len(sealed))
@@ -35,6 +48,7 @@ class FakeLanes:
         return plain, opened
 
     def seal_rows(self, plain: Octets, public_key: bytes, secrets: Octets) -> Octets:
+        self.sealed.append(len(plain))
         return seal_rows(plain, public_key, secrets)
 
     def missed(self, opens: BoolArray) -> int:
@@ -47,5 +61,5 @@ def put_lanes(monkeypatch: pytest.MonkeyPatch, make: Callable[[], object], enoug
     monkeypatch.delenv(opening_engines.VARIABLE, raising=False)
     monkeypatch.setattr(opening_engines, "_made", cache(opening_engines._made.__wrapped__))
     monkeypatch.setattr(opening_engines, "_log", cache(opening_engines._log.__wrapped__))
-    monkeypatch.setattr(engine, "make_lanes", make)
+    monkeypatch.setattr(compiled, "make_lanes", make)
     monkeypatch.setattr(opening_engines, "ENOUGH", enough)

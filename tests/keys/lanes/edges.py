@@ -13,21 +13,15 @@ from nacl.exceptions import CryptoError
 
 from hushcount.arrays import Octets
 from keys.lanes.field import P
+from keys.lanes.self_test import ORDER_8
 
 _LIMB, _WORD = (1 << 51) - 1, (1 << 64) - 1
 _TOP = 1 << 255
-# RFC 7748, section 7: the points of order 8 on the curve, and those of its twist that are 1 and -1.
-_LOW_ORDER = (
-    0,
-    1,
-    P - 1,
-    325606250916557431795983626356110631294008115727848805560023387167927233504,
-    39382357235489614581723060781553021112529911719440698176882885853963445705823,
-)
+LOW_ORDER = (0, 1, P - 1, *ORDER_8)
 _EXTREME_LIMBS = [sum(limb << 51 * at for at, limb in enumerate(limbs)) for limbs in product((0, _LIMB), repeat=5)]
 _EXTREME_WORDS = [sum(word << 64 * at for at, word in enumerate(words)) for words in product((0, _WORD), repeat=4)]
 _NEAR_LIMBS = [(1 << 51 * at) + by for at in range(1, 5) for by in (-1, 0, 1, 19)]
-_POINTS = [*_LOW_ORDER, *range(20), *range(_TOP - 1500, _TOP), *_EXTREME_LIMBS, *_NEAR_LIMBS, P // 2, P // 2 + 1]
+_POINTS = [*LOW_ORDER, *range(20), *range(_TOP - 1500, _TOP), *_EXTREME_LIMBS, *_NEAR_LIMBS, P // 2, P // 2 + 1]
 _ORDER = (1 << 252) + 27742317777372353535851937790883648493
 _SCALARS = [0, 1, 7, 8, 9, 1 << 254, _TOP - 8, _TOP - 1, _TOP, _ORDER, 8 * _ORDER, _ORDER - 1, *_EXTREME_WORDS]
 

@@ -16,7 +16,7 @@ from types import ModuleType
 
 import keys.lanes
 
-_ORDER = ("words", "field", "ladder", "hashes", "emit", "boxes", "self_test", "engine")
+_ORDER = ("words", "field", "ladder", "hashes", "emit", "boxes", "self_test", "compiled")
 
 
 @dataclass(frozen=True)
@@ -145,8 +145,8 @@ hashes: another rotation of BLAKE2b
     (second, 16, 63)
     (second, 16, 62)
 boxes: a product of zero makes a key
-    "!=", found, ir.Constant(I64, 0)
-    ">=", found, ir.Constant(I64, 0)
+    "!=", bits, ir.Constant(I64, 0)
+    ">=", bits, ir.Constant(I64, 0)
 boxes: a box that libsodium refused is taken
     icmp_signed("==", failed
     icmp_signed("<=", failed
@@ -210,8 +210,8 @@ def started(fault: Fault | None) -> str:
     """Return why code with a fault does not start; empty if it does. Needs a processor that has the instructions."""
     with planted(fault) as modules:
         try:
-            modules["engine"].make_lanes()
-        except modules["engine"].NoLanes as refused:
+            modules["compiled"].make_lanes()
+        except modules["compiled"].NoLanes as refused:
             return str(refused)
         return ""
 

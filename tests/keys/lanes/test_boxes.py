@@ -14,8 +14,8 @@ from nacl.bindings import crypto_box_keypair, crypto_scalarmult
 from hushcount.arrays import Octets
 from hushcount.wire.sealing import Sealer
 from keys import libsodium
-from keys.lanes import engine
-from keys.lanes.engine import Lanes, make_lanes
+from keys.lanes import compiled
+from keys.lanes.compiled import Lanes, make_lanes
 from tests.keys.lanes.edges import POINTS, drawn
 
 PUBLIC, SECRET = crypto_box_keypair()
@@ -98,12 +98,12 @@ def test_nothing_secret_is_left_in_the_memory_of_a_call(
     """The scalar, the shared points and the keys of boxes are there before the wiping; afterwards all is zero."""
     used: list[tuple[Octets, bytes]] = []
 
-    class Kept(engine._Scratch):
+    class Kept(compiled._Scratch):
         def __exit__(self, *error: object) -> None:
             used.append((self._octets, self._octets.tobytes()))
             super().__exit__(*error)
 
-    monkeypatch.setattr(engine, "_Scratch", Kept)
+    monkeypatch.setattr(compiled, "_Scratch", Kept)
     plain, boxes = sealed(32, 20)
     if fails:
         with pytest.raises(ValueError, match="bytes, must have 32"):
@@ -135,7 +135,7 @@ def test_threads_do_not_disturb_each_other(lanes: Lanes) -> None:
 _PROCESS = """
 import hashlib, os, sys
 import numpy as np
-from keys.lanes.engine import make_lanes
+from keys.lanes.compiled import make_lanes
 boxes = np.frombuffer(sys.stdin.buffer.read(), dtype=np.uint8).reshape(64, -1)
 public, secret = bytes.fromhex(os.environ["PUBLIC"]), bytes.fromhex(os.environ["SECRET"])
 lanes = make_lanes()

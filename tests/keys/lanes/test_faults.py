@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from keys.lanes import engine, words
+from keys.lanes import compiled, words
 from tests.keys.lanes.faults import FAILING, REFUSED, Fault, generated, planted, started
 
 FAULTS = (*REFUSED, *FAILING)
@@ -27,12 +27,12 @@ def test_the_generator_refuses_what_may_overflow(fault: Fault) -> None:
 
 @pytest.mark.parametrize("fault", FAILING, ids=lambda fault: fault.name)
 @pytest.mark.long(but=OFTEN)
-def test_the_self_test_refuses_what_computes_otherwise(lanes: engine.Lanes, fault: Fault) -> None:
+def test_the_self_test_refuses_what_computes_otherwise(lanes: compiled.Lanes, fault: Fault) -> None:
     assert generated(fault) == "", "the bounds say nothing of it"
     assert started(fault).startswith("the code failed its test: ")
 
 
-def test_code_without_a_fault_is_made_and_starts(lanes: engine.Lanes) -> None:
+def test_code_without_a_fault_is_made_and_starts(lanes: compiled.Lanes) -> None:
     """Made anew in the same way: what is caught above is the fault."""
     assert generated(None) == ""
     assert started(None) == ""
@@ -42,7 +42,7 @@ def test_after_a_fault_the_right_code_is_back() -> None:
     with planted(REFUSED[0]) as modules:
         assert sys.modules["keys.lanes.words"] is modules["words"] is not words
     assert sys.modules["keys.lanes.words"] is words
-    assert sys.modules["keys.lanes.engine"] is engine
+    assert sys.modules["keys.lanes.compiled"] is compiled
 
 
 def test_a_fault_of_a_line_that_is_gone_is_told() -> None:

@@ -8,7 +8,7 @@ import llvmlite.binding as llvm
 import pytest
 from llvmlite import ir
 
-from keys.lanes import boxes, engine
+from keys.lanes import boxes, compiled
 from keys.lanes.emit import I64, POINTER, Instructions, function
 from tests.keys.lanes.machine_code import Leak, functions, jumps, require_constant_time
 
@@ -43,8 +43,8 @@ def test_code_takes_the_same_time_whatever_the_key(processor: str) -> None:
     require_right(assembly_of(boxes.module(), processor))
 
 
-def test_this_processors_code_takes_the_same_time_whatever_the_key(lanes: engine.Lanes) -> None:
-    require_right(engine.target_machine().emit_assembly(llvm.parse_assembly(str(boxes.module()))))
+def test_this_processors_code_takes_the_same_time_whatever_the_key(lanes: compiled.Lanes) -> None:
+    require_right(compiled.target_machine().emit_assembly(llvm.parse_assembly(str(boxes.module()))))
 
 
 @pytest.mark.parametrize(

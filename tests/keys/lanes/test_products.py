@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hushcount.arrays import Octets
-from keys.lanes.engine import Lanes
+from keys.lanes.compiled import Lanes
 from keys.lanes.field import P
 from tests.keys.lanes import many, twin
 from tests.keys.lanes.edges import POINTS, SCALARS, drawn, expected, wycheproof

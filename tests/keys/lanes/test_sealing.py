@@ -8,17 +8,14 @@ from nacl.bindings import crypto_box_keypair, crypto_box_seal_open
 
 from hushcount.arrays import Octets
 from hushcount.wire.sealing import Sealer, seal_rows
-from keys.lanes import boxes, engine, self_test
-from keys.lanes.engine import Lanes, NoLanes
+from keys.lanes import boxes, compiled, self_test
+from keys.lanes.compiled import Lanes, NoLanes
 from keys.lanes.field import P
+from tests.keys.lanes.edges import LOW_ORDER
 
 PUBLIC, SECRET = crypto_box_keypair()
-# The u-coordinates of small order, RFC 7748, section 7, and their other spellings.
-_EIGHTHS = (
-    325606250916557431795983626356110631294008115727848805560023387167927233504,
-    39382357235489614581723060781553021112529911719440698176882885853963445705823,
-)
-SMALL_ORDER = (0, 1, P - 1, P, P + 1, *_EIGHTHS)
+# And other spellings of 0 and 1.
+SMALL_ORDER = (*LOW_ORDER, P, P + 1)
 
 
 def some(rows: int, length: int) -> tuple[Octets, Octets]:
@@ -102,12 +99,12 @@ def test_no_secret_is_left_in_the_memory_of_a_call(
 ) -> None:
     used: list[tuple[Octets, bytes]] = []
 
-    class Kept(engine._Scratch):
+    class Kept(compiled._Scratch):
         def __exit__(self, *error: object) -> None:
             used.append((self._octets, self._octets.tobytes()))
             super().__exit__(*error)
 
-    monkeypatch.setattr(engine, "_Scratch", Kept)
+    monkeypatch.setattr(compiled, "_Scratch", Kept)
     plain, secrets = some(8, 20)
     try:
         lanes.seal_rows(plain, public_key, secrets)
@@ -144,4 +141,4 @@ def test_code_that_seals_wrongly_is_not_used(lanes: Lanes, monkeypatch: pytest.M
     assert self_test.fault_of(lanes) is None
     monkeypatch.setattr(boxes, "BASE_POINT", 10)
     with pytest.raises(NoLanes, match="failed its test: boxes are sealed otherwise"):
-        engine.make_lanes()
+        compiled.make_lanes()

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from hushcount.arrays import Octets
-from hushcount.wire.sealing import seal_rows
 from keys.opening_engines import VARIABLE
 from tests.support.jobs import Chain, done, new_campaign, new_keys, refused, summary, write_lines
-from tests.support.opening import put_lanes
+from tests.support.opening import FakeLanes, put_lanes
 
 LINES = ["alpha"] * 60 + ["beta"] * 40 + [f"new {number % 10}" for number in range(20)]
-
-
-@dataclass
-class Lanes:
-    """libsodium in place of the lanes; keeps how many rows it sealed."""
-
-    rows: list[int] = field(default_factory=list)
-
-    def seal_rows(self, plain: Octets, public_key: bytes, secrets: Octets) -> Octets:
-        self.rows.append(len(plain))
-        return seal_rows(plain, public_key, secrets)
 
 
 @pytest.fixture
@@ -44,11 +30,11 @@ def chain(root: Path, *options: object) -> Chain:
 def test_enough_boxes_are_sealed_in_lanes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lines: Path, options: tuple[str, ...]
 ) -> None:
-    lanes, made = Lanes(), chain(tmp_path, *options)
+    lanes, made = FakeLanes(), chain(tmp_path, *options)
     put_lanes(monkeypatch, lambda: lanes, 2 * len(LINES))
     done("encode", "--campaign", made.campaign_path, "--values", lines, "--out", made.path("encoded"))
     # A report of each stream for each line. The boxes in the second: ten new values, and 100 of no value.
-    assert sum(lanes.rows) == 2 * len(LINES) + 10 + 100
+    assert sum(lanes.sealed) == 2 * len(LINES) + 10 + 100
     made.shuffle()
     assert summary(made.analyze())["accepted"] == len(LINES)
 

@@ -15,13 +15,13 @@ import pytest
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.client import Client
 from hushcount.wire.sealing import Octets, Sealer
-from keys.lanes.engine import FaultyLanes, NoLanes, make_lanes
+from keys.lanes.compiled import NoLanes
 from keys.opening_engines import ENOUGH
 from keys.private import PrivateKey
 from pipelines.outputs.received_summary import read_summary
 from tests.pipelines.conftest import World
 from tests.support.jobs import BEAM, Chain, done, found, new_campaign, refused, summary
-from tests.support.opening import FakeLanes, put_lanes
+from tests.support.opening import FakeLanes, of_this_machine, put_lanes
 from tests.support.records import dead_letters, in_order, private_key, write_shuffled
 
 GOOD, SAID = 120, "unlisted"
@@ -68,15 +68,6 @@ def received(world: World, tmp_path_factory: pytest.TempPathFactory) -> Received
 
 def no_lanes() -> object:
     raise NoLanes("this is a test")
-
-
-def of_this_machine() -> object:
-    try:
-        return make_lanes()
-    except FaultyLanes:
-        raise
-    except NoLanes as reason:
-        pytest.skip(f"NOT TESTED HERE: {reason}")
 
 
 def result(out: Path) -> tuple[dict[str, Any], dict[str, Any], list[object]]:

@@ -1,4 +1,4 @@
-"""Make the code of the lanes on this processor, if it can run it, and believe it only after a test."""
+"""Compile the lanes for this processor. A self-test must pass before their first use."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from nacl._sodium import ffi, lib
 from nacl.bindings import crypto_box_SEALBYTES
 
 from hushcount.arrays import BoolArray, Octets, UInt64Array
-from keys.lanes.boxes import KEY_WORDS, SCRATCH, SECRETBOX_OPEN, SECRETBOX_SEAL, module
+from keys.lanes.boxes import KEY_BYTES, KEY_WORDS, SCRATCH, SECRETBOX_OPEN, SECRETBOX_SEAL, module
 from keys.lanes.emit import LANES, VECTOR_BYTES
 from keys.lanes.self_test import fault_of
 
 NEEDED = ("avx512f", "avx512ifma")
 _FUNCTIONS = {"write_masks": 2, "multiply": 3, "divide": 2, "open_boxes": 6, "seal_boxes": 7}
-KEY_BYTES = 32
 
 
 class NoLanes(Exception):
@@ -127,8 +126,8 @@ def make_lanes() -> Lanes:
         NoLanes: this is not Linux on x86-64 with AVX-512 IFMA.
         FaultyLanes: the code fails its proof or its test.
     """
-    if (found := f"{platform.system()} on {platform.machine()}") != "Linux on x86_64":
-        raise NoLanes(f"this is {found}, not Linux on x86_64")
+    if (system := f"{platform.system()} on {platform.machine()}") != "Linux on x86_64":
+        raise NoLanes(f"this is {system}, not Linux on x86_64")
     features = llvm.get_host_cpu_features()
     # An instruction that the processor lacks would end the process.
     if missing := [name for name in NEEDED if not features.get(name)]:
