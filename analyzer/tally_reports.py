@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Thread
 from typing import IO, Any
@@ -108,11 +109,14 @@ class TallyFn(beam.CombineFn):
     def setup(self) -> None:
         """Load the compiled loops, a second of Python, while other cores open the first reports."""
         if self._mechanism.encoder.by_item:
-            Thread(target=self._count_one, daemon=True).start()
+            # Not a daemon: a process that ends while a thread is inside the compiler may crash, so it waits.
+            Thread(target=self._count_one).start()
 
     def _count_one(self) -> None:
-        one = self._mechanism.encode(self._items[:1], SystemWords())
-        self._mechanism.accumulate(self._mechanism.new_tally(self._items), one, self._items)
+        # Whatever fails here fails again, and is raised, where reports are added up.
+        with suppress(Exception):
+            one = self._mechanism.encode(self._items[:1], SystemWords())
+            self._mechanism.accumulate(self._mechanism.new_tally(self._items), one, self._items)
 
     def create_accumulator(self) -> Sums:
         return Sums(0, np.zeros(self._shape, dtype=np.int64))

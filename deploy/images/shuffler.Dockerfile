@@ -29,8 +29,7 @@ ENV PATH=/opt/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     HOME=/tmp \
-    NUMBA_CACHE_DIR=/tmp/numba \
-    MPLCONFIGDIR=/tmp/matplotlib
+    NUMBA_CACHE_DIR=/tmp/numba
 WORKDIR /var/lib/hushcount
 USER 10001:10001
 ENTRYPOINT ["python", "-m", "shuffler_command"]

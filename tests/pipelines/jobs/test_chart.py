@@ -53,7 +53,16 @@ def test_items_are_text_and_stay_inside() -> None:
     labels = [text for text in root.iter(f"{_SVG}text") if text.attrib["text-anchor"] == "end"]
     assert [label.text for label in labels] == [*items[:3], "x" * 29 + "\u2026"]
     assert all(float(label.attrib["x"]) >= 13 * 30 for label in labels)
-    assert not list(root.iter("script"))
+    assert not list(root.iter(f"{_SVG}script"))
+
+
+@pytest.mark.parametrize("count", [6_000_000.0, -6_000_000.0, 10_000_000_000.0])
+def test_numbers_of_ticks_stay_inside(count: float) -> None:
+    numbers = [text for text in drawn([row("a", count)]).iter(f"{_SVG}text") if text.attrib["text-anchor"] != "end"]
+    assert f"{count:,.0f}" in [text.text for text in numbers]
+    for text in numbers:
+        half = 8 * len(text.text or "") / 2
+        assert half <= float(text.attrib["x"]) <= 900 - half
 
 
 def test_nothing_to_draw_is_a_drawing_too() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -217,6 +218,25 @@ def test_a_step_travels_without_the_items_of_a_whole_domain_and_with_any_others(
         expected = mechanism.new_tally(items)
         mechanism.accumulate(expected, reports, items)
         assert np.array_equal(fn.extract_output(fn.add_input(fn.create_accumulator(), reports)).counts, expected)
+
+
+def test_a_process_waits_for_loops_that_load_and_a_failure_is_left_to_the_counting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A thread's exception would be printed as a traceback; here it is an error of the test."""
+    seen = threading.Event()
+
+    def fail(*_: object) -> None:
+        assert seen.wait(60)
+        raise RuntimeError
+
+    monkeypatch.setattr(Mechanism, "encode", fail)
+    before = set(threading.enumerate())
+    TallyFn(ALGEBRA["ais"], tally_items(ALGEBRA["ais"])).setup()
+    (thread,) = set(threading.enumerate()) - before
+    assert not thread.daemon
+    seen.set()
+    thread.join()
 
 
 def test_an_accumulator_is_small_on_its_way_and_the_same_after_it() -> None:
