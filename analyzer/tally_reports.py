@@ -115,8 +115,9 @@ class TallyFn(beam.CombineFn):
     def _count_one(self) -> None:
         # Whatever fails here fails again, and is raised, where reports are added up.
         with suppress(Exception):
-            one = self._mechanism.encode(self._items[:1], SystemWords())
-            self._mechanism.accumulate(self._mechanism.new_tally(self._items), one, self._items)
+            one = self._items[:1]
+            report = self._mechanism.encode(one, SystemWords())
+            self._mechanism.accumulate(self._mechanism.new_tally(one), report, one)
 
     def create_accumulator(self) -> Sums:
         return Sums(0, np.zeros(self._shape, dtype=np.int64))
