@@ -9,14 +9,21 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from nacl.bindings import crypto_box_keypair, crypto_scalarmult
+from nacl.bindings import (
+    crypto_box_keypair,
+    crypto_scalarmult,
+    crypto_secretbox,
+    crypto_secretbox_NONCEBYTES,
+    crypto_secretbox_open,
+)
 
 from hushcount.arrays import Octets
 from hushcount.wire.sealing import Sealer
 from keys import libsodium
-from keys.lanes import compiled
+from keys.lanes import compiled, hashes
 from keys.lanes.compiled import Lanes, make_lanes
-from tests.keys.lanes.edges import POINTS, drawn
+from tests.keys.lanes import many
+from tests.keys.lanes.edges import POINTS, drawn, expected
 
 PUBLIC, SECRET = crypto_box_keypair()
 
@@ -68,6 +75,24 @@ def test_bad_boxes_leave_good_ones_alone(lanes: Lanes) -> None:
     assert sorted(np.flatnonzero(~opened)) == sorted(bad)
     assert np.array_equal(found[opened], plain[opened])
     require_alike(lanes, boxes)
+
+
+def test_a_box_that_everybody_could_seal_is_refused_and_its_content_not_shown(lanes: Lanes) -> None:
+    """The product of a point of low order is zero, and with it anybody knows the key: HSalsa20 of zeros."""
+    key = many.octets(hashes.box_key(many.words(np.zeros((1, 32), dtype=np.uint8))), 1).tobytes()
+    low = POINTS[~expected(np.frombuffer(SECRET, dtype=np.uint8), POINTS).any(axis=1)]
+    boxes = []
+    for point in (row.tobytes() for row in low):
+        nonce = hashlib.blake2b(point + PUBLIC, digest_size=crypto_secretbox_NONCEBYTES).digest()
+        sealed_by_anybody = crypto_secretbox(b"not zero", nonce, key)
+        assert crypto_secretbox_open(sealed_by_anybody, nonce, key) == b"not zero"
+        boxes.append(point + sealed_by_anybody)
+    assert len(boxes) == 14
+    rows = np.frombuffer(b"".join(boxes), dtype=np.uint8).reshape(len(boxes), -1)
+    found, opened = lanes.open_rows(rows, PUBLIC, SECRET)
+    assert not opened.any()
+    assert not found.any()
+    require_alike(lanes, rows)
 
 
 def test_boxes_of_others_and_boxes_too_short_are_refused(lanes: Lanes) -> None:
