@@ -96,7 +96,7 @@ def lanes_for(boxes: int) -> Lanes | str:
     """Return the lanes, or why libsodium is to be used for so many boxes.
 
     Raises:
-        UsageError: the environment asks for an engine that there is not.
+        UsageError: the environment names an unknown engine.
     """
     if lanes_are_off():
         return f"{VARIABLE} says so"
@@ -108,12 +108,17 @@ def lanes_for(boxes: int) -> Lanes | str:
 
 def lanes_are_off() -> bool:
     """Return whether the environment asks for libsodium; raises as `lanes_for`."""
+    require_opening_engine()
+    return os.environ.get(VARIABLE) == LIBSODIUM.name
+
+
+def require_opening_engine() -> None:
+    """Raise UsageError if the environment names an unknown engine."""
     wanted = os.environ.get(VARIABLE, "")
     if wanted not in ("", LIBSODIUM.name):
         raise UsageError(
             f"{VARIABLE} is {wanted!r}, must be {LIBSODIUM.name} or empty: unset it, or set it to {LIBSODIUM.name}"
         )
-    return wanted == LIBSODIUM.name
 
 
 @cache

@@ -18,7 +18,6 @@ from hushcount.errors import RetiredKey, UsageError
 from hushcount.formats.models import Part
 from keys import records
 from keys.listing import PUBLIC_FILE, KeyListing, changing, new_key, read_listing
-from keys.opening_engines import lanes_are_off
 from keys.private import PrivateKey, SigningKey
 from keys.roles import OPENING_ROLES, ROLES, SIGNING_ROLES, Role, SigningRole
 
@@ -97,11 +96,10 @@ def campaign_key(source: Path | str, role: Role, listed: Sequence[PublicKeyPart]
     The source is a key directory, env:NAME, or gcp-secret://NAME; `listed` is the campaign's one key of this role.
 
     Raises:
-        UsageError: there is no such key, or it cannot be used; or the environment names no engine to open with.
+        UsageError: there is no such key, or it cannot be used.
         RetiredKey: it was destroyed.
         HushcountError: its key service does not unwrap it.
     """
-    lanes_are_off()
     (wanted,) = listed
     reference = _reference(source, role, wanted.id)
     if not records.is_text(reference.source):

@@ -163,7 +163,7 @@ def age_of_segments(view: View) -> Iterator[Finding]:
 
 
 def opening(view: View) -> Iterator[Finding]:
-    """Check that libsodium opened no report that the lanes had not."""
+    """Check that in the newest batches libsodium opened no report that the lanes had not."""
     for says in rescues(view):
         yield Finding(f"opening of {view.campaign}", "bad", says)
 

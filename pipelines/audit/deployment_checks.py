@@ -71,6 +71,15 @@ def _trusts(name: str, file: Path | None, role: SigningRole) -> Iterator[Finding
         yield Finding(name, "good", f"{', '.join(key.id for key in verify_keys(file, role))} may sign")
 
 
+def opening_engine(view: View) -> Iterator[Finding]:
+    """Check that the environment names no unknown engine to open reports with."""
+    if {"aux-server", "analyzer"} & set(view.deployment.file.parties):
+        from keys.opening_engines import VARIABLE, require_opening_engine
+
+        require_opening_engine()
+        yield Finding("opening_engine", "good", f"{VARIABLE} can be used")
+
+
 def ledger(view: View) -> Iterator[Finding]:
     """Check that the ledger is whole."""
     if (path := view.deployment.ledger) is not None:

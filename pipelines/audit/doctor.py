@@ -20,7 +20,8 @@ Checks = tuple[Callable[[View], Iterator[Finding]], ...]
 """In the order in which they are shown; a check that cannot be made is shown by its function's name."""
 _OF_FILES: Checks = (campaign.epoch, campaign.keys, campaign.signature, foresight.next_epoch, foresight.year)
 _OF_SETTINGS: Checks = (
-    whole.sign_with, whole.shuffler_keys, whole.aux_server_keys, whole.ledger, whole.authentication, whole.store,
+    whole.sign_with, whole.shuffler_keys, whole.aux_server_keys, whole.opening_engine, whole.ledger,
+    whole.authentication, whole.store,
 )  # fmt: skip
 _OF_STATE: Checks = (whole.collectors, whole.disk, whole.segments, whole.clock)
 _OF_REPORTS: Checks = (

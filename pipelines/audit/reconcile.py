@@ -104,7 +104,7 @@ def waiting_in(view: View) -> list[Waiting]:
 
 
 def rescues(view: View) -> Iterator[str]:
-    """Yield a sentence for each hop in which the lanes did not open reports that libsodium then opened."""
+    """Yield a sentence for each hop that in its newest batch opened reports by libsodium after the lanes had not."""
     for batch, hop, number in view.rescued:
         yield (
             f"{batch} {hop}: the lanes did not open {number:,} reports that libsodium then opened, so that nothing was "

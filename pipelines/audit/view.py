@@ -148,13 +148,18 @@ class View:
             }
         return found
 
-    @property
-    def rescued(self) -> Iterator[tuple[str, str, int]]:
-        """Yield batch, hop and number where libsodium opened reports that the lanes had not."""
-        for row in self.hops:
+    @cached_property
+    def rescued(self) -> list[tuple[str, str, int]]:
+        """Batch, hop and number where libsodium opened reports that the lanes had not, in each hop's newest batch.
+
+        What happened before says nothing of the machine that opens now.
+        """
+        numbers = []
+        for row in {row.hop: row for row in self.hops}.values():
             opening = parse_object(row.counts.encode(), "state").get("opening") or {}
             if number := opening.get("rescued", 0):
-                yield row.batch, row.hop, number
+                numbers.append((row.batch, row.hop, number))
+        return numbers
 
     @cached_property
     def stored(self) -> dict[SegmentPath, int]:

@@ -20,6 +20,7 @@ from hushcount.errors import HushcountError, RetiredKey
 from hushcount.oracles.estimates import Levels
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
+from keys.opening_engines import require_opening_engine
 from keys.store import campaign_key
 from pipelines.files import storage
 from pipelines.files.block_files import find_files
@@ -32,7 +33,7 @@ from pipelines.jobs.opening import OpeningJob
 from pipelines.jobs.page import Found
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.account import Hop
-from pipelines.outputs.counts import SEALED, Opening, StreamCounts, opening_of
+from pipelines.outputs.counts import SEALED, Opening, StreamCounts
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
 from pipelines.outputs.summary import HopSummary, make_summary
@@ -65,8 +66,8 @@ class AnalyzeJob(OpeningJob):
         )
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
-        counts, opening, upstream = self.counted(sums), opening_of(sums), self.upstream
-        wanted, levels, found = self.wanted, self.levels, self.found
+        counts, opening = self.counted(sums)
+        upstream, wanted, levels, found = self.upstream, self.wanted, self.levels, self.found
         return Finished(
             write_analysis(
                 place.directory, self.campaign, counts, opening, upstream, self.columns, wanted, levels, found
@@ -125,12 +126,14 @@ def plan_analyze(
         known: a moment that has certainly come, whatever the clock says.
 
     Raises:
-        UsageError: a file or key is missing or invalid, or `out` is taken.
+        UsageError: a file or key is missing or invalid, `out` is taken, or the environment names an unknown opening
+            engine.
         SignatureError: the input is not what one of `signed_by` signed.
     """
     campaign = Campaign.read(campaign_path)
     mechanism = campaign.require_frequency()
     to = Output(out, overwrite, writer)
+    require_opening_engine()
     try:
         reference = campaign_key(keys, "analyzer", campaign.keys.analyzer)
     except RetiredKey as retired:

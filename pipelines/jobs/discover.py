@@ -23,6 +23,7 @@ from hushcount.randomness import SystemWords
 from hushcount.senders import require_told_apart
 from hushcount.wire.blocks import Kind
 from hushcount.wire.tags import tag_keys
+from keys.opening_engines import require_opening_engine
 from keys.roles import OpeningRole
 from keys.store import KeyReference, campaign_key
 from pipelines.engine.group_through_files import GroupThroughFiles, places
@@ -38,7 +39,7 @@ from pipelines.jobs.opening import OpeningJob
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.account import Hop
 from pipelines.outputs.counting import WriteCounts, require_read_once, require_undamaged
-from pipelines.outputs.counts import SEALED, BinCounts, StreamCounts, counts_of, label, opening_of
+from pipelines.outputs.counts import SEALED, BinCounts, StreamCounts, counts_of, label
 from pipelines.outputs.minimum_batch import pass_on_withheld
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
@@ -84,8 +85,8 @@ def plan_discover(
         known: a moment that has certainly come, whatever the clock says.
 
     Raises:
-        UsageError: a file or key is missing or invalid, `out` is taken, nobody told clients apart, or a client may
-            have more reports than any keep rule bounds.
+        UsageError: a file or key is missing or invalid, `out` is taken, nobody told clients apart, a client may have
+            more reports than any keep rule bounds, or the environment names an unknown opening engine.
         SignatureError: the input is not what one of `signed_by` signed.
         Withheld: the auxiliary server released nothing, because it accepted fewer reports than the minimum batch.
     """
@@ -94,6 +95,7 @@ def plan_discover(
     if party != "aux-server":
         campaign.require_hash_key()
     to = Output(out, overwrite, writer, signer)
+    require_opening_engine()
     try:
         # Both before anything is drawn: what the analyzer cannot open must not be released.
         opening = {role: campaign_key(keys, role, getattr(campaign.keys, role)) for role in _ROLES[party]}
@@ -170,7 +172,7 @@ class ReleaseJob(OpeningJob):
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
         campaign, drawn, bins = self.campaign, _drawn_to(place), storage.join(place.directory, _BINS)
-        counts = self.counted(sums)
+        counts, opening = self.counted(sums)
         for made in (drawn, bins):
             storage.make_directory(made)
         charge.fix_draw(drawn)
@@ -178,7 +180,7 @@ class ReleaseJob(OpeningJob):
             # One file, or none if the draw is empty.
             for path, size in storage.list_files(drawn, SUFFIX):
                 storage.write_whole(storage.join(bins, f"released{SUFFIX}"), [storage.read_bytes(path, size)])
-        summary = make_summary("release", campaign, counts, None, self.upstream, opening=opening_of(sums))
+        summary = make_summary("release", campaign, counts, None, self.upstream, opening=opening)
         files = find_files(bins, Kind.RELEASED)
         # The number follows from the release; with it the analyzer notices a lost file.
         kept = total_records(files)

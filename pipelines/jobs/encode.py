@@ -26,7 +26,7 @@ from hushcount.reasons import Reason, rejected
 from hushcount.senders import Senders
 from hushcount.threads import available_threads
 from hushcount.wire.sealing import Octets
-from keys.opening_engines import lanes_are_off, sealing_for
+from keys.opening_engines import require_opening_engine, sealing_for
 from pipelines.files import storage
 from pipelines.files.blocks import WriteShards
 from pipelines.files.progress import tick
@@ -103,13 +103,13 @@ def plan_encode(
         console: where a warning goes about lines that seem to name their client.
 
     Raises:
-        UsageError: a file is missing or invalid, there are no values, `out` is taken, or the environment asks for an
-            engine that there is not.
+        UsageError: a file is missing or invalid, there are no values, `out` is taken, or the environment names an
+            unknown opening engine.
     """
     campaign = Campaign.read(campaign_path)
     # Reads the dictionary and checks the keys and the environment before any work.
     Client(campaign, uncapped=True)
-    lanes_are_off()
+    require_opening_engine()
     if clients and campaign.memory:
         raise UsageError(
             f"clients of campaign {campaign.id} remember, and encode keeps no answers from line to line: leave "

@@ -21,7 +21,7 @@ from pipelines.jobs.job import Job, Place
 from pipelines.ledger.charging import Charging, charging
 from pipelines.outputs.account import Hop
 from pipelines.outputs.counting import WriteCounts, require_read_once, require_undamaged
-from pipelines.outputs.counts import OPENING, StreamCounts, counts_of, label, opening_of
+from pipelines.outputs.counts import OPENING, Opening, StreamCounts, counts_of, label, opening_of
 from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
 from pipelines.outputs.minimum_batch import enough, require_minimum
 from pipelines.outputs.summary import HopSummary
@@ -84,16 +84,19 @@ class OpeningJob(Job):
         dead | "dead letter" >> WriteDeadLetter(directory, campaign, allowed)
         return allowed
 
-    def counted(self, sums: Mapping[str, int]) -> dict[Stream, StreamCounts]:
-        """Return the counts: every record was read once and undamaged, and enough were accepted for a result.
+    def counted(self, sums: Mapping[str, int]) -> tuple[dict[Stream, StreamCounts], Opening]:
+        """Return the counts, and those of opening.
+
+        Every record was read and opened once, undamaged, and enough were accepted for a result.
 
         Raises:
-            HushcountError: the engine lost records, or read some twice, or files are damaged.
+            HushcountError: the engine lost records, or read some twice, or counts disagree, or files are damaged.
             Withheld: fewer reports were accepted than the minimum batch.
         """
         counts = counts_of(sums, (self.stream,))
         mine = counts[self.stream]
         require_read_once(self.stream, mine.received, self.records)
         require_undamaged(self.folder, mine.rejected)
-        require_minimum(self.hop, self.campaign, self.stream, mine, self.upstream, opening_of(sums))
-        return counts
+        opening = opening_of(sums, mine.received)
+        require_minimum(self.hop, self.campaign, self.stream, mine, self.upstream, opening)
+        return counts, opening

@@ -47,22 +47,15 @@ class StreamCounts:
 
 @dataclass(frozen=True)
 class Opening:
-    """How many boxes each engine opened or refused, and how many of the lanes' boxes libsodium opened after them.
-
-    Raises CountsError if that are more than the lanes had.
-    """
+    """How many boxes each engine tried first, and how many libsodium opened after the lanes had refused them."""
 
     lanes: Count = 0
     libsodium: Count = 0
     rescued: Count = 0
 
-    def __post_init__(self) -> None:
-        if self.rescued > self.lanes:
-            raise CountsError(f"opening: rescued is {self.rescued}, must be at most lanes, {self.lanes}")
-
 
 OPENING = "opening"
-"""Stands before the name of a count of `Opening`, where others have their stream."""
+"""Prefix of these counts in a job's sums; other counts have their stream there."""
 
 
 def label(count: tuple[str, int], stream: str) -> tuple[str, int]:
@@ -82,12 +75,17 @@ def counts_of(sums: Mapping[str, int], streams: tuple[Stream, ...]) -> dict[Stre
     return counts
 
 
-def opening_of(sums: Mapping[str, int]) -> Opening:
-    """Return which engine opened how many boxes, from the labelled sums of a job."""
+def opening_of(sums: Mapping[str, int], boxes: int) -> Opening:
+    """Return which engine opened how many of a job's boxes, from its labelled sums; CountsError if they disagree."""
     mine = {name.partition(":")[2]: number for name, number in sums.items() if name.startswith(f"{OPENING}:")}
     if unknown := mine.keys() - {one.name for one in fields(Opening)}:
         raise HushcountError(f"a job opened boxes by {min(unknown)!r}, which is no engine: please report this bug")
-    return Opening(**mine)
+    opening = Opening(**mine)
+    if opening.lanes + opening.libsodium != boxes:
+        raise CountsError(f"{opening} does not add up to the {boxes} boxes of the job: report this as a bug")
+    if opening.rescued > opening.lanes:
+        raise CountsError(f"rescued is {opening.rescued}, must be at most lanes, {opening.lanes}: report this as a bug")
+    return opening
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ class BinCounts:
 class HopCounts:
     """Counts of a hop: of all streams together, and of each stream that it read.
 
-    `opening` is None for a hop that opens no reports, and for one that says nothing of it.
+    `opening` is None for a hop that opens no reports, or if its summary lacks the field.
     """
 
     hop: Annotated[str, StringConstraints(pattern=r"^[a-z]{1,16}$")]

@@ -12,6 +12,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import tally_items
 from hushcount.collection.epochs import epoch_folder
 from hushcount.errors import UsageError
+from keys.opening_engines import require_opening_engine
 from keys.store import KeyReference, campaign_key
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
@@ -92,6 +93,7 @@ def stream(
 
 
 def _analysis(campaign: Campaign, keys: Path | str, items: Path | None) -> Analysis:
+    require_opening_engine()
     mechanism = campaign.require_frequency()
     key = campaign_key(keys, "analyzer", campaign.keys.analyzer)
     names = results.read_names(items) if items else None

@@ -136,8 +136,9 @@ class WindowResults(StepOfStream):
     def _estimate(self, window: Window, facts: list[Fact], work: str, done: str) -> None:
         shuffled = self._folders.shuffled(window)
         sums, released = summed(facts, "count"), read_summary(storage.join(shuffled, SUMMARY))
-        counts, opening = counts_of(sums, ("reports",)), opening_of(sums)
+        counts = counts_of(sums, ("reports",))
         require_undamaged(shuffled, counts["reports"].rejected)
+        opening = opening_of(sums, counts["reports"].received)
         try:
             require_minimum("analyze", self._campaign, "reports", counts["reports"], released, opening)
             summary = write_analysis(

@@ -45,7 +45,7 @@ def test_nothing_is_made_for_few_boxes(monkeypatch: pytest.MonkeyPatch, tmp_path
     made.encode(lines)
 
 
-def test_an_engine_that_there_is_not_is_refused_before_any_work(
+def test_an_unknown_engine_is_refused_before_any_work(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lines: Path
 ) -> None:
     made = chain(tmp_path)

@@ -16,20 +16,26 @@ SUMS = {"reports:received": 9, "reports:accepted": 9, "opening:lanes": 7, "openi
 
 
 def test_counts_of_opening_are_none_of_a_stream() -> None:
-    assert opening_of(SUMS) == Opening(7, 2, 1)
-    assert opening_of({}) == Opening(0, 0, 0)
+    assert opening_of(SUMS, 9) == Opening(7, 2, 1)
+    assert opening_of({}, 0) == Opening(0, 0, 0)
     assert counts_of(SUMS, ("reports",)) == {"reports": StreamCounts(9, 9, {})}
 
 
 def test_a_job_opens_by_no_other_engine() -> None:
     with pytest.raises(HushcountError, match="by 'lane', which is no engine"):
-        opening_of({**SUMS, "opening:lane": 1})
+        opening_of({**SUMS, "opening:lane": 1}, 9)
 
 
 def test_no_more_is_rescued_than_the_lanes_had() -> None:
-    assert Opening(3, 0, 3).rescued == 3
-    with pytest.raises(CountsError, match="rescued is 4, must be at most lanes, 3"):
-        Opening(3, 9, 4)
+    assert opening_of({**SUMS, "opening:rescued": 7}, 9).rescued == 7
+    with pytest.raises(CountsError, match="rescued is 8, must be at most lanes, 7"):
+        opening_of({**SUMS, "opening:rescued": 8}, 9)
+
+
+@pytest.mark.parametrize("boxes", [0, 8, 10])
+def test_each_box_was_opened_by_one_engine(boxes: int) -> None:
+    with pytest.raises(CountsError, match=f"lanes=7, libsodium=2, .* the {boxes} boxes"):
+        opening_of(SUMS, boxes)
 
 
 def counts(opening: object) -> dict[str, Any]:
@@ -45,13 +51,14 @@ def test_counts_come_back_as_they_were_with_and_without() -> None:
 
 def test_another_party_may_have_an_engine_that_is_new() -> None:
     assert parse_counts(json.dumps(counts({"lanes": 1, "later": 2}))).opening == Opening(1, 0, 0)
+    assert parse_counts(json.dumps(counts({"later": 9, "rescued": 3}))).opening == Opening(0, 0, 3)
 
 
 @pytest.mark.parametrize(
     "opening",
     [
-        [], "all", 3, {"lanes": -1}, {"lanes": 1 << 41}, {"lanes": "many"}, {"rescued": 1}, {"lanes": 0.5},
-        {"lanes": 1, "rescued": 2}, {"libsodium": None},
+        [], "all", 3, {"lanes": -1}, {"lanes": 1 << 41}, {"lanes": "many"}, {"rescued": -1}, {"lanes": 0.5},
+        {"libsodium": None},
     ],
     ids=str,
 )  # fmt: skip
