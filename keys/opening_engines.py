@@ -26,8 +26,8 @@ ENOUGH = 1 << 15
 """From so many boxes on the lanes pay: making their code takes 0.5 s, and opening a box 25 us less than libsodium."""
 
 _LOG = logging.getLogger(__name__)
-_MAKING = threading.Lock()
-# A child must not inherit a lock that a thread of its parent has taken: a fork waits until the code is made.
+_MAKING = threading.RLock()
+# A child must not inherit a lock that another thread of its parent has taken: a fork waits until the code is made.
 os.register_at_fork(before=_MAKING.acquire, after_in_parent=_MAKING.release, after_in_child=_MAKING.release)
 
 
@@ -124,9 +124,11 @@ def require_opening_engine() -> None:
 @cache
 def _made() -> Lanes | str:
     """Make the lanes, once in a process; if this machine cannot, return why."""
-    # Not at the top: a small job imports no compiler.
-    from keys.lanes.compiled import FaultyLanes, NoLanes, make_lanes
-
+    try:
+        # Not at the top: a small job imports no compiler.
+        from keys.lanes.compiled import FaultyLanes, NoLanes, make_lanes
+    except (ImportError, OSError) as error:
+        return f"the compiler cannot be loaded ({type(error).__name__})"
     try:
         return make_lanes()
     except FaultyLanes as fault:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import platform
+import sys
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -15,6 +16,7 @@ from hushcount.arrays import BoolArray, Octets, UInt64Array
 from keys.lanes.boxes import KEY_BYTES, KEY_WORDS, SCRATCH, SECRETBOX_OPEN, SECRETBOX_SEAL, module
 from keys.lanes.emit import LANES, VECTOR_BYTES
 from keys.lanes.self_test import fault_of
+from keys.lanes.words import ProofError
 
 NEEDED = ("avx512f", "avx512ifma")
 _FUNCTIONS = {"write_masks": 2, "multiply": 3, "divide": 2, "open_boxes": 6, "seal_boxes": 7}
@@ -62,14 +64,13 @@ class Lanes:
         count, size = sealed.shape
         length = size - crypto_box_SEALBYTES
         plain, opened = np.zeros((count, max(0, length)), dtype=np.uint8), np.zeros(count, dtype=np.bool_)
-        if length < 0 or not count:
-            return plain, opened
         rows = np.ascontiguousarray(sealed)
         with _Scratch() as scratch:
-            scratch.broadcast(SCRATCH.scalar, secret)
             scratch.broadcast(SCRATCH.recipient, public_key)
-            pointers = (scratch.at(0), rows.ctypes.data, plain.ctypes.data, opened.ctypes.data)
-            self._call["open_boxes"](*pointers, count, size)
+            scratch.broadcast(SCRATCH.scalar, secret)
+            if count and length >= 0:
+                pointers = (scratch.at(0), rows.ctypes.data, plain.ctypes.data, opened.ctypes.data)
+                self._call["open_boxes"](*pointers, count, size)
         plain[~opened] = 0
         return plain, opened
 
@@ -126,17 +127,21 @@ def make_lanes() -> Lanes:
         NoLanes: this is not Linux on x86-64 with AVX-512 IFMA.
         FaultyLanes: the code fails its proof or its test.
     """
-    if (system := f"{platform.system()} on {platform.machine()}") != "Linux on x86_64":
-        raise NoLanes(f"this is {system}, not Linux on x86_64")
-    features = llvm.get_host_cpu_features()
-    # An instruction that the processor lacks would end the process.
-    if missing := [name for name in NEEDED if not features.get(name)]:
-        raise NoLanes(f"this processor has no {' and no '.join(missing)}")
+    if (system := f"{platform.system()} on {platform.machine()}") != "Linux on x86_64" or sys.maxsize < 1 << 32:
+        raise NoLanes(f"this is {system}, not 64-bit Linux on x86_64")
     try:
+        # LLVM itself would not notice, and the first call would end the process.
+        llvm.check_jit_execution()
+    except OSError:
+        raise NoLanes("this system forbids a process to make code") from None
+    try:
+        features = llvm.get_host_cpu_features()
+        # An instruction that the processor lacks would end the process.
+        if missing := [name for name in NEEDED if not features.get(name)]:
+            raise NoLanes(f"this processor has no {' and no '.join(missing)}")
         lanes = Lanes(_compiled())
         fault = fault_of(lanes)
-    except Exception as error:
-        # Whatever happened: libsodium opens as well.
+    except (ProofError, OSError, RuntimeError, TypeError, ValueError) as error:
         raise FaultyLanes(f"the code could not be made ({type(error).__name__})") from error
     if fault is not None:
         raise FaultyLanes(f"the code failed its test: {fault}")
@@ -158,7 +163,8 @@ def _compiled() -> Any:
 
 def target_machine() -> Any:
     """Return LLVM's generator of code for this processor. No pass of LLVM's optimiser runs."""
-    features = llvm.get_host_cpu_features().flatten()
+    # Named last: to LLVM a feature that a hypervisor hides takes those away that build upon it.
+    features = ",".join([llvm.get_host_cpu_features().flatten(), *(f"+{name}" for name in NEEDED)])
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=features, opt=2
     )

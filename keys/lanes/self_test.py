@@ -39,8 +39,8 @@ ORDER_8 = (
 """The points of order 8: RFC 7748, section 7."""
 _KEY_OF_ZERO = bytes.fromhex("351f86faa3b988468a850122b65b0acece9c4826806aeee63de9c0da2bd7f91e")
 """HSalsa20 of a product of zero."""
-_DRAWN, _PLAIN = 200, 70
-_BOXES = 43
+_DRAWN, _PLAIN = 200, 230
+_BOXES, _TIMES = 43, 8
 """More than the lanes take at a time, and lanes are left over."""
 
 
@@ -65,19 +65,26 @@ def fault_of(lanes: Computes) -> str | None:
         if any(row.tobytes() != _product(scalar, point.tobytes()) for row, point in zip(made, points, strict=True)):
             return "a product differs from libsodium's"
     public_key, secret = crypto_box_keypair()
-    plain = np.frombuffer(os.urandom(_BOXES * _PLAIN), dtype=np.uint8).reshape(_BOXES, _PLAIN)
-    sealed = Sealer(public_key).seal_many(plain)
+    drawn = np.frombuffer(os.urandom(_BOXES * _PLAIN), dtype=np.uint8).reshape(_BOXES, _PLAIN)
+    plain, sealed = _many(drawn), _many(Sealer(public_key).seal_many(drawn))
     sealed[3, KEY_BYTES] ^= 1
     sealed[9] = np.frombuffer(_of_everybody(public_key), dtype=np.uint8)
     opened, good = lanes.open_rows(sealed, public_key, secret)
-    right = np.ones(_BOXES, dtype=np.bool_)
+    right = np.ones(len(sealed), dtype=np.bool_)
     right[[3, 9]] = False
     if not (good == right).all() or not (opened == np.where(right[:, np.newaxis], plain, 0)).all():
         return "boxes open otherwise than libsodium's"
     secrets = points[-_BOXES:]
-    if not np.array_equal(lanes.seal_rows(plain, public_key, secrets), seal_rows(plain, public_key, secrets)):
+    if not np.array_equal(
+        lanes.seal_rows(plain, public_key, _many(secrets)), _many(seal_rows(drawn, public_key, secrets))
+    ):
         return "boxes are sealed otherwise than libsodium's"
     return None
+
+
+def _many(rows: Octets) -> Octets:
+    """Return rows so often that their offsets have more than 16 bits, and their numbers more than eight."""
+    return np.tile(rows, (_TIMES, 1))
 
 
 def _edges() -> list[bytes]:
