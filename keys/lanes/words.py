@@ -83,9 +83,11 @@ class Word:
         return Word(self.machine, made, (1 << max(self.most, other.most).bit_length()) - 1)
 
     def __lshift__(self, bits: int) -> Word:
+        _require_shift(bits)
         return Word(self.machine, self.machine.left(self.vector, bits), self.most << bits, self.least << bits)
 
     def __rshift__(self, bits: int) -> Word:
+        _require_shift(bits)
         return Word(self.machine, self.machine.right(self.vector, bits), self.most >> bits, self.least >> bits)
 
     def wrapping_add(self, other: Word) -> Word:
@@ -94,6 +96,7 @@ class Word:
 
     def rotated(self, bits: int) -> Word:
         """Return all 64 bits, rotated to the right."""
+        _require_shift(bits)
         return Word(self.machine, self.machine.rotate_right(self.vector, bits), WORD - 1)
 
     def plus_low(self, a: Word, b: Word) -> Word:
@@ -113,6 +116,11 @@ class Word:
         if a.most * factor >= FACTOR:
             raise ProofError(f"a product may be {a.most * factor}, must be below 2**52: its upper bits would be lost")
         return self.plus_low(a, constant(self.machine, factor))
+
+
+def _require_shift(bits: int) -> None:
+    if not 0 <= bits < 64:
+        raise ProofError(f"a shift may be by 0 to 63 bits, is by {bits}")
 
 
 def _require_factors(*factors: Word) -> None:
@@ -149,8 +157,10 @@ def repeated(
         most: the invariant: no word exceeds it before the loop and after each turn.
 
     Raises:
-        ProofError: the invariant does not follow from itself.
+        ProofError: the invariant does not follow from itself, or there is no turn.
     """
+    if times < 1:
+        raise ProofError(f"a loop may be of 1 turn or more, has {times}")
     machine = words[0].machine
 
     def require(state: Sequence[Word]) -> list[Vector]:

@@ -27,6 +27,10 @@ _VECTORS = {
     "vpand", "vpandd", "vpandq", "vpandn", "vpandnd", "vpandnq", "vpor", "vpord", "vporq", "vpxor", "vpxord", "vpxorq",
     "vxorps", "vmovaps", "vmovups", "vmovdqa64", "vmovdqu64", "vbroadcastsd", "vpbroadcastq", "vzeroupper",
 }  # fmt: skip
+_FLAGS_STAY = ("inc", "dec", "not", "shl", "shr", "sar")
+"""They leave some flags as they are, or all."""
+_WHOLE = re.compile(r"flags|%(?:[re](?:[a-d]x|[sd]i|[bs]p)|r\d+d?)")
+"""What a write of it leaves nothing of: 32 bits clear the upper ones."""
 _MEMORY = re.compile(r"([^(]*)\(([^)]*)\)")
 _WIDTH = {"x": 16, "y": 32, "z": 64}
 
@@ -180,14 +184,18 @@ class _Step:
             return
         alike = self._line.name.startswith("xor") and operands[0] == target
         public = alike or all(map(self._is_public, operands))
-        self._put("flags", public)
+        stay = self._line.name.startswith(_FLAGS_STAY)
+        self._put("flags", public and (self._is_public("flags") or not stay))
         self._put(target, public)
 
     def _put(self, place: str, public: bool) -> None:
         slot = self._slot(place)
         names = _slots(slot, 8) if slot is not None else {_register(place)} if "(" not in place else set()
-        # Less than a whole slot makes none public.
-        whole = slot is None or (len(names) == 1 and self._line.name in ("movq", "pushq"))
+        # Less than a whole slot or register makes none public, and no vector register ever is.
+        if slot is None:
+            whole = _WHOLE.fullmatch(place) is not None
+        else:
+            whole = len(names) == 1 and self._line.name in ("movq", "pushq")
         if public and whole:
             self._public.update(names)
         elif not public:

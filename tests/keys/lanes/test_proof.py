@@ -155,8 +155,12 @@ def test_hashes_are_those_of_libsodium_and_python() -> None:
         lambda: repeated(3, [word(4)], 8, lambda _, words: [words[0] + words[0]]),
         lambda: field.times([word(FACTOR)] * 5, [word(1)] * 5),
         lambda: field.minus([word(0)] * 5, [word(WORD - 1)] * 5),
+        lambda: word(1) >> 64,
+        lambda: word(0) << -1,
+        lambda: word(1).rotated(64),
+        lambda: repeated(0, [word(1)], 8, lambda _, words: words),
     ],
-    ids=range(14),
+    ids=range(18),
 )
 def test_what_may_overflow_is_refused(overflows: Callable[[], object]) -> None:
     with pytest.raises(ProofError, match="may be"):
