@@ -53,7 +53,10 @@ class SystemWords:
 
 
 def drawn_secrets(count: int, size: int) -> Octets:
-    """Draw uint8[count, size] from the operating system's generator, into no other memory: who wipes it wiped all."""
+    """Draw uint8[count, size] from the operating system's generator.
+
+    The array is the only copy: wiping it wipes the secrets.
+    """
     rows = np.empty((count, size), dtype=np.uint8)
     lib.randombytes(ffi.from_buffer("unsigned char[]", rows), rows.nbytes)
     return rows

@@ -56,8 +56,8 @@ def open_bound(
 class Opener:
     """Opens blocks of a campaign's sealed reports: one for a step of a worker, which uses it in one thread at a time.
 
-    It opens with libsodium until it knows of enough boxes that the lanes pay: those that its job will open, or those
-    that it has opened itself. So a job of known length begins with the right engine, and a stream comes to it.
+    It opens with libsodium until its job's boxes, or those already opened, reach `ENOUGH`. A stream therefore changes
+    its opening engine once.
 
     Args:
         key: opened here, never pickled.

@@ -47,10 +47,10 @@ class Opened(NamedTuple):
 
 @dataclass(frozen=True)
 class OpeningEngine:
-    """An engine; `attempt` takes sealed rows, public key and secret, and returns plain rows and which rows opened.
+    """An opening engine; `attempt` takes sealed rows, public key and secret, and returns plain rows and which opened.
 
-    All engines give identical results: both ask libsodium's secretbox for the content, which authenticates it, so that
-    a faulty one can refuse a box, but not open it to other bytes.
+    Both give identical results. A wrong product, key or nonce opens nothing, because libsodium's secretbox
+    authenticates. The lanes' self-test tries the rest: a refused box, and the product zero.
     """
 
     name: EngineName
