@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from keys.lanes import hashes, ladder
-from keys.lanes.emit import I64, LANES, POINTER, VECTOR_BYTES, Instructions, function
+from keys.lanes.emit import I64, LANES, POINTER, VECTOR_BYTES, Instructions, Words, function
 from keys.lanes.field import LIMBS
 from keys.lanes.words import constant
 
@@ -22,6 +22,9 @@ SECRETBOX_OPEN, SECRETBOX_SEAL = "crypto_secretbox_open_easy", "crypto_secretbox
 BASE_POINT = 9
 _GROUPS, _LANES, _ROWS = (ir.Constant(I64, number) for number in (GROUPS, LANES, GROUPS * LANES))
 _TAG_BYTES, _PAIR = 16, 2 * LIMBS
+_KEY, _NONCE = Words(KEY_WORDS), Words(NONCE_WORDS)
+_LIMBS = Words(_PAIR, ladder.CARRIED)
+"""What `multiply` stores and `divide` loads."""
 
 
 @dataclass(frozen=True)
@@ -91,21 +94,21 @@ class _Code(Instructions):
 
     def hashed(self, scratch: ir.Value) -> None:
         """Make the keys of the shared products, and the nonces of the ephemeral keys and the recipient."""
-        recipient = self.words(self.vectors(scratch, SCRATCH.recipient), KEY_WORDS)
+        recipient = self.words(self.vectors(scratch, SCRATCH.recipient), _KEY)
         with self.counted(_GROUPS) as (group, _, _):
             ephemeral, shared, key, nonce = (
                 self.vectors(scratch, first, group)
                 for first in (SCRATCH.ephemeral, SCRATCH.shared, SCRATCH.key, SCRATCH.nonce)
             )
-            self.store_words(hashes.box_key(self.words(shared, KEY_WORDS)), key)
-            self.store_words(hashes.box_nonce(self.words(ephemeral, KEY_WORDS), recipient), nonce)
+            self.store_words(hashes.box_key(self.words(shared, _KEY)), key, _KEY)
+            self.store_words(hashes.box_nonce(self.words(ephemeral, _KEY), recipient), nonce, _NONCE)
 
 
 def _write_masks(made: ir.Module) -> None:
     """Function of (scalar, masks): the masks of a group."""
     builder, (scalar, masks) = function(made, "write_masks", [POINTER] * 2)
     code = _Code(builder)
-    ladder.write_masks(code.words(scalar, KEY_WORDS), lambda index, mask: code.store(mask, masks, index))
+    ladder.write_masks(code.words(scalar, _KEY), lambda index, mask: code.store_mask(mask, masks, index))
     builder.ret_void()
 
 
@@ -113,8 +116,8 @@ def _write_multiply(made: ir.Module) -> None:
     """Function of (masks, point, pair): the product of a group, as x and z."""
     builder, (masks, point, pair) = function(made, "multiply", [POINTER] * 3)
     code = _Code(builder)
-    x, z = ladder.product(code.words(point, KEY_WORDS), lambda index: code.load(masks, index))
-    code.store_words([*x, *z], pair, ladder.CARRIED)
+    x, z = ladder.product(code.words(point, _KEY), lambda index: code.mask(masks, index))
+    code.store_words([*x, *z], pair, _LIMBS)
     builder.ret_void()
 
 
@@ -122,9 +125,10 @@ def _write_divide(made: ir.Module) -> None:
     """Function of (pairs, products): the products of all groups."""
     builder, (pairs, products) = function(made, "divide", [POINTER] * 2)
     code = _Code(builder)
-    limbs = code.words(pairs, _PAIR * GROUPS, ladder.CARRIED)
-    loaded = [(limbs[at : at + LIMBS], limbs[at + LIMBS : at + _PAIR]) for at in range(0, len(limbs), _PAIR)]
-    code.store_words([word for product in ladder.quotients(loaded) for word in product], products)
+    loaded = [code.words(code.vectors(pairs, _PAIR * group), _LIMBS) for group in range(GROUPS)]
+    made_of = [(limbs[:LIMBS], limbs[LIMBS:]) for limbs in loaded]
+    for group, product in enumerate(ladder.quotients(made_of)):
+        code.store_words(product, code.vectors(products, KEY_WORDS * group), _KEY)
     builder.ret_void()
 
 
@@ -226,7 +230,7 @@ def _write_seal(made: ir.Module) -> None:
     masks, base, recipient, ephemeral_keys = (
         code.vectors(scratch, first) for first in (SCRATCH.masks, SCRATCH.base, SCRATCH.recipient, SCRATCH.ephemeral)
     )
-    code.store_words([constant(code, BASE_POINT), *[constant(code, 0)] * (KEY_WORDS - 1)], base)
+    code.store_words([constant(code, BASE_POINT), *[constant(code, 0)] * (KEY_WORDS - 1)], base, _KEY)
     made_of = (SCRATCH.ephemeral_pair, base, SCRATCH.ephemeral), (SCRATCH.shared_pair, recipient, SCRATCH.shared)
     with code.counted(rows.turns) as (turn, _, _):
         rows.read(turn, secrets, ir.Constant(I64, KEY_BYTES), SCRATCH.scalar)

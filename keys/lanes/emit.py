@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from llvmlite import ir
 
-from keys.lanes.words import WORD, Index, ProofError, Vector, Word
+from keys.lanes.words import WORD, Index, Mask, ProofError, Vector, Word
 
 LANES = 8
 I64 = ir.IntType(64)
 LANE = ir.VectorType(I64, LANES)
 POINTER = ir.PointerType()
 VECTOR_BYTES = 8 * LANES
+
+
+@dataclass(frozen=True)
+class Words:
+    """An array of words in memory: so many, none above the bound. What stores it and what loads it share this."""
+
+    number: int
+    most: int = WORD - 1
 
 
 class Instructions:
@@ -85,23 +94,32 @@ class Instructions:
         builder.position_at_end(after)
         current[:] = following
 
-    def load(self, array: ir.Value, index: Index) -> Vector:
+    def _load(self, array: ir.Value, index: Index) -> Vector:
         """Load a vector of an array of vectors."""
         return self.builder.load(self._at(array, index), align=VECTOR_BYTES, typ=LANE)
 
-    def store(self, vector: Vector, array: ir.Value, index: Index) -> None:
+    def _store(self, vector: Vector, array: ir.Value, index: Index) -> None:
         self.builder.store(vector, self._at(array, index), align=VECTOR_BYTES)
 
-    def words(self, array: ir.Value, number: int, most: int = WORD - 1) -> list[Word]:
-        """Load words that `store_words` stored with this bound; without one they may have any value."""
-        return [Word(self, self.load(array, ir.Constant(I64, index)), most) for index in range(number)]
+    def words(self, array: ir.Value, kind: Words) -> list[Word]:
+        """Load the words that `store_words` stored as the same kind."""
+        return [Word(self, self._load(array, ir.Constant(I64, index)), kind.most) for index in range(kind.number)]
 
-    def store_words(self, words: Sequence[Word], array: ir.Value, most: int = WORD - 1) -> None:
-        """Store words; ProofError if one may exceed the bound."""
+    def store_words(self, words: Sequence[Word], array: ir.Value, kind: Words) -> None:
+        """Store words; ProofError if one may exceed the bound, or there is another number."""
+        if len(words) != kind.number:
+            raise ProofError(f"there may be {kind.number} stored words, there are {len(words)}")
         for index, word in enumerate(words):
-            if word.most > most:
-                raise ProofError(f"a stored word may be {word.most}, must be at most {most}")
-            self.store(word.vector, array, ir.Constant(I64, index))
+            if word.most > kind.most:
+                raise ProofError(f"a stored word may be {word.most}, must be at most {kind.most}")
+            self._store(word.vector, array, ir.Constant(I64, index))
+
+    def mask(self, array: ir.Value, index: Index) -> Mask:
+        """Load a mask of an array that `store_mask` filled."""
+        return Mask(self._load(array, index))
+
+    def store_mask(self, mask: Mask, array: ir.Value, index: Index) -> None:
+        self._store(mask.vector, array, index)
 
     def _at(self, array: ir.Value, index: Index) -> ir.Value:
         return self.builder.gep(array, [index], source_etype=LANE)

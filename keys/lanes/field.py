@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keys.lanes.words import Machine, ProofError, Vector, Word, choice, constant, mask_of
+from keys.lanes.words import Machine, Mask, ProofError, Word, choice, constant, mask_of
 
 P = (1 << 255) - 19
 BITS = 51
@@ -39,7 +39,7 @@ def minus(a: Element, b: Element) -> Element:
     return [x + constant(machine, times * limb) - y for x, limb, y in zip(a, limbs, b, strict=True)]
 
 
-def chosen(changes: Vector, a: Element, b: Element) -> Element:
+def chosen(changes: Mask, a: Element, b: Element) -> Element:
     """Return a in lanes where the mask is all ones, and b where it is 0."""
     return [choice(changes, *both) for both in zip(a, b, strict=True)]
 
@@ -113,7 +113,7 @@ def reduced(a: Element) -> Element:
     return [limb & LIMB for limb in _passed([a[0].plus_product(beyond, FOLD), *a[1:]])]
 
 
-def is_there(a: Element) -> Vector:
+def is_there(a: Element) -> Mask:
     """Return all ones where an element is not 0 modulo p, and 0 where it is."""
     total, *others = reduced(a)
     for limb in others:

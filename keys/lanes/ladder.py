@@ -20,7 +20,7 @@ from keys.lanes.field import (
     times,
     unpacked,
 )
-from keys.lanes.words import WORD, Index, Vector, Word, constant, mask_of, repeated
+from keys.lanes.words import WORD, Index, Mask, Word, constant, mask_of, repeated
 
 STEPS = 255
 A24 = 121_665
@@ -31,7 +31,7 @@ CARRIED = (1 << 52) - 1
 """What no limb exceeds that was carried."""
 
 
-def product(point: Sequence[Word], mask: Callable[[Index], Vector]) -> tuple[Element, Element]:
+def product(point: Sequence[Word], mask: Callable[[Index], Mask]) -> tuple[Element, Element]:
     """Return x and z, both carried: the product of scalar and point is x / z, or 0 where z is 0.
 
     Args:
@@ -85,7 +85,7 @@ def quotients(pairs: Sequence[tuple[Element, Element]]) -> list[list[Word]]:
     return made[::-1]
 
 
-def write_masks(scalar: Sequence[Word], write: Callable[[Index, Vector], None]) -> None:
+def write_masks(scalar: Sequence[Word], write: Callable[[Index, Mask], None]) -> None:
     """Clamp a scalar of four words, and write the mask of each step of the ladder.
 
     They go through memory, so that no compiler can learn that a mask is one of two values, and make a jump of it.

@@ -134,17 +134,24 @@ def constant(machine: Machine, value: int) -> Word:
     return Word(machine, machine.constant(value), value, value)
 
 
-def mask_of(bit: Word) -> Vector:
+@dataclass(frozen=True)
+class Mask:
+    """A vector whose lanes are all ones or 0, each: only `mask_of` makes one, and a load of what it made."""
+
+    vector: Vector
+
+
+def mask_of(bit: Word) -> Mask:
     """Return all ones where a word is 1, and 0 where it is 0."""
     if bit.most > 1:
         raise ProofError(f"a bit may be {bit.most}, must be at most 1")
-    return bit.machine.subtract(bit.machine.constant(0), bit.vector)
+    return Mask(bit.machine.subtract(bit.machine.constant(0), bit.vector))
 
 
-def choice(mask: Vector, a: Word, b: Word) -> Word:
-    """Return a in lanes where the mask is all ones, and b where it is 0; it must be one of both."""
+def choice(mask: Mask, a: Word, b: Word) -> Word:
+    """Return a in lanes where the mask is all ones, and b where it is 0."""
     machine = a.machine
-    change = machine.both(mask, machine.differ(a.vector, b.vector))
+    change = machine.both(mask.vector, machine.differ(a.vector, b.vector))
     return Word(machine, machine.differ(b.vector, change), max(a.most, b.most), min(a.least, b.least))
 
 

@@ -61,6 +61,9 @@ ladder: an invariant that does not follow
 ladder: an invariant that overflows
     _LAZY = (1 << 61) - 1
     _LAZY = (1 << 64) - 1
+boxes: a bound of stored limbs that does not follow
+    Words(_PAIR, ladder.CARRIED)
+    Words(_PAIR, 1)
 """
 _DIFFERS = """
 field: carries between limbs dropped

@@ -8,7 +8,7 @@ import numpy as np
 
 from hushcount.arrays import Octets, UInt64Array
 from keys.lanes import ladder
-from keys.lanes.words import WORD, Word
+from keys.lanes.words import WORD, Mask, Word
 
 _HALF = 26
 
@@ -86,6 +86,6 @@ def octets(made: Sequence[Word], rows: int) -> Octets:
 
 def products(scalars: Octets, points: Octets) -> Octets:
     """Return X25519 of each row of uint8[n, 32] and of a scalar, one for all or one a row, by the lanes' program."""
-    masks: list[UInt64Array] = []
+    masks: list[Mask] = []
     ladder.write_masks(words(np.atleast_2d(scalars)), lambda _, mask: masks.append(mask))
     return octets(ladder.quotients([ladder.product(words(points), lambda index: masks[index])])[0], len(points))

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from nacl.bindings import crypto_box_beforenm, crypto_scalarmult, crypto_scalarmult_base
 
-from hushcount.arrays import UInt64Array
 from keys.lanes import field, hashes, ladder
 from keys.lanes.field import LIMB, LIMBS, P
-from keys.lanes.words import FACTOR, WORD, ProofError, Word, choice, constant, mask_of, repeated
+from keys.lanes.words import FACTOR, WORD, Mask, ProofError, Word, choice, constant, mask_of, repeated
 from tests.keys.lanes import many, twin
 from tests.keys.lanes.edges import POINTS, SCALARS, drawn, expected
 from tests.keys.lanes.many import MACHINE
@@ -117,10 +116,10 @@ def test_one_inversion_serves_all_quotients(number: int) -> None:
 def test_masks_are_the_changes_of_a_clamped_scalars_bits() -> None:
     for scalar in SCALARS:
         clamped = int.from_bytes(scalar.tobytes(), "little") & (1 << 254) - 8 | 1 << 254
-        masks: list[int] = []
+        masks: list[Mask] = []
         ladder.write_masks(twin.words(scalar.tobytes()), lambda _, mask, masks=masks: masks.append(mask))  # type: ignore[misc]
         bits = [clamped >> at & 1 for at in range(255, -1, -1)]
-        assert masks == [(WORD - 1) * (bit ^ before) for before, bit in pairwise(bits)]
+        assert masks == [Mask((WORD - 1) * (bit ^ before)) for before, bit in pairwise(bits)]
         assert len(masks) == ladder.STEPS
 
 
@@ -168,7 +167,7 @@ def test_what_may_overflow_is_refused(overflows: Callable[[], object]) -> None:
 
 
 def test_a_choice_takes_one_or_the_other() -> None:
-    mask: UInt64Array = np.array([0, WORD - 1], dtype=np.uint64)
+    mask = Mask(np.array([0, WORD - 1], dtype=np.uint64))
     chosen = choice(mask, word(5, 6, most=9), word(7, 8, most=20))
     assert chosen.vector.tolist() == [7, 6]
     assert chosen.most == 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from keys.lanes import ladder
-from keys.lanes.words import WORD, Word
+from keys.lanes.words import WORD, Mask, Word
 
 _FACTOR = (1 << 52) - 1
 
@@ -64,6 +64,6 @@ def octets(made: Sequence[Word]) -> bytes:
 
 def product(scalar: bytes, point: bytes) -> bytes:
     """Return X25519 of a scalar and a point by the program of the lanes."""
-    masks: list[int] = []
+    masks: list[Mask] = []
     ladder.write_masks(words(scalar), lambda _, mask: masks.append(mask))
     return octets(ladder.quotients([ladder.product(words(point), lambda index: masks[index])])[0])
