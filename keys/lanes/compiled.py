@@ -66,8 +66,8 @@ class Lanes:
         plain, opened = np.zeros((count, max(0, length)), dtype=np.uint8), np.zeros(count, dtype=np.bool_)
         rows = np.ascontiguousarray(sealed)
         with _Scratch() as scratch:
-            scratch.broadcast(SCRATCH.recipient, public_key)
             scratch.broadcast(SCRATCH.scalar, secret)
+            scratch.broadcast(SCRATCH.recipient, public_key)
             if count and length >= 0:
                 pointers = (scratch.at(0), rows.ctypes.data, plain.ctypes.data, opened.ctypes.data)
                 self._call["open_boxes"](*pointers, count, size)
