@@ -156,6 +156,12 @@ boxes: a box that libsodium refused is taken
 boxes: every box opened with the key of the first lane
     self._code.at(self._code.vectors(self._scratch, first), offset)
     self._code.vectors(self._scratch, first)
+boxes: offsets of 16 bits
+    content, box = rows.of(plain, row, length),
+    content, box = code.at(plain, builder.and_(builder.mul(row, length), ir.Constant(I64, 65535))),
+boxes: row numbers of eight bits
+    builder.add(builder.mul(turn, _ROWS), slot)
+    builder.and_(builder.add(builder.mul(turn, _ROWS), slot), ir.Constant(I64, 255))
 boxes: another base point
     BASE_POINT = 9
     BASE_POINT = 16
