@@ -63,6 +63,8 @@ class MixShard(beam.DoFn):
         fresh = first_of_equal(sealed)
         if len(released):
             fresh = fresh[~in_others(of_reports[fresh], released)]
+        # The block that follows needs their room.
+        del of_reports, released
         yield shard, in_order(sealed, permuted(fresh, SystemWords()))
         yield TaggedOutput("counts", ("accepted", len(fresh)))
         if len(fresh) < len(sealed):

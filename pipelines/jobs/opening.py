@@ -87,7 +87,7 @@ class OpeningJob(Job):
     def counted(self, sums: Mapping[str, int]) -> tuple[dict[Stream, StreamCounts], Opening]:
         """Return the counts, and those of opening.
 
-        Every record was read and opened once, undamaged, and enough were accepted for a result.
+        Every record was read once, undamaged, and enough were accepted for a result.
 
         Raises:
             HushcountError: the engine lost records, or read some twice, or counts disagree, or files are damaged.
@@ -97,6 +97,6 @@ class OpeningJob(Job):
         mine = counts[self.stream]
         require_read_once(self.stream, mine.received, self.records)
         require_undamaged(self.folder, mine.rejected)
-        opening = opening_of(sums, mine.received)
+        opening = opening_of(sums, mine)
         require_minimum(self.hop, self.campaign, self.stream, mine, self.upstream, opening)
         return counts, opening

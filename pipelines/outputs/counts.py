@@ -75,14 +75,21 @@ def counts_of(sums: Mapping[str, int], streams: tuple[Stream, ...]) -> dict[Stre
     return counts
 
 
-def opening_of(sums: Mapping[str, int], boxes: int) -> Opening:
-    """Return which engine opened how many of a job's boxes, from its labelled sums; CountsError if they disagree."""
+def opening_of(sums: Mapping[str, int], counts: StreamCounts) -> Opening:
+    """Return which engine opened how many boxes, from a job's labelled sums.
+
+    Raises:
+        CountsError: these are fewer than the stream accepted, or more than it received: records that cannot be read, or
+            are of another campaign, are no boxes.
+    """
     mine = {name.partition(":")[2]: number for name, number in sums.items() if name.startswith(f"{OPENING}:")}
     if unknown := mine.keys() - {one.name for one in fields(Opening)}:
         raise HushcountError(f"a job opened boxes by {min(unknown)!r}, which is no engine: please report this bug")
     opening = Opening(**mine)
-    if opening.lanes + opening.libsodium != boxes:
-        raise CountsError(f"{opening} does not add up to the {boxes} boxes of the job: report this as a bug")
+    if not counts.accepted <= (boxes := opening.lanes + opening.libsodium) <= counts.received:
+        raise CountsError(
+            f"{boxes} boxes were opened, must be {counts.accepted} to {counts.received}: report this as a bug"
+        )
     if opening.rescued > opening.lanes:
         raise CountsError(f"rescued is {opening.rescued}, must be at most lanes, {opening.lanes}: report this as a bug")
     return opening

@@ -138,7 +138,7 @@ class WindowResults(StepOfStream):
         sums, released = summed(facts, "count"), read_summary(storage.join(shuffled, SUMMARY))
         counts = counts_of(sums, ("reports",))
         require_undamaged(shuffled, counts["reports"].rejected)
-        opening = opening_of(sums, counts["reports"].received)
+        opening = opening_of(sums, counts["reports"])
         try:
             require_minimum("analyze", self._campaign, "reports", counts["reports"], released, opening)
             summary = write_analysis(

@@ -13,29 +13,35 @@ from pipelines.outputs.counts import CountsError, HopCounts, Opening, StreamCoun
 from pipelines.outputs.received_summary import parse_counts, read_counts
 
 SUMS = {"reports:received": 9, "reports:accepted": 9, "opening:lanes": 7, "opening:libsodium": 2, "opening:rescued": 1}
+ALL = StreamCounts(9, 9, {})
 
 
 def test_counts_of_opening_are_none_of_a_stream() -> None:
-    assert opening_of(SUMS, 9) == Opening(7, 2, 1)
-    assert opening_of({}, 0) == Opening(0, 0, 0)
+    assert opening_of(SUMS, ALL) == Opening(7, 2, 1)
+    assert opening_of({}, StreamCounts(0, 0, {})) == Opening(0, 0, 0)
     assert counts_of(SUMS, ("reports",)) == {"reports": StreamCounts(9, 9, {})}
 
 
 def test_a_job_opens_by_no_other_engine() -> None:
     with pytest.raises(HushcountError, match="by 'lane', which is no engine"):
-        opening_of({**SUMS, "opening:lane": 1}, 9)
+        opening_of({**SUMS, "opening:lane": 1}, ALL)
 
 
 def test_no_more_is_rescued_than_the_lanes_had() -> None:
-    assert opening_of({**SUMS, "opening:rescued": 7}, 9).rescued == 7
+    assert opening_of({**SUMS, "opening:rescued": 7}, ALL).rescued == 7
     with pytest.raises(CountsError, match="rescued is 8, must be at most lanes, 7"):
-        opening_of({**SUMS, "opening:rescued": 8}, 9)
+        opening_of({**SUMS, "opening:rescued": 8}, ALL)
 
 
-@pytest.mark.parametrize("boxes", [0, 8, 10])
-def test_each_box_was_opened_by_one_engine(boxes: int) -> None:
-    with pytest.raises(CountsError, match=f"lanes=7, libsodium=2, .* the {boxes} boxes"):
-        opening_of(SUMS, boxes)
+@pytest.mark.parametrize(("accepted", "rejected"), [(8, 0), (10, 0), (10, 5)])
+def test_no_fewer_boxes_are_opened_than_accepted_and_no_more_than_received(accepted: int, rejected: int) -> None:
+    received = accepted + rejected
+    with pytest.raises(CountsError, match=f"9 boxes were opened, must be {accepted} to {received}"):
+        opening_of(SUMS, StreamCounts(received, accepted, {"wrong_campaign": rejected}))
+
+
+def test_records_that_are_no_boxes_are_opened_by_no_engine() -> None:
+    assert opening_of(SUMS, StreamCounts(14, 8, {"wrong_campaign": 6})) == Opening(7, 2, 1)
 
 
 def counts(opening: object) -> dict[str, Any]:
