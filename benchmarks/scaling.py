@@ -22,7 +22,7 @@ DAYS = (10**8, 10**9, 10**10)
 """Reports of a day."""
 CORES = 4
 MEMORY_GIB = 15.0
-"""Of a worker: those of n1-standard-4."""
+"""Of a worker: those of c3-standard-4, whose processor has AVX-512 IFMA."""
 HOURS = 2.0
 """In which a day's reports are to be done."""
 EARLIER = 3
