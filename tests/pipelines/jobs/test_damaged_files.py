@@ -100,7 +100,7 @@ def test_a_disk_that_is_full_at_any_moment_and_then_has_room(chain: Chain, tmp_p
     """Each size lets the job come further than the one before; the last has room for all of it."""
     directory = source(chain, job)
     # A disk of one page is full with the first directory of the analyzer, whose results are small.
-    before, failed, size = files_under(directory), 0, (4 if job == "analyzer" else 32) * _KIB
+    before, failed, size = files_under(directory), 0, {"analyzer": 4, "analyze": 8}.get(job, 32) * _KIB
     with disk(tmp_path / "disk", size) as resize:
         out = tmp_path / "disk" / "out"
         while (run := cli(*arguments(chain, job, directory, out))).status:

@@ -16,10 +16,10 @@ ASKED = {**LISTED, **POPULAR, "never sent": 0}
 
 
 @pytest.fixture(scope="module", params=["ais", "ocms"])
-def chain(request: pytest.FixtureRequest, world: World) -> Chain:
-    path = new_campaign(
-        world.root / f"sketchless-{request.param}.json", world.keys, mechanism=request.param, discovery=1.0
-    )
+def chain(request: pytest.FixtureRequest, world: World, tmp_path_factory: pytest.TempPathFactory) -> Chain:
+    # A folder for each time that a worker makes it: tests of other parameters may come between.
+    folder = tmp_path_factory.mktemp("sketchless")
+    path = new_campaign(folder / "campaign.json", world.keys, mechanism=request.param, discovery=1.0)
     made = Chain(path, world.keys)
     made.encode(world.values)
     made.shuffle()
