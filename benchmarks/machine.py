@@ -8,6 +8,8 @@ import re
 from importlib.metadata import version
 from pathlib import Path
 
+from keys.lanes.words import NEEDED
+
 _LIBRARIES = ("numpy", "numba", "llvmlite", "PyNaCl", "apache-beam")
 _CPU = Path("/proc/cpuinfo")
 
@@ -24,9 +26,6 @@ def machine() -> str:
 
 def has_ifma() -> bool:
     """Say whether the processor has the instructions that boxes are opened with in lanes."""
-    # Not at the top: the start of a measured process must not import the compiler.
-    from keys.lanes.compiled import NEEDED
-
     found = re.search(r"^flags\s*: (.+)$", _CPU.read_text(), re.MULTILINE)
     return found is not None and set(NEEDED) <= set(found[1].split())
 

@@ -16,9 +16,8 @@ from hushcount.arrays import BoolArray, Octets, UInt64Array
 from keys.lanes.boxes import KEY_BYTES, KEY_WORDS, SCRATCH, SECRETBOX_OPEN, SECRETBOX_SEAL, module
 from keys.lanes.emit import LANES, VECTOR_BYTES
 from keys.lanes.self_test import fault_of
-from keys.lanes.words import ProofError
+from keys.lanes.words import NEEDED, ProofError
 
-NEEDED = ("avx512f", "avx512ifma")
 _FUNCTIONS = {"write_masks": 2, "multiply": 3, "divide": 2, "open_boxes": 6, "seal_boxes": 7}
 
 

@@ -13,6 +13,8 @@ from typing import Any, Protocol
 WORD = 1 << 64
 FACTOR = 1 << 52
 """A factor of the multiplier is below it, or the instruction would ignore its upper bits."""
+NEEDED = ("avx512f", "avx512ifma")
+"""Features of a processor that has these instructions, by LLVM's names and Linux's."""
 
 Vector = Any
 """What a machine computes with: an LLVM value of eight 64-bit words, or one integer."""

@@ -224,6 +224,13 @@ def test_kernels_of_both_engines_are_measured_where_there_are_two() -> None:
     assert all(us > 0.0 for us in found.values())
 
 
+def test_a_process_that_measures_starts_without_the_compiler() -> None:
+    """Where the lanes are made, loading it is a part of what the stage takes."""
+    code = "import sys, benchmarks.child; print('llvmlite' in sys.modules, 'numba' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert ran.stdout.split() == ["False", "False"]
+
+
 def test_the_start_of_a_process_is_counted() -> None:
     """Each clock twice around our own: what a busy machine adds lies between the two."""
     before, own, after = since_start(), time.process_time(), since_start()

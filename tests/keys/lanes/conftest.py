@@ -1,9 +1,11 @@
-"""The lanes of this machine, made once."""
+"""The lanes of this machine, made once, and the memory that their calls work in."""
 
 from __future__ import annotations
 
 import pytest
 
+from hushcount.arrays import Octets
+from keys.lanes import compiled
 from keys.lanes.compiled import Lanes
 from tests.support.opening import of_this_machine
 
@@ -11,3 +13,17 @@ from tests.support.opening import of_this_machine
 @pytest.fixture(scope="session")
 def lanes() -> Lanes:
     return of_this_machine()
+
+
+@pytest.fixture
+def used(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Octets, bytes]]:
+    """The memory of each call from here on, and what it held before it was wiped."""
+    memories: list[tuple[Octets, bytes]] = []
+
+    class Kept(compiled._Scratch):
+        def __exit__(self, *error: object) -> None:
+            memories.append((self._octets, self._octets.tobytes()))
+            super().__exit__(*error)
+
+    monkeypatch.setattr(compiled, "_Scratch", Kept)
+    return memories

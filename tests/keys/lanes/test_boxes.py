@@ -20,7 +20,7 @@ from nacl.bindings import (
 from hushcount.arrays import Octets
 from hushcount.wire.sealing import Sealer
 from keys import libsodium
-from keys.lanes import compiled, hashes
+from keys.lanes import hashes
 from keys.lanes.compiled import Lanes, make_lanes
 from tests.keys.lanes import many
 from tests.keys.lanes.edges import POINTS, drawn, expected
@@ -118,17 +118,9 @@ def test_keys_of_another_length_are_refused_and_not_shown(lanes: Lanes) -> None:
 
 @pytest.mark.parametrize("fails", [False, True], ids=["opened", "failed"])
 def test_nothing_secret_is_left_in_the_memory_of_a_call(
-    lanes: Lanes, monkeypatch: pytest.MonkeyPatch, fails: bool
+    lanes: Lanes, used: list[tuple[Octets, bytes]], fails: bool
 ) -> None:
     """The scalar, the shared points and the keys of boxes are there before the wiping; afterwards all is zero."""
-    used: list[tuple[Octets, bytes]] = []
-
-    class Kept(compiled._Scratch):
-        def __exit__(self, *error: object) -> None:
-            used.append((self._octets, self._octets.tobytes()))
-            super().__exit__(*error)
-
-    monkeypatch.setattr(compiled, "_Scratch", Kept)
     plain, boxes = sealed(32, 20)
     if fails:
         with pytest.raises(ValueError, match="bytes, must have 32"):
