@@ -122,7 +122,7 @@ def active_key(source: Path | str, role: SigningRole, at: datetime | None = None
             raise UsageError(f"{records.name_of(str(source))} holds {len(found)} keys of the {role}, must hold one")
         return _reference(source, role, SigningKey(found[0][1]).id)
     # One command makes the keys of both parties that hand on, for an operator who runs both.
-    new = f"hushcount keys new --role {'operator' if role == 'operator' else 'handing-on'} --out"
+    new = f"hushcount keys new --role {role if role in ('operator', 'publisher') else 'handing-on'} --out"
     if not (Path(source) / PUBLIC_FILE).exists():
         raise UsageError(f"{source} is not a key directory: {new} {source} makes one")
     listing = read_listing(Path(source))

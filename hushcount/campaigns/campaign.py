@@ -6,28 +6,25 @@ import hashlib
 import json
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Any, Literal
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
-from hushcount.campaigns.dictionary import MOST_ITEMS, Dictionary, read_dictionary
+from hushcount.campaigns.dictionary import Dictionary, read_dictionary
+from hushcount.campaigns.parts import DictionaryPart, DiscoveryPart, Identifier, MechanismPart, ShufflePart
 from hushcount.campaigns.public_keys import KeysPart
-from hushcount.discovery.keep_rules import KeepRule, Relation, RuleName
-from hushcount.discovery.pairs import MAX_VALUE_BYTES, DiscoveryFormat
+from hushcount.discovery.keep_rules import KeepRule
+from hushcount.discovery.pairs import DiscoveryFormat
 from hushcount.errors import UsageError
-from hushcount.formats.models import FileName, Hex32, Part, text_of
+from hushcount.formats.canonical_json import canonical_json
+from hushcount.formats.models import Hex32, Part
 from hushcount.formats.reading import read_mapping, validated
 from hushcount.formats.unicode13 import VERSION, Version
 from hushcount.formats.whole_files import write_new
-from hushcount.maths.probability import LARGEST_EPSILON, LEAST_EPSILON
 from hushcount.oracles.catalogue import build
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.wire.sealing import SEAL_BYTES
 
-Identifier = Annotated[
-    str,
-    text_of(r"^[a-z0-9][a-z0-9._-]{0,63}$", "must be 1 to 64 of a-z, 0-9, '.', '_' and '-', a letter or digit first"),
-]
 BINDING_BYTES = 16
 GREATEST_EPOCH = (1 << 31) - 1  # what a database holds
 _NO_DISCOVERY = "campaign {} carries no discovery reports; set --discovery-epsilon for a new one"
@@ -35,74 +32,20 @@ Stream = Literal["reports", "discovery"]
 """The two streams of a campaign, and the names of their folders."""
 
 
-class MechanismPart(Part):
-    """The frequency oracle, its parameters complete, so that every party builds the same one."""
-
-    name: str
-    epsilon: float = Field(ge=LEAST_EPSILON, le=LARGEST_EPSILON, description="local budget of one report, nats")
-    parameters: dict[str, int | float | str] = Field(default_factory=dict)
-
-
-class DictionaryPart(Part):
-    """The file of the known items."""
-
-    path: FileName = Field(description="one item a line, text or .gz, in the directory of the campaign file")
-    items: int = Field(ge=1, le=MOST_ITEMS)
-    digest: Hex32 = Field(description="BLAKE2b-256 of the items, one a line")
-
-    def is_of(self, dictionary: Dictionary) -> bool:
-        """Return whether this is the part of that dictionary."""
-        return (len(dictionary.items), dictionary.digest) == (self.items, self.digest)
-
-
-class ShufflePart(Part):
-    """What the shuffler promises."""
-
-    cap: int = Field(
-        default=1,
-        ge=1,
-        le=1000,
-        description="reports of a client forwarded of each stream, in a window at a collector",
-    )
-    minimum_batch: int = Field(default=1000, ge=1, le=10**12, description="no stream of fewer reports is released")
-    delta: float = Field(default=1e-8, gt=0.0, lt=1.0, description="delta at which the shuffled epsilon is stated")
-
-
-class DiscoveryPart(Part):
-    """Discovery of values that no list has."""
-
-    epsilon: float = Field(ge=LEAST_EPSILON, le=LARGEST_EPSILON)
-    delta: float = Field(gt=0.0, lt=1.0)
-    relation: Relation = "replace-one"
-    rule: RuleName = "optimal"
-    max_value_bytes: int = Field(default=64, ge=1, le=MAX_VALUE_BYTES, description="longest value, in UTF-8 bytes")
-    hash_key: Hex32 | None = Field(
-        default=None, description="key of the hash that bins are counted by, drawn anew for each campaign"
-    )
-    hash_key_commitment: Hex32 | None = Field(
-        default=None, description="BLAKE2b-256 of hash_key, in its place for parties that must not test values"
-    )
-
-    @model_validator(mode="after")
-    def _check(self) -> DiscoveryPart:
-        if (self.hash_key is None) == (self.hash_key_commitment is None):
-            raise ValueError("hash_key, hash_key_commitment: exactly one of them must be given")
-        return self
-
-    @property
-    def commitment(self) -> str:
-        """A hash that binds a campaign to its hash key, 256 random bits that nobody can guess from it."""
-        if self.hash_key is None:
-            return self.hash_key_commitment or ""
-        return hashlib.blake2b(bytes.fromhex(self.hash_key), digest_size=32, person=b"hash key").hexdigest()
+def head_of(previous: bytes | None, fingerprint: bytes) -> bytes:
+    """Return the head of a log after an epoch; `previous` is the head before it, None before the first."""
+    return hashlib.blake2b((previous or bytes(32)) + fingerprint, digest_size=32, person=b"campaign log").digest()
 
 
 class Campaign(Part):
     """One collection: frequency reports, discovery reports, or both as two separate streams."""
 
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     id: Identifier
     epoch: int = Field(default=1, ge=1, le=GREATEST_EPOCH)
+    previous: Hex32 | None = Field(
+        default=None, description="head of the campaign's log before this epoch; absent in the first"
+    )
     mechanism: MechanismPart | None = None
     dictionary: DictionaryPart | None = Field(default=None, description="absent with a mechanism: the open domain")
     memory: bool = Field(default=False, description="whether clients repeat their answer to a value for the epoch")
@@ -115,6 +58,13 @@ class Campaign(Part):
     unicode: Version = Field(default=VERSION, description="version of Unicode by whose NFC values are spelled")
 
     _directory: Path = PrivateAttr(default=Path())
+
+    @field_validator("format", mode="before")
+    @classmethod
+    def _check_format(cls, value: object) -> object:
+        if value == 1:
+            raise ValueError("is 1, of an earlier release, must be 2: make the campaign with hushcount campaign new")
+        return value
 
     @model_validator(mode="after")
     def _check(self) -> Campaign:
@@ -174,14 +124,38 @@ class Campaign(Part):
     @cached_property
     def fingerprint(self) -> bytes:
         """BLAKE2b-256 of the campaign file, without the dictionary's path, and with the hash key's commitment."""
-        data = self.model_dump(mode="json")
+        return hashlib.blake2b(canonical_json(self._fixed()), digest_size=32).digest()
+
+    @property
+    def terms(self) -> bytes:
+        """BLAKE2b-256 of all that a publisher may not change from one epoch to the next (`Delegation`).
+
+        It may change the dictionary, what is planned or drawn for it, and nothing that a client pays by.
+        """
+        data = self._fixed()
+        for name in ("epoch", "previous"):
+            data.pop(name, None)
+        if self.dictionary is not None:
+            data["dictionary"] = {}
+        if self.mechanism is not None:
+            del data["mechanism"]["parameters"]
+        if self.discovery is not None:
+            del data["discovery"]["hash_key_commitment"]
+        return hashlib.blake2b(canonical_json(data), digest_size=32, person=b"campaign terms").digest()
+
+    @property
+    def head(self) -> bytes:
+        """The head of the campaign's log with this epoch: it stands for this file and all before it."""
+        return head_of(None if self.previous is None else bytes.fromhex(self.previous), self.fingerprint)
+
+    def _fixed(self) -> dict[str, Any]:
+        data = self.model_dump(mode="json", exclude_none=True)
         if self.dictionary is not None:
             del data["dictionary"]["path"]
         if self.discovery is not None:
-            del data["discovery"]["hash_key"]
+            data["discovery"].pop("hash_key", None)
             data["discovery"]["hash_key_commitment"] = self.discovery.commitment
-        canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.blake2b(canonical.encode(), digest_size=32).digest()
+        return data
 
     def binding(self, stream: Stream) -> bytes:
         """Return the 16 bytes that every plain report of a stream begins with."""

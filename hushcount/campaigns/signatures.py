@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 from nacl.bindings import crypto_sign_open
 from nacl.exceptions import BadSignatureError
 
-from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.public_keys import KeyId, VerifyKeyPart
 from hushcount.errors import HushcountError
 from hushcount.formats.models import Part, text_of
-from hushcount.formats.reading import parse_model, read_file
+from hushcount.formats.reading import parse_model
 
-Purpose = Literal["campaign", "batch", "manifest", "summary"]
+Purpose = Literal["campaign", "delegation", "batch", "manifest", "summary"]
 """What a signature is for; one for another purpose is refused, whatever the bytes are."""
 SIGNATURE_BYTES = 4096
 """Longest signature file."""
@@ -62,31 +60,9 @@ def verify(keys: Sequence[VerifyKeyPart], payload: bytes, purpose: Purpose, sign
     return key
 
 
-def verify_campaign(
-    keys: Sequence[VerifyKeyPart], campaign: Campaign, signature: Signature, at: datetime | None = None
-) -> VerifyKeyPart:
-    """Check the operator's signature of a campaign: of its fingerprint, so that it holds for the redacted file too.
-
-    Raises:
-        SignatureError: as in `verify`, or the key is not valid now: a signature does not tell when it was made.
-    """
-    key, now = verify(keys, campaign.fingerprint, "campaign", signature), at or datetime.now(timezone.utc)
-    if not key.not_before <= now < key.not_after:
-        raise SignatureError(
-            f"the campaign was signed with key {key.id}, valid from {key.not_before.isoformat()} to "
-            f"{key.not_after.isoformat()}, and it is {now.isoformat()}: fetch the newest campaign"
-        )
-    return key
-
-
 def signature_path(path: Path) -> Path:
     """Return the path of a file's signature: beside it, `.sig` after its name."""
     return path.with_name(f"{path.name}.sig")
-
-
-def read_signature(path: Path) -> Signature:
-    """Read a signature file; UsageError if it is missing or unreadable, FormatError if it is no signature file."""
-    return parse_signature(read_file(path, "signature", SIGNATURE_BYTES), f"signature {path}")
 
 
 def parse_signature(raw: bytes, name: str) -> Signature:

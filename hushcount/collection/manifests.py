@@ -12,7 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from hushcount.campaigns.campaign import GREATEST_EPOCH, Identifier, Stream
+from hushcount.campaigns.campaign import GREATEST_EPOCH, Stream
+from hushcount.campaigns.parts import Identifier
 from hushcount.collection.windows import window_start
 from hushcount.formats.models import Hex32, Part, text_of
 from hushcount.formats.reading import MOST_SEGMENTS, parse_model

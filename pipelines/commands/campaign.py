@@ -9,7 +9,8 @@ from typing import Annotated, Any
 from typer import Option
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.signatures import read_signature, signature_path, verify_campaign
+from hushcount.campaigns.delegation import read_campaign_signature, verify_campaign
+from hushcount.campaigns.signatures import signature_path
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_new
 from hushcount.oracles.catalogue import CATALOGUE
@@ -140,9 +141,9 @@ def verify_campaign_file(
 
     Example: hushcount campaign verify --campaign words.json --keys operator/public.json
     """
-    held = read_signature(signature or signature_path(campaign))
+    held = read_campaign_signature(signature or signature_path(campaign))
     signed = Campaign.read(campaign)
-    key = verify_campaign(store.verify_keys(keys, "operator"), signed, held)
+    key, *_ = verify_campaign(store.verify_keys(keys, "operator"), signed, held)
     return _signed(f"campaign file {campaign} is signed by the operator", key.id, signed.fingerprint)
 
 

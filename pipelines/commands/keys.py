@@ -15,12 +15,13 @@ from keys.roles import OPENING_ROLES, Role
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
 
-RoleName = Literal["both", "analyzer", "aux-server", "operator", "shuffler", "aux-signer", "handing-on"]
+RoleName = Literal["both", "analyzer", "aux-server", "operator", "publisher", "shuffler", "aux-signer", "handing-on"]
 _ROLES: dict[RoleName, tuple[Role, ...]] = {
     "both": OPENING_ROLES,
     "analyzer": ("analyzer",),
     "aux-server": ("aux_server",),
     "operator": ("operator",),
+    "publisher": ("publisher",),
     "shuffler": ("shuffler",),
     "aux-signer": ("aux_signer",),
     "handing-on": ("shuffler", "aux_signer"),
@@ -38,8 +39,8 @@ def new_keys(
     role: Annotated[
         RoleName,
         Option(
-            help="Who the keys are for. analyzer and aux-server (both) open reports; operator, shuffler and aux-signer "
-            "sign. handing-on means shuffler and aux-signer."
+            help="Who the keys are for. analyzer and aux-server (both) open reports; operator, publisher, shuffler "
+            "and aux-signer sign. handing-on means shuffler and aux-signer."
         ),
     ] = "both",
     wrap: WrapOption = None,

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from hushcount.campaigns.campaign import Identifier
 from hushcount.campaigns.dictionary import MOST_ITEMS
+from hushcount.campaigns.parts import Identifier
 from hushcount.collection.windows import duration
 from hushcount.errors import UsageError
 from hushcount.formats.models import Part

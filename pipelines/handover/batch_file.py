@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hushcount.campaigns.campaign import Campaign, Identifier, Stream
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.campaigns.parts import Identifier
 from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.segment_names import senders_of
 from hushcount.errors import FormatError, UsageError

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from hushcount.campaigns.campaign import Identifier
+from hushcount.campaigns.parts import Identifier
 from hushcount.errors import FormatError, UsageError
 from hushcount.formats.whole_files import write_new
 from hushcount.privacy.composition import Loss, basic

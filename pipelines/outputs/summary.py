@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from hushcount.campaigns.campaign import GREATEST_EPOCH, Campaign, Identifier, Stream
+from hushcount.campaigns.campaign import GREATEST_EPOCH, Campaign, Stream
+from hushcount.campaigns.parts import Identifier
 from hushcount.errors import HushcountError
 from hushcount.formats.models import FileName, Hex32
 from hushcount.oracles.influence import Influence, influence, influence_sentence

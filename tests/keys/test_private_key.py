@@ -148,7 +148,7 @@ def test_key_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
     public = (tmp_path / "a" / "public.json").read_text()
     secrets = [json.loads(key_file(tmp_path / "a", role).read_text())["secret"] for role in ROLES]
     assert not any(secret[:8] in public for secret in secrets)
-    assert len(set(secrets)) == len(ROLES) == 5
+    assert len(set(secrets)) == len(ROLES) == 6
     assert store.read_public([tmp_path / "a"]) == part
 
 

@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 from nacl.signing import VerifyKey
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.delegation import read_campaign_signature, verify_campaign
 from hushcount.campaigns.public_keys import VerifyKeyPart, verify_key_id
 from hushcount.campaigns.signatures import (
     Purpose,
     Signature,
     SignatureError,
-    read_signature,
     signed_bytes,
     verify,
-    verify_campaign,
 )
 from hushcount.errors import FormatError, UsageError
 from keys.private import SigningKey
@@ -160,7 +159,7 @@ def test_one_signature_serves_the_whole_and_the_redacted_file(campaign: Path, tm
     done("campaign", "redact", "--campaign", campaign, "--out", tmp_path / "redacted.toml")
     done("campaign", "verify", "--campaign", tmp_path / "redacted.toml", "--signature", signature, *trusted)
     keys = verify_keys(tmp_path / "operator", "operator")
-    assert verify_campaign(keys, Campaign.read(campaign), read_signature(signature)).id == made["key"]
+    assert verify_campaign(keys, Campaign.read(campaign), read_campaign_signature(signature))[0].id == made["key"]
     refused("campaign", "sign", "--campaign", campaign, "--keys", tmp_path / "operator", says=["never overwritten"])
 
 
@@ -186,7 +185,7 @@ def test_a_signature_file_that_is_none_is_one_sentence(campaign: Path, tmp_path:
     path.write_bytes(content.encode("latin-1"))
     refused(*verify_it, says=[f"signature {path} "])
     with pytest.raises(FormatError):
-        read_signature(path)
+        read_campaign_signature(path)
 
 
 def test_an_opening_partys_key_signs_no_campaign(campaign: Path, tmp_path: Path) -> None:

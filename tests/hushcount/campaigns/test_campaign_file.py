@@ -38,7 +38,7 @@ def public(secret: int, start: int = -1, days: int = 30) -> dict[str, Any]:
 def data() -> dict[str, Any]:
     """Return a campaign with every part."""
     return {
-        "format": 1,
+        "format": 2,
         "id": "words",
         "epoch": 2,
         "mechanism": {"name": "ss", "epsilon": 1.5, "parameters": {"s": 1}},
@@ -69,6 +69,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
 CHANGES: dict[str, Any] = {
     "id": "words-2",
     "epoch": 3,
+    "previous": "ab" * 32,
     "memory": True,
     "memory_values": 3,
     "mechanism.name": "grr",
@@ -145,8 +146,8 @@ def test_the_fingerprint_is_as_it_was() -> None:
     assert (campaign.binding("reports").hex(), campaign.binding("discovery").hex()) == GOLDEN_BINDINGS
 
 
-GOLDEN = "39288c0c896bef524d21e4e55d9d6fff42979394dd30c22f72c4891aa72670fa"
-GOLDEN_BINDINGS = ("f2a4e3c090cf6ee5efc3b244a3bfb94a", "592b04486fd3e3e699686cfdba50bc14")
+GOLDEN = "85a35cbe3464975b8bc5ded137b2234b5aa1d9217a4bb3ca2f404e241a6404a5"
+GOLDEN_BINDINGS = ("1fab69b26722d8356cf7490c91ddba20", "eefd2b0c962db35538187623a47e06e6")
 
 
 @pytest.mark.parametrize("without", ["", "mechanism", "discovery", "dictionary"])
@@ -161,7 +162,7 @@ def test_json_and_toml_are_the_same_campaign(tmp_path: Path, without: str) -> No
         assert again.model_dump() == campaign.model_dump()
         assert again.fingerprint == campaign.fingerprint
         assert again.binding("reports") == campaign.binding("reports")
-    assert (tmp_path / "c.toml").read_text().startswith("format = 1")
+    assert (tmp_path / "c.toml").read_text().startswith("format = 2")
 
 
 def test_a_file_written_by_hand_may_leave_out_defaults_and_write_times_otherwise(tmp_path: Path) -> None:
@@ -199,7 +200,7 @@ def test_the_schema_accepts_what_is_valid_and_refuses_what_is_not() -> None:
     assert violations(schema, json.loads(Campaign.model_validate(data()).model_dump_json())) == []
     for path, value in {
         "id": "Words!",
-        "format": 2,
+        "format": 1,
         "epoch": 0,
         "mechanism.epsilon": 0,
         "mechanism.surprise": 1,

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.delegation import verify_campaign
 from hushcount.campaigns.dictionary import Dictionary, read_dictionary
-from hushcount.campaigns.signatures import SignatureError, verify_campaign
+from hushcount.campaigns.signatures import SignatureError
 from hushcount.client import Client
 from hushcount.errors import UsageError
 from hushcount.items import MOST_ITEM_BYTES
@@ -169,7 +170,7 @@ def test_a_signature_by_a_key_whose_time_is_over_is_refused(tmp_path: Path) -> N
     campaign = Campaign.model_validate(changed("epoch", 1))
     signature = active_key(tmp_path / "operator", "operator").sign(campaign.fingerprint, "campaign")
     (key,) = keys = verify_keys(tmp_path / "operator", "operator")
-    assert verify_campaign(keys, campaign, signature) == key
+    assert verify_campaign(keys, campaign, signature) == (key,)
     for moment in (key.not_after, key.not_before - timedelta(seconds=1), datetime(2200, 1, 1, tzinfo=timezone.utc)):
         with pytest.raises(SignatureError, match="fetch the newest campaign"):
             verify_campaign(keys, campaign, signature, moment)

@@ -1,0 +1,106 @@
+"""The signature of a campaign: the operator's, or that of a publisher to whom the operator's key delegates.
+
+The operator's key may stay offline. The publisher's key, online, makes the files of further epochs: it may change the
+dictionary and what follows from it, and nothing that costs a client more (`Campaign.terms`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from hushcount.campaigns.campaign import GREATEST_EPOCH, Campaign
+from hushcount.campaigns.parts import Identifier
+from hushcount.campaigns.public_keys import VerifyKeyPart
+from hushcount.campaigns.signatures import SIGNATURE_BYTES, Signature, SignatureError, verify
+from hushcount.formats.canonical_json import canonical_json
+from hushcount.formats.models import Hex32, Part
+from hushcount.formats.reading import parse_model, read_file
+
+
+class DelegationTerms(Part):
+    """What the operator signs: who may publish which campaign, under which terms, up to which epoch."""
+
+    format: Literal[1] = 1
+    campaign: Identifier
+    terms: Hex32 = Field(description="Campaign.terms of every file that the publisher may sign")
+    publisher: VerifyKeyPart
+    last_epoch: int = Field(ge=1, le=GREATEST_EPOCH)
+
+    def signed(self) -> bytes:
+        """Return the bytes that the operator signs, for the purpose "delegation": canonical JSON without signature."""
+        return canonical_json(self.model_dump(mode="json", exclude={"signature"}))
+
+
+class Delegation(DelegationTerms):
+    """The terms with the operator's signature."""
+
+    signature: Signature
+
+
+class CampaignSignature(Signature):
+    """A signature of a campaign's fingerprint; with a delegation it is the publisher's."""
+
+    delegation: Delegation | None = None
+
+    def text(self) -> str:
+        """Return the content of a signature file."""
+        return self.model_dump_json(exclude_none=True) + "\n"
+
+
+def verify_campaign(
+    keys: Sequence[VerifyKeyPart], campaign: Campaign, signature: Signature, at: datetime | None = None
+) -> tuple[VerifyKeyPart, ...]:
+    """Check a campaign's signature: of its fingerprint, so that it holds for the redacted file too.
+
+    Args:
+        keys: the operator's, from a source that the caller trusts.
+        campaign: the file.
+        signature: the operator's own, or a publisher's with its delegation.
+        at: the time of the check, by default now: a signature does not tell when it was made.
+
+    Returns:
+        The keys that vouch for the campaign: the signer's, then that of whoever delegated.
+
+    Raises:
+        SignatureError: as in `verify`, a key that vouches is not valid now, or the delegation is of other terms.
+    """
+    now = at or datetime.now(timezone.utc)
+    delegation = signature.delegation if isinstance(signature, CampaignSignature) else None
+    delegators: tuple[VerifyKeyPart, ...] = ()
+    if delegation is not None:
+        delegators = (verify(keys, delegation.signed(), "delegation", delegation.signature),)
+        if (delegation.campaign, delegation.terms) != (campaign.id, campaign.terms.hex()):
+            raise SignatureError(
+                f"the publisher signed campaign {campaign.id} with the terms {campaign.terms.hex()}, but the operator "
+                f"delegated campaign {delegation.campaign} with the terms {delegation.terms}: the publisher may change "
+                "the dictionary only, the operator must sign anything else"
+            )
+        if campaign.epoch > delegation.last_epoch:
+            raise SignatureError(
+                f"the publisher signed epoch {campaign.epoch} of campaign {campaign.id}, must be at most "
+                f"{delegation.last_epoch}: the operator must delegate anew"
+            )
+        keys = (delegation.publisher,)
+    vouching = (verify(keys, campaign.fingerprint, "campaign", signature), *delegators)
+    for key in vouching:
+        if not key.not_before <= now < key.not_after:
+            raise SignatureError(
+                f"the campaign was signed with key {key.id}, valid from {key.not_before.isoformat()} to "
+                f"{key.not_after.isoformat()}, and it is {now.isoformat()}: fetch the newest campaign"
+            )
+    return vouching
+
+
+def read_campaign_signature(path: Path) -> CampaignSignature:
+    """Read a signature file; UsageError if it is missing or unreadable, FormatError if it is no signature file."""
+    return parse_campaign_signature(read_file(path, "signature", SIGNATURE_BYTES), f"signature {path}")
+
+
+def parse_campaign_signature(raw: bytes, name: str) -> CampaignSignature:
+    """Return the campaign's signature in a file's bytes, or raise FormatError, which names the file."""
+    return parse_model(CampaignSignature, raw, name)

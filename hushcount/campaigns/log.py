@@ -1,0 +1,62 @@
+"""The log of a campaign: every epoch ever published, as a hash chain whose newest head stands for all of them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from hushcount.campaigns.campaign import GREATEST_EPOCH, head_of
+from hushcount.campaigns.delegation import CampaignSignature
+from hushcount.campaigns.parts import Identifier
+from hushcount.formats.models import Hex32, Part
+from hushcount.formats.reading import parse_model
+
+MOST_EPOCHS = 4096
+"""Longest log: eleven years of one epoch a day."""
+LOG_BYTES = 1 << 23
+"""Longest file of a log; with the longest signatures it fits."""
+
+
+class LogEntry(Part):
+    """One epoch as it was published."""
+
+    epoch: int = Field(ge=1, le=GREATEST_EPOCH)
+    fingerprint: Hex32
+    signature: CampaignSignature | None = None
+
+
+class CampaignLog(Part):
+    """All epochs of a campaign, the oldest first. Nothing is promised of whoever hands it over but its own chain.
+
+    The signature of the newest campaign signs every entry: each file names the head before it (`Campaign.previous`).
+    """
+
+    format: Literal[1] = 1
+    campaign: Identifier
+    entries: tuple[LogEntry, ...] = Field(default=(), max_length=MOST_EPOCHS)
+
+    @model_validator(mode="after")
+    def _check(self) -> CampaignLog:
+        for earlier, later in zip(self.entries, self.entries[1:], strict=False):
+            if later.epoch <= earlier.epoch:
+                raise ValueError(f"entries: epoch {later.epoch} follows {earlier.epoch}, epochs must ascend")
+        return self
+
+    @cached_property
+    def heads(self) -> tuple[bytes, ...]:
+        """The head after each entry."""
+        heads: list[bytes] = []
+        for entry in self.entries:
+            heads.append(head_of(heads[-1] if heads else None, bytes.fromhex(entry.fingerprint)))
+        return tuple(heads)
+
+    def text(self) -> str:
+        """Return the content of the log's file."""
+        return self.model_dump_json(exclude_none=True) + "\n"
+
+
+def parse_log(raw: bytes, name: str) -> CampaignLog:
+    """Return the log in a file's bytes, or raise FormatError, which names the file; LOG_BYTES bounds them."""
+    return parse_model(CampaignLog, raw, name)

@@ -1,0 +1,112 @@
+"""The sections of a campaign file."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Annotated
+
+from pydantic import Field, field_serializer, field_validator, model_validator
+
+from hushcount.campaigns.dictionary import MOST_ITEMS, Dictionary
+from hushcount.discovery.keep_rules import Relation, RuleName
+from hushcount.discovery.pairs import MAX_VALUE_BYTES
+from hushcount.formats.canonical_json import LARGEST_INTEGER
+from hushcount.formats.models import FileName, Hex32, Part, text_of
+from hushcount.maths.probability import LARGEST_EPSILON, LEAST_EPSILON
+from hushcount.oracles.parameters import Parameters, Value
+
+Identifier = Annotated[
+    str,
+    text_of(r"^[a-z0-9][a-z0-9._-]{0,63}$", "must be 1 to 64 of a-z, 0-9, '.', '_' and '-', a letter or digit first"),
+]
+_LARGE = re.compile(r"[1-9][0-9]{15,19}")  # a seed has 64 digits
+
+
+class MechanismPart(Part):
+    """The frequency oracle, its parameters complete, so that every party builds the same one."""
+
+    name: str
+    epsilon: float = Field(ge=LEAST_EPSILON, le=LARGEST_EPSILON, description="local budget of one report, nats")
+    parameters: dict[str, Value] = Field(
+        default_factory=dict, description="an integer beyond 2**53 - 1 is written as text"
+    )
+
+    @field_validator("parameters", mode="before")
+    @classmethod
+    def _read(cls, given: object) -> object:
+        return {name: _read(name, value) for name, value in given.items()} if isinstance(given, dict) else given
+
+    @field_serializer("parameters", when_used="json")
+    def _written(self, parameters: Parameters) -> dict[str, Value]:
+        return written(parameters)
+
+
+def written(parameters: Parameters) -> dict[str, Value]:
+    """Return parameters as a campaign file has them: as text where JavaScript would round an integer."""
+    return {
+        name: str(value) if isinstance(value, int) and abs(value) > LARGEST_INTEGER else value
+        for name, value in parameters.items()
+    }
+
+
+def _read(name: object, value: object) -> object:
+    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+        raise ValueError(f"{name} is {value}: must be within +-(2**53 - 1), or a text of its digits")
+    if isinstance(value, str) and _LARGE.fullmatch(value) and int(value) > LARGEST_INTEGER:
+        return int(value)
+    return value
+
+
+class DictionaryPart(Part):
+    """The file of the known items."""
+
+    path: FileName = Field(description="one item a line, text or .gz, in the directory of the campaign file")
+    items: int = Field(ge=1, le=MOST_ITEMS)
+    digest: Hex32 = Field(description="BLAKE2b-256 of the items, one a line")
+
+    def is_of(self, dictionary: Dictionary) -> bool:
+        """Return whether this is the part of that dictionary."""
+        return (len(dictionary.items), dictionary.digest) == (self.items, self.digest)
+
+
+class ShufflePart(Part):
+    """What the shuffler promises."""
+
+    cap: int = Field(
+        default=1,
+        ge=1,
+        le=1000,
+        description="reports of a client forwarded of each stream, in a window at a collector",
+    )
+    minimum_batch: int = Field(default=1000, ge=1, le=10**12, description="no stream of fewer reports is released")
+    delta: float = Field(default=1e-8, gt=0.0, lt=1.0, description="delta at which the shuffled epsilon is stated")
+
+
+class DiscoveryPart(Part):
+    """Discovery of values that no list has."""
+
+    epsilon: float = Field(ge=LEAST_EPSILON, le=LARGEST_EPSILON)
+    delta: float = Field(gt=0.0, lt=1.0)
+    relation: Relation = "replace-one"
+    rule: RuleName = "optimal"
+    max_value_bytes: int = Field(default=64, ge=1, le=MAX_VALUE_BYTES, description="longest value, in UTF-8 bytes")
+    hash_key: Hex32 | None = Field(
+        default=None, description="key of the hash that bins are counted by, drawn anew for each campaign"
+    )
+    hash_key_commitment: Hex32 | None = Field(
+        default=None, description="BLAKE2b-256 of hash_key, in its place for parties that must not test values"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> DiscoveryPart:
+        if (self.hash_key is None) == (self.hash_key_commitment is None):
+            raise ValueError("hash_key, hash_key_commitment: exactly one of them must be given")
+        return self
+
+    @property
+    def commitment(self) -> str:
+        """A hash that binds a campaign to its hash key, 256 random bits that nobody can guess from it."""
+        if self.hash_key is None:
+            return self.hash_key_commitment or ""
+        return hashlib.blake2b(bytes.fromhex(self.hash_key), digest_size=32, person=b"hash key").hexdigest()
