@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar
 
-from hushcount.errors import HushcountError, UsageError
-from hushcount.formats.reading import open_regular, take
+from hushcount.errors import FormatError, HushcountError, UsageError
+from hushcount.formats.models import Part
+from hushcount.formats.reading import open_regular, parse_model, take
 from hushcount.formats.whole_files import sync, write_over
+
+_MOST_BYTES = 1 << 20
+Value = TypeVar("Value", bound=Part)
+Result = TypeVar("Result")
 
 
 class ThreadLock:
@@ -97,3 +105,73 @@ def locked(path: Path, what: str) -> Iterator[None]:
 
 def _cannot_write(path: Path, what: str, error: OSError) -> HushcountError:
     return HushcountError(f"cannot write {what} file {path}: {error.strerror}, nothing may be sent")
+
+
+@dataclass(frozen=True, eq=False)
+class KeptValue(Generic[Value]):
+    """A value that the threads of a process change one after another, and with a file all processes that name it.
+
+    A forked process goes on with the same file, or without a file with a copy of the value.
+
+    Attributes:
+        empty: the value before the first change.
+        path: file of mode 0600, made with the first change; beside it a file `.lock`, if the system can lock files. A
+            removed file is not noticed: the value is then `empty` again. None: the value ends with the process.
+        what: the value's name, for errors.
+        cure: what to do about a damaged file, for errors.
+    """
+
+    empty: Value
+    path: Path | None
+    what: str
+    cure: str
+    _last: list[Value] = field(default_factory=list, repr=False)
+    _lock: ThreadLock = field(default_factory=ThreadLock, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.path is not None and (not isinstance(self.path, str | os.PathLike) or not os.fspath(self.path)):
+            raise UsageError(f"path is {self.path!r}, must name the file of the {self.what}, as in '{self.what}.json'")
+
+    def read(self) -> Value:
+        """Return the value; FormatError if the file is damaged, UsageError if it cannot be read."""
+        if self.path is None:
+            return self._last[0] if self._last else self.empty
+        path = Path(self.path)
+        try:
+            raw = read_private(path, self.what, _MOST_BYTES)
+            if raw is None:
+                return self.empty
+            line, _, _ = raw.partition(b"\n")
+            if raw != _with_digest(line):
+                raise FormatError("its digest is another")
+            return parse_model(type(self.empty), line, "the file")
+        except FormatError:
+            raise FormatError(f"{self.what} file {path} is damaged or of another version: {self.cure}") from None
+
+    def change(self, step: Callable[[Value], tuple[Value, Result]]) -> Result:
+        """Replace the value by what `step` makes of it, and return its result once the new value is kept for good.
+
+        Raises:
+            HushcountError: the file cannot be read or written; also what `step` raises. Then the value is the old one.
+        """
+        with self._lock:
+            if self.path is None:
+                value, result = step(self.read())
+                self._last[:] = [value]
+                return result
+            path = Path(self.path)
+            with locked(path, self.what):
+                value, result = step(self.read())
+                kept = _with_digest(value.model_dump_json().encode())
+                if len(kept) > _MOST_BYTES:
+                    raise HushcountError(
+                        f"{self.what} file {path} would have {len(kept):,} bytes, must have at most {_MOST_BYTES:,}: "
+                        "use a file for fewer campaigns"
+                    )
+                write_private(path, self.what, kept.decode())
+                return result
+
+
+def _with_digest(line: bytes) -> bytes:
+    """Return what a file holds: a line, and its digest in a second one, so that any damage shows."""
+    return b"%s\n%s\n" % (line, hashlib.blake2b(line, digest_size=16).hexdigest().encode())

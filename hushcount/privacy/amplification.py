@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from hushcount.maths.odds import Point, of_group, points_about
 from hushcount.maths.probability import LARGEST_EPSILON, LEAST_EPSILON
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.privacy.blanket import BlanketLaw, blanket_law, general_law
 from hushcount.privacy.divergence import divergence
-from hushcount.privacy.odds import Point, of_group, points_about
 
 Bound = Literal["general", "blanket"]
 LEAST_GAIN = 0.01

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from hushcount.discovery.keep_rules import Relation
-from hushcount.privacy.odds import Odds
+from hushcount.maths.odds import Odds
 from hushcount.senders import KEY, Authentication
 
 _ORDER = (

@@ -8,9 +8,9 @@ from dataclasses import replace
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.errors import UsageError
+from hushcount.maths.odds import odds_of_pair, odds_of_points, of_group
 from hushcount.privacy.amplification import Amplified, amplify, closed_form_epsilon
 from hushcount.privacy.guarantees import Discovery, Local, Released, Shuffled, Statement
-from hushcount.privacy.odds import odds_of_pair, odds_of_points, of_group
 from hushcount.privacy.unit import Unit, Units, repeats_of, rule_of, unit_of
 from hushcount.privacy.words import exact_sentences, plain_sentences
 from hushcount.senders import Senders

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator
-from decimal import ROUND_CEILING, Decimal, localcontext
 
 from hushcount.campaigns.campaign import Stream
+from hushcount.maths.figures import odds_of, rounded_up, within
 from hushcount.privacy.guarantees import Released, Statement
 from hushcount.privacy.unit import Unit, Units
 
@@ -29,7 +28,7 @@ def plain_sentences(result: Statement, units: Units) -> Iterator[str]:
     if counts and not lasting:
         yield (
             f"What the counts tell about {units.reports.person(counted)} changes the odds that the person "
-            f"{_ONE_VALUE} by {_within(counts)}, {_ROLES}."
+            f"{_ONE_VALUE} by {within(counts.odds)}, {_ROLES}."
         )
     if found:
         relation = _ONE_VALUE if found.relation == "replace-one" else _TOOK_PART
@@ -37,24 +36,24 @@ def plain_sentences(result: Statement, units: Units) -> Iterator[str]:
         yield (
             f"A value is shown only when {enough}, about {found.clients_for_even_chance:,}: what "
             f"the values found tell about {units.discovery.person(' for discovery')} changes the odds that the "
-            f"person {relation} by {_within(found)}, {_ROLES}."
+            f"person {relation} by {within(found.odds)}, {_ROLES}."
         )
     if local is not None and lasting:
         changes = "; when a value changed is not hidden" if (local.values or 0) > 1 else ""
         yield (
             "All counts of the epoch together, however often a person reports, change the odds that any one person "
-            f"{_ONE_VALUE} by {_odds(lasting)}, even if all parties broke their promises together, because each report "
-            f"is randomised on the person's own device and repeated from there{changes}."
+            f"{_ONE_VALUE} by {odds_of(lasting)}, even if all parties broke their promises together, because each "
+            f"report is randomised on the person's own device and repeated from there{changes}."
         )
     if both:
         yield (
             f"Counts and values found together, of {units.person()}, change the odds that the person "
-            f"{_ONE_VALUE} by {_within(both)}, {_ROLES}."
+            f"{_ONE_VALUE} by {within(both.odds)}, {_ROLES}."
         )
     if local is not None and not lasting:
         yield (
             f"Even if all parties broke their promises together, the reports of {units.reports.person(counted)} would "
-            f"change the odds that the person {_ONE_VALUE} by {_odds(local.epsilon)}, because each is "
+            f"change the odds that the person {_ONE_VALUE} by {odds_of(local.epsilon)}, because each is "
             "randomised on the person's own device."
         )
     if found:
@@ -106,11 +105,6 @@ def exact_sentences(result: Statement, units: Units, covered: Collection[Stream]
         yield f"{who} pays for both: {_pair(total)}, replace-one."
 
 
-def rounded_up(value: float) -> str:
-    """Return a number in four significant digits, not below the value, so that no figure claims more than holds."""
-    return f"{float(_ceiling(value, 4)):.4g}"
-
-
 def _of_whom(result: Statement, units: Units, covered: Collection[Stream]) -> Iterator[str]:
     if result.per == "report":
         yield (
@@ -133,29 +127,3 @@ def _of_whom(result: Statement, units: Units, covered: Collection[Stream]) -> It
 
 def _pair(part: Released) -> str:
     return f"({rounded_up(part.epsilon)}, {rounded_up(part.delta)})"
-
-
-def _within(part: Released) -> str:
-    chance = f", except with a chance of {_chance(part.odds.chance)}" if part.odds.chance else ""
-    return f"{_odds(part.odds.epsilon)}{chance}"
-
-
-def _odds(epsilon: float) -> str:
-    """Return how much odds can change: per cent below a factor of two, else a factor; rounded up."""
-    gain = math.expm1(epsilon) if epsilon < 700.0 else math.inf
-    if gain < 1.0:
-        return f"{_ceiling(100.0 * gain, 2):f} % at most"
-    return f"a factor of {_ceiling(gain + 1.0, 3):f} at most" if math.isfinite(gain) else "any factor"
-
-
-def _chance(chance: float) -> str:
-    """Return a chance as 1 in N, not below the true one, N in two digits: 1 in 9,090,909 would seem exact."""
-    whole = math.floor(1.0 / chance)
-    scale = 10 ** max(0, len(str(whole)) - 2)
-    return f"1 in {whole // scale * scale:,}"
-
-
-def _ceiling(value: float, digits: int) -> Decimal:
-    with localcontext() as context:
-        context.prec, context.rounding = digits, ROUND_CEILING
-        return +Decimal(repr(value))

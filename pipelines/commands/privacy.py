@@ -14,6 +14,7 @@ from typer import Option
 from hushcount.campaigns.campaign import Campaign
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.errors import UsageError
+from hushcount.maths.figures import rounded_up
 from hushcount.maths.probability import require_epsilon
 from hushcount.oracles.catalogue import ANY_SEED, build, plan
 from hushcount.oracles.mechanism import Mechanism
@@ -21,7 +22,6 @@ from hushcount.privacy import queries
 from hushcount.privacy.amplification import Amplified, amplify, amplify_any, largest_local_epsilon
 from hushcount.privacy.blanket import BlanketLaw, blanket_law
 from hushcount.privacy.unit import repeats_of
-from hushcount.privacy.words import rounded_up
 from hushcount.senders import UNBOUND
 from pipelines.console import options
 from pipelines.console.answer import Answer, note

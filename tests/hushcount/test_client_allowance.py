@@ -47,6 +47,7 @@ def test_what_is_refused_or_wrong_takes_nothing() -> None:
         client.reports(["one", 2])  # type: ignore[list-item]
     with pytest.raises(UsageError, match="bytes"):
         client.discovery_report("x" * 1000)
+    assert len(client.reports([])) == len(client.discovery_reports([])) == 0
     assert len(client.reports(["one", "two"])) == len(client.discovery_reports([None, "x"])) == 2
 
 

@@ -15,8 +15,8 @@ from hushcount.collection.segment_names import SegmentName, allotments, key_id, 
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.errors import UsageError
 from hushcount.estimating import estimated
+from hushcount.maths.odds import of_group
 from hushcount.oracles.tally import Tally
-from hushcount.privacy.odds import of_group
 from hushcount.privacy.statement import statement
 from hushcount.privacy.unit import rule_of
 from hushcount.senders import ALLOTMENTS, KEY, MOST_ALLOTMENTS, UNBOUND, Senders, told_in

@@ -11,12 +11,12 @@ import pytest
 from scipy import stats
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.maths.odds import loss_at, odds_of_pair, odds_of_points, of_group, points_about
 from hushcount.oracles.catalogue import build
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.privacy.amplification import amplify, shuffled_epsilon
 from hushcount.privacy.blanket import blanket_law
 from hushcount.privacy.divergence import divergence
-from hushcount.privacy.odds import loss_at, odds_of_pair, odds_of_points, of_group, points_about
 from hushcount.privacy.statement import statement
 from hushcount.randomness import SystemWords
 from hushcount.senders import Senders

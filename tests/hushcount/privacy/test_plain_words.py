@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.maths.odds import Odds
 from hushcount.privacy.guarantees import Local, Shuffled, Statement
-from hushcount.privacy.odds import Odds
 from hushcount.privacy.statement import statement
 from hushcount.privacy.unit import Unit, Units
 from hushcount.privacy.words import plain_sentences

@@ -20,9 +20,9 @@ import pytest
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError
+from hushcount.maths.odds import Odds
 from hushcount.privacy.composition import Loss
 from hushcount.privacy.guarantees import Discovery
-from hushcount.privacy.odds import Odds
 from hushcount.privacy.statement import statement
 from hushcount.senders import Authentication, Senders, told_in
 from hushcount.wire.blocks import HEADER_BYTES

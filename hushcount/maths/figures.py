@@ -1,0 +1,40 @@
+"""Figures of privacy as text, for people: rounded so that none claims more than holds."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, Decimal, localcontext
+
+from hushcount.maths.odds import Odds
+
+
+def rounded_up(value: float) -> str:
+    """Return a number in four significant digits, not below the value, so that no figure claims more than holds."""
+    return f"{float(_ceiling(value, 4)):.4g}"
+
+
+def odds_of(epsilon: float) -> str:
+    """Return how much odds can change: per cent below a factor of two, else a factor; rounded up."""
+    gain = math.expm1(epsilon) if epsilon < 700.0 else math.inf
+    if gain < 1.0:
+        return f"{_ceiling(100.0 * gain, 2):f} % at most"
+    return f"a factor of {_ceiling(gain + 1.0, 3):f} at most" if math.isfinite(gain) else "any factor"
+
+
+def within(odds: Odds) -> str:
+    """Return how much odds can change, and the chance that they change by more."""
+    chance = f", except with a chance of {_chance(odds.chance)}" if odds.chance else ""
+    return f"{odds_of(odds.epsilon)}{chance}"
+
+
+def _chance(chance: float) -> str:
+    """Return a chance as 1 in N, not below the true one, N in two digits: 1 in 9,090,909 would seem exact."""
+    whole = math.floor(1.0 / chance)
+    scale = 10 ** max(0, len(str(whole)) - 2)
+    return f"1 in {whole // scale * scale:,}"
+
+
+def _ceiling(value: float, digits: int) -> Decimal:
+    with localcontext() as context:
+        context.prec, context.rounding = digits, ROUND_CEILING
+        return +Decimal(repr(value))
