@@ -19,7 +19,7 @@ PORTABLE := --engine beam -m 'not long' -k 'not test_contract or golden or pack 
 	tests/aux_server tests/audits/test_collusions.py tests/test_docs.py \
 	tests/pipelines/jobs/test_end_to_end.py tests/pipelines/schedule/test_run.py
 
-.PHONY: help demo test test-all lint unit coverage package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults deploy-tools check-deploy test-images image-bases lock-images docs week
+.PHONY: help demo test test-all lint unit coverage vectors package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults deploy-tools check-deploy test-images image-bases lock-images docs week
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -56,6 +56,9 @@ unit: $(VENV)/dev  ## the tests of `make test`
 
 coverage: $(VENV)/dev  ## the tests of `make test`, and which lines none of them reaches: half as long again
 	$(BIN)/python -m pytest $(WORKERS) -m 'not long' --cov --cov-report=term:skip-covered
+
+vectors: $(VENV)/dev  ## write the test vectors for clients in any language into vectors/v1; a second run changes nothing
+	$(BIN)/python -m tests.vectors.make
 
 package: $(VENV)/dev  ## build the client's and the parties' distributions, and use them in fresh environments
 	$(BIN)/python tests/package/check.py

@@ -49,7 +49,7 @@ def _options(command: tuple[str, ...]) -> set[str]:
 
 
 def test_every_file_that_the_documents_name_exists() -> None:
-    named = re.compile(r"`((?:hushcount|shuffler|analyzer|aux_server|pipelines|tests|docs|examples)/[\w./]+)`")
+    named = re.compile(r"`((?:hushcount|shuffler|analyzer|aux_server|pipelines|tests|vectors|docs|examples)/[\w./]+)`")
     found = 0
     for page in PAGES:
         for path in named.findall(page.read_text(encoding="utf-8")):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hushcount.formats.unicode13 import VERSION, category, nfc
 from hushcount.items import MOST_ITEM_BYTES, MOST_SPELLED_BYTES, canonical, fault_of_item, may_be_item
 
-VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "normal_form.json").read_text(encoding="ascii"))
+VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "v1" / "normal_form.json").read_text(encoding="ascii"))
 """Made by Python 3.10 from its own tables, which are those of 13.0, of whole texts."""
 EVERY = [chr(code) for code in range(0x110000)]
 LETTERS = st.sampled_from(sorted({letter for value, _ in VECTORS["drawn"] for letter in value}))

@@ -40,7 +40,7 @@ SCALARS = _rows(_SCALARS)
 
 @dataclass(frozen=True)
 class Vectors:
-    """Project Wycheproof's cases (tests/vectors/README.md): uint8[n, 32] each, and the number of each case."""
+    """Project Wycheproof's cases (vectors/README.md): uint8[n, 32] each, and the number of each case."""
 
     numbers: list[int]
     scalars: Octets
@@ -49,7 +49,7 @@ class Vectors:
 
 
 def wycheproof() -> Vectors:
-    path = Path(__file__).parents[2] / "vectors" / "wycheproof_x25519.json"
+    path = Path(__file__).parents[3] / "vectors" / "v1" / "wycheproof_x25519.json"
     cases = [case for group in json.loads(path.read_text())["testGroups"] for case in group["tests"]]
     scalars, points, products = (
         np.frombuffer(bytes.fromhex("".join(case[name] for case in cases)), dtype=np.uint8).reshape(-1, 32)

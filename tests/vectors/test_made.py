@@ -1,0 +1,68 @@
+"""The vectors are current, valid under their schema, small, and say what must be refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.vectors.make import FOLDER, SUBJECTS, text
+
+FILES = sorted(path for path in FOLDER.glob("*.json") if path.name != "schema.json")
+SCHEMA = json.loads((FOLDER / "schema.json").read_text(encoding="ascii"))
+every_subject = pytest.mark.parametrize("subject", SUBJECTS)
+
+
+def content(name: str) -> dict[str, Any]:
+    return json.loads((FOLDER / f"{name}.json").read_text(encoding="ascii"))
+
+
+@every_subject
+def test_a_second_run_changes_nothing(subject: str) -> None:
+    stored = (FOLDER / f"{subject}.json").read_text(encoding="ascii")
+    assert stored == text(SUBJECTS[subject]()), "run: make vectors"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_file_is_valid(path: Path) -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    assert Draft202012Validator(SCHEMA).is_valid(json.loads(path.read_text(encoding="ascii")))
+
+
+@every_subject
+def test_the_schema_refuses_a_reason_that_it_does_not_name(subject: str) -> None:
+    data = content(subject)
+    data["refuse"][0]["reason"] = "no_such_reason"
+    assert not Draft202012Validator(SCHEMA).is_valid(data)
+
+
+@every_subject
+def test_every_reason_of_the_schema_is_that_of_an_entry(subject: str) -> None:
+    part = SCHEMA["$defs"][subject]["properties"]["refuse"]["items"]
+    part = SCHEMA["$defs"][part["$ref"].split("/")[-1]] if "$ref" in part else part
+    assert set(part["properties"]["reason"]["enum"]) == {entry["reason"] for entry in content(subject)["refuse"]}
+
+
+@every_subject
+def test_no_entry_is_there_twice(subject: str) -> None:
+    for kind in ("accept", "refuse"):
+        lines = [json.dumps(entry) for entry in content(subject)[kind]]
+        assert len(set(lines)) == len(lines)
+
+
+def test_at_least_as_much_is_refused_as_accepted() -> None:
+    numbers = {name: (len(content(name)["accept"]), len(content(name)["refuse"])) for name in SUBJECTS}
+    assert sum(refused for _, refused in numbers.values()) >= sum(accepted for accepted, _ in numbers.values())
+    assert all(2 * refused >= accepted for accepted, refused in numbers.values())
+
+
+def test_all_of_it_is_below_a_megabyte() -> None:
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 1_000_000
+
+
+def test_the_readme_names_every_file() -> None:
+    told = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+    assert all(f"`v1/{path.name}`" in told for path in FILES)
