@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
+from datetime import datetime, timezone
 
 import numpy as np
 import numpy.typing as npt
@@ -12,16 +14,22 @@ import numpy.typing as npt
 from hushcount.allowance import Allowance
 from hushcount.arrays import UInt64Array
 from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.campaigns.delegation import CampaignSignature, read_campaign_signature
 from hushcount.campaigns.dictionary import Dictionary, items_of
+from hushcount.campaigns.log import CampaignLog
 from hushcount.campaigns.public_keys import PublicKeyPart, valid_key
+from hushcount.campaigns.signatures import signature_path
 from hushcount.discovery.pairs import HASH_BYTES, DiscoveryFormat
 from hushcount.errors import HushcountError, UsageError
 from hushcount.items import canonical, fault_of_text
 from hushcount.memory import KEY_BYTES, Memory
+from hushcount.newest import Untrusted
+from hushcount.policy import Policy
 from hushcount.randomness import SystemWords
 from hushcount.wire.sealing import SEAL_BYTES, Octets, Sealer, SealRows, seal_rows
 
 _SALT_BYTES, _NAME_END = 16, 32
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -30,6 +38,10 @@ class Client:
 
     Args:
         campaign: from `Campaign.read`.
+        policy: what the client demands of the campaign. It is checked before anything is made, and that the keys that
+            vouch have not expired, before each report.
+        signature: the campaign's; by default read from beside the campaign file.
+        log: the campaign's log, for a client that missed an epoch.
         dictionary: the campaign's; by default read from beside the campaign file.
         memory: where the client keeps its answers, if the campaign says that clients remember, and only then. If it is
             uncapped, it may go without: each value is then of another client, which remembers nothing yet.
@@ -40,8 +52,9 @@ class Client:
         seal_rows: what seals, by default libsodium. Such a process may give another that makes the same boxes faster.
 
     Raises:
-        UsageError: a memory is missing or one too many, the dictionary is missing or another one, or no key of the
-            campaign is valid now, or the campaign file is one without the key of the discovery hash.
+        Untrusted: the policy refuses the campaign.
+        UsageError: no policy was given, a memory is missing or one too many, the dictionary is missing or another one,
+            no key of the campaign is valid now, or the campaign file is one without the key of the discovery hash.
 
     Privacy: a frequency report is epsilon-locally private, replace-one. A discovery report hides its value only as
         long as the auxiliary server and the analyzer do not collude, and within the (epsilon, delta) of the keep rule;
@@ -55,23 +68,33 @@ class Client:
     """
 
     campaign: Campaign
+    _: KW_ONLY
+    policy: Policy | None = None
+    signature: CampaignSignature | None = None
+    log: CampaignLog | None = field(default=None, repr=False)
     dictionary: Dictionary | None = None
     memory: Memory | None = None
     allowance: Allowance = field(default_factory=Allowance)
     uncapped: bool = False
     seal_rows: SealRows = seal_rows
+    _vouched_until: datetime | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.campaign, Campaign):
             raise UsageError(
                 f"campaign is a {type(self.campaign).__name__}, must be a Campaign: give Campaign.read(path)"
             )
+        if not isinstance(self.policy, Policy):
+            raise UsageError(
+                f"policy is {self.policy!r}, must say what this client demands of a campaign: give policy="
+                'Policy.read("policy.json", Newest("newest.json")), from the file of hushcount campaign policy'
+            )
         if self.memory is not None and not (hasattr(self.memory, "get") and hasattr(self.memory, "keep")):
             raise UsageError(f"memory is a {type(self.memory).__name__}, must be a memory: give FileMemory(path)")
         if self.campaign.memory and self.memory is None and not self.uncapped:
             raise UsageError(
                 f"campaign {self.campaign.id} is of clients that remember: give a memory, as in "
-                "Client(campaign, memory=FileMemory(path))"
+                "Client(campaign, policy=policy, memory=FileMemory(path))"
             )
         if self.memory is not None and not self.campaign.memory:
             raise UsageError(
@@ -87,6 +110,22 @@ class Client:
             raise UsageError("a dictionary was given, and the campaign has none: its domain is open")
         elif not listed.is_of(self.dictionary):
             raise UsageError("the dictionary is not the campaign's: give the one that came with it")
+        object.__setattr__(self, "_vouched_until", self._accepted(self.policy))
+
+    def _accepted(self, policy: Policy) -> datetime | None:
+        """Let the policy check the campaign, and return when the keys that vouch expire."""
+        if policy.trusts:
+            if not self.uncapped:
+                _LOG.warning(
+                    "a client of campaign %s believes any campaign file: Policy.trusting() is for tests",
+                    self.campaign.id,
+                )
+            return None
+        signature = self.signature
+        if signature is None and self.campaign.path is not None:
+            beside = signature_path(self.campaign.path)
+            signature = read_campaign_signature(beside) if beside.exists() else None
+        return policy.accept(self.campaign, signature, self.log)
 
     def report(self, value: str) -> bytes:
         """Return one sealed frequency report; "other" for a value outside the dictionary or no item (`items`)."""
@@ -134,6 +173,12 @@ class Client:
         return outer.seal_many(plain[rows], threads)
 
     def _sealer(self, keys: tuple[PublicKeyPart, ...]) -> Sealer:
+        until, now = self._vouched_until, datetime.now(timezone.utc)
+        if until is not None and now >= until:
+            raise Untrusted(
+                f"the keys that vouch for campaign {self.campaign.id} were valid until {until.isoformat()}, and it is "
+                f"{now.isoformat()}: fetch the newest campaign and its signature"
+            )
         return Sealer(bytes.fromhex(valid_key(keys).key), self.seal_rows)
 
     def _take(self, stream: Stream, number: int) -> None:

@@ -57,7 +57,7 @@ class Campaign(Part):
     keys: KeysPart
     unicode: Version = Field(default=VERSION, description="version of Unicode by whose NFC values are spelled")
 
-    _directory: Path = PrivateAttr(default=Path())
+    _path: Path | None = PrivateAttr(default=None)
 
     @field_validator("format", mode="before")
     @classmethod
@@ -144,6 +144,11 @@ class Campaign(Part):
         return hashlib.blake2b(canonical_json(data), digest_size=32, person=b"campaign terms").digest()
 
     @property
+    def path(self) -> Path | None:
+        """The file that this campaign was read from; None if it was read from none."""
+        return self._path
+
+    @property
     def head(self) -> bytes:
         """The head of the campaign's log with this epoch: it stands for this file and all before it."""
         return head_of(None if self.previous is None else bytes.fromhex(self.previous), self.fingerprint)
@@ -207,7 +212,7 @@ class Campaign(Part):
         data = self.model_dump(mode="json")
         data["discovery"] |= {"hash_key": None, "hash_key_commitment": self.discovery.commitment}
         campaign = Campaign.model_validate(data)
-        campaign._directory = self._directory
+        campaign._path = self._path
         return campaign
 
     @property
@@ -222,7 +227,7 @@ class Campaign(Part):
         """Read the dictionary beside the campaign file; None for the open domain; UsageError if missing or another."""
         if self.dictionary is None:
             return None
-        path = self._directory / self.dictionary.path
+        path = (Path() if self._path is None else self._path.parent) / self.dictionary.path
         if not path.exists():
             raise UsageError(f"the campaign's dictionary {path} is missing: put it there, as it came with the campaign")
         dictionary = read_dictionary(path, self.dictionary.items)
@@ -236,7 +241,7 @@ class Campaign(Part):
         """Read a campaign file, .json or .toml; UsageError, with every error and its field, if it is not valid."""
         path = Path(path)
         campaign = validated(cls, read_mapping(path), f"campaign file {path}")
-        campaign._directory = path.parent
+        campaign._path = path
         return campaign
 
     def text(self, path: Path) -> str:

@@ -39,10 +39,10 @@ class MechanismPart(Part):
 
     @field_serializer("parameters", when_used="json")
     def _written(self, parameters: Parameters) -> dict[str, Value]:
-        return written(parameters)
+        return portable(parameters)
 
 
-def written(parameters: Parameters) -> dict[str, Value]:
+def portable(parameters: Parameters) -> dict[str, Value]:
     """Return parameters as a campaign file has them: as text where JavaScript would round an integer."""
     return {
         name: str(value) if isinstance(value, int) and abs(value) > LARGEST_INTEGER else value

@@ -81,6 +81,12 @@ class KeepRule:
         return 2 if self.relation == "replace-one" else 1
 
     @property
+    def replaced(self) -> tuple[float, float]:
+        """(epsilon, delta) of one client replaced: a removal and an addition, so twice that of add-remove."""
+        sides = 3 - self._sides
+        return sides * self.epsilon, sides * self.delta
+
+    @property
     def noise_scale(self) -> float:
         """Scale of the laplace rule's discrete noise: `1/e0`, rounded up."""
         return math.nextafter(float(1 / self.step_epsilon), math.inf)

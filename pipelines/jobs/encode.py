@@ -21,6 +21,7 @@ from hushcount.campaigns.dictionary import read_lines
 from hushcount.client import Client
 from hushcount.collection.envelopes import ENVELOPES, TOKEN_BYTES, client_token, envelope_dtype
 from hushcount.errors import UsageError
+from hushcount.policy import Policy
 from hushcount.randomness import SystemWords
 from hushcount.reasons import Reason, rejected
 from hushcount.senders import Senders
@@ -108,7 +109,7 @@ def plan_encode(
     """
     campaign = Campaign.read(campaign_path)
     # Reads the dictionary and checks the keys and the environment before any work.
-    Client(campaign, uncapped=True)
+    Client(campaign, policy=Policy.trusting(), uncapped=True)
     require_opening_engine()
     if clients and campaign.memory:
         raise UsageError(
@@ -155,7 +156,7 @@ class Encode(beam.DoFn):
     def setup(self) -> None:
         campaign = Campaign.read(self._campaign_path)
         seal = sealing_for(self._lines * len(campaign.streams))
-        self._client = Client(campaign, uncapped=True, seal_rows=seal)
+        self._client = Client(campaign, policy=Policy.trusting(), uncapped=True, seal_rows=seal)
         self._threads = available_threads()
 
     def process(self, element: tuple[int, list[bytes]]) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary, kept_ending, read_dictionary
-from hushcount.campaigns.parts import written
+from hushcount.campaigns.parts import portable
 from hushcount.errors import UsageError
 from hushcount.formats.models import explain
 from hushcount.formats.whole_files import write_new
@@ -66,7 +66,7 @@ def create_campaign(
             domain = None if known is None else len(known.items) + 1
             fresh = hex_seed(SystemWords())
             parameters = plan(mechanism, epsilon, domain, settings or {}, objective or Objective(), fresh)
-            data["mechanism"] = {"name": mechanism, "epsilon": epsilon, "parameters": written(parameters)}
+            data["mechanism"] = {"name": mechanism, "epsilon": epsilon, "parameters": portable(parameters)}
         if known is not None and dictionary is not None:
             beside = dictionary.parent.resolve() == directory.resolve()
             name = dictionary.name if beside else f"{id}-{epoch:06d}.dictionary{kept_ending(dictionary)}"

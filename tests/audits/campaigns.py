@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
+from hushcount.campaigns.parts import portable
 from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import CATALOGUE, plan
 from keys.private import PrivateKey
@@ -22,7 +23,7 @@ def campaign_of(oracle: str, epsilon: float = EPSILON, *, listed: bool = True) -
     settings = _SETTINGS if CATALOGUE[oracle].seeded else {}
     domain = len(DICTIONARY.items) + 1 if listed else None
     parameters = plan(oracle, epsilon, domain, settings, Objective("l2"), "5eed" * 16)
-    data = changed("mechanism", {"name": oracle, "epsilon": epsilon, "parameters": parameters})
+    data = changed("mechanism", {"name": oracle, "epsilon": epsilon, "parameters": portable(parameters)})
     del data["dictionary"]
     if listed:
         data["dictionary"] = {"path": "items.txt", "items": len(DICTIONARY.items), "digest": DICTIONARY.digest}

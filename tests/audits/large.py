@@ -7,6 +7,7 @@ import sys
 
 from hushcount.client import Client
 from hushcount.oracles.catalogue import CATALOGUE
+from hushcount.policy import Policy
 from tests.audits.auditor import Bound, audit
 from tests.audits.campaigns import DICTIONARY, EPSILON, VALUES, campaign_of
 from tests.audits.looks import audited
@@ -18,14 +19,23 @@ def clients() -> dict[str, tuple[Client, bool]]:
     """Return every client by name, and whether it has a bug that must be found."""
     made: dict[str, tuple[Client, bool]] = {}
     for name in CATALOGUE:
-        made[name] = Client(campaign_of(name), DICTIONARY, uncapped=True), False
+        made[name] = Client(campaign_of(name), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True), False
     for name in CATALOGUE:
-        made[f"{name} at 1.3 epsilon"] = Overspending(campaign_of(name), DICTIONARY, uncapped=True), True
+        made[f"{name} at 1.3 epsilon"] = (
+            Overspending(campaign_of(name), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True),
+            True,
+        )
     unlisted = campaign_of("ais", listed=False)
-    made["ais, open domain"] = Client(unlisted, uncapped=True), False
-    made["ais, open domain, floating point"] = FloatingPoint(unlisted, uncapped=True), True
-    made["ais, function of the value"] = FunctionOfValue(campaign_of("ais"), DICTIONARY, uncapped=True), True
-    made["ss, biased subset"] = BiasedSubset(campaign_of("ss"), DICTIONARY, uncapped=True), True
+    made["ais, open domain"] = Client(unlisted, policy=Policy.trusting(), uncapped=True), False
+    made["ais, open domain, floating point"] = FloatingPoint(unlisted, policy=Policy.trusting(), uncapped=True), True
+    made["ais, function of the value"] = (
+        FunctionOfValue(campaign_of("ais"), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True),
+        True,
+    )
+    made["ss, biased subset"] = (
+        BiasedSubset(campaign_of("ss"), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True),
+        True,
+    )
     return made
 
 

@@ -10,6 +10,7 @@ from scipy import stats
 
 from hushcount.client import Client
 from hushcount.oracles.catalogue import CATALOGUE
+from hushcount.policy import Policy
 from tests.audits.auditor import Bound, audit, greatest_probability, least_probability
 from tests.audits.campaigns import ANALYZER, DICTIONARY, EPSILON, VALUES, campaign_of
 from tests.audits.looks import audited, drawn, lengths, opened, seen, wire_lengths
@@ -71,7 +72,7 @@ def test_the_bound_is_too_high_no_more_often_than_stated() -> None:
 @pytest.mark.long(but=("grr",))
 def test_no_client_loses_more_than_stated_and_the_audit_nearly_finds_it(oracle: str) -> None:
     """The bound exceeds the true loss in one of the 20 audits with probability 1e-6 at most."""
-    client = Client(campaign_of(oracle), DICTIONARY, uncapped=True)
+    client = Client(campaign_of(oracle), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)
     assert client.campaign.require_frequency().epsilon <= EPSILON
     assert POWER * EPSILON < bound_of(client).epsilon <= EPSILON
 
@@ -80,7 +81,12 @@ def test_no_client_loses_more_than_stated_and_the_audit_nearly_finds_it(oracle: 
 @pytest.mark.long(but=("grr",))
 def test_a_client_at_one_point_three_epsilon_is_caught(oracle: str) -> None:
     """An honest client gives such a bound with probability 1e-6 at most, over all 20."""
-    assert bound_of(Overspending(campaign_of(oracle), DICTIONARY, uncapped=True)).epsilon > EPSILON
+    assert (
+        bound_of(
+            Overspending(campaign_of(oracle), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)
+        ).epsilon
+        > EPSILON
+    )
 
 
 @pytest.mark.parametrize("oracle", ["ais", "oue"])
@@ -92,8 +98,12 @@ def test_what_the_analyzer_opens_loses_no_more_than_stated(oracle: str) -> None:
     """
     campaign = campaign_of(oracle)
     for client, least, most in (
-        (Client(campaign, DICTIONARY, uncapped=True), 0.5 * EPSILON, EPSILON),
-        (Overspending(campaign, DICTIONARY, factor=2.0, uncapped=True), EPSILON, 2.0 * EPSILON),
+        (Client(campaign, policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True), 0.5 * EPSILON, EPSILON),
+        (
+            Overspending(campaign, policy=Policy.trusting(), dictionary=DICTIONARY, factor=2.0, uncapped=True),
+            EPSILON,
+            2.0 * EPSILON,
+        ),
     ):
         looks = [seen(client, VALUES, opened(client, ANALYZER, value, SEALED_REPORTS)) for value in VALUES]
         assert least < audit(*looks, EACH).epsilon <= most
@@ -105,20 +115,30 @@ def test_what_the_analyzer_opens_loses_no_more_than_stated(oracle: str) -> None:
 def test_a_floating_point_client_is_caught_by_its_low_bits() -> None:
     """An open domain: 2**61 - 1 cells, more than a double tells apart; failure probability 1e-6."""
     campaign = campaign_of("ais", listed=False)
-    assert bound_of(Client(campaign, uncapped=True)).epsilon <= EPSILON
-    found = bound_of(FloatingPoint(campaign, uncapped=True))
+    assert bound_of(Client(campaign, policy=Policy.trusting(), uncapped=True)).epsilon <= EPSILON
+    found = bound_of(FloatingPoint(campaign, policy=Policy.trusting(), uncapped=True))
     assert found.look == "low bits"
     assert found.epsilon > 2.0 * EPSILON
 
 
 def test_a_biased_subset_is_caught() -> None:
     """It holds its own cell with probability p + (1-p) s/m instead of p; failure probability 1e-6."""
-    assert bound_of(BiasedSubset(campaign_of("ss"), DICTIONARY, uncapped=True)).epsilon > 1.2 * EPSILON
+    assert (
+        bound_of(
+            BiasedSubset(campaign_of("ss"), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)
+        ).epsilon
+        > 1.2 * EPSILON
+    )
 
 
 def test_a_function_drawn_from_the_value_is_caught() -> None:
     """Its slope alone tells the value, so no epsilon holds; failure probability 1e-6."""
-    assert bound_of(FunctionOfValue(campaign_of("ais"), DICTIONARY, uncapped=True)).epsilon > 3.0 * EPSILON
+    assert (
+        bound_of(
+            FunctionOfValue(campaign_of("ais"), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)
+        ).epsilon
+        > 3.0 * EPSILON
+    )
 
 
 def slope_p(client: Client) -> float:
@@ -131,11 +151,16 @@ def slope_p(client: Client) -> float:
 def test_a_client_that_draws_no_function_is_caught_though_it_keeps_its_epsilon() -> None:
     """Its reports are as private and its counts wrong, so the law is audited as well; failure probability 1e-6."""
     campaign = campaign_of("ais")
-    assert slope_p(Client(campaign, DICTIONARY, uncapped=True)) > FAILURE
-    assert slope_p(SeededByDay(campaign, DICTIONARY, uncapped=True)) > FAILURE
-    fixed = drawn(FixedFunction(campaign, DICTIONARY, uncapped=True), VALUES[0], 4000)
+    assert slope_p(Client(campaign, policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)) > FAILURE
+    assert slope_p(SeededByDay(campaign, policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)) > FAILURE
+    fixed = drawn(
+        FixedFunction(campaign, policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True), VALUES[0], 4000
+    )
     assert np.unique(campaign.require_frequency().unpack(fixed)[0]["slope"]).tolist() == [1]
-    assert bound_of(FixedFunction(campaign, DICTIONARY, uncapped=True)).epsilon <= EPSILON
+    assert (
+        bound_of(FixedFunction(campaign, policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)).epsilon
+        <= EPSILON
+    )
 
 
 def repetition_p(client: Client) -> float:
@@ -153,8 +178,8 @@ def repetition_p(client: Client) -> float:
 def test_a_client_that_repeats_its_random_numbers_is_caught() -> None:
     """Failure probability 1e-6; its epsilon looks right, since every call by itself follows the law."""
     campaign = campaign_of("ais")
-    assert repetition_p(Client(campaign, DICTIONARY, uncapped=True)) > FAILURE
-    assert repetition_p(SeededByDay(campaign, DICTIONARY, uncapped=True)) < FAILURE
+    assert repetition_p(Client(campaign, policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)) > FAILURE
+    assert repetition_p(SeededByDay(campaign, policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)) < FAILURE
 
 
 # Lengths, all that the shuffler sees of a report: they must say nothing, so the stated loss is 0.
@@ -167,16 +192,16 @@ def test_lengths_of_reports_say_nothing_and_unpadded_ones_are_caught() -> None:
 
     No failure on right code; that the planted bug of the frequency report escapes has probability below 1e-6.
     """
-    client = Client(campaign_of("grr"), DICTIONARY, uncapped=True)
+    client = Client(campaign_of("grr"), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)
     values = ("a", "a longer value")
     real = [lengths([client.discovery_report(value) for _ in range(LENGTHS_SEEN)]) for value in values]
     assert audit(*real, FAILURE).epsilon <= 0.0
     bare = [lengths([unpadded_discovery(client, value)] * LENGTHS_SEEN) for value in values]
     assert audit(*bare, FAILURE).epsilon > 1.0
     for oracle in CATALOGUE:
-        client = Client(campaign_of(oracle), DICTIONARY, uncapped=True)
+        client = Client(campaign_of(oracle), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)
         sent = [lengths([row.tobytes() for row in client.reports([value] * 8)]) for value in VALUES]
         assert audit(*sent, FAILURE).epsilon <= 0.0
-    client = Client(campaign_of("grr"), DICTIONARY, uncapped=True)
+    client = Client(campaign_of("grr"), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)
     rows = [unpadded_frequency(drawn(client, value, 20_000)) for value in ("item 0", "item 1")]
     assert audit(*map(wire_lengths, rows), FAILURE).epsilon > 0.5

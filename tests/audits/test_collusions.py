@@ -12,6 +12,7 @@ from hushcount.client import Client
 from hushcount.collection.envelopes import envelope_dtype
 from hushcount.discovery.pairs import HASH_BYTES
 from hushcount.memory import ProcessMemory
+from hushcount.policy import Policy
 from hushcount.wire.sealing import SEAL_BYTES, Sealer
 from keys.private import PrivateKey
 from tests.hushcount.campaigns.test_campaign_file import WORDS, changed, data
@@ -26,7 +27,7 @@ FORM = CAMPAIGN.discovery_format
 
 def what_the_shuffler_holds(stream: str) -> dict[bytes, bytes]:
     """Return sender's address and sealed report, as they lie in the collector's files."""
-    client = Client(CAMPAIGN, WORDS, uncapped=True)
+    client = Client(CAMPAIGN, policy=Policy.trusting(), dictionary=WORDS, uncapped=True)
     make = client.reports if stream == "reports" else client.discovery_reports
     rows = envelopes(CAMPAIGN, make(list(SENT.values())), list(SENT))
     sealed = CAMPAIGN.sealed_bytes("reports" if stream == "reports" else "discovery")
@@ -122,7 +123,13 @@ def test_shuffler_and_analyzer_know_each_senders_randomised_report_and_no_more()
 def test_the_analyzer_sees_which_reports_of_a_remembering_client_are_alike() -> None:
     """The price of the memory: 20 reports of one client under 20 seals, and one plain answer."""
     memory = ProcessMemory()
-    client = Client(Campaign.model_validate(changed("memory", True)), WORDS, memory, uncapped=True)
+    client = Client(
+        Campaign.model_validate(changed("memory", True)),
+        policy=Policy.trusting(),
+        dictionary=WORDS,
+        memory=memory,
+        uncapped=True,
+    )
     sealed = [client.report("one") for _ in range(20)]
     assert len(set(sealed)) == 20
     assert len({ANALYZER.open(each) for each in sealed}) == 1
@@ -130,7 +137,7 @@ def test_the_analyzer_sees_which_reports_of_a_remembering_client_are_alike() -> 
 
 def test_an_outsider_with_the_campaign_file_can_send_but_not_read() -> None:
     """The file holds public keys, and the hash key: anyone can make a report, and hash a guess, but has no pairs."""
-    made = Client(CAMPAIGN, WORDS, uncapped=True).report("one")
+    made = Client(CAMPAIGN, policy=Policy.trusting(), dictionary=WORDS, uncapped=True).report("one")
     assert ANALYZER.open(made) is not None
     text = CAMPAIGN.model_dump_json()
     assert not any((bytes([secret]) * 32).hex() in text for secret in (1, 2))

@@ -28,6 +28,7 @@ import numpy as np
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
+from hushcount.policy import Policy
 from tests.golden import by_hand
 from tests.golden.by_hand import SIGNED
 from tests.golden.described import as_text
@@ -168,7 +169,9 @@ def make_collector() -> None:
         site = Running(restored(Path(scratch).resolve() / "site"))
         with site.config.open("a") as file:
             file.write(COLLECTING)
-        client = Client(Campaign.read(site.base / "campaigns/words/words.json"), uncapped=True)
+        client = Client(
+            Campaign.read(site.base / "campaigns/words/words.json"), policy=Policy.trusting(), uncapped=True
+        )
         with running(site) as one:
             for index in range(4):
                 token = {"client-token": f"a-secret-of-client-{index}-that-it-keeps-for-itself"}

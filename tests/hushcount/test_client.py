@@ -16,6 +16,7 @@ from hushcount.client import Client
 from hushcount.errors import UsageError
 from hushcount.items import canonical, may_be_item
 from hushcount.memory import FileMemory
+from hushcount.policy import Policy
 from hushcount.wire.sealing import SEAL_BYTES
 from keys.private import PrivateKey
 from tests.hushcount.campaigns.test_campaign_file import WORDS, changed, data
@@ -38,7 +39,12 @@ MECHANISMS = {
 
 
 def client_of(name: str) -> Client:
-    return Client(Campaign.model_validate(changed("mechanism", MECHANISMS[name])), WORDS, uncapped=True)
+    return Client(
+        Campaign.model_validate(changed("mechanism", MECHANISMS[name])),
+        policy=Policy.trusting(),
+        dictionary=WORDS,
+        uncapped=True,
+    )
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -91,7 +97,7 @@ def test_two_spellings_of_a_value_are_one_value_of_every_client() -> None:
     """The first is what a client on another system types; at epsilon 30 an answer is another item's below ALPHA."""
     part = {"name": "grr", "epsilon": 30.0}
     listed = changed("mechanism", part) | {"dictionary": {"path": "w.txt", "items": 2, "digest": TWO.digest}}
-    client = Client(Campaign.model_validate(listed), TWO, uncapped=True)
+    client = Client(Campaign.model_validate(listed), policy=Policy.trusting(), dictionary=TWO, uncapped=True)
     mechanism = client.campaign.require_frequency()
     for value, item in (("cafe\u0301", 1), ("caf\u00e9", 1), ("cafe\u0300", 2), ("CAFE\u0301", 2)):
         plain = ANALYZER.open(client.report(value))
@@ -156,7 +162,9 @@ def test_outside_the_dictionary_is_the_reserved_item(name: str) -> None:
     part = {**MECHANISMS[name], "epsilon": 40.0}
     if name != "ocms":
         part["parameters"] = {**part.get("parameters", {}), **({"s": 1} if name != "grr" else {})}
-    client = Client(Campaign.model_validate(changed("mechanism", part)), WORDS, uncapped=True)
+    client = Client(
+        Campaign.model_validate(changed("mechanism", part)), policy=Policy.trusting(), dictionary=WORDS, uncapped=True
+    )
     mechanism = client.campaign.require_frequency()
     other = other_item(mechanism)
     own = np.array([mechanism.log_prob(opened(client, value), other)[0] for value in ["four", "", "one ", "ONE"]])
@@ -176,9 +184,13 @@ def test_streams_that_a_campaign_does_not_carry_are_refused() -> None:
     only_frequency, only_discovery = data(), data()
     del only_frequency["discovery"], only_discovery["mechanism"]
     with pytest.raises(UsageError, match="no discovery"):
-        Client(Campaign.model_validate(only_frequency), WORDS, uncapped=True).discovery_report("four")
+        Client(
+            Campaign.model_validate(only_frequency), policy=Policy.trusting(), dictionary=WORDS, uncapped=True
+        ).discovery_report("four")
     with pytest.raises(UsageError, match="no frequency"):
-        Client(Campaign.model_validate(only_discovery), WORDS, uncapped=True).report("one")
+        Client(
+            Campaign.model_validate(only_discovery), policy=Policy.trusting(), dictionary=WORDS, uncapped=True
+        ).report("one")
 
 
 def test_no_values_give_no_reports() -> None:
@@ -197,7 +209,8 @@ class Blocker:
 sys.meta_path.insert(0, Blocker())
 from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
-client = Client(Campaign.read(sys.argv[1]), uncapped=True)
+from hushcount.policy import Policy
+client = Client(Campaign.read(sys.argv[1]), policy=Policy.trusting(), uncapped=True)
 for value in ("one", "four", ""):
     print(len(client.report(value)), len(client.discovery_report(value)))
 print(sorted(set(BLOCKED) & {{name.split(".")[0] for name in sys.modules}}))
@@ -233,20 +246,20 @@ def test_the_blocker_blocks() -> None:
 def test_a_dictionary_may_be_given_instead_of_read_if_it_is_the_campaigns() -> None:
     """Another dictionary, even a longer one, would make reports name other items."""
     other = Dictionary(("one", "two", "four"))
-    assert Client(client_of("ss").campaign, WORDS).dictionary is WORDS
+    assert Client(client_of("ss").campaign, policy=Policy.trusting(), dictionary=WORDS).dictionary is WORDS
     with pytest.raises(UsageError, match="not the campaign's"):
-        Client(client_of("ss").campaign, other)
+        Client(client_of("ss").campaign, policy=Policy.trusting(), dictionary=other)
 
 
 def test_what_is_no_campaign_or_no_memory_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
     """A path in the place of what is read from it failed at the first report or later."""
     path = str(tmp_path / "campaign.json")
     with pytest.raises(UsageError, match=r"campaign is a str, must be a Campaign: give Campaign\.read"):
-        Client(path)  # type: ignore[arg-type]
+        Client(path, policy=Policy.trusting())  # type: ignore[arg-type]
     campaign = Campaign.model_validate(changed("mechanism", MECHANISMS["grr"]))
     for memory in (path, tmp_path, {}):
         with pytest.raises(UsageError, match=r"must be a memory: give FileMemory"):
-            Client(campaign, WORDS, memory)  # type: ignore[arg-type]
+            Client(campaign, policy=Policy.trusting(), dictionary=WORDS, memory=memory)  # type: ignore[arg-type]
     for limit in (0, "5", 1.5):
         with pytest.raises(UsageError, match="must be a whole number of answers, at least 1"):
             FileMemory(tmp_path, limit)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from hushcount.allowance import Allowance, OverCap
 from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
 from hushcount.errors import FormatError, UsageError
+from hushcount.policy import Policy
 from tests.hushcount.campaigns.test_campaign_file import WORDS, changed
 
 HOUR = timedelta(hours=1)
@@ -24,7 +25,7 @@ def campaign(cap: int = 1, epoch: int = 1) -> Campaign:
 
 def test_it_makes_the_cap_of_each_stream_and_no_more() -> None:
     # A window of a day may end within the test; one of a year does once a year.
-    client = Client(campaign(), WORDS, allowance=Allowance(timedelta(days=366)))
+    client = Client(campaign(), policy=Policy.trusting(), dictionary=WORDS, allowance=Allowance(timedelta(days=366)))
     client.report("one")
     for _ in range(2):
         with pytest.raises(
@@ -35,12 +36,14 @@ def test_it_makes_the_cap_of_each_stream_and_no_more() -> None:
     client.discovery_report("very secret")
     with pytest.raises(OverCap, match="1 more discovery"):
         client.discovery_report(None)
-    again = Client(client.campaign, WORDS, uncapped=True)
+    again = Client(client.campaign, policy=Policy.trusting(), dictionary=WORDS, uncapped=True)
     assert len(again.reports(["one"] * 5)) == len(again.discovery_reports([None] * 5)) == 5
 
 
 def test_what_is_refused_or_wrong_takes_nothing() -> None:
-    client = Client(campaign(cap=2), WORDS, allowance=Allowance(timedelta(days=366)))
+    client = Client(
+        campaign(cap=2), policy=Policy.trusting(), dictionary=WORDS, allowance=Allowance(timedelta(days=366))
+    )
     with pytest.raises(OverCap, match="3 more reports"):
         client.reports(["one"] * 3)
     with pytest.raises(UsageError):
@@ -72,7 +75,7 @@ def test_with_a_file_it_outlives_the_process_and_names_no_value(tmp_path: Path) 
     path = tmp_path / "made.json"
     for number in range(3):
         allowance = Allowance(timedelta(days=366), path)
-        client = Client(campaign(cap=2), WORDS, allowance=allowance)
+        client = Client(campaign(cap=2), policy=Policy.trusting(), dictionary=WORDS, allowance=allowance)
         if number < 2:
             client.report("very secret")
         else:
@@ -93,14 +96,16 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path: Path, content: by
     path.write_bytes(content)
     path.chmod(0o600)
     with pytest.raises(FormatError, match="is damaged"):
-        Client(campaign(), WORDS, allowance=Allowance(path=path)).report("one")
+        Client(campaign(), policy=Policy.trusting(), dictionary=WORDS, allowance=Allowance(path=path)).report("one")
     assert path.read_bytes() == content
 
 
 @pytest.mark.parametrize("durable", [False, True])
 def test_many_threads_make_the_cap_together(tmp_path: Path, durable: bool) -> None:
     path = tmp_path / "made.json" if durable else None
-    client = Client(campaign(cap=5), WORDS, allowance=Allowance(timedelta(days=366), path))
+    client = Client(
+        campaign(cap=5), policy=Policy.trusting(), dictionary=WORDS, allowance=Allowance(timedelta(days=366), path)
+    )
 
     def makes(_: int) -> bool:
         try:

@@ -20,6 +20,7 @@ from hushcount.client import Client
 from hushcount.errors import FormatError, HushcountError, UsageError
 from hushcount.memory import FileMemory, Memory, ProcessMemory
 from hushcount.oracles.catalogue import build
+from hushcount.policy import Policy
 from hushcount.randomness import uniform
 from tests.hushcount.campaigns.test_campaign_file import changed
 from tests.hushcount.test_client import ANALYZER
@@ -42,7 +43,13 @@ def campaign_of(epoch: int = 1, values: int = 0) -> Campaign:
 
 
 def client_of(memory: Memory | None, epoch: int = 1, values: int = 20) -> Client:
-    return Client(campaign_of(epoch, 0 if memory is None else values), DICTIONARY, memory, uncapped=True)
+    return Client(
+        campaign_of(epoch, 0 if memory is None else values),
+        policy=Policy.trusting(),
+        dictionary=DICTIONARY,
+        memory=memory,
+        uncapped=True,
+    )
 
 
 def plain(client: Client, values: list[str]) -> list[bytes]:
@@ -148,14 +155,14 @@ def test_a_value_beyond_those_of_the_campaign_is_answered_as_the_last_of_them(va
 
 def test_client_and_campaign_agree_on_whether_clients_remember() -> None:
     with pytest.raises(UsageError, match=r"is of clients that remember: give a memory, as in"):
-        Client(campaign_of(values=1), DICTIONARY)
+        Client(campaign_of(values=1), policy=Policy.trusting(), dictionary=DICTIONARY)
     with pytest.raises(UsageError, match=r"is of clients that do not remember: give no memory"):
-        Client(campaign_of(), DICTIONARY, ProcessMemory())
+        Client(campaign_of(), policy=Policy.trusting(), dictionary=DICTIONARY, memory=ProcessMemory())
 
 
 def test_who_makes_many_clients_reports_needs_no_memory() -> None:
     """Each is of a client that remembers nothing yet; that all 50 are alike has probability far below 1e-6."""
-    client = Client(campaign_of(values=1), DICTIONARY, uncapped=True)
+    client = Client(campaign_of(values=1), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)
     assert len(set(plain(client, ["item 1"] * 50))) > 1
 
 

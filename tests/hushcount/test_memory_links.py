@@ -17,6 +17,7 @@ from hushcount.memory import ProcessMemory
 from hushcount.oracles.catalogue import build
 from hushcount.oracles.estimates import Estimate
 from hushcount.oracles.tally import Tally
+from hushcount.policy import Policy
 from hushcount.privacy.statement import statement
 from hushcount.randomness import SystemWords, permutation
 from hushcount.senders import Senders
@@ -33,7 +34,7 @@ def campaign(memory: bool, cap: int = CAP, values: int = 1) -> Campaign:
     size = round((1 << 61) / (1 + math.exp(2.0)))
     made = {
         **data(),
-        "mechanism": {"name": "ais", "epsilon": 2.0, "parameters": {"s": size}},
+        "mechanism": {"name": "ais", "epsilon": 2.0, "parameters": {"s": str(size)}},
         "dictionary": None,
         "discovery": None,
         "shuffle": {"cap": cap, "minimum_batch": 100, "delta": 1e-8},
@@ -66,7 +67,7 @@ def guesses(held: str) -> int:
     others = items_of(mechanism, None, [f"word {number}" for number in range(OTHERS)])
     named = 0
     for _ in range(RUNS):
-        client = Client(made, None, ProcessMemory(), uncapped=True)
+        client = Client(made, policy=Policy.trusting(), dictionary=None, memory=ProcessMemory(), uncapped=True)
         batch = np.concatenate([mechanism.encode(others, SystemWords()), opened(client, [held] * CAP)])
         batch = linked(batch[permutation(len(batch), SystemWords())])
         assert len(batch) == CAP

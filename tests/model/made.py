@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
+from hushcount.policy import Policy
 from hushcount.wire.sealing import Octets
 from tests.support.collecting import START
 from tests.support.jobs import new_campaign, new_keys, write_lines
@@ -61,7 +62,7 @@ def made() -> Made:
     ).rename(home / "epoch-000001.json")  # fmt: skip
     epoch = {"epoch": 1, "file": path.name, "begins": START.isoformat(), "ends": None, "grace_ends": None}
     (home / "collection.json").write_text(json.dumps({"epochs": [epoch]}))
-    client = Client(Campaign.read(path), uncapped=True)
+    client = Client(Campaign.read(path), policy=Policy.trusting(), uncapped=True)
     number = _MOST_SEGMENTS * SEGMENT
     return Made(
         folder,

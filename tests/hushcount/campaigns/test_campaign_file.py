@@ -16,6 +16,7 @@ from hushcount.campaigns.dictionary import Dictionary
 from hushcount.campaigns.public_keys import PublicKeyPart, valid_key
 from hushcount.client import Client
 from hushcount.errors import UsageError
+from hushcount.policy import Policy
 from keys.private import PrivateKey
 from tests.support.schema import violations
 
@@ -251,10 +252,10 @@ def test_validity_begins_with_its_first_second_and_ends_before_its_last() -> Non
 def test_a_client_refuses_an_expired_key_and_one_not_valid_yet(role: str, start: int) -> None:
     campaign = Campaign.model_validate(changed(f"keys.{role}", [public(9, start)]))
     with pytest.raises(UsageError, match="no key of the campaign is valid"):
-        Client(campaign, WORDS, uncapped=True).discovery_report("four")
+        Client(campaign, policy=Policy.trusting(), dictionary=WORDS, uncapped=True).discovery_report("four")
     if role == "analyzer":
         with pytest.raises(UsageError, match="no key of the campaign is valid"):
-            Client(campaign, WORDS, uncapped=True).report("one")
+            Client(campaign, policy=Policy.trusting(), dictionary=WORDS, uncapped=True).report("one")
 
 
 def test_of_several_keys_the_newest_valid_one_is_chosen() -> None:
@@ -271,7 +272,7 @@ def test_a_campaign_has_one_key_of_each_role() -> None:
 
 def test_clients_seal_to_the_campaigns_key() -> None:
     campaign = Campaign.model_validate(changed("keys.analyzer", [public(5)]))
-    sealed = Client(campaign, WORDS, uncapped=True).report("one")
+    sealed = Client(campaign, policy=Policy.trusting(), dictionary=WORDS, uncapped=True).report("one")
     assert [PrivateKey(bytes([secret]) * 32).open(sealed) is not None for secret in (1, 5)] == [False, True]
 
 

@@ -17,11 +17,13 @@ from hypothesis import strategies as st
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import verify_campaign
 from hushcount.campaigns.dictionary import Dictionary, read_dictionary
+from hushcount.campaigns.parts import portable
 from hushcount.campaigns.signatures import SignatureError
 from hushcount.client import Client
 from hushcount.errors import UsageError
 from hushcount.items import MOST_ITEM_BYTES
 from hushcount.oracles.catalogue import CATALOGUE
+from hushcount.policy import Policy
 from hushcount.wire.fields import MOST_BYTES
 from hushcount.wire.sealing import SEAL_BYTES
 from keys.store import active_key, verify_keys
@@ -100,7 +102,7 @@ def test_a_file_that_is_not_the_dictionary_is_refused_and_nothing_of_it_is_told(
 ) -> None:
     make(tmp_path / "words.txt")
     with pytest.raises(UsageError) as caught:
-        Client(Campaign.read(written(tmp_path)))
+        Client(Campaign.read(written(tmp_path)), policy=Policy.trusting())
     told = str(caught.value)
     assert str(tmp_path / "words.txt") in told
     assert LINE not in told
@@ -127,7 +129,7 @@ def test_a_campaign_that_says_another_number_of_items_than_its_file_has_makes_no
     campaign = Campaign.read(written(tmp_path, dictionary=dictionary_part(items=items)))
     for given_one in (None, WORDS):
         with pytest.raises(UsageError, match=r"is not the campaign's|has more items"):
-            Client(campaign, given_one)
+            Client(campaign, policy=Policy.trusting(), dictionary=given_one)
 
 
 numbers = st.integers(-1, 40) | st.sampled_from([64, 1000, 1 << 14, 1 << 17, 1 << 20, 1 << 31, 1 << 62])
@@ -149,7 +151,7 @@ def test_a_campaign_is_refused_when_read_or_gives_every_value_a_report_of_one_le
 ) -> None:
     kind = CATALOGUE[name]
     allowed = {key: value for key, value in chosen.items() if key in (*kind.parameters, *kind.optional)}
-    data = changed("mechanism", {"name": name, "epsilon": epsilon, "parameters": allowed})
+    data = changed("mechanism", {"name": name, "epsilon": epsilon, "parameters": portable(allowed)})
     if kind.seeded:
         data["mechanism"]["parameters"]["seed"] = SEED
     data["shuffle"]["cap"] = cap
@@ -159,7 +161,7 @@ def test_a_campaign_is_refused_when_read_or_gives_every_value_a_report_of_one_le
         campaign = Campaign.model_validate(data)
     except ValueError:
         return
-    client = Client(campaign, WORDS if listed else None, uncapped=True)
+    client = Client(campaign, policy=Policy.trusting(), dictionary=WORDS if listed else None, uncapped=True)
     length = campaign.sealed_bytes("reports")
     assert length <= 16 + MOST_BYTES + 8 + SEAL_BYTES
     assert {len(client.report(value)) for value in VALUES} == {length}

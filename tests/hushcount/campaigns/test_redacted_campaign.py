@@ -11,6 +11,7 @@ import pytest
 from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
 from hushcount.errors import UsageError
+from hushcount.policy import Policy
 from keys.store import KeyReference
 from pipelines.jobs.job import Place
 from tests.hushcount.campaigns.test_campaign_file import WORDS, changed, data
@@ -70,7 +71,7 @@ def test_without_discovery_there_is_nothing_to_withhold() -> None:
 
 def test_clients_refuse_it() -> None:
     with pytest.raises(UsageError, match="holds no hash key: it is for the shuffler and the auxiliary server"):
-        Client(Campaign.model_validate(data()).redacted(), WORDS)
+        Client(Campaign.model_validate(data()).redacted(), policy=Policy.trusting(), dictionary=WORDS)
 
 
 def test_it_does_not_give_the_hash_of_a_guess() -> None:

@@ -15,6 +15,7 @@ import pytest
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.signatures import SignatureError
 from hushcount.client import Client
+from hushcount.policy import Policy
 from keys.store import create, verify_keys
 from pipelines.audit.reconcile import account_of
 from pipelines.batches.state import HOPS, opened, snapshot
@@ -297,7 +298,9 @@ def reveal(site: Site, source: Path, out: Path, *trusted: object) -> list[object
 def plant_a_value(site: Site, source: Path, files: bool) -> None:
     """Add the pair that an honest client would make of a value that nobody sent, and let all counts be right."""
     campaign = Campaign.read(site.campaign)
-    plain = private_key(site.keys, "aux_server").open(Client(campaign).discovery_report("planted"))
+    plain = private_key(site.keys, "aux_server").open(
+        Client(campaign, policy=Policy.trusting()).discovery_report("planted")
+    )
     assert plain is not None
     pair = np.frombuffer(plain[len(campaign.discovery_format.binding) :], dtype=np.uint8)
     path = next((source / "bins").glob("*.blocks"))

@@ -12,6 +12,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.errors import UsageError
+from hushcount.policy import Policy
 from hushcount.senders import Senders
 from hushcount.wire.blocks import Kind
 from pipelines.files import storage
@@ -217,7 +218,7 @@ def test_who_came_through_under_a_larger_cap_is_stated_with_it(
         )
         for epoch, cap in ((1, before or 1), (2, 1))
     )  # fmt: skip
-    made = Client(second, uncapped=True).discovery_reports(["secret"] * 3)
+    made = Client(second, policy=Policy.trusting(), uncapped=True).discovery_reports(["secret"] * 3)
     released, length = tmp_path / "released", second.sealed_bytes("discovery")
     letters = released / "dead_letter" / "discovery" / f"wrong_campaign-{length}.blocks"
     letters.parent.mkdir(parents=True)

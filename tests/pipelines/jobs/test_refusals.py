@@ -19,6 +19,7 @@ import pytest
 from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
 from hushcount.errors import UsageError
+from hushcount.policy import Policy
 from keys.roles import Role
 from tests.pipelines.conftest import LISTED, World
 from tests.support.jobs import (
@@ -182,7 +183,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_item(mine: Chain, tmp_path: P
 
 
 def test_the_client_refuses_a_long_value_without_naming_it(mine: Chain) -> None:
-    client = Client(mine.campaign, uncapped=True)
+    client = Client(mine.campaign, policy=Policy.trusting(), uncapped=True)
     secret = "canary" * 20
     with pytest.raises(UsageError, match="120 UTF-8 bytes, must have at most 64") as caught:
         client.discovery_report(secret)
@@ -234,8 +235,8 @@ def test_errors_between_parts_of_a_campaign_are_shown_together(mine: Chain, tmp_
         ("a.toml", b"= 1", "is not TOML"),
         ("a.json", b"[1]", "must hold an object"),
         ("a.json", b"\xff\xfe", "is not UTF-8"),
-        ("a.json", b'{"format": 2, "id": "a", "keys": {"analyzer": []}}', "format"),
-        ("a.json", b'{"format": 1, "id": "a", "keys": {"analyzer": []}}', "keys.analyzer"),
+        ("a.json", b'{"format": 3, "id": "a", "keys": {"analyzer": []}}', "format"),
+        ("a.json", b'{"format": 2, "id": "a", "keys": {"analyzer": []}}', "keys.analyzer"),
     ],
 )
 def test_a_file_that_is_no_campaign(tmp_path: Path, name: str, content: bytes, says: str) -> None:

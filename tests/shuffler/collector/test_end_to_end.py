@@ -10,6 +10,7 @@ import httpx
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
+from hushcount.policy import Policy
 from tests.shuffler.collector.running import STREAM, make_site, running, wait_for
 from tests.support.jobs import done
 
@@ -24,7 +25,7 @@ def test_reports_sent_over_http_are_counted(tmp_path: Path) -> None:
         home.mkdir()
         (home / "campaign.json").write_bytes(http.get("/v1/campaigns/words").content)
         (home / "words.txt").write_bytes(http.get("/v1/campaigns/words/dictionary").content)
-        client = Client(Campaign.read(home / "campaign.json"), uncapped=True)
+        client = Client(Campaign.read(home / "campaign.json"), policy=Policy.trusting(), uncapped=True)
         for number in range(2 * EACH):
             value = "word-3" if number < EACH else "unlisted"
             headers = {**STREAM, "client-token": f"client-number-{number:04d}"}

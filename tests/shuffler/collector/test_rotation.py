@@ -15,6 +15,7 @@ import pytest
 from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
 from hushcount.collection.epochs import read_collection
+from hushcount.policy import Policy
 from pipelines.deployment.settings import Deployment
 from pipelines.schedule.run import run
 from tests.shuffler.collector.running import STREAM, Running, Site, add_campaign, make_site, running, wait_for
@@ -40,7 +41,7 @@ class Apps:
         campaign = Campaign.read(path)
         assert campaign.dictionary is not None
         (self.home / campaign.dictionary.path).write_bytes(self.http.get("/v1/campaigns/words/dictionary").content)
-        return Client(campaign, uncapped=True)
+        return Client(campaign, policy=Policy.trusting(), uncapped=True)
 
     def post(self, client: Client, body: bytes, token: str) -> int:
         path = self.collector.path(epoch=client.campaign.epoch)

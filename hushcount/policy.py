@@ -1,0 +1,177 @@
+"""What a client demands of a campaign before it reports to it: the app's limits and the keys that it trusts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ConfigDict, Field, PrivateAttr
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.delegation import CampaignSignature, verify_campaign
+from hushcount.campaigns.log import CampaignLog
+from hushcount.campaigns.parts import Identifier
+from hushcount.campaigns.public_keys import VerifyKeyPart
+from hushcount.campaigns.signatures import SignatureError
+from hushcount.errors import UsageError
+from hushcount.formats.models import Part
+from hushcount.formats.reading import SETTINGS_BYTES, parse_model, read_file
+from hushcount.newest import Newest, Untrusted
+
+_REPORT_BYTES = 16384
+
+
+class PolicyTerms(Part):
+    """The content of policy.json, which an app ships; every client reads this one form, in any language."""
+
+    format: Literal[1] = 1
+    campaign_id: Identifier
+    operator_keys: tuple[VerifyKeyPart, ...] = Field(
+        min_length=1, max_length=100, description="keys that may sign the campaign or delegate it"
+    )
+    max_epsilon: float = Field(
+        ge=0.0,
+        description="greatest local epsilon of a client's frequency reports in a window; with memory in an epoch",
+    )
+    max_discovery_epsilon: float = Field(
+        default=0.0, ge=0.0, description="greatest epsilon of the keep rule, replace-one; 0: no discovery"
+    )
+    max_delta: float = Field(
+        default=1e-6, ge=0.0, lt=1.0, description="greatest delta of discovery, replace-one, and of shuffling"
+    )
+    min_batch: int = Field(default=1000, ge=1, le=10**12, description="least minimum batch")
+    max_report_bytes: int = Field(default=_REPORT_BYTES, ge=1, le=1 << 30, description="longest sealed report")
+
+    def text(self) -> str:
+        """Return the content of a policy file."""
+        return self.model_dump_json(indent=2) + "\n"
+
+
+class Policy(PolicyTerms):
+    """Which campaign a client reports to, whose signature it needs, and the most that it may cost.
+
+    Args:
+        campaign_id: the one campaign.
+        operator_keys: who may sign it, or delegate it to a publisher (`Delegation`).
+        max_epsilon: bounds cap times epsilon, what a client's frequency reports of one window cost it together; if
+            clients remember, memory_values times epsilon, the cost of an epoch.
+        max_discovery_epsilon: bounds the keep rule's epsilon for one client replaced: twice that of add-remove.
+        max_delta: bounds discovery's delta for one client replaced, and the delta at which shuffling is stated.
+        min_batch: the least minimum batch.
+        max_report_bytes: the longest sealed report of either stream.
+        newest: where the client keeps the newest epoch that it accepted. Without a path it forgets with the process,
+            and takes an older epoch after the next start.
+
+    Privacy: a policy bounds what a signed campaign may cost. It cannot tell whether the parties keep their promises.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    newest: Newest = Field(default_factory=Newest, exclude=True, repr=False)
+    _trusts: bool = PrivateAttr(default=False)
+
+    @classmethod
+    def read(cls, path: Path | str, newest: Newest) -> Policy:
+        """Read a policy file; UsageError if it is missing, FormatError with every error and its field if invalid."""
+        terms = parse_model(PolicyTerms, read_file(Path(path), "policy", SETTINGS_BYTES), f"policy {path}")
+        return cls(**dict(terms), newest=newest)
+
+    @classmethod
+    def trusting(cls) -> Policy:
+        """Return a policy that believes any campaign file: for simulations and tests, where no person is measured."""
+        policy = cls.model_construct(campaign_id="", operator_keys=(), max_epsilon=math.inf)
+        policy._trusts = True
+        return policy
+
+    @property
+    def trusts(self) -> bool:
+        """Whether nothing is checked."""
+        return self._trusts
+
+    def accept(
+        self,
+        campaign: Campaign,
+        signature: CampaignSignature | None,
+        log: CampaignLog | None = None,
+        now: datetime | None = None,
+    ) -> datetime | None:
+        """Check a campaign, and keep its head durably as the newest.
+
+        Args:
+            campaign: the file that the client was given.
+            signature: its signature.
+            log: the campaign's log, for a client that missed an epoch.
+            now: the time of the check.
+
+        Returns:
+            When the first of the keys that vouch expires; None if nothing is checked.
+
+        Raises:
+            Untrusted: the campaign breaks the policy, is unsigned, or does not continue what was accepted before.
+            HushcountError: the newest epoch cannot be read or kept.
+        """
+        if self._trusts:
+            return None
+        if campaign.id != self.campaign_id:
+            raise Untrusted(
+                f"campaign is {campaign.id}, the policy is for {self.campaign_id}: give the campaign's own policy"
+            )
+        if signature is None:
+            raise Untrusted(
+                f"campaign {campaign.id} is unsigned, must be signed by the operator: put its signature beside the "
+                "file, with .sig after its name"
+            )
+        try:
+            vouching = verify_campaign(self.operator_keys, campaign, signature, now)
+        except SignatureError as error:
+            raise Untrusted(str(error)) from None
+        for name, value, field, limit in self._compared(campaign):
+            if value > limit:
+                raise Untrusted(
+                    f"{name} of campaign {campaign.id} is {value:g}, the policy allows at most {limit:g}: do not "
+                    f"report to it, or raise {field} in the policy if that is what you promise your users"
+                )
+        if campaign.shuffle.minimum_batch < self.min_batch:
+            raise Untrusted(
+                f"minimum batch of campaign {campaign.id} is {campaign.shuffle.minimum_batch}, the policy demands at "
+                f"least {self.min_batch}: do not report to it, or lower min_batch in the policy"
+            )
+        self.newest.keep(campaign, log)
+        return min(key.not_after for key in vouching)
+
+    def _compared(self, campaign: Campaign) -> Iterator[tuple[str, float, str, float]]:
+        span = "an epoch" if campaign.memory else "a window"
+        epsilon, discovery_epsilon, delta = costs(campaign)
+        yield f"epsilon of a client's frequency reports in {span}", epsilon, "max_epsilon", self.max_epsilon
+        yield "epsilon of discovery", discovery_epsilon, "max_discovery_epsilon", self.max_discovery_epsilon
+        yield "delta", delta, "max_delta", self.max_delta
+        longest = max(map(campaign.sealed_bytes, campaign.streams))
+        yield "length of a report in bytes", longest, "max_report_bytes", self.max_report_bytes
+
+
+def costs(campaign: Campaign) -> tuple[float, float, float]:
+    """Return what a policy bounds: epsilon of the frequency reports, epsilon of discovery, and the greater delta."""
+    mechanism, rule = campaign.frequency, campaign.keep_rule
+    epsilon = 0.0 if mechanism is None else campaign.epoch_epsilon or campaign.shuffle.cap * mechanism.epsilon
+    found = (0.0, 0.0) if rule is None else rule.replaced
+    return epsilon, found[0], max(found[1], campaign.shuffle.delta)
+
+
+def terms_of(campaign: Campaign, operator_keys: Sequence[VerifyKeyPart]) -> PolicyTerms:
+    """Return the policy that allows what a campaign costs and no more, for its developer to review."""
+    epsilon, discovery_epsilon, delta = costs(campaign)
+    longest = max(map(campaign.sealed_bytes, campaign.streams))
+    if not operator_keys:
+        raise UsageError("operator_keys is empty, must hold the key that signs the campaign")
+    return PolicyTerms(
+        campaign_id=campaign.id,
+        operator_keys=tuple(operator_keys),
+        max_epsilon=epsilon,
+        max_discovery_epsilon=discovery_epsilon,
+        max_delta=delta,
+        min_batch=campaign.shuffle.minimum_batch,
+        # A grown dictionary makes reports longer.
+        max_report_bytes=max(longest, _REPORT_BYTES),
+    )

@@ -1,0 +1,365 @@
+"""What a client refuses: whatever breaks its policy, and every history but the one that it accepted before."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import threading
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.delegation import CampaignSignature
+from hushcount.campaigns.log import CampaignLog
+from hushcount.client import Client
+from hushcount.discovery.keep_rules import KeepRule
+from hushcount.errors import FormatError, HushcountError, UsageError
+from hushcount.newest import Newest, Untrusted
+from hushcount.policy import Policy, PolicyTerms, costs, terms_of
+from tests.hushcount.campaigns.test_campaign_file import WORDS, changed, data
+from tests.hushcount.campaigns.test_chain import epochs, log_of
+from tests.hushcount.campaigns.vouched import KEY, NOW, PUBLISHER, STRANGER, delegated, public_part, signed
+
+CAMPAIGN = Campaign.model_validate(data())
+LIMITS: dict[str, Any] = {
+    "max_epsilon": 3.0,
+    "max_discovery_epsilon": 1.0,
+    "max_delta": 1e-6,
+    "min_batch": 10,
+    "max_report_bytes": 400,
+}
+"""What the campaign of `data` costs; its longest report has fewer bytes."""
+
+
+def policy(newest: Newest | None = None, **changes: Any) -> Policy:
+    made = {"campaign_id": "words", "operator_keys": (public_part(KEY),), **LIMITS, **changes}
+    return Policy(newest=newest or Newest(), **made)
+
+
+def later(campaign: Campaign, **changes: Any) -> Campaign:
+    """Return a file of the epoch after a campaign's."""
+    return Campaign.model_validate({**data(), "epoch": campaign.epoch + 1, "previous": campaign.head.hex(), **changes})
+
+
+def accept(one: Policy, campaign: Campaign, log: CampaignLog | None = None) -> None:
+    one.accept(campaign, signed(campaign), log)
+
+
+# Signatures.
+
+
+def test_a_client_without_a_policy_is_refused() -> None:
+    for none in (None, 5, "policy.json", {}):
+        with pytest.raises(UsageError, match=r"give policy=Policy\.read"):
+            Client(CAMPAIGN, policy=none, dictionary=WORDS)  # type: ignore[arg-type]
+
+
+def test_a_signed_campaign_within_the_policy_gets_reports() -> None:
+    client = Client(CAMPAIGN, policy=policy(), signature=signed(CAMPAIGN), dictionary=WORDS)
+    assert len(client.report("one")) == CAMPAIGN.sealed_bytes("reports")
+    assert len(client.discovery_report("four")) == CAMPAIGN.sealed_bytes("discovery")
+
+
+@pytest.mark.parametrize(
+    ("signature", "says"),
+    [
+        (None, "campaign words is unsigned"),
+        (signed(CAMPAIGN, STRANGER), "trusted are"),
+        (signed(later(CAMPAIGN)), "is wrong: it was altered"),
+        (signed(CAMPAIGN, PUBLISHER), "trusted are"),
+        (delegated(CAMPAIGN, by=STRANGER), "the delegation was signed with key"),
+    ],
+)
+def test_a_campaign_that_the_operator_did_not_sign_is_refused(signature: CampaignSignature | None, says: str) -> None:
+    with pytest.raises(Untrusted, match=says):
+        Client(CAMPAIGN, policy=policy(), signature=signature, dictionary=WORDS)
+
+
+def test_a_signature_is_read_from_beside_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "campaign.json"
+    CAMPAIGN.write(path)
+    with pytest.raises(Untrusted, match="put its signature beside the file"):
+        Client(Campaign.read(path), policy=policy(), dictionary=WORDS)
+    (tmp_path / "campaign.json.sig").write_text(signed(CAMPAIGN).text())
+    Client(Campaign.read(path), policy=policy(), dictionary=WORDS)
+    (tmp_path / "campaign.json.sig").write_text("{}")
+    with pytest.raises(FormatError, match=r"signature .*campaign\.json\.sig is invalid"):
+        Client(Campaign.read(path), policy=policy(), dictionary=WORDS)
+
+
+def test_the_campaign_of_another_policy_is_refused() -> None:
+    with pytest.raises(Untrusted, match="campaign is words, the policy is for other"):
+        accept(policy(campaign_id="other"), CAMPAIGN)
+
+
+@pytest.mark.parametrize("days", [-3, 29])
+def test_a_signature_by_a_key_that_is_not_valid_now_is_refused(days: int) -> None:
+    with pytest.raises(Untrusted, match="fetch the newest campaign"):
+        policy().accept(CAMPAIGN, signed(CAMPAIGN), now=NOW + timedelta(days=days))
+
+
+def test_a_client_that_lives_long_stops_when_a_key_that_vouches_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The publisher's key ends before the operator's, and before the keys that reports are sealed to."""
+    signature = delegated(CAMPAIGN, publisher=public_part(PUBLISHER, days=5))
+    client = Client(CAMPAIGN, policy=policy(), signature=signature, dictionary=WORDS, uncapped=True)
+
+    for days, stops in ((3, False), (4, True), (6, True)):
+        monkeypatch.setattr("hushcount.client.datetime", Mock(now=Mock(return_value=NOW + timedelta(days=days))))
+        for make in (client.report, client.discovery_report):
+            if stops:
+                with pytest.raises(Untrusted, match="were valid until"):
+                    make("one")
+            else:
+                make("one")
+
+
+# Limits.
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"max_epsilon": math.nextafter(3.0, 0)}, "epsilon of a client's frequency reports in a window .* is 3,"),
+        ({"max_discovery_epsilon": 0.99}, "epsilon of discovery .* is 1, the policy allows at most 0.99"),
+        ({"max_delta": 9.99e-7}, "delta of campaign words is 1e-06"),
+        ({"min_batch": 11}, "minimum batch of campaign words is 10, the policy demands at least 11"),
+        ({"max_report_bytes": CAMPAIGN.sealed_bytes("discovery") - 1}, "length of a report in bytes"),
+    ],
+)
+def test_a_campaign_that_costs_more_than_the_policy_allows_is_refused(changes: dict[str, Any], says: str) -> None:
+    accept(policy(max_report_bytes=CAMPAIGN.sealed_bytes("discovery")), CAMPAIGN)
+    (field,) = changes
+    with pytest.raises(Untrusted, match=says) as caught:
+        accept(policy(**changes), CAMPAIGN)
+    assert field in str(caught.value) or field == "max_report_bytes"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("mechanism.epsilon", 1.6),
+        ("shuffle.cap", 3),
+        ("shuffle.delta", 2e-6),
+        ("shuffle.minimum_batch", 9),
+        ("discovery.epsilon", 1.1),
+        ("discovery.delta", 2e-6),
+        ("discovery.relation", "add-remove"),
+        ("discovery.max_value_bytes", 300),
+    ],
+)
+def test_each_parameter_that_costs_a_client_has_a_limit(path: str, value: Any) -> None:
+    costly = Campaign.model_validate(changed(path, value))
+    with pytest.raises(Untrusted, match=r"the policy (allows|demands)"):
+        accept(policy(), costly)
+
+
+def test_what_clients_that_remember_spend_in_an_epoch_is_bounded() -> None:
+    made = {**data(), "memory": True, "memory_values": 3}
+    with pytest.raises(Untrusted, match=r"frequency reports in an epoch of campaign words is 4\.5"):
+        accept(policy(), Campaign.model_validate(made))
+    accept(policy(max_epsilon=4.5), Campaign.model_validate(made))
+
+
+def test_a_policy_without_discovery_refuses_a_campaign_that_discovers() -> None:
+    terms = {name: value for name, value in LIMITS.items() if name != "max_discovery_epsilon"}
+    none = Policy(campaign_id="words", operator_keys=(public_part(KEY),), **terms)
+    with pytest.raises(Untrusted, match="epsilon of discovery"):
+        accept(none, CAMPAIGN)
+    frequency = {name: part for name, part in data().items() if name != "discovery"}
+    accept(none, Campaign.model_validate(frequency))
+
+
+def test_the_cost_of_discovery_is_of_one_client_replaced() -> None:
+    """Twice add-remove's, by the rule's own steps: a removal and an addition."""
+    for cap in (1, 3):
+        for relation, sides in (("replace-one", 1), ("add-remove", 2)):
+            rule = KeepRule("optimal", 1.5, 1e-6, relation, cap)  # type: ignore[arg-type]
+            assert rule.replaced == (1.5 * sides, 1e-6 * sides)
+            assert float(rule.step_epsilon) * 2 * cap == pytest.approx(rule.replaced[0])
+
+
+def test_terms_of_a_campaign_allow_it_and_nothing_dearer(tmp_path: Path) -> None:
+    terms = terms_of(CAMPAIGN, (public_part(KEY),))
+    (tmp_path / "policy.json").write_text(terms.text())
+    own = Policy.read(tmp_path / "policy.json", Newest())
+    assert costs(CAMPAIGN) == (3.0, 1.0, 1e-6)
+    accept(own, CAMPAIGN)
+    for path, value in (("mechanism.epsilon", 1.501), ("shuffle.minimum_batch", 9), ("discovery.delta", 1.01e-6)):
+        with pytest.raises(Untrusted):
+            accept(own, Campaign.model_validate(changed(path, value)))
+    with pytest.raises(UsageError, match="operator_keys is empty"):
+        terms_of(CAMPAIGN, ())
+
+
+# Rollback and forks.
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_an_older_epoch_is_refused_even_if_it_is_signed(tmp_path: Path, durable: bool) -> None:
+    """The older file costs more: whoever hands it out would have clients spend what the operator took back."""
+    path = tmp_path / "newest.json" if durable else None
+    first, second, _ = epochs(3)
+    one = policy(Newest(path))
+    accept(one, first)
+    accept(one, second)
+    again = policy(Newest(path)) if durable else one
+    with pytest.raises(Untrusted, match="epoch 1 of campaign words is older than epoch 3, which was accepted before"):
+        accept(again, first)
+    accept(again, second)
+    with pytest.raises(Untrusted, match="older"):
+        Client(first, policy=again, signature=signed(first), dictionary=WORDS)
+
+
+def test_another_file_of_the_same_epoch_is_refused() -> None:
+    one = policy()
+    accept(one, CAMPAIGN)
+    twin = Campaign.model_validate(changed("discovery.hash_key", "ac" * 32))
+    with pytest.raises(Untrusted, match="is another file than the one that was accepted before"):
+        accept(one, twin)
+    accept(one, CAMPAIGN.redacted())
+
+
+def test_an_epoch_with_another_history_is_refused() -> None:
+    one = policy()
+    accept(one, CAMPAIGN)
+    twin = Campaign.model_validate(changed("discovery.hash_key", "ac" * 32))
+    for forked in (later(twin), later(CAMPAIGN, previous=None), later(CAMPAIGN, previous="ab" * 32)):
+        for log in (None, log_of([CAMPAIGN]), log_of([twin, forked]), CampaignLog(campaign="words")):
+            with pytest.raises(Untrusted, match="does not continue epoch 2, which was accepted before"):
+                accept(one, forked, log)
+    accept(one, later(CAMPAIGN))
+
+
+def test_a_client_that_missed_epochs_needs_the_log() -> None:
+    many = epochs(5)
+    one = policy()
+    accept(one, many[1])
+    with pytest.raises(Untrusted, match="give the campaign's log"):
+        accept(one, many[4])
+    # The log as it was published before the newest epoch, or with it, or with one that is yet to begin.
+    for known in (4, 5):
+        other = policy()
+        accept(other, many[1])
+        accept(other, many[4], log_of(many[:known]))
+    other = policy()
+    accept(other, many[1])
+    accept(other, many[3], log_of(many))
+    with pytest.raises(Untrusted, match="does not continue"):
+        accept(one, many[4], log_of(many[2:]))
+    with pytest.raises(Untrusted, match="does not continue"):
+        accept(one, many[4], log_of([*many[:3], many[4]]))
+
+
+def test_a_refused_campaign_leaves_what_was_accepted(tmp_path: Path) -> None:
+    path = tmp_path / "newest.json"
+    one = policy(Newest(path), max_epsilon=3.0)
+    accept(one, CAMPAIGN)
+    before = path.read_bytes()
+    dear = later(CAMPAIGN, mechanism={"name": "ss", "epsilon": 4.0, "parameters": {"s": 1}})
+    with pytest.raises(Untrusted, match="frequency reports"):
+        accept(one, dear)
+    assert path.read_bytes() == before
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_several_campaigns_share_a_file(tmp_path: Path) -> None:
+    newest = Newest(tmp_path / "newest.json")
+    other = Campaign.model_validate({**data(), "id": "other", "epoch": 9})
+    accept(policy(newest), CAMPAIGN)
+    accept(policy(newest, campaign_id="other"), other)
+    with pytest.raises(Untrusted, match="older than epoch 9"):
+        accept(policy(newest, campaign_id="other"), Campaign.model_validate({**data(), "id": "other", "epoch": 8}))
+    accept(policy(newest), later(CAMPAIGN))
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"campaigns": 5}', '{"campaigns": {"words": {"epoch": 0}}}', "\x00" * 99]
+)
+def test_a_damaged_file_of_heads_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "newest.json"
+    path.write_text(content)
+    path.chmod(0o600)
+    with pytest.raises(FormatError, match=r"newest epoch file .* is damaged or of another version: restore it"):
+        accept(policy(Newest(path)), CAMPAIGN)
+
+
+def test_heads_that_cannot_be_kept_make_no_client(tmp_path: Path) -> None:
+    with pytest.raises(HushcountError, match="cannot write newest epoch file"):
+        accept(policy(Newest(tmp_path / "missing" / "newest.json")), CAMPAIGN)
+    path = tmp_path / "newest.json"
+    accept(policy(Newest(path)), CAMPAIGN)
+    path.chmod(0o644)
+    with pytest.raises(UsageError, match="must be 0600"):
+        accept(policy(Newest(path)), CAMPAIGN)
+
+
+def test_of_two_files_of_an_epoch_at_once_one_is_accepted(tmp_path: Path) -> None:
+    newest = Newest(tmp_path / "newest.json")
+    twins = [Campaign.model_validate(changed("discovery.hash_key", f"{index:02x}" * 32)) for index in range(8)]
+    taken: list[int] = []
+
+    def take(index: int) -> None:
+        try:
+            accept(policy(newest), twins[index])
+            taken.append(index)
+        except Untrusted:
+            pass
+
+    threads = [threading.Thread(target=take, args=(index,)) for index in range(len(twins))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(taken) == 1
+
+
+# The file, and the way out.
+
+
+def test_a_policy_file_reads_back_and_takes_defaults(tmp_path: Path) -> None:
+    whole = policy()
+    (tmp_path / "policy.json").write_text(whole.text())
+    read = Policy.read(tmp_path / "policy.json", whole.newest)
+    assert PolicyTerms(**{name: getattr(read, name) for name in PolicyTerms.model_fields}).text() == whole.text()
+    assert "newest" not in whole.text()
+    short = json.loads(whole.text())
+    for name in ("max_discovery_epsilon", "max_delta", "min_batch", "max_report_bytes"):
+        del short[name]
+    (tmp_path / "policy.json").write_text(json.dumps(short))
+    read = Policy.read(tmp_path / "policy.json", Newest())
+    assert (read.max_discovery_epsilon, read.max_delta) == (0.0, 1e-6)
+    assert (read.min_batch, read.max_report_bytes) == (1000, 16384)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"operator_keys": []}, "operator_keys"),
+        ({"max_epsilon": -1}, "max_epsilon is -1: must be at least 0"),
+        ({"max_epsilon": "Infinity"}, "max_epsilon"),
+        ({"max_delta": 1}, "max_delta is 1: must be below 1"),
+        ({"min_batch": 0}, "min_batch is 0: must be at least 1"),
+        ({"campaign_id": ""}, "campaign_id"),
+        ({"newest": {}}, "newest: is no field of this file"),
+        ({"trusts": True}, "trusts: is no field of this file"),
+        ({"_trusts": True}, "_trusts: is no field of this file"),
+        ({"format": 2}, "format is 2: must be 1"),
+    ],
+)
+def test_a_policy_file_that_is_none_is_refused(tmp_path: Path, change: dict[str, Any], says: str) -> None:
+    (tmp_path / "policy.json").write_text(json.dumps({**json.loads(policy().text()), **change}))
+    with pytest.raises(FormatError, match=re.escape(says)):
+        Policy.read(tmp_path / "policy.json", Newest())
+
+
+def test_a_trusting_policy_is_loud_unless_many_clients_are_simulated(caplog: pytest.LogCaptureFixture) -> None:
+    Client(CAMPAIGN, policy=Policy.trusting(), dictionary=WORDS, uncapped=True)
+    assert caplog.messages == []
+    Client(CAMPAIGN, policy=Policy.trusting(), dictionary=WORDS)
+    (said,) = caplog.messages
+    assert "believes any campaign file" in said
