@@ -84,7 +84,7 @@ def parse_json(raw: bytes, name: str) -> Any:
     """Return the data of JSON text; `name` is the file's, for the errors.
 
     Raises:
-        FormatError: not UTF-8 or not JSON; or nesting, a number or a text that no file of ours has.
+        FormatError: not UTF-8 or not JSON; or nesting, a key twice, a number or a text that no file of ours has.
     """
     return _parsed(raw, name, "JSON", _json_brackets, _loads)
 
@@ -155,12 +155,21 @@ def _parsed(raw: bytes, name: str, kind: str, brackets: Callable[[bytes], bytes]
 
 
 def _loads(text: str) -> Any:
-    data = json.loads(text, parse_int=_integer, parse_float=_finite, parse_constant=_finite)
+    data = json.loads(
+        text, parse_int=_integer, parse_float=_finite, parse_constant=_finite, object_pairs_hook=_distinct
+    )
     if _SURROGATE.search(text.encode()):
         try:
             json.dumps(data, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise ValueError("a lone surrogate, which no text holds") from None
+    return data
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Of two values of a key, one program would take the first, another one the last.
+    if len(data := dict(pairs)) != len(pairs):
+        raise ValueError("an object with a key twice")
     return data
 
 

@@ -10,10 +10,23 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.vectors.subjects import dictionaries, discovery, encoders, items, packing, reports, sealing, thresholds
+from tests.vectors.subjects import (
+    campaigns,
+    canonical,
+    dictionaries,
+    discovery,
+    encoders,
+    items,
+    packing,
+    reports,
+    sealing,
+    thresholds,
+)
 
 FOLDER = Path(__file__).parents[2] / "vectors" / "v1"
 SUBJECTS = {
+    "campaigns": campaigns.data,
+    "canonical_json": canonical.data,
     "dictionaries": dictionaries.data,
     "discovery": discovery.data,
     "encoders": encoders.data,

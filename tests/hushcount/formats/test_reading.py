@@ -52,6 +52,7 @@ HOSTILE_JSON = {
     "a float that is none": b"1e999",
     "NaN": b"[NaN]",
     "a lone surrogate": b'"\\ud800"',
+    "a key twice": b'{"a": 1, "\\u0061": 2}',
     "no UTF-8": b'"\xff"',
     "a byte order mark": b"\xef\xbb\xbf{}",
     "UTF-16": '{"a": 1}'.encode("utf-16"),

@@ -1,0 +1,221 @@
+"""Campaign files to fingerprint, head, terms, bindings and lengths; and files that must be refused."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.dictionary import Dictionary
+from hushcount.campaigns.public_keys import key_id
+from hushcount.errors import FormatError
+from hushcount.formats.reading import validated
+from tests.hushcount.oracles.cases import SEED
+from tests.vectors.subjects.script import octets
+from tests.vectors.subjects.sealing import keypair
+
+_WORDS = Dictionary(("one", "two", "three", "größer"))
+
+
+def public_key(name: str, begin: str = "2020-01-01T00:00:00Z", end: str = "2120-01-01T00:00:00Z") -> dict[str, str]:
+    """Return a role's public key as a campaign file has it."""
+    key = keypair(name)[0]
+    return {"id": key_id(key), "key": key.hex(), "not_before": begin, "not_after": end}
+
+
+KEYS = {"analyzer": [public_key("analyzer")], "aux_server": [public_key("aux_server")]}
+DISCOVERY = {"epsilon": 1.0, "delta": 1e-8, "max_value_bytes": 24, "hash_key": octets(32, "hash key").hex()}
+DICTIONARY = {"path": "words.txt", "items": 4, "digest": _WORDS.digest}
+
+
+def mechanism(name: str, epsilon: float, **parameters: Any) -> dict[str, Any]:
+    """Return the part of a campaign file."""
+    return {"name": name, "epsilon": epsilon, "parameters": parameters}
+
+
+_GIVEN: dict[str, dict[str, Any]] = {
+    "grr": {"mechanism": mechanism("grr", 1.0), "dictionary": DICTIONARY},
+    "second-epoch": {
+        "mechanism": mechanism("grr", 1.0),
+        "dictionary": DICTIONARY,
+        "epoch": 2,
+        "previous": octets(32, "head").hex(),
+    },
+    "last-epoch": {"mechanism": mechanism("he", 40.0), "dictionary": DICTIONARY, "epoch": 2_147_483_647},
+    "both": {"mechanism": mechanism("ais", 0.5, s=2), "dictionary": DICTIONARY, "discovery": DISCOVERY},
+    "open-domain": {"mechanism": mechanism("ocms", 2.0, B=8), "discovery": DISCOVERY},
+    "large-integer": {"mechanism": mechanism("ais", 1.0, s="620136698185898879")},
+    "sketch": {"mechanism": mechanism("gcms", 4.0, k=1024, m=1024, s=18, seed=SEED, p=0.3)},
+    "target": {"mechanism": mechanism("gcms-target", 2.0, k=64, m=40, s=4, seed=SEED, f=1e-7)},
+    "memory": {
+        "mechanism": mechanism("rappor", 3.0000000000000004, k=64, m=128, seed=SEED),
+        "dictionary": DICTIONARY,
+        "memory": True,
+        "memory_values": 3,
+    },
+    "discovery-only": {
+        "discovery": {**DISCOVERY, "relation": "add-remove", "rule": "laplace", "epsilon": 0.25, "delta": 1e-7},
+        "shuffle": {"cap": 10, "minimum_batch": 10**12, "delta": 1e-21},
+    },
+    "discovery-of-what-no-list-has": {"dictionary": DICTIONARY, "discovery": {**DISCOVERY, "max_value_bytes": 4096}},
+}
+
+
+def campaign(name: str) -> Campaign:
+    """Return a campaign of the vectors."""
+    return Campaign.model_validate({"id": f"vectors.{name}", "keys": KEYS, **_GIVEN[name]})
+
+
+def file_of(made: Campaign) -> dict[str, Any]:
+    """Return the content of a campaign's file as it is published, with every default."""
+    content: dict[str, Any] = json.loads(made.text(Path("campaign.json")))
+    return content
+
+
+def _entry(name: str, made: Campaign) -> dict[str, Any]:
+    return {
+        "name": name,
+        "file": file_of(made),
+        "fingerprint": made.fingerprint.hex(),
+        "terms": made.terms.hex(),
+        "head": made.head.hex(),
+        "bindings": {stream: made.binding(stream).hex() for stream in made.streams},
+        "sealed_bytes": {stream: made.sealed_bytes(stream) for stream in made.streams},
+    }
+
+
+_KEY = KEYS["analyzer"][0]
+_WRONG: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("wrong_format", "grr", {"format": 1}),
+    ("wrong_format", "grr", {"format": 3}),
+    ("missing_field", "grr", {"id": None}),
+    ("missing_field", "grr", {"keys": None}),
+    ("missing_field", "grr", {"keys": {"analyzer": None}}),
+    ("missing_field", "grr", {"dictionary": {"digest": None}}),
+    ("missing_field", "both", {"discovery": {"delta": None}}),
+    ("unknown_field", "grr", {"comment": "hello"}),
+    ("unknown_field", "grr", {"shuffle": {"Cap": 1}}),
+    ("unknown_field", "both", {"discovery": {"threshold": 3}}),
+    ("unknown_field", "grr", {"mechanism": {"delta": 0.0}}),
+    *(("wrong_id", "grr", {"id": name}) for name in ("", "A", ".", "../x", "-a", "a" * 65, "a b", "ä", "a\n", "a/b")),
+    *(("out_of_range", "grr", {"epoch": epoch}) for epoch in (0, -1, 2_147_483_648, 1.5)),
+    *(("out_of_range", "grr", {"mechanism": {"epsilon": epsilon}}) for epsilon in (0, 9e-5, 41, -1)),
+    *(
+        ("out_of_range", "grr", {"shuffle": part})
+        for part in (
+            {"cap": 0},
+            {"cap": 1001},
+            {"minimum_batch": 0},
+            {"minimum_batch": 10**12 + 1},
+            {"delta": 0},
+            {"delta": 1},
+        )
+    ),
+    *(
+        ("out_of_range", "both", {"discovery": part})
+        for part in (
+            {"epsilon": 0},
+            {"delta": 0},
+            {"delta": 1},
+            {"max_value_bytes": 0},
+            {"max_value_bytes": 4097},
+        )
+    ),
+    *(("out_of_range", "grr", {"dictionary": {"items": number}}) for number in (0, (1 << 24) + 1)),
+    *(("out_of_range", "memory", {"memory_values": number}) for number in (0, 1001)),
+    *(
+        ("wrong_type", "grr", part)
+        for part in (
+            {"epoch": []},
+            {"epoch": "one"},
+            {"keys": []},
+            {"mechanism": "grr"},
+            {"memory": 2},
+            {"id": 7},
+            {"mechanism": {"parameters": []}},
+            {"mechanism": {"epsilon": "one"}},
+        )
+    ),
+    *(
+        ("unknown_name", name, part)
+        for name, part in (
+            ("both", {"discovery": {"rule": "best"}}),
+            ("both", {"discovery": {"relation": "edit"}}),
+            ("grr", {"unicode": "14.0"}),
+            ("grr", {"mechanism": {"name": "grr2"}}),
+        )
+    ),
+    *(
+        ("not_hex", name, part)
+        for name, part in (
+            ("second-epoch", {"previous": "00" * 31}),
+            ("second-epoch", {"previous": "AA" * 32}),
+            ("grr", {"dictionary": {"digest": "0x" + "0" * 62}}),
+            ("both", {"discovery": {"hash_key": "0" * 63}}),
+            ("grr", {"keys": {"analyzer": [{**_KEY, "key": _KEY["key"][:-1]}]}}),
+        )
+    ),
+    ("file_name", "grr", {"dictionary": {"path": "../words.txt"}}),
+    ("file_name", "grr", {"dictionary": {"path": "/etc/passwd"}}),
+    ("file_name", "grr", {"dictionary": {"path": ".words"}}),
+    ("file_name", "grr", {"dictionary": {"path": ""}}),
+    ("key_id", "grr", {"keys": {"analyzer": [{**_KEY, "id": "0" * 16}]}}),
+    ("key_id", "grr", {"keys": {"analyzer": [{**_KEY, "key": "0" * 64}]}}),
+    ("key_time", "grr", {"keys": {"analyzer": [{**_KEY, "not_after": _KEY["not_before"]}]}}),
+    ("key_time", "grr", {"keys": {"analyzer": [{**_KEY, "not_before": "2020-01-01T00:00:00"}]}}),
+    ("key_time", "grr", {"keys": {"analyzer": [{**_KEY, "not_before": "yesterday"}]}}),
+    ("one_key_a_role", "grr", {"keys": {"analyzer": []}}),
+    ("one_key_a_role", "grr", {"keys": {"analyzer": [_KEY, public_key("another")]}}),
+    ("one_key_a_role", "both", {"keys": {"aux_server": []}}),
+    ("one_key_for_two_roles", "both", {"keys": {"aux_server": [_KEY]}}),
+    ("no_stream", "grr", {"mechanism": None}),
+    ("no_stream", "discovery-only", {"discovery": None}),
+    ("of_no_use", "discovery-only", {"memory": True}),
+    ("of_no_use", "grr", {"memory_values": 2}),
+    ("hash_key", "both", {"discovery": {"hash_key": None}}),
+    ("hash_key", "both", {"discovery": {"hash_key_commitment": "0" * 64}}),
+    ("integer_too_large", "large-integer", {"mechanism": {"parameters": {"s": 620136698185898879}}}),
+    ("integer_too_large", "sketch", {"mechanism": {"parameters": {"k": 9007199254740992}}}),
+    ("mechanism", "both", {"mechanism": {"parameters": {"s": None}}}),
+    ("mechanism", "both", {"mechanism": {"parameters": {"s": 5}}}),
+    ("mechanism", "both", {"dictionary": None, "mechanism": {"name": "grr", "parameters": {"s": None}}}),
+    ("mechanism", "sketch", {"mechanism": {"parameters": {"seed": "0" * 63}}}),
+    ("mechanism", "sketch", {"mechanism": {"parameters": {"p": 0.9999}}}),
+    ("mechanism", "grr", {"mechanism": {"parameters": {"B": 3}}}),
+)
+
+
+def patched(content: Any, patch: Any) -> Any:
+    """Return JSON data with an RFC 7396 merge patch: null removes."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(content) if isinstance(content, dict) else {}
+    for key, value in patch.items():
+        merged[key] = patched(merged.get(key), value)
+        if value is None:
+            del merged[key]
+    return merged
+
+
+def _refused() -> list[dict[str, Any]]:
+    made = []
+    for reason, name, patch in _WRONG:
+        with suppress(FormatError):
+            validated(Campaign, patched(file_of(campaign(name)), patch), "it")
+            raise AssertionError(f"{name} with {patch} is not refused")
+        made.append({"name": name, "patch": patch, "reason": reason})
+    return made
+
+
+def data() -> dict[str, Any]:
+    """Return the file's content."""
+    made = [_entry(name, campaign(name)) for name in _GIVEN]
+    redacted = _entry("both-redacted", campaign("both").redacted())
+    return {
+        "subject": "campaigns",
+        "about": "A campaign file to its hashes and lengths. Refuse the named file with an RFC 7396 merge patch",
+        "accept": [*made, redacted],
+        "refuse": _refused(),
+    }
