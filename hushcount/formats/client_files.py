@@ -91,7 +91,7 @@ def locked(path: Path, what: str) -> Iterator[None]:
         yield
         return
     try:
-        descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(path.with_name(f".{path.name}.{what}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise _cannot_write(path, what, error) from None
     try:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,6 +28,11 @@ def kept(path: Path | None) -> KeptValue[Total]:
 
 def add(value: Total) -> tuple[Total, int]:
     return Total(number=value.number + 1), value.number
+
+
+def add_slowly(value: Total) -> tuple[Total, int]:
+    time.sleep(0.001)  # Another thread gets its turn.
+    return add(value)
 
 
 def test_every_flipped_bit_and_every_missing_end_is_refused(tmp_path: Path) -> None:
@@ -70,7 +76,7 @@ def test_a_value_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> 
 def test_threads_change_it_one_after_another(tmp_path: Path, durable: bool) -> None:
     value = kept(tmp_path / "total.json" if durable else None)
     with ThreadPoolExecutor(8) as threads:
-        assert sorted(threads.map(lambda _: value.change(add), range(40))) == list(range(40))
+        assert sorted(threads.map(lambda _: value.change(add_slowly), range(40))) == list(range(40))
 
 
 PROCESS = """

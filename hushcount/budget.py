@@ -1,0 +1,261 @@
+"""What one client may tell at all: a budget of epsilon over all campaigns, epochs and both streams.
+
+Campaign, policy and allowance bound a window or an epoch. The budget bounds what they add up to, for the person who
+holds the device, and keeps the count before anything is made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date, datetime, timezone
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.errors import HushcountError, UsageError
+from hushcount.formats.client_files import KeptValue
+from hushcount.formats.models import Part, text_of
+from hushcount.spent import Spent, StreamSpent
+
+_BILLION = 10**9
+_WHOLE_DELTA = 10**18
+# Floats hold every number of billionths up to it. So it is also the limit where none is set: an epsilon of a million.
+_MOST = 10**15
+_Count = Annotated[int, Field(ge=0)]
+
+
+class BudgetSpent(HushcountError):
+    """Too little of the budget is left for a report, and the app wants none then (`when_spent="nothing"`)."""
+
+
+class OptedOut(HushcountError):
+    """The person opted out: nothing is made until `Budget.opt_in`."""
+
+
+class _Line(Part):
+    """What the reports of one stream of a campaign cost: epsilon in billionths, delta in units of 1e-18."""
+
+    reports: _Count = 0
+    blank: _Count = 0
+    epsilon: _Count = 0
+    delta: _Count = 0
+
+
+class _Charged(Part):
+    """All that was charged; lines by "campaign/stream"."""
+
+    format: Literal[1] = 1
+    day: Annotated[str, text_of(r"^\d{4}-\d\d-\d\d$", "must be a day, as in 2026-11-23")] = "1970-01-01"
+    today: _Count = 0
+    opted_out: bool = False
+    lines: dict[str, _Line] = Field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        return sum(line.epsilon for line in self.lines.values())
+
+    def on(self, now: datetime | None) -> _Charged:
+        """Return it on the present day; a clock that is set back opens no day again."""
+        present = (now or datetime.now(timezone.utc)).astimezone(timezone.utc).date().isoformat()
+        return self.model_copy(update={"day": present, "today": 0}) if present > self.day else self
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one charge costs, replace-one.
+
+    Attributes:
+        epsilon: in billionths, rounded up.
+        delta: in units of 1e-18, rounded up.
+        lasting: it is that of all reports of the epoch, which repeat their answers.
+    """
+
+    epsilon: int
+    delta: int
+    lasting: bool
+
+
+def cost_of(campaign: Campaign, stream: Stream) -> Cost:
+    """Return what a report of the stream costs, whatever its value is.
+
+    A frequency report costs its epsilon. In a campaign of clients that remember, all those of an epoch together cost
+    `memory_values` times that. A discovery report costs the (epsilon, delta) of the keep rule, as replace-one; reports
+    under one cap could share it, but the cap is of a window, and the window the operator's. Each number counts as the
+    decimal number in the campaign file: 0.1 is a tenth.
+    """
+    if stream == "reports":
+        campaign.require_frequency()
+        part, times = campaign.mechanism, campaign.memory_values
+        epsilon = 0.0 if part is None else part.epsilon
+        return Cost(_units(epsilon, _BILLION, times), 0, campaign.memory)
+    rule = campaign.require_keep_rule()
+    sides = 1 if rule.relation == "replace-one" else 2
+    return Cost(_units(rule.epsilon, _BILLION, sides), _units(rule.delta, _WHOLE_DELTA, sides), False)
+
+
+@dataclass(frozen=True, eq=False)
+class Budget:
+    """Bounds what all reports of one client cost together; many threads may use it.
+
+    Once the budget is spent, reports are of "other" and discovery reports have nothing to discover, whatever the values
+    are: silence would tell that. What is charged, and when the budget is spent, never depends on a value.
+
+    A day is one of UTC. A clock that is set back opens no day again. One that is set ahead opens the later day, once;
+    then no other opens until that day is over, and `lifetime` bounds what can be charged that way.
+
+    Args:
+        path: file of mode 0600 in which the count outlives the process, made with the first report; beside it a file
+            `.lock`, if the system can lock files. It names campaigns and holds numbers, no values. A damaged file is
+            refused. A removed one, or an old copy put back, is not noticed: the budget begins anew. None: the count
+            ends with the process, and a forked process goes on with a copy of it.
+        per_day: most epsilon of a day, rounded down to billionths.
+        lifetime: most epsilon ever, likewise.
+        when_spent: "other", or "nothing": then making a report raises BudgetSpent. An app that sends nothing tells
+            whoever sees its requests that the budget is spent, and so how much was sent elsewhere.
+
+    Raises:
+        UsageError: an argument is none of these.
+
+    Privacy: everything made under one budget, by clients that give the same one, is epsilon-private, replace-one, at
+        `Spent.epsilon` and `Spent.delta`: by the sum over reports, frequency reports whoever colludes, and discovery
+        reports as long as the auxiliary server and the analyzer do not.
+    """
+
+    path: Path | None = None
+    per_day: float = math.inf
+    lifetime: float = math.inf
+    when_spent: Literal["other", "nothing"] = "other"
+    _kept: KeptValue[_Charged] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, limit in (("per_day", self.per_day), ("lifetime", self.lifetime)):
+            number = isinstance(limit, int | float) and not isinstance(limit, bool)
+            if not (number and (0 <= limit <= _MOST // _BILLION or limit == math.inf)):
+                raise UsageError(f"{name} is {limit!r}, must be an epsilon in 0..{_MOST // _BILLION:,}, or infinity")
+        if self.when_spent not in ("other", "nothing"):
+            raise UsageError(f"when_spent is {self.when_spent!r}, must be 'other' or 'nothing'")
+        cure = "restore it; removing it would renew the budget of a person who cannot take back what was sent"
+        object.__setattr__(self, "_kept", KeptValue(_Charged(), self.path, "budget", cure))
+
+    def charge(
+        self,
+        campaign: Campaign,
+        stream: Stream,
+        number: int,
+        *,
+        repeats: bool = False,
+        also: Callable[[], None] = lambda: None,
+        now: datetime | None = None,
+    ) -> int:
+        """Charge `number` reports that are about to be made, for good; return how many, the first, may tell a value.
+
+        The others must tell nothing, and are counted as such. Reports that repeat answers fit all or none.
+
+        Args:
+            repeats: the client has an answer of this epoch, which was charged when it was drawn.
+            also: called when the charge is decided and before it is kept; if it raises, nothing is charged.
+
+        Raises:
+            BudgetSpent: not all fit, and the app wants nothing then. Nothing is charged.
+            OptedOut: the person opted out.
+            HushcountError: the file is damaged, or cannot be read or written; then nothing may be made.
+        """
+        cost = cost_of(campaign, stream)
+
+        def step(charged: _Charged) -> tuple[_Charged, int]:
+            if charged.opted_out:
+                raise OptedOut(f"campaign {campaign.id}: the person opted out, nothing is made until budget.opt_in()")
+            charged = charged.on(now)
+            left = min(self._left(charged))
+            if not cost.lasting:
+                telling = charges = min(number, left // cost.epsilon)
+            else:
+                first = 1 if number and not repeats else 0
+                fits = first * cost.epsilon <= left
+                telling, charges = (number, first) if fits else (0, 0)
+            if telling < number and self.when_spent == "nothing":
+                raise BudgetSpent(self._refusal(campaign, stream, number, cost, charged))
+            also()
+            key = f"{campaign.id}/{stream}"
+            old = charged.lines.get(key, _Line())
+            line = _Line(
+                reports=old.reports + telling,
+                blank=old.blank + number - telling,
+                epsilon=old.epsilon + charges * cost.epsilon,
+                delta=min(_WHOLE_DELTA, old.delta + charges * cost.delta),
+            )
+            today = charged.today + charges * cost.epsilon
+            return charged.model_copy(update={"today": today, "lines": {**charged.lines, key: line}}), telling
+
+        return self._kept.change(step)
+
+    def spent(self, now: datetime | None = None) -> Spent:
+        """Return what was spent and what is left; raises as `charge` if the file cannot be read."""
+        charged = self._kept.read().on(now)
+        left_today, left = self._left(charged)
+        streams = [_of_line(key, line) for key, line in sorted(charged.lines.items())]
+        delta = sum(line.delta for line in charged.lines.values())
+        return Spent(
+            streams=tuple(streams),
+            day=date.fromisoformat(charged.day),
+            today=charged.today / _BILLION,
+            epsilon=charged.total / _BILLION,
+            delta=min(1.0, delta / _WHOLE_DELTA),
+            per_day=float(self.per_day),
+            lifetime=float(self.lifetime),
+            left_today=math.inf if math.isinf(min(self.per_day, self.lifetime)) else min(left_today, left) / _BILLION,
+            left=math.inf if math.isinf(self.lifetime) else left / _BILLION,
+            silent=self.when_spent == "nothing",
+            opted_out=charged.opted_out,
+        )
+
+    @property
+    def opted_out(self) -> bool:
+        """Whether the person opted out. Whoever sends what was made before asks this first."""
+        return self._kept.read().opted_out
+
+    def opt_out(self) -> None:
+        """Make nothing from now on, in any process that uses the file; without a file, in this one."""
+        self._opt(out=True)
+
+    def opt_in(self) -> None:
+        """Make reports again. What was spent stays spent."""
+        self._opt(out=False)
+
+    def _opt(self, *, out: bool) -> None:
+        self._kept.change(lambda charged: (charged.model_copy(update={"opted_out": out}), None))
+
+    def _left(self, charged: _Charged) -> tuple[int, int]:
+        """Return the billionths left of the day and of all; 0 if the app lowered a limit below what was spent."""
+        ever = max(0, _limit(self.lifetime) - charged.total)
+        return max(0, _limit(self.per_day) - charged.today), ever
+
+    def _refusal(self, campaign: Campaign, stream: Stream, number: int, cost: Cost, charged: _Charged) -> str:
+        today, ever = self._left(charged)
+        where = f"on {charged.day}: wait for the next day, UTC" if today < ever else "in all, which no day renews"
+        return (
+            f"{number} more {stream} of campaign {campaign.id} at epsilon {cost.epsilon / _BILLION:.9g} "
+            f"{'an epoch' if cost.lasting else 'each'}: must fit in the {min(today, ever) / _BILLION:.9g} that is left "
+            f"{where}"
+        )
+
+
+def _units(value: float, unit: int, times: int) -> int:
+    """Return `times` the decimal number that a float is written as, in whole units, rounded up."""
+    return math.ceil(Fraction(repr(float(value))) * unit * times)
+
+
+def _limit(value: float) -> int:
+    """Return a limit in billionths, rounded down."""
+    return _MOST if math.isinf(value) else math.floor(Fraction(repr(float(value))) * _BILLION)
+
+
+def _of_line(key: str, line: _Line) -> StreamSpent:
+    campaign, _, name = key.rpartition("/")
+    stream: Stream = "reports" if name == "reports" else "discovery"
+    return StreamSpent(campaign, stream, line.reports, line.blank, line.epsilon / _BILLION, line.delta / _WHOLE_DELTA)

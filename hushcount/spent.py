@@ -1,0 +1,116 @@
+"""What a client's reports have cost, typed and in sentences that an app can show the person who holds the device."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+
+from hushcount.campaigns.campaign import Stream
+from hushcount.maths.figures import rounded_up, within
+from hushcount.maths.odds import odds_of_pair
+
+
+@dataclass(frozen=True)
+class StreamSpent:
+    """What the reports of one stream of a campaign cost, over all its epochs.
+
+    Attributes:
+        reports: how many were charged, or repeat an answer that was.
+        blank: how many more tell nothing of a value, because the budget was spent.
+        epsilon, delta: replace-one, the sums over the reports that were charged.
+    """
+
+    campaign: str
+    stream: Stream
+    reports: int
+    blank: int
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What all reports under one budget cost, and what is left of it.
+
+    Attributes:
+        streams: by campaign and stream.
+        day: the latest UTC day that the device's clock has shown to the budget.
+        today: epsilon charged on that day.
+        epsilon, delta: charged in all: what was sent is (epsilon, delta)-private, replace-one, all of it together.
+        per_day, lifetime: the limits, epsilon; infinity for no limit.
+        left_today, left: epsilon that may still be charged on that day, and ever.
+        silent: whether a spent budget makes no reports, rather than reports that tell nothing.
+        opted_out: whether nothing is made until the person opts in.
+    """
+
+    streams: tuple[StreamSpent, ...]
+    day: date
+    today: float
+    epsilon: float
+    delta: float
+    per_day: float
+    lifetime: float
+    left_today: float
+    left: float
+    silent: bool
+    opted_out: bool
+
+    def words(self) -> tuple[str, ...]:
+        """Return it in sentences for the person; each holds by itself, and figures claim no more than is true."""
+        return tuple(self._sentences())
+
+    def _sentences(self) -> Iterator[str]:
+        if self.opted_out:
+            yield "You opted out: this device makes no report until you opt in again."
+        for each in self.streams:
+            yield from _of_stream(each)
+        if self.epsilon:
+            yield (
+                "All reports together change the odds that you sent one value rather than another by "
+                f"{within(odds_of_pair(self.epsilon, self.delta))}, {self._condition()}."
+            )
+        else:
+            yield "No report of this device has told anything of you yet."
+        yield _limit(f"On {self.day} (UTC)", "a day", self.today, self.per_day, self.left_today)
+        yield _limit("Altogether", "the lifetime of this app", self.epsilon, self.lifetime, self.left)
+        if math.isfinite(min(self.per_day, self.lifetime)):
+            instead = "is made" if self.silent else "tells anything of you, although reports are still sent"
+            yield f"When too little is left for a report, no report {instead}."
+
+    def _condition(self) -> str:
+        if any(each.stream == "discovery" and each.epsilon for each in self.streams):
+            return "as long as the parties that handle them keep to their roles"
+        return "even if all parties that handle them broke their promises together"
+
+
+def _of_stream(spent: StreamSpent) -> Iterator[str]:
+    kind = "blurred" if spent.stream == "reports" else "sealed"
+    purpose = "to count values" if spent.stream == "reports" else "to find values that are on no list"
+    delta = f" and delta {rounded_up(spent.delta)}" if spent.delta else ""
+    if spent.reports:
+        yield (
+            f"Campaign {spent.campaign}: this device made {_number(spent.reports, f'{kind} report')} {purpose}, "
+            f"for epsilon {_epsilon(spent.epsilon)}{delta}."
+        )
+    if spent.blank:
+        yield (
+            f"Campaign {spent.campaign}: {_number(spent.blank, 'report')} {purpose} told nothing of you, because the "
+            "budget was spent."
+        )
+
+
+def _limit(when: str, span: str, spent: float, limit: float, left: float) -> str:
+    if math.isinf(limit):
+        return f"{when} epsilon {_epsilon(spent)} was spent; no limit is set for {span}."
+    return f"{when} epsilon {_epsilon(spent)} of {_epsilon(limit)} was spent, and {_epsilon(left)} is left."
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _epsilon(value: float) -> str:
+    """Return a number of billionths in its exact decimal digits."""
+    return f"{value:,.9f}".rstrip("0").rstrip(".")

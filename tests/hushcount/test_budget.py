@@ -1,0 +1,364 @@
+"""The budget of one client: what is charged, to the billionth, and when no more is left."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, datetime, timedelta, timezone
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hushcount.budget import Budget, BudgetSpent, OptedOut, cost_of
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.errors import FormatError, UsageError
+from tests.hushcount.campaigns.test_campaign_file import data
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
+DAY = timedelta(days=1)
+BILLION = 10**9
+
+
+def campaign(epsilon: float = 1.0, **fields: Any) -> Campaign:
+    """Return a campaign whose reports cost so much; `discovery_` names a field of discovery."""
+    parts = data()
+    parts["mechanism"]["epsilon"] = epsilon
+    for name, value in fields.items():
+        if name.startswith("discovery_"):
+            parts["discovery"][name.removeprefix("discovery_")] = value
+        else:
+            parts[name] = value
+    return Campaign.model_validate(parts)
+
+
+def remembering(epsilon: float = 1.0, values: int = 1, **fields: Any) -> Campaign:
+    return campaign(epsilon, memory=True, memory_values=values, **fields)
+
+
+# What a report costs.
+
+
+@given(st.floats(0.0001, 40.0), st.integers(1, 1000))
+def test_a_cost_is_the_least_number_of_billionths_that_is_not_below_the_decimal_number(epsilon: float, k: int) -> None:
+    for cost, times in ((cost_of(campaign(epsilon), "reports"), 1), (cost_of(remembering(epsilon, k), "reports"), k)):
+        assert 0 <= cost.epsilon - Fraction(repr(epsilon)) * times * BILLION < 1
+        assert (cost.delta, cost.lasting) == (0, times > 1 or cost.lasting)
+
+
+@pytest.mark.parametrize(("relation", "sides"), [("replace-one", 1), ("add-remove", 2)])
+def test_a_discovery_report_costs_the_rule_as_replace_one(relation: str, sides: int) -> None:
+    cost = cost_of(campaign(discovery_epsilon=0.7, discovery_delta=3e-7, discovery_relation=relation), "discovery")
+    assert (cost.epsilon, cost.delta, cost.lasting) == (sides * 700_000_000, sides * 3 * 10**11, False)
+    assert cost_of(remembering(values=9), "discovery").lasting is False
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "limit", "fit"),
+    [
+        # Floats add up 0.1 + 0.1 + 0.1 to more than 0.3, and ten tenths to less than 1.
+        (0.1, 0.3, 3), (0.1, 1.0, 10), (0.7, 2.1, 3), (1.1, 3.3, 3),
+        (0.5, 1.0, 2), (0.5, 0.999999999, 1), (0.5, 0.4999999999, 0), (0.5, 0.5, 1),
+        # Below a billionth: costs are rounded up, limits down.
+        (0.5000000001, 1.0, 1), (0.5000000001, 1.000000002, 2), (0.5, 1.0000000009, 2), (0.5, 0.9999999999, 1),
+        (1 / 3, 1.0, 2), (1 / 3, 1.000000002, 3), (2.0, 0.0, 0), (40.0, 10**6, 25_000), (2.0, math.inf, 500_000),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("limit_of", ["per_day", "lifetime"])
+def test_as_many_reports_fit_as_the_decimal_numbers_say(limit_of: Any, epsilon: float, limit: float, fit: int) -> None:
+    budget = Budget(**{limit_of: limit})
+    assert budget.charge(campaign(epsilon), "reports", 10**6, now=NOON) == fit
+    assert budget.charge(campaign(epsilon), "reports", 10**6, now=NOON) == 0
+    budget = Budget(**{limit_of: limit})
+    assert sum(budget.charge(campaign(epsilon), "reports", 1, now=NOON) for _ in range(12)) == min(fit, 12)
+
+
+def test_campaigns_epochs_and_streams_spend_one_budget() -> None:
+    budget = Budget(per_day=5.0, lifetime=9.5)
+    assert budget.charge(campaign(1.5), "reports", 1, now=NOON) == 1
+    assert budget.charge(campaign(1.5, epoch=3), "reports", 1, now=NOON) == 1
+    assert budget.charge(campaign(id="other"), "discovery", 1, now=NOON) == 1
+    assert budget.charge(campaign(1.5), "reports", 1, now=NOON) == 0
+    # What is left is enough for a cheaper one.
+    assert budget.charge(campaign(), "discovery", 1, now=NOON) == 1
+    assert budget.charge(campaign(1.5), "reports", 9, now=NOON + DAY) == 3
+    assert budget.charge(campaign(0.0001), "reports", 9, now=NOON + 2 * DAY) == 0
+    spent = budget.spent(NOON + 2 * DAY)
+    assert (spent.today, spent.epsilon, spent.delta, spent.left_today, spent.left) == (0.0, 9.5, 2e-6, 0.0, 0.0)
+    assert [(each.campaign, each.stream, each.reports, each.blank, each.epsilon) for each in spent.streams] == [
+        ("other", "discovery", 1, 0, 1.0),
+        ("words", "discovery", 1, 0, 1.0),
+        ("words", "reports", 5, 16, 7.5),
+    ]
+
+
+def test_clients_that_remember_are_charged_the_whole_epoch_once() -> None:
+    budget, first = Budget(per_day=7.0), remembering(2.0, values=3)
+    assert budget.charge(first, "reports", 0, now=NOON) == 0
+    assert budget.spent(NOON).epsilon == 0.0
+    assert budget.charge(first, "reports", 5, now=NOON) == 5
+    assert budget.charge(first, "reports", 100, repeats=True, now=NOON) == 100
+    assert budget.spent(NOON).epsilon == 6.0
+    # Another epoch does not fit, whole or in part; answers that were charged do.
+    assert budget.charge(remembering(2.0, 3, epoch=3), "reports", 2, now=NOON) == 0
+    assert budget.charge(first, "reports", 1, repeats=True, now=NOON) == 1
+    assert budget.charge(remembering(2.0, 3, epoch=3), "reports", 2, now=NOON + DAY) == 2
+    assert budget.spent(NOON + DAY).epsilon == 12.0
+
+
+def test_nothing_is_charged_or_made_of_what_does_not_fit_if_the_app_wants_nothing() -> None:
+    budget = Budget(per_day=2.5, when_spent="nothing")
+    for _ in range(2):
+        with pytest.raises(
+            BudgetSpent,
+            match=r"3 more reports of campaign words at epsilon 1 each: must fit in the 2\.5 that is left on 2026-",
+        ):
+            budget.charge(campaign(), "reports", 3, now=NOON)
+    assert budget.spent(NOON).streams == ()
+    assert budget.charge(campaign(), "reports", 2, now=NOON) == 2
+    with pytest.raises(BudgetSpent, match=r"1 more reports of campaign words at epsilon 2 an epoch"):
+        budget.charge(remembering(2.0), "reports", 1, now=NOON)
+    with pytest.raises(BudgetSpent, match=r"1 more discovery .* fit in the 0\.5 that is left in all, which no day"):
+        Budget(lifetime=0.5, when_spent="nothing").charge(campaign(), "discovery", 1, now=NOON)
+    assert budget.charge(remembering(2.0), "reports", 1, repeats=True, now=NOON) == 1
+
+
+def test_what_else_must_permit_it_is_asked_before_the_charge_and_voids_it() -> None:
+    budget = Budget(lifetime=2.0)
+    asked = []
+
+    def refuses() -> None:
+        asked.append(budget.spent(NOON).epsilon)
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        budget.charge(campaign(), "reports", 1, also=refuses, now=NOON)
+    assert (asked, budget.spent(NOON).epsilon) == ([0.0], 0.0)
+    # Who may make nothing takes nothing elsewhere.
+    budget.opt_out()
+    with pytest.raises(OptedOut):
+        budget.charge(campaign(), "reports", 1, also=refuses, now=NOON)
+    assert len(asked) == 1
+
+
+# Days.
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_a_day_is_one_of_utc_and_a_clock_set_back_opens_none(tmp_path: Path, durable: bool) -> None:
+    path, east = tmp_path / "budget.json" if durable else None, timezone(timedelta(hours=9))
+    budget, midnight = Budget(path, per_day=1.0), datetime(2026, 11, 22, tzinfo=timezone.utc)
+    # In the east it is the next day already.
+    for now in (midnight - timedelta(seconds=1), (midnight - timedelta(seconds=1)).astimezone(east)):
+        budget.charge(campaign(), "reports", 1, now=now)
+    assert budget.spent(NOON).epsilon == 1.0
+    assert budget.charge(campaign(), "reports", 1, now=midnight.astimezone(east)) == 1
+    for back in (midnight, NOON, NOON - 400 * DAY, datetime(1970, 1, 1, tzinfo=timezone.utc)):
+        assert budget.charge(campaign(), "reports", 1, now=back) == 0
+        assert budget.spent(back).day == date(2026, 11, 22)
+
+
+def test_a_clock_set_ahead_opens_its_day_once_and_no_other_before_it_and_the_lifetime_holds() -> None:
+    budget = Budget(per_day=1.0, lifetime=3.5)
+    for ahead in (3650 * DAY, timedelta(), DAY, 3649 * DAY, 3650 * DAY):
+        budget.charge(campaign(), "reports", 1, now=NOON + ahead)
+    assert budget.spent(NOON).epsilon == 1.0
+    # Day by day into the future: the limit of a day is that of whoever sets the clock, the other one is not.
+    for number in range(3651, 3700):
+        budget.charge(campaign(), "reports", 1, now=NOON + number * DAY)
+    assert budget.spent(NOON).epsilon == 3.0
+
+
+# The file.
+
+
+def test_the_file_outlives_the_process_and_a_limit_that_is_lowered_holds_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "budget.json"
+    assert Budget(path, per_day=2.0).charge(campaign(), "reports", 2, now=NOON) == 2
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert Budget(path, per_day=1.0).charge(campaign(), "reports", 1, now=NOON) == 0
+    assert Budget(path, per_day=1.0).spent(NOON).left_today == 0.0
+    assert Budget(path, per_day=3.0).charge(campaign(), "reports", 2, now=NOON) == 1
+
+
+def test_a_damaged_file_is_refused_and_a_removed_one_begins_anew(tmp_path: Path) -> None:
+    """The second is a limit of what the device can notice, and is said."""
+    path = tmp_path / "budget.json"
+    Budget(path, lifetime=1.0).charge(campaign(), "reports", 1, now=NOON)
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"1000000000", b"0000000000"))
+    budget = Budget(path, lifetime=1.0)
+    for use in (budget.spent, budget.opt_out, budget.opt_in, lambda: budget.charge(campaign(), "reports", 1)):
+        with pytest.raises(FormatError, match=r"budget file .* is damaged or of another version: restore it"):
+            use()
+    path.unlink()
+    assert budget.charge(campaign(), "reports", 1, now=NOON) == 1
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_threads_spend_it_together(tmp_path: Path, durable: bool) -> None:
+    budget = Budget(tmp_path / "budget.json" if durable else None, lifetime=5.0)
+    with ThreadPoolExecutor(8) as threads:
+        fit = threads.map(lambda _: budget.charge(campaign(), "reports", 1), range(20))
+        assert sum(fit) == 5
+
+
+PROCESS = """
+    import os, sys
+    from pathlib import Path
+    from hushcount.budget import Budget
+    from tests.hushcount.test_budget import campaign
+
+    budget = Budget(Path(sys.argv[1]), lifetime=20.0)
+    os.fork()
+    fit = sum(budget.charge(campaign(), "reports", 1) for _ in range(10))
+    os.write(1, b"%d\\n" % fit)
+    sys.stdout.flush()
+    try:
+        os.wait()
+    except ChildProcessError:
+        pass
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+def test_processes_and_their_forks_spend_one_file_together(tmp_path: Path) -> None:
+    """Four processes want 40 reports, and 20 fit."""
+    path = tmp_path / "budget.json"
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(PROCESS), str(path)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]  # noqa: S603  # our script
+    fit = [int(number) for process in running for number in process.communicate(timeout=300)[0].split()]
+    assert (len(fit), sum(fit)) == (4, 20)
+    spent = Budget(path).spent()
+    assert [(each.reports, each.blank, each.epsilon) for each in spent.streams] == [(20, 20, 20.0)]
+
+
+# Anything at all.
+
+actions = st.tuples(
+    st.sampled_from([0.3, 1.0, 1 / 3, 2.7]),
+    st.sampled_from(["reports", "discovery"]),
+    st.integers(0, 5),
+    st.booleans(),
+    st.integers(-3, 3),
+)
+
+
+@given(st.floats(0.0, 9.0), st.floats(0.0, 30.0), st.lists(actions, max_size=25))
+def test_no_day_and_no_lifetime_exceeds_its_limit_and_as_much_is_charged_as_told(
+    per_day: float, lifetime: float, taken: list[tuple[float, Stream, int, bool, int]]
+) -> None:
+    """A model in exact fractions, to which a day is whatever the greatest clock was."""
+    budget = Budget(per_day=per_day, lifetime=lifetime)
+    now, days = NOON, dict[date, Fraction]()
+    for epsilon, stream, number, memory, step in taken:
+        now += step * DAY
+        last = max([*days, now.date()])
+        days.setdefault(last, Fraction(0))
+        each = Fraction(1 if stream == "discovery" else repr(epsilon))
+        lasting = memory and stream == "reports"
+        fit = budget.charge(remembering(epsilon) if memory else campaign(epsilon), stream, number, now=now)
+        days[last] += each * ((1 if fit else 0) if lasting else fit)
+        assert days[last] <= Fraction(repr(per_day))
+        assert sum(days.values()) <= Fraction(repr(lifetime))
+        # One more would not have fit; a billionth a charge is lost to rounding.
+        room = min(Fraction(repr(per_day)) - days[last], Fraction(repr(lifetime)) - sum(days.values()))
+        assert fit == number or room < each + Fraction(len(taken) * 5 + 1, BILLION)
+    assert float(sum(days.values())) == pytest.approx(budget.spent(now).epsilon, abs=1e-6)
+
+
+# Opting out.
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_after_opting_out_nothing_is_made_and_opting_in_renews_nothing(tmp_path: Path, durable: bool) -> None:
+    path = tmp_path / "budget.json" if durable else None
+    budget = Budget(path, lifetime=2.0)
+    other = Budget(path, lifetime=2.0) if durable else budget
+    budget.charge(campaign(), "reports", 1, now=NOON)
+    budget.opt_out()
+    budget.opt_out()
+    assert other.opted_out
+    for memory in (campaign(), remembering()):
+        with pytest.raises(OptedOut, match=r"campaign words: the person opted out, nothing is made until"):
+            other.charge(memory, "reports", 1, repeats=True, now=NOON)
+    other.opt_in()
+    assert not budget.opted_out
+    assert budget.charge(campaign(), "reports", 9, now=NOON) == 1
+
+
+# Arguments.
+
+
+@pytest.mark.parametrize("limit", [-1.0, -0.1, math.nan, -math.inf, True, "1", None, 10**400, 1e7])
+@pytest.mark.parametrize("name", ["per_day", "lifetime"])
+def test_a_limit_must_be_an_epsilon(name: str, limit: object) -> None:
+    with pytest.raises(UsageError, match=rf"{name} is .*, must be an epsilon in 0\.\.1,000,000, or infinity"):
+        Budget(**{name: limit})  # type: ignore[arg-type]
+
+
+def test_other_arguments() -> None:
+    with pytest.raises(UsageError, match="when_spent is 'silence', must be 'other' or 'nothing'"):
+        Budget(when_spent="silence")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="path is '', must name the file of the budget"):
+        Budget("")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="carries no discovery reports"):
+        Budget().charge(campaign(discovery=None), "discovery", 1)
+
+
+# In words.
+
+
+def words(budget: Budget) -> list[str]:
+    return list(budget.spent(NOON).words())
+
+
+def test_in_words_before_anything_was_made() -> None:
+    assert (words(Budget())) == [
+        "No report of this device has told anything of you yet.",
+        "On 2026-11-21 (UTC) epsilon 0 was spent; no limit is set for a day.",
+        "Altogether epsilon 0 was spent; no limit is set for the lifetime of this app.",
+    ]
+
+
+def test_in_words_what_was_spent_on_what() -> None:
+    budget = Budget(per_day=0.5, lifetime=100.0)
+    budget.charge(campaign(0.1), "reports", 1, now=NOON)
+    assert (words(budget))[:2] == [
+        "Campaign words: this device made 1 blurred report to count values, for epsilon 0.1.",
+        "All reports together change the odds that you sent one value rather than another by 11 % at most, even if all "
+        "parties that handle them broke their promises together.",
+    ]
+    budget.charge(campaign(0.1), "reports", 6, now=NOON)
+    for number in range(1, 1200):
+        budget.charge(campaign(discovery_epsilon=0.002), "discovery", 1, now=NOON + number * DAY)
+    budget.opt_out()
+    said = budget.spent(NOON + 1199 * DAY).words()
+    assert said == (
+        "You opted out: this device makes no report until you opt in again.",
+        "Campaign words: this device made 1,199 sealed reports to find values that are on no list, for epsilon 2.398 "
+        "and delta 0.001199.",
+        "Campaign words: this device made 5 blurred reports to count values, for epsilon 0.5.",
+        "Campaign words: 2 reports to count values told nothing of you, because the budget was spent.",
+        "All reports together change the odds that you sent one value rather than another by a factor of 20.3 at most, "
+        "except with a chance of 1 in 83, as long as the parties that handle them keep to their roles.",
+        "On 2030-03-04 (UTC) epsilon 0.002 of 0.5 was spent, and 0.498 is left.",
+        "Altogether epsilon 2.898 of 100 was spent, and 97.102 is left.",
+        "When too little is left for a report, no report tells anything of you, although reports are still sent.",
+    )
+    silent = Budget(lifetime=0.0, when_spent="nothing")
+    assert (words(silent))[-1] == "When too little is left for a report, no report is made."
+
+
+def test_words_show_numbers_exactly_however_many() -> None:
+    budget = Budget(lifetime=10**6)
+    for _ in range(7):
+        budget.charge(campaign(1 / 3), "reports", 1, now=NOON)
+    assert "Altogether epsilon 2.333333338 of 1,000,000 was spent, and 999,997.666666662 is left." in words(budget)
