@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, PrivateAttr
+from pydantic import Field, PlainValidator, PrivateAttr
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import CampaignSignature, verify_campaign
@@ -50,6 +50,12 @@ class PolicyTerms(Part):
         return self.model_dump_json(indent=2) + "\n"
 
 
+def _newest(value: object) -> Newest:
+    if not isinstance(value, Newest):
+        raise ValueError(f"is a {type(value).__name__}, must be a Newest: give Newest(path)")
+    return value
+
+
 class Policy(PolicyTerms):
     """Which campaign a client reports to, whose signature it needs, and the most that it may cost.
 
@@ -68,8 +74,7 @@ class Policy(PolicyTerms):
     Privacy: a policy bounds what a signed campaign may cost. It cannot tell whether the parties keep their promises.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-    newest: Newest = Field(default_factory=Newest, exclude=True, repr=False)
+    newest: Annotated[Newest, PlainValidator(_newest)] = Field(default_factory=Newest, exclude=True, repr=False)
     _trusts: bool = PrivateAttr(default=False)
 
     @classmethod

@@ -18,8 +18,10 @@ CAMPAIGN = (
     Row("new", "Write a campaign file, validated and with a fingerprint.", "campaign:new_campaign"),
     Row("show", "Check a campaign file and show its contents.", "campaign:show_campaign"),
     Row("redact", "Write a campaign file without the key of the discovery hash.", "campaign:redact_campaign"),
-    Row("sign", "Sign a campaign file as its operator.", "campaign:sign_campaign"),
-    Row("verify", "Check the operator's signature of a campaign file.", "campaign:verify_campaign_file"),
+    Row("sign", "Sign a campaign file as its operator, or as a publisher.", "vouching:sign_campaign"),
+    Row("delegate", "Let a publisher's key sign epochs that change the dictionary only.", "vouching:delegate"),
+    Row("verify", "Check the operator's signature of a campaign file.", "vouching:verify_campaign_file"),
+    Row("policy", "Write the policy by which an app's clients check a campaign.", "vouching:write_policy"),
     Row("schema", "Print the JSON Schema of campaign files.", "campaign:schema"),
 )
 KEYS = (
@@ -68,7 +70,7 @@ HUSHCOUNT = (
     Row("trend", "Show how often items were used, window by window, with errors.", "epochs:trend"),
     Row("graph", "Build a job's graph, run nothing, and search it for keys.", "graph:graph"),
     Row("keys", "Make, rotate, retire, list and rehearse key pairs.", KEYS),
-    Row("campaign", "Make, show, redact, sign and verify campaign files.", CAMPAIGN),
+    Row("campaign", "Make, show, redact, sign, delegate and verify campaign files.", CAMPAIGN),
     Row("design", "List and search the designs of the mechanism wss.", DESIGN),
     Row("ledger", "Set, show, check and export what releases cost.", LEDGER),
     Row("epoch", "Publish epochs, and review the values for the next one.", EPOCH),

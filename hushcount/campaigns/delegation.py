@@ -41,6 +41,25 @@ class Delegation(DelegationTerms):
 
     signature: Signature
 
+    def require(self, campaign: Campaign, signer: str) -> None:
+        """Check that the publisher may sign this campaign with the key `signer`; SignatureError if it may not."""
+        if (self.campaign, self.terms) != (campaign.id, campaign.terms.hex()):
+            raise SignatureError(
+                f"campaign {campaign.id} has the terms {campaign.terms.hex()}, but the operator delegated campaign "
+                f"{self.campaign} with the terms {self.terms}: the publisher may change the dictionary only, the "
+                "operator must sign anything else"
+            )
+        if campaign.epoch > self.last_epoch:
+            raise SignatureError(
+                f"epoch of campaign {campaign.id} is {campaign.epoch}, the publisher may sign up to {self.last_epoch}: "
+                "the operator must delegate anew"
+            )
+        if signer != self.publisher.id:
+            raise SignatureError(
+                f"the publisher's key is {signer}, the operator delegated to {self.publisher.id}: the operator must "
+                "delegate anew"
+            )
+
 
 class CampaignSignature(Signature):
     """A signature of a campaign's fingerprint; with a delegation it is the publisher's."""
@@ -74,17 +93,7 @@ def verify_campaign(
     delegators: tuple[VerifyKeyPart, ...] = ()
     if delegation is not None:
         delegators = (verify(keys, delegation.signed(), "delegation", delegation.signature),)
-        if (delegation.campaign, delegation.terms) != (campaign.id, campaign.terms.hex()):
-            raise SignatureError(
-                f"the publisher signed campaign {campaign.id} with the terms {campaign.terms.hex()}, but the operator "
-                f"delegated campaign {delegation.campaign} with the terms {delegation.terms}: the publisher may change "
-                "the dictionary only, the operator must sign anything else"
-            )
-        if campaign.epoch > delegation.last_epoch:
-            raise SignatureError(
-                f"the publisher signed epoch {campaign.epoch} of campaign {campaign.id}, must be at most "
-                f"{delegation.last_epoch}: the operator must delegate anew"
-            )
+        delegation.require(campaign, signature.key_id)
         keys = (delegation.publisher,)
     vouching = (verify(keys, campaign.fingerprint, "campaign", signature), *delegators)
     for key in vouching:
@@ -104,3 +113,8 @@ def read_campaign_signature(path: Path) -> CampaignSignature:
 def parse_campaign_signature(raw: bytes, name: str) -> CampaignSignature:
     """Return the campaign's signature in a file's bytes, or raise FormatError, which names the file."""
     return parse_model(CampaignSignature, raw, name)
+
+
+def read_delegation(path: Path) -> Delegation:
+    """Read a delegation file; UsageError if it is missing or unreadable, FormatError if it is no delegation."""
+    return parse_model(Delegation, read_file(path, "delegation", SIGNATURE_BYTES), f"delegation {path}")

@@ -1,4 +1,4 @@
-"""hushcount campaign: make, show, redact, sign and verify campaign files."""
+"""hushcount campaign: make, show and redact campaign files."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from typing import Annotated, Any
 from typer import Option
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.delegation import read_campaign_signature, verify_campaign
-from hushcount.campaigns.signatures import signature_path
 from hushcount.errors import UsageError
-from hushcount.formats.whole_files import write_new
 from hushcount.oracles.catalogue import CATALOGUE
 from keys import store
 from pipelines.console import options
@@ -40,7 +37,12 @@ def new_campaign(
     memory_values: Annotated[
         int | None, Option(help="With --memory: values that a client answers in an epoch; default 1.")
     ] = None,
-    epoch: Annotated[int, Option(help="Number of the collection period.")] = 1,
+    epoch: Annotated[
+        int | None, Option(help="Number of the collection period; default 1, or one after --after.")
+    ] = None,
+    after: Annotated[
+        Path | None, Option(help="The campaign's file of the epoch before, which this one follows.")
+    ] = None,
     begins: options.Begins = None,
     discovery_epsilon: Annotated[float | None, Option(help="Epsilon of discovery; turns discovery on.")] = None,
     discovery_delta: Annotated[float | None, Option(help="Delta of discovery.", show_default="1e-8")] = None,
@@ -73,6 +75,7 @@ def new_campaign(
     discovery = {name: value for name, value in given.items() if value is not None}
     if discovery and discovery_epsilon is None:
         raise UsageError(f"discovery is off without --discovery-epsilon, but has {', '.join(discovery)}: give both")
+    before = None if after is None else _before(after, id, epoch)
     campaign = create_campaign(
         id,
         store.read_public(keys, options.begins_at(begins)),
@@ -85,7 +88,8 @@ def new_campaign(
         shuffle={"cap": cap, "minimum_batch": min_batch, "delta": delta},
         discovery={"delta": 1e-8, **discovery} if discovery else None,
         memory=(memory_values or 1) if memory else 0,
-        epoch=epoch,
+        epoch=epoch or (1 if before is None else before.epoch + 1),
+        previous=None if before is None else before.head,
     )
     campaign.write(out)
     if epsilon is not None and epsilon > _HIGH_EPSILON:
@@ -94,6 +98,16 @@ def new_campaign(
             f"values by up to {math.exp(epsilon):,.0f}, so it all but tells the value to anyone who opens it"
         )
     return _described(campaign, out)
+
+
+def _before(path: Path, id: str, epoch: int | None) -> Campaign:
+    """Read the file of the epoch before."""
+    before = Campaign.read(path)
+    if before.id != id:
+        raise UsageError(f"after is a file of campaign {before.id}, must be of {id}")
+    if epoch is not None and epoch <= before.epoch:
+        raise UsageError(f"epoch is {epoch}, must be above {before.epoch}, the epoch of {path}")
+    return before
 
 
 def show_campaign(campaign: options.CampaignFile) -> Answer:
@@ -114,50 +128,12 @@ def redact_campaign(campaign: options.CampaignFile, out: FileOption) -> Answer:
     return _described(redacted, out)
 
 
-def sign_campaign(
-    campaign: options.CampaignFile,
-    keys: Annotated[str, Option(help="Directory with the operator's private key, or env:NAME.")],
-) -> Answer:
-    """Use it if clients verify campaign files. The signature goes beside the file, and serves the redacted file too.
-
-    Example: hushcount campaign sign --campaign words.json --keys operator-keys
-    """
-    fingerprint = Campaign.read(campaign).fingerprint
-    signature = store.active_key(keys, "operator").sign(fingerprint, "campaign")
-    path = signature_path(campaign)
-    try:
-        write_new(path, signature.model_dump_json() + "\n", 0o644)
-    except FileExistsError:
-        raise UsageError(f"signature {path} exists and is never overwritten: remove it first") from None
-    return _signed(f"signature {path}", signature.key_id, fingerprint)
-
-
-def verify_campaign_file(
-    campaign: options.CampaignFile,
-    keys: Annotated[Path, Option(help="The operator's public.json or its directory, from a source you trust.")],
-    signature: Annotated[Path | None, Option(help="Signature file.", show_default="beside the campaign file")] = None,
-) -> Answer:
-    """Use it before you trust a campaign file. Exit status 1: the operator did not sign it.
-
-    Example: hushcount campaign verify --campaign words.json --keys operator/public.json
-    """
-    held = read_campaign_signature(signature or signature_path(campaign))
-    signed = Campaign.read(campaign)
-    key, *_ = verify_campaign(store.verify_keys(keys, "operator"), signed, held)
-    return _signed(f"campaign file {campaign} is signed by the operator", key.id, signed.fingerprint)
-
-
 def schema() -> None:
     """Use it to check campaign files in another program.
 
     Example: hushcount campaign schema > campaign.schema.json
     """
     show_json(Campaign.model_json_schema())
-
-
-def _signed(title: str, key: str, fingerprint: bytes) -> Answer:
-    data = {"key": key, "fingerprint": fingerprint.hex()}
-    return Answer(data, [facts(title, data)])
 
 
 def _described(campaign: Campaign, path: Path) -> Answer:

@@ -35,6 +35,7 @@ def create_campaign(
     discovery: Mapping[str, Any] | None = None,
     memory: int = 0,
     epoch: int = 1,
+    previous: bytes | None = None,
 ) -> Campaign:
     """Return a validated campaign with fresh public randomness: a pool's seed, the key of the discovery hash.
 
@@ -49,6 +50,8 @@ def create_campaign(
         shuffle: cap, minimum_batch, delta.
         discovery: epsilon, delta and further settings of discovery, or None for none.
         memory: how many different values a client answers in an epoch and repeats its answers of; 0: it repeats none.
+        epoch: its number.
+        previous: head of the campaign's log before it; None for the first.
 
     Raises:
         UsageError: something is missing or out of range; every error at once, each with its field.
@@ -59,6 +62,8 @@ def create_campaign(
         raise UsageError("keys hold none of the analyzer: give its directory too")
     known = None if dictionary is None else read_dictionary(dictionary)
     data: dict[str, Any] = {"id": id, "epoch": epoch, "keys": keys.model_dump(mode="json"), "shuffle": shuffle or {}}
+    if previous is not None:
+        data["previous"] = previous.hex()
     if memory:
         data |= {"memory": True, "memory_values": memory}
     try:

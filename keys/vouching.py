@@ -1,0 +1,28 @@
+"""Sign campaign files, as the operator or as a publisher to whom it delegates."""
+
+from __future__ import annotations
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.delegation import CampaignSignature, Delegation, DelegationTerms
+from hushcount.campaigns.public_keys import VerifyKeyPart
+from keys.store import KeyReference
+
+
+def delegate(operator: KeyReference, campaign: Campaign, publisher: VerifyKeyPart, last_epoch: int) -> Delegation:
+    """Let a publisher sign further epochs of a campaign under the same terms, up to one."""
+    terms = DelegationTerms(
+        campaign=campaign.id, terms=campaign.terms.hex(), publisher=publisher, last_epoch=last_epoch
+    )
+    return Delegation(**dict(terms), signature=operator.sign(terms.signed(), "delegation"))
+
+
+def sign_campaign(signer: KeyReference, campaign: Campaign, delegation: Delegation | None = None) -> CampaignSignature:
+    """Sign a campaign file: the operator without a delegation, its publisher with one.
+
+    Raises:
+        SignatureError: the delegation does not hold for this campaign or this key, so that clients would refuse it.
+    """
+    if delegation is not None:
+        delegation.require(campaign, signer.id)
+    signature = signer.sign(campaign.fingerprint, "campaign")
+    return CampaignSignature(**dict(signature), delegation=delegation)

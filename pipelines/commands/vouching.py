@@ -1,0 +1,101 @@
+"""hushcount campaign: sign, delegate and verify campaign files, and write the policy of an app."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from hushcount.campaigns.campaign import GREATEST_EPOCH, Campaign
+from hushcount.campaigns.delegation import read_campaign_signature, read_delegation, verify_campaign
+from hushcount.campaigns.signatures import signature_path
+from hushcount.errors import UsageError
+from hushcount.formats.whole_files import write_new
+from hushcount.policy import terms_of
+from keys import store, vouching
+from pipelines.console import options
+from pipelines.console.answer import Answer
+from pipelines.console.tables import facts
+
+OperatorKeys = Annotated[Path, Option("--keys", help="The operator's public.json or its directory.")]
+
+
+def sign_campaign(
+    campaign: options.CampaignFile,
+    keys: Annotated[str, Option(help="Directory with the signer's private key, or env:NAME.")],
+    delegation: Annotated[Path | None, Option(help="Sign as the publisher that this file names.")] = None,
+) -> Answer:
+    """Use it so that clients accept the file. The signature goes beside it, and serves the redacted file too.
+
+    Example: hushcount campaign sign --campaign words.json --keys operator-keys
+    """
+    file, given = Campaign.read(campaign), None if delegation is None else read_delegation(delegation)
+    signer = store.active_key(keys, "operator" if given is None else "publisher")
+    signature, path = vouching.sign_campaign(signer, file, given), signature_path(campaign)
+    _write(path, "signature", signature.text())
+    return _signed(f"signature {path}", signature.key_id, file.fingerprint)
+
+
+def delegate(
+    campaign: options.CampaignFile,
+    keys: Annotated[str, Option(help="Directory with the operator's private key, or env:NAME.")],
+    publisher: Annotated[Path, Option(help="The publisher's public.json or its directory; its newest key is taken.")],
+    last_epoch: Annotated[int, Option(help="Last epoch that the publisher may sign.", min=1, max=GREATEST_EPOCH)],
+    out: Annotated[Path, Option(help="Delegation file to write.")],
+) -> Answer:
+    """Use it to keep the operator's key offline: the publisher then signs epochs that change the dictionary only.
+
+    Example: hushcount campaign delegate --campaign w.json --keys operator --publisher pub --last-epoch 9 --out d.json
+    """
+    operator, newest = store.active_key(keys, "operator"), store.verify_keys(publisher, "publisher")[-1]
+    made = vouching.delegate(operator, Campaign.read(campaign), newest, last_epoch)
+    _write(out, "delegation", made.model_dump_json(indent=2) + "\n")
+    data = {"publisher": newest.id, "operator": operator.id, "terms": made.terms, "last_epoch": last_epoch}
+    return Answer(data, [facts(f"delegation {out}", data)])
+
+
+def verify_campaign_file(
+    campaign: options.CampaignFile,
+    keys: Annotated[Path, Option(help="The operator's public.json or its directory, from a source you trust.")],
+    signature: Annotated[Path | None, Option(help="Signature file.", show_default="beside the campaign file")] = None,
+) -> Answer:
+    """Use it before you trust a campaign file. Exit status 1: the operator did not sign it.
+
+    Example: hushcount campaign verify --campaign words.json --keys operator/public.json
+    """
+    held = read_campaign_signature(signature or signature_path(campaign))
+    signed = Campaign.read(campaign)
+    key, *delegators = verify_campaign(store.verify_keys(keys, "operator"), signed, held)
+    who = "a publisher to whom the operator delegates" if delegators else "the operator"
+    return _signed(f"campaign file {campaign} is signed by {who}", key.id, signed.fingerprint)
+
+
+def write_policy(
+    campaign: options.CampaignFile,
+    keys: OperatorKeys,
+    out: Annotated[Path, Option(help="Policy file to write, for apps.")] = Path("policy.json"),
+) -> Answer:
+    """Use it to begin an app. The file allows what this campaign costs and no more: read it, and ship it with the app.
+
+    Example: hushcount campaign policy --campaign words.json --keys operator/public.json --out policy.json
+    """
+    terms = terms_of(Campaign.read(campaign), store.verify_keys(keys, "operator"))
+    _write(out, "policy", terms.text())
+    data = terms.model_dump(mode="json")
+    shown = data | {"operator_keys": ", ".join(key.id for key in terms.operator_keys)}
+    return Answer(data, [facts(f"policy {out}", shown)])
+
+
+def _write(path: Path, what: str, text: str) -> None:
+    try:
+        write_new(path, text, 0o644)
+    except FileExistsError:
+        raise UsageError(f"{what} {path} exists and is never overwritten: remove it first") from None
+    except OSError as error:
+        raise UsageError(f"cannot write {what} {path}: {error.strerror}") from None
+
+
+def _signed(title: str, key: str, fingerprint: bytes) -> Answer:
+    data = {"key": key, "fingerprint": fingerprint.hex()}
+    return Answer(data, [facts(title, data)])

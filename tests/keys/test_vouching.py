@@ -1,0 +1,115 @@
+"""The commands that sign, delegate and write policies: what a client accepts of what they wrote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.client import Client
+from hushcount.newest import Newest, Untrusted
+from hushcount.policy import Policy
+from tests.support.jobs import done, new_campaign, new_keys, refused, write_lines
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A folder with a campaign, and keys of its operator and its publisher."""
+    words = write_lines(tmp_path / "words.txt", ["alpha", "beta"])
+    new_campaign(tmp_path / "words.json", new_keys(tmp_path / "keys"), dictionary=words, discovery=1.0)
+    for role in ("operator", "publisher"):
+        done("keys", "new", "--role", role, "--out", tmp_path / role)
+    return tmp_path
+
+
+def delegated(home: Path, last_epoch: int = 9) -> Path:
+    out = home / f"delegation-{last_epoch}.json"
+    done(
+        "campaign", "delegate", "--campaign", home / "words.json", "--keys", home / "operator", "--publisher",
+        home / "publisher" / "public.json", "--last-epoch", last_epoch, "--out", out,
+    )  # fmt: skip
+    return out
+
+
+def following(home: Path, *options: object) -> Path:
+    """Make the file of the next epoch, with one word more."""
+    more = write_lines(home / "more.txt", ["alpha", "beta", "gamma"])
+    return new_campaign(
+        home / "next.json", home / "keys", "--id", "words", "--after", home / "words.json", *options,
+        dictionary=more, discovery=1.0,
+    )  # fmt: skip
+
+
+def policy(home: Path) -> Policy:
+    path = home / "policy.json"
+    if not path.exists():
+        done("campaign", "policy", "--campaign", home / "words.json", "--keys", home / "operator", "--out", path)
+    return Policy.read(path, Newest(home / "newest.json"))
+
+
+def sign(home: Path, path: Path, *options: object) -> None:
+    done("campaign", "sign", "--campaign", path, *(options or ("--keys", home / "operator")))
+
+
+def test_an_app_begins_with_one_command(home: Path) -> None:
+    sign(home, home / "words.json")
+    client = Client(Campaign.read(home / "words.json"), policy=policy(home))
+    assert len(client.report("alpha")) == client.campaign.sealed_bytes("reports")
+    refused(
+        "campaign", "policy", "--campaign", home / "words.json", "--keys", home / "operator", "--out",
+        home / "policy.json", says=["policy", "exists and is never overwritten"],
+    )  # fmt: skip
+
+
+def test_a_publisher_signs_the_next_epoch_and_clients_follow(home: Path) -> None:
+    sign(home, home / "words.json")
+    Client(Campaign.read(home / "words.json"), policy=policy(home))
+    path = following(home)
+    first, second = Campaign.read(home / "words.json"), Campaign.read(path)
+    assert (second.epoch, second.previous) == (first.epoch + 1, first.head.hex())
+    sign(home, path, "--keys", home / "publisher", "--delegation", delegated(home))
+    verify = ("campaign", "verify", "--campaign", path, "--keys", home / "operator")
+    assert "a publisher to whom the operator delegates" in done(*verify).out
+    client = Client(second, policy=policy(home))
+    assert len(client.report("gamma")) == second.sealed_bytes("reports")
+    with pytest.raises(Untrusted, match="older"):
+        Client(first, policy=policy(home))
+
+
+def test_a_publisher_cannot_sign_a_dearer_epoch(home: Path) -> None:
+    path = following(home, "--cap", 3)
+    by = ("--keys", home / "publisher", "--delegation", delegated(home))
+    says = ["the publisher may change the dictionary only"]
+    refused("campaign", "sign", "--campaign", path, *by, status=1, says=says)
+    assert not Path(f"{path}.sig").exists()
+
+
+def test_a_publisher_cannot_sign_beyond_its_last_epoch_nor_with_another_key(home: Path) -> None:
+    path = following(home)
+    sign_it = ("campaign", "sign", "--campaign", path)
+    by = ("--keys", home / "publisher", "--delegation", delegated(home, 1))
+    refused(*sign_it, *by, status=1, says=["epoch of campaign words is 2, the publisher may sign up to 1"])
+    done("keys", "new", "--role", "publisher", "--out", home / "another")
+    by = ("--keys", home / "another", "--delegation", delegated(home))
+    refused(*sign_it, *by, status=1, says=["the operator must delegate anew"])
+    refused(*sign_it, "--keys", home / "operator", "--delegation", delegated(home, 5), says=["no active key"])
+
+
+def test_an_epoch_follows_one_of_the_same_campaign_before_it(home: Path) -> None:
+    new = ("campaign", "new", "--mechanism", "grr", "--epsilon", 1, "--dictionary", home / "words.txt", "--keys",
+           home / "keys", "--out", home / "x.json", "--after", home / "words.json")  # fmt: skip
+    refused(*new, "--id", "other", says=["after is a file of campaign words, must be of other"])
+    refused(*new, "--id", "words", "--epoch", 1, says=["epoch is 1, must be above 1"])
+
+
+def test_a_policy_lists_what_the_campaign_costs(home: Path) -> None:
+    answer = done(
+        "campaign", "policy", "--campaign", home / "words.json", "--keys", home / "operator", "--out",
+        home / "policy.json", "--json",
+    ).json  # fmt: skip
+    assert answer == json.loads((home / "policy.json").read_text())
+    campaign = Campaign.read(home / "words.json")
+    assert answer["max_epsilon"] == campaign.require_frequency().epsilon
+    assert answer["max_discovery_epsilon"] == campaign.require_keep_rule().epsilon
