@@ -158,7 +158,7 @@ class Budget:
 
         Args:
             repeats: the client has an answer of this epoch, which was charged when it was drawn.
-            also: called when the charge is decided and before it is kept; if it raises, nothing is charged.
+            also: called when a charge seems to be possible and before it is made; if it raises, nothing is charged.
 
         Raises:
             BudgetSpent: not all fit, and the app wants nothing then. Nothing is charged.
@@ -180,7 +180,6 @@ class Budget:
                 telling, charges = (number, first) if fits else (0, 0)
             if telling < number and self.when_spent == "nothing":
                 raise BudgetSpent(self._refusal(campaign, stream, number, cost, charged))
-            also()
             key = f"{campaign.id}/{stream}"
             old = charged.lines.get(key, _Line())
             line = _Line(
@@ -192,6 +191,9 @@ class Budget:
             today = charged.today + charges * cost.epsilon
             return charged.model_copy(update={"today": today, "lines": {**charged.lines, key: line}}), telling
 
+        # First to see what it raises: it may not hold its lock while others are taken.
+        step(self._kept.read())
+        also()
         return self._kept.change(step)
 
     def spent(self, now: datetime | None = None) -> Spent:

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime, timezone
+from functools import partial
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from hushcount.allowance import Allowance
 from hushcount.arrays import UInt64Array
+from hushcount.budget import Budget
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.delegation import CampaignSignature, read_campaign_signature
-from hushcount.campaigns.dictionary import Dictionary, items_of
+from hushcount.campaigns.dictionary import Dictionary, items_of, other_item
 from hushcount.campaigns.log import CampaignLog
 from hushcount.campaigns.public_keys import PublicKeyPart, valid_key
 from hushcount.campaigns.signatures import signature_path
-from hushcount.discovery.pairs import HASH_BYTES, DiscoveryFormat
+from hushcount.discovery.making import pairs
 from hushcount.errors import HushcountError, UsageError
 from hushcount.items import canonical, fault_of_text
-from hushcount.memory import KEY_BYTES, Memory
+from hushcount.memory import NAME_END, SALT_BYTES, Memory, item_name, place_key
 from hushcount.newest import Untrusted
 from hushcount.policy import Policy
 from hushcount.randomness import SystemWords
-from hushcount.wire.sealing import SEAL_BYTES, Octets, Sealer, SealRows, seal_rows
+from hushcount.spent import Spent
+from hushcount.wire.sealing import Octets, Sealer, SealRows, seal_rows
 
-_SALT_BYTES, _NAME_END = 16, 32
 _LOG = logging.getLogger(__name__)
+
+
+class Queue(Protocol):
+    """Reports that were made and wait to be sent."""
+
+    def forget(self) -> None:
+        """Delete them all, for good."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,9 @@ class Client:
             uncapped, it may go without: each value is then of another client, which remembers nothing yet.
         allowance: counts what this client makes, up to the campaign's cap of each stream in each window. By default
             windows are days, and the count ends with the process; `Allowance(window, path)` keeps it in a file.
+        budget: bounds what this client's reports cost in all; by default it has no limits, and ends with the process.
+            `Budget(path, per_day, lifetime)`; clients of several campaigns share one, if they are of one person.
+        queue: where the app keeps reports that wait to be sent; `forget` deletes them.
         uncapped: count nothing, in a process that makes many clients' reports, such as a load test. The guarantees for
             one client then do not hold for whoever sends more.
         seal_rows: what seals, by default libsodium. Such a process may give another that makes the same boxes faster.
@@ -56,8 +68,10 @@ class Client:
         UsageError: no policy was given, a memory is missing or one too many, the dictionary is missing or another one,
             no key of the campaign is valid now, or the campaign file is one without the key of the discovery hash.
 
-    Privacy: a frequency report is epsilon-locally private, replace-one. A discovery report hides its value only as
-        long as the auxiliary server and the analyzer do not collude, and within the (epsilon, delta) of the keep rule;
+    Privacy: reports are counted and charged before they are drawn. What is charged, and whether a report tells anything
+        of its value, does not depend on values.
+        A frequency report is epsilon-locally private, replace-one. A discovery report hides its value only as long as
+        the auxiliary server and the analyzer do not collude, and within the (epsilon, delta) of the keep rule;
         from the auxiliary server it hides only values that it cannot guess. A client that sends both pays for both.
         Without a memory, sending the same value again spends the budget again. With one, all frequency reports of a
         campaign's epoch together spend k epsilon, for k = `memory_values` different values; all values outside the
@@ -75,6 +89,8 @@ class Client:
     dictionary: Dictionary | None = None
     memory: Memory | None = None
     allowance: Allowance = field(default_factory=Allowance)
+    budget: Budget | None = None
+    queue: Queue | None = None
     uncapped: bool = False
     seal_rows: SealRows = seal_rows
     _vouched_until: datetime | None = field(default=None, init=False, repr=False)
@@ -89,7 +105,7 @@ class Client:
                 f"policy is {self.policy!r}, must say what this client demands of a campaign: give policy="
                 'Policy.read("policy.json", Newest("newest.json")), from the file of hushcount campaign policy'
             )
-        if self.memory is not None and not (hasattr(self.memory, "get") and hasattr(self.memory, "keep")):
+        if self.memory is not None and not all(hasattr(self.memory, name) for name in ("get", "keep", "forget")):
             raise UsageError(f"memory is a {type(self.memory).__name__}, must be a memory: give FileMemory(path)")
         if self.campaign.memory and self.memory is None and not self.uncapped:
             raise UsageError(
@@ -101,6 +117,10 @@ class Client:
                 f"campaign {self.campaign.id} is of clients that do not remember: give no memory, or make the campaign "
                 "with hushcount campaign new --memory"
             )
+        if self.uncapped and self.budget is not None:
+            raise UsageError("a budget was given, and uncapped=True counts nothing: give one of the two")
+        if not self.uncapped and self.budget is None:
+            object.__setattr__(self, "budget", Budget())
         if self.campaign.discovery is not None:
             self.campaign.require_hash_key()
         listed = self.campaign.dictionary
@@ -134,16 +154,23 @@ class Client:
     def reports(self, values: Sequence[str], threads: int = 1) -> Octets:
         """Return uint8[n, L]: one sealed frequency report for each value, all of the same length.
 
+        Once the budget is spent, the reports are of "other", and the memory is not asked.
+
         Raises:
             OverCap: they are more than this client may make in this window.
+            BudgetSpent: the budget is spent, and says that nothing is made then.
+            OptedOut: the person opted out.
             HushcountError: the memory cannot be read, or has no answer of this epoch and cannot keep one; whatever the
                 values are.
         """
         texts = [_text(value) for value in values]
-        items = items_of(self.campaign.require_frequency(), self.dictionary, texts)
+        mechanism = self.campaign.require_frequency()
+        items = items_of(mechanism, self.dictionary, texts)
         recipient = self._sealer(self.campaign.keys.analyzer)
-        self._take("reports", len(values))
-        packed = self._drawn(items) if self.memory is None else self._remembered(items, self.memory)
+        telling = self._charged("reports", len(values))
+        items[telling:] = other_item(mechanism)
+        # Reports that repeat answers tell something all or none.
+        packed = self._remembered(items, self.memory) if self.memory is not None and telling else self._drawn(items)
         binding = np.frombuffer(self.campaign.binding("reports"), dtype=np.uint8)
         head = np.broadcast_to(binding, (len(packed), len(binding)))
         return recipient.seal_many(np.concatenate([head, packed], axis=1), threads)
@@ -157,20 +184,43 @@ class Client:
 
         There is nothing to discover in a value that the dictionary lists, or that is no item, such as the empty string
         or one with a control character (`items.fault_of_text`). Such a report carries a random hash and no value:
-        every client sends one, so that sending tells nothing.
+        every client sends one, so that sending tells nothing. So is every one once the budget is spent.
 
         Raises:
-            OverCap: they are more than this client may make in this window.
+            OverCap, BudgetSpent, OptedOut: as `reports`.
             UsageError: a value is longer than the campaign allows; its length is named, never the value. An app that
                 then sends nothing tells the shuffler so; one that sends `discovery_report(None)` does not.
         """
         texts = [None if value is None else _text(value) for value in values]
         form, recipient = self.campaign.discovery_format, self._sealer(self.campaign.keys.analyzer)
-        wanted, rows = _each_once([text if self._is_new(text) else None for text in texts])
-        plain = _pairs(form, recipient, wanted, threads)
         outer = self._sealer(self.campaign.keys.aux_server)
-        self._take("discovery", len(values))
-        return outer.seal_many(plain[rows], threads)
+        wanted = [text if self._is_new(text) else None for text in texts]
+        for text in wanted:
+            form.require_length(text)
+        telling = self._charged("discovery", len(values))
+        wanted[telling:] = [None] * (len(values) - telling)
+        return outer.seal_many(pairs(form, recipient, wanted, threads), threads)
+
+    def spent(self) -> Spent:
+        """Return what all reports under this client's budget cost, for the app to show: `Spent.words`."""
+        return self._counted().spent()
+
+    def forget(self) -> None:
+        """Opt out for good: make nothing more, and delete what is kept of values, the memory's answers and the queue.
+
+        Only numbers stay, so that `budget.opt_in()` renews no budget. If this raises or is killed, nothing more is made
+        all the same; call it again to delete the rest. A report that another thread is making may still come out:
+        whoever sends it asks `budget.opted_out` first.
+        """
+        self._counted().opt_out()
+        for kept in (self.queue, self.memory):
+            if kept is not None:
+                kept.forget()
+
+    def _counted(self) -> Budget:
+        if self.budget is None:
+            raise UsageError("uncapped is True, and such a client counts nothing: make it with a budget")
+        return self.budget
 
     def _sealer(self, keys: tuple[PublicKeyPart, ...]) -> Sealer:
         until, now = self._vouched_until, datetime.now(timezone.utc)
@@ -181,9 +231,13 @@ class Client:
             )
         return Sealer(bytes.fromhex(valid_key(keys).key), self.seal_rows)
 
-    def _take(self, stream: Stream, number: int) -> None:
-        if not self.uncapped:
-            self.allowance.take(self.campaign, stream, number)
+    def _charged(self, stream: Stream, number: int) -> int:
+        """Count and charge reports for good, before they are drawn; return how many, the first, may tell a value."""
+        if self.budget is None:
+            return number
+        repeats = stream == "reports" and self.memory is not None and self.memory.get(place_key(self.campaign, 0))
+        take = partial(self.allowance.take, self.campaign, stream, number)
+        return self.budget.charge(self.campaign, stream, number, repeats=bool(repeats), also=take)
 
     def _drawn(self, items: UInt64Array) -> Octets:
         mechanism = self.campaign.require_frequency()
@@ -207,71 +261,28 @@ class Client:
         """
         last = b""
         for place in range(self.campaign.memory_values):
-            key = _place_key(self.campaign, place)
+            key = place_key(self.campaign, place)
             found = memory.get(key)
             if found is None:
-                salt = SystemWords().words(_SALT_BYTES // 8).tobytes()
+                salt = SystemWords().words(SALT_BYTES // 8).tobytes()
                 drawn = self._drawn(np.array([item], dtype=np.uint64)).tobytes()
                 # Two threads that draw at the same time both take what was kept first.
                 try:
-                    found = memory.keep(key, salt + _name(item, salt) + drawn)
+                    found = memory.keep(key, salt + item_name(item, salt) + drawn)
                 except HushcountError:
                     if not last:
                         raise
                     break
             last = found
-            if last[_SALT_BYTES:_NAME_END] == _name(item, last[:_SALT_BYTES]):
+            if last[SALT_BYTES:NAME_END] == item_name(item, last[:SALT_BYTES]):
                 break
-        return last[_NAME_END:]
+        return last[NAME_END:]
 
     def _is_new(self, value: str | None) -> bool:
         """Return whether there is something to discover; a value that is too long is refused later."""
         if value is None or (self.dictionary is not None and value in self.dictionary):
             return False
         return fault_of_text(value) is None
-
-
-def _place_key(campaign: Campaign, place: int) -> bytes:
-    """Return the key of a place for an answer, which only this campaign and epoch has."""
-    named = campaign.fingerprint + place.to_bytes(8, "little")
-    return hashlib.blake2b(named, digest_size=KEY_BYTES, person=b"reports").digest()
-
-
-def _name(item: int, salt: bytes) -> bytes:
-    """Return the salted name of the item of an answer: no two memories name an item alike."""
-    return hashlib.blake2b(item.to_bytes(8, "little"), digest_size=_NAME_END - _SALT_BYTES, salt=salt).digest()
-
-
-def _pairs(form: DiscoveryFormat, recipient: Sealer, values: list[str | None], threads: int) -> Octets:
-    """Return uint8[n, L]: the binding, hash and inner box of each value."""
-    named = [_hash_and_key(form, value) for value in values]
-    heads = _rows((form.binding + bin_hash for bin_hash, _ in named), len(form.binding) + HASH_BYTES)
-    inner = _rows((form.binding + form.pad(value) for value in values), form.sealed_value_bytes - SEAL_BYTES)
-    return np.concatenate([heads, recipient.seal_many_alike(inner, [key for _, key in named], threads)], axis=1)
-
-
-def _hash_and_key(form: DiscoveryFormat, value: str | None) -> tuple[bytes, bytes]:
-    """Return a value's hash and the key of its inner box; of None, random ones that no other report has."""
-    if value is None:
-        fresh = SystemWords().words(8).tobytes()
-        return fresh[:HASH_BYTES], fresh[HASH_BYTES:]
-    return form.hash(value), form.hash_key
-
-
-def _rows(parts: Iterable[bytes], length: int) -> Octets:
-    return np.frombuffer(b"".join(parts), dtype=np.uint8).reshape(-1, length)
-
-
-def _each_once(values: Sequence[str | None]) -> tuple[list[str | None], npt.NDArray[np.intp]]:
-    """Return the different values, and the index of each; every None counts as another value."""
-    places: dict[str, int] = {}
-    wanted: list[str | None] = []
-    rows = np.empty(len(values), dtype=np.intp)
-    for row, value in enumerate(values):
-        rows[row] = len(wanted) if value is None else places.setdefault(value, len(wanted))
-        if rows[row] == len(wanted):
-            wanted.append(value)
-    return wanted, rows
 
 
 def _text(value: str) -> str:

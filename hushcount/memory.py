@@ -12,13 +12,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, Protocol
 
+from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import FormatError, HushcountError, UsageError
-from hushcount.formats.client_files import ThreadLock, locked, read_private, write_private
+from hushcount.formats.client_files import ThreadLock, locked, read_private, remove_private, write_private
 from hushcount.formats.models import Hex32, Part, text_of
 from hushcount.formats.reading import TABLE_BYTES, parse_model
 from hushcount.randomness import SystemWords, hex_seed
 
 KEY_BYTES = 32
+SALT_BYTES, NAME_END = 16, 32
+"""An answer that a client keeps begins with a salt and the salted name of its item."""
+
+
+def place_key(campaign: Campaign, place: int) -> bytes:
+    """Return the key of a place for an answer, of one campaign and epoch; the first takes place 0."""
+    named = campaign.fingerprint + place.to_bytes(8, "little")
+    return hashlib.blake2b(named, digest_size=KEY_BYTES, person=b"reports").digest()
+
+
+def item_name(item: int, salt: bytes) -> bytes:
+    """Return the salted name of the item of an answer: no two memories name an item alike."""
+    return hashlib.blake2b(item.to_bytes(8, "little"), digest_size=NAME_END - SALT_BYTES, salt=salt).digest()
 
 
 class Memory(Protocol):
@@ -35,6 +49,10 @@ class Memory(Protocol):
             HushcountError: it cannot be stored. The caller must then not send it: a client that forgets an answer
                 that it sent draws another one the next time.
         """
+        ...
+
+    def forget(self) -> None:
+        """Delete all answers, for good; HushcountError if that fails. The next ones are charged to the budget anew."""
         ...
 
 
@@ -58,6 +76,10 @@ class ProcessMemory:
                 _require_room(len(self._answers), self.limit)
                 self._answers[key] = answer
             return self._answers[key]
+
+    def forget(self) -> None:
+        with self._lock:
+            self._answers.clear()
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +125,10 @@ class FileMemory:
                 kept = kept.model_copy(update={"digest": kept.computed_digest()})
                 write_private(self.path, "memory", kept.model_dump_json() + "\n")
             return bytes.fromhex(kept.answers[name])
+
+    def forget(self) -> None:
+        with self._lock, locked(self.path, "memory"):
+            remove_private(self.path, "memory")
 
 
 class _Kept(Part):

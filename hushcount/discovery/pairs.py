@@ -44,14 +44,16 @@ class DiscoveryFormat:
         """
         return hashlib.blake2b(self.binding + value.encode(), digest_size=HASH_BYTES, key=self.hash_key).digest()
 
-    def pad(self, value: str | None) -> bytes:
-        """Return the value in one fixed length: length, bytes, zeros; None stands for "nothing to discover".
+    def require_length(self, value: str | None) -> None:
+        """Raise UsageError if the value is too long; it names the length, not the value."""
+        length = 0 if value is None else len(value.encode())
+        if length > self.max_value_bytes:
+            raise UsageError(f"the value has {length} UTF-8 bytes, must have at most {self.max_value_bytes}")
 
-        UsageError if the value is too long; it names the length, not the value.
-        """
+    def pad(self, value: str | None) -> bytes:
+        """Return the value in one fixed length: length, bytes, zeros; None stands for "nothing to discover"."""
+        self.require_length(value)
         raw = b"" if value is None else value.encode()
-        if len(raw) > self.max_value_bytes:
-            raise UsageError(f"the value has {len(raw)} UTF-8 bytes, must have at most {self.max_value_bytes}")
         return _LENGTH.pack(_NOTHING if value is None else len(raw)) + raw.ljust(self.max_value_bytes, b"\0")
 
     def unpad(self, padded: bytes) -> str | None:

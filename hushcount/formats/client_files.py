@@ -82,6 +82,16 @@ def write_private(path: Path, what: str, text: str) -> None:
         raise _cannot_write(path, what, error) from None
 
 
+def remove_private(path: Path, what: str) -> None:
+    """Remove a file, if it is there, for good; HushcountError if that fails."""
+    try:
+        path.unlink(missing_ok=True)
+        if os.name == "posix":
+            sync(path.parent)
+    except OSError as error:
+        raise HushcountError(f"cannot remove {what} file {path}: {error.strerror}, remove it by hand") from None
+
+
 @contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
     """Keep other processes out while a file is read and replaced, on systems that can lock files."""
@@ -91,7 +101,7 @@ def locked(path: Path, what: str) -> Iterator[None]:
         yield
         return
     try:
-        descriptor = os.open(path.with_name(f".{path.name}.{what}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise _cannot_write(path, what, error) from None
     try:
