@@ -17,9 +17,12 @@ from tests.vectors.subjects import (
     discovery,
     encoders,
     items,
+    logs,
     packing,
+    policies,
     reports,
     sealing,
+    signatures,
     thresholds,
 )
 
@@ -31,9 +34,12 @@ SUBJECTS = {
     "discovery": discovery.data,
     "encoders": encoders.data,
     "items": items.data,
+    "logs": logs.data,
     "packing": packing.data,
+    "policies": policies.data,
     "reports": reports.data,
     "sealing": sealing.data,
+    "signatures": signatures.data,
     "thresholds": thresholds.data,
 }
 """File to what makes its content."""
