@@ -103,7 +103,7 @@ class Client:
         if not isinstance(self.policy, Policy):
             raise UsageError(
                 f"policy is {self.policy!r}, must say what this client demands of a campaign: give policy="
-                'Policy.read("policy.json", Newest("newest.json")), from the file of hushcount campaign policy'
+                'Policy.read("policy.json", Newest(Path("newest.json"))), from the file of hushcount campaign policy'
             )
         if self.memory is not None and not all(hasattr(self.memory, name) for name in ("get", "keep", "forget")):
             raise UsageError(f"memory is a {type(self.memory).__name__}, must be a memory: give FileMemory(path)")
