@@ -1,0 +1,86 @@
+import { UsageError } from "../errors.js";
+import { valueOf, type Entry, type Store } from "../store/store.js";
+import { counted } from "./allowance.js";
+import { charge, chargedOf, recordOf, type BudgetLimits, type Charged, type Request } from "./ledger.js";
+import { spentOf, type Spent } from "./spent.js";
+
+/** Key of what was charged, and whether the person opted out. */
+export const BUDGET_KEY = "budget";
+const ALLOWANCE_KEY = "allowance";
+const DAY = 86_400_000;
+
+/**
+ * Bounds what all reports of one client cost together, over all campaigns, epochs and both streams; all tabs share it.
+ *
+ * Once the budget is spent, reports are of "other" and discovery reports have nothing to discover, whatever the values
+ * are: silence would tell that. What is charged, and when the budget is spent, never depends on a value. A day is one
+ * of UTC; a clock that is set back opens no day again.
+ *
+ * Privacy: everything made under one budget is epsilon-private, replace-one, at `Spent.epsilon` and `Spent.delta`:
+ * frequency reports whoever colludes, discovery reports as long as the auxiliary server and the analyzer do not. A
+ * person who clears the site's data begins a new budget.
+ */
+export class Budget {
+  readonly limits: BudgetLimits;
+  readonly #store: Store;
+
+  /**
+   * @param store where the count is kept; one in memory ends with the page.
+   * @param limits by default none, and reports of "other" once it is spent.
+   * @throws UsageError a limit is none.
+   */
+  constructor(store: Store, limits: Partial<BudgetLimits> = {}) {
+    this.#store = store;
+    this.limits = { perDay: Infinity, lifetime: Infinity, whenSpent: "other", ...limits };
+    for (const name of ["perDay", "lifetime"] as const) {
+      if (!(this.limits[name] >= 0)) {
+        throw new UsageError(`${name} is ${String(this.limits[name])}, must be a number of at least 0: most epsilon`);
+      }
+    }
+  }
+
+  /**
+   * Charge reports that are about to be made, for good, in one step; return of each request how many may tell a value.
+   *
+   * Those are the first; the others must tell nothing, and are counted as such.
+   *
+   * @param window length of the deployment's windows in milliseconds, for the cap; infinity counts no cap.
+   * @throws OverCap, OptedOut; BudgetSpent if not all fit and the app wants nothing then. Nothing is charged then.
+   */
+  charge(requests: readonly Request[], window = DAY, now: number = Date.now()): Promise<number[]> {
+    return this.#store.change([BUDGET_KEY, ALLOWANCE_KEY], ([kept, made]) => {
+      let charged = chargedOf(valueOf(kept));
+      const telling = requests.map((request) => {
+        const [after, number] = charge(charged, this.limits, request, now);
+        charged = after;
+        return number;
+      });
+      const put: Entry[] = [[BUDGET_KEY, recordOf(charged)]];
+      if (window < Infinity) put.push([ALLOWANCE_KEY, counted(valueOf(made), window, requests, now)]);
+      return { put, result: telling };
+    });
+  }
+
+  /** Return what was spent and what is left. */
+  spent(now: number = Date.now()): Promise<Spent> {
+    return this.#store.change([BUDGET_KEY], ([found]) => ({ result: spentOf(chargedOf(valueOf(found)), this.limits, now) }));
+  }
+
+  /** Make nothing from now on, in any tab: charging then throws OptedOut. What was spent stays spent. */
+  optOut(): Promise<void> {
+    return this.#change((charged) => [{ ...charged, optedOut: true }, undefined]);
+  }
+
+  /** Make reports again. What was spent stays spent. */
+  optIn(): Promise<void> {
+    return this.#change((charged) => [{ ...charged, optedOut: false }, undefined]);
+  }
+
+  #change<Result>(step: (charged: Charged) => readonly [Charged, Result]): Promise<Result> {
+    return this.#store.change([BUDGET_KEY], ([found]) => {
+      const [after, result] = step(chargedOf(valueOf(found)));
+      const put: Entry[] = [[BUDGET_KEY, recordOf(after)]];
+      return { put, result };
+    });
+  }
+}

@@ -1,0 +1,191 @@
+/** All that was charged to a budget, and the step that charges more: plain data in and out, nothing is kept here. */
+
+import { BudgetSpent, FormatError, OptedOut } from "../errors.js";
+import type { Value } from "../store/store.js";
+import type { Asked, Stream } from "../trust/asked.js";
+import { costUnits, DELTA_DIGITS, EPSILON_DIGITS, limitUnits, ofUnits } from "./units.js";
+
+const DAY_LETTERS = 10;
+const WHOLE_DELTA = 10n ** BigInt(DELTA_DIGITS);
+
+/** What the reports of one stream of a campaign cost, in units. */
+export interface Line {
+  readonly reports: number;
+  readonly blank: number;
+  readonly epsilon: bigint;
+  readonly delta: bigint;
+}
+
+/** All that was charged; lines by "campaign/stream". */
+export interface Charged {
+  /** The latest UTC day that the clock has shown, as in 2026-11-23. */
+  readonly day: string;
+  readonly today: bigint;
+  readonly optedOut: boolean;
+  readonly lines: Readonly<Record<string, Line>>;
+}
+
+/** The limits of a budget, and what is made once it is spent. */
+export interface BudgetLimits {
+  /** Most epsilon of a UTC day; infinity without a limit. */
+  readonly perDay: number;
+  /** Most epsilon ever. */
+  readonly lifetime: number;
+  /** "nothing": making a report then throws BudgetSpent, and silence tells that the budget is spent. */
+  readonly whenSpent: "other" | "nothing";
+}
+
+/** What one charge costs, replace-one, in units; `lasting`: all reports of the epoch together, which repeat answers. */
+export interface Cost {
+  readonly epsilon: bigint;
+  readonly delta: bigint;
+  readonly lasting: boolean;
+}
+
+/** What nobody charged anything to yet. */
+export const UNCHARGED: Charged = { day: "1970-01-01", today: 0n, optedOut: false, lines: {} };
+
+/**
+ * Return what a report of the stream costs, whatever its value is.
+ *
+ * A frequency report costs its epsilon; with memory, all those of an epoch together cost `memoryValues` times that. A
+ * discovery report costs the (epsilon, delta) of the keep rule, as replace-one.
+ */
+export function costOf(campaign: Asked, stream: Stream): Cost {
+  if (stream === "discovery") {
+    const { epsilon, delta } = campaign.discovery;
+    return { epsilon: costUnits(epsilon, EPSILON_DIGITS), delta: costUnits(delta, DELTA_DIGITS), lasting: false };
+  }
+  const epsilon = costUnits(campaign.epsilon, EPSILON_DIGITS, campaign.memoryValues);
+  return { epsilon, delta: 0n, lasting: campaign.memory };
+}
+
+/** Return what was charged, on the present day; a clock that is set back opens no day again. */
+export function onDay(charged: Charged, now: number): Charged {
+  const present = new Date(now).toISOString().slice(0, DAY_LETTERS);
+  return present > charged.day ? { ...charged, day: present, today: 0n } : charged;
+}
+
+/** Return the units that are left of the day and of all; 0 if the app lowered a limit below what was spent. */
+export function leftOf(charged: Charged, limits: BudgetLimits): readonly [today: bigint, ever: bigint] {
+  const today = limitUnits(limits.perDay, EPSILON_DIGITS) - charged.today;
+  const ever = limitUnits(limits.lifetime, EPSILON_DIGITS) - totalOf(charged);
+  return [today > 0n ? today : 0n, ever > 0n ? ever : 0n];
+}
+
+/** Return all epsilon that was charged, in units. */
+export function totalOf(charged: Charged): bigint {
+  return Object.values(charged.lines).reduce((sum, { epsilon }) => sum + epsilon, 0n);
+}
+
+/** Reports that are about to be made. */
+export interface Request {
+  readonly campaign: Asked;
+  readonly stream: Stream;
+  readonly number: number;
+  /** The client has an answer of this epoch, which was charged when it was drawn. */
+  readonly repeats: boolean;
+}
+
+/**
+ * Charge reports that are about to be made, and return how many, the first, may tell a value; the others must not.
+ *
+ * Reports that repeat answers fit all or none. Nothing here depends on a value.
+ *
+ * @throws BudgetSpent not all fit, and the app wants nothing then.
+ * @throws OptedOut the person opted out.
+ */
+export function charge(
+  before: Charged,
+  limits: BudgetLimits,
+  { campaign, stream, number, repeats }: Request,
+  now: number,
+): readonly [after: Charged, telling: number] {
+  requireOptedIn(before, campaign.id);
+  const [charged, cost] = [onDay(before, now), costOf(campaign, stream)];
+  const left = leftOf(charged, limits).reduce((least, each) => (each < least ? each : least));
+  const [telling, charges] = fitting(cost, left, number, repeats);
+  if (telling < number && limits.whenSpent === "nothing") {
+    throw new BudgetSpent(refusal(campaign, stream, number, cost, charged, limits));
+  }
+  const key = `${campaign.id}/${stream}`;
+  const old = charged.lines[key] ?? { reports: 0, blank: 0, epsilon: 0n, delta: 0n };
+  const delta = old.delta + charges * cost.delta;
+  const line = {
+    reports: old.reports + telling,
+    blank: old.blank + number - telling,
+    epsilon: old.epsilon + charges * cost.epsilon,
+    delta: delta < WHOLE_DELTA ? delta : WHOLE_DELTA,
+  };
+  const today = charged.today + charges * cost.epsilon;
+  return [{ ...charged, today, lines: { ...charged.lines, [key]: line } }, telling];
+}
+
+/** Throw OptedOut if the person opted out. */
+export function requireOptedIn({ optedOut }: Charged, campaign: string): void {
+  if (!optedOut) return;
+  throw new OptedOut(`campaign ${campaign}: the person opted out, nothing is made until budget.optIn()`);
+}
+
+/** Return how many reports may tell a value, and how many charges they are. */
+function fitting(cost: Cost, left: bigint, number: number, repeats: boolean): readonly [number, bigint] {
+  if (cost.lasting) {
+    const first = number > 0 && !repeats ? 1n : 0n;
+    return first * cost.epsilon <= left ? [number, first] : [0, 0n];
+  }
+  const most = left / cost.epsilon;
+  const telling = most < BigInt(number) ? Number(most) : number;
+  return [telling, BigInt(telling)];
+}
+
+function refusal(
+  { id }: Asked,
+  stream: Stream,
+  number: number,
+  cost: Cost,
+  charged: Charged,
+  limits: BudgetLimits,
+): string {
+  const [today, ever] = leftOf(charged, limits).map((left) => String(ofUnits(left, EPSILON_DIGITS)));
+  const each = `${String(ofUnits(cost.epsilon, EPSILON_DIGITS))} ${cost.lasting ? "its epoch" : "each"}`;
+  return (
+    `${String(number)} more ${stream} of campaign ${id} cost epsilon ${each}: of the budget ${String(today)} is left on ` +
+    `${charged.day} and ${String(ever)} in all; wait for the next day, or send nothing`
+  );
+}
+
+/** How a store keeps it: numbers of units are decimal digits. */
+interface Kept {
+  readonly format: number;
+  readonly day: string;
+  readonly today: string;
+  readonly optedOut: boolean;
+  readonly lines: Readonly<Record<string, Record<"reports" | "blank", number> & Record<"epsilon" | "delta", string>>>;
+}
+
+/** Return what was charged as a record of a store. */
+export function recordOf({ day, today, optedOut, lines }: Charged): Value {
+  const kept = Object.entries(lines).map(
+    ([key, { reports, blank, epsilon, delta }]) =>
+      [key, { reports, blank, epsilon: String(epsilon), delta: String(delta) }] as const,
+  );
+  return { format: 1, day, today: String(today), optedOut, lines: Object.fromEntries(kept) };
+}
+
+/** Read a record. Throws FormatError if it is damaged or of another version: it is never begun anew. */
+export function chargedOf(record: Value | undefined): Charged {
+  if (record === undefined) return UNCHARGED;
+  try {
+    const { format, day, today, optedOut, lines } = record as unknown as Kept;
+    if (format !== 1) throw new RangeError();
+    const read = Object.entries(lines).map(
+      ([key, line]) => [key, { ...line, epsilon: BigInt(line.epsilon), delta: BigInt(line.delta) }] as const,
+    );
+    return { day, today: BigInt(today), optedOut, lines: Object.fromEntries(read) };
+  } catch {
+    throw new FormatError(
+      "the budget's record is damaged or of another version: restore it; removing it would renew the budget of a " +
+        "person who cannot take back what was sent",
+    );
+  }
+}

@@ -1,0 +1,161 @@
+/** What a client's reports have cost so far, typed and in sentences that an app can show the person with the device. */
+
+import type { Stream } from "../trust/asked.js";
+import { leftOf, onDay, totalOf, type BudgetLimits, type Charged } from "./ledger.js";
+import { DELTA_DIGITS, EPSILON_DIGITS, ofUnits } from "./units.js";
+
+/** How often more than the stated change of odds is allowed to happen, in deltas. */
+const ROOM = 10;
+
+/** What the reports of one stream of a campaign cost, over all its epochs. */
+export interface StreamSpent {
+  readonly campaign: string;
+  readonly stream: Stream;
+  /** How many were charged, or repeat an answer that was. */
+  readonly reports: number;
+  /** How many more tell nothing of a value, because the budget was spent. */
+  readonly blank: number;
+  /** Replace-one, the sums over the reports that were charged. */
+  readonly epsilon: number;
+  readonly delta: number;
+}
+
+/** What all reports under one budget cost, and what is left of it. */
+export interface Spent {
+  readonly streams: readonly StreamSpent[];
+  /** The latest UTC day that the device's clock has shown to the budget, as in 2026-11-23. */
+  readonly day: string;
+  /** Epsilon charged on that day. */
+  readonly today: number;
+  /** Charged in all: what was sent is (epsilon, delta)-private, replace-one, all of it together. */
+  readonly epsilon: number;
+  readonly delta: number;
+  /** The limits, epsilon; infinity for no limit. */
+  readonly perDay: number;
+  readonly lifetime: number;
+  /** Epsilon that may still be charged on that day, and ever. */
+  readonly leftToday: number;
+  readonly left: number;
+  /** Whether a spent budget makes no reports, rather than reports that tell nothing. */
+  readonly silent: boolean;
+  readonly optedOut: boolean;
+  /** Return it in sentences for the person; each holds by itself, and figures claim no more than is true. */
+  words(): string[];
+}
+
+/** Return what was spent, as of a time in milliseconds since 1970. */
+export function spentOf(kept: Charged, limits: BudgetLimits, now: number): Spent {
+  const charged = onDay(kept, now);
+  const streams = Object.entries(charged.lines)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([key, { reports, blank, epsilon, delta }]) => {
+      const [campaign = "", stream = ""] = key.split("/");
+      return {
+        campaign,
+        stream: stream as Stream,
+        reports,
+        blank,
+        epsilon: ofUnits(epsilon, EPSILON_DIGITS),
+        delta: ofUnits(delta, DELTA_DIGITS),
+      };
+    });
+  const delta = Object.values(charged.lines).reduce((sum, line) => sum + line.delta, 0n);
+  const [today, ever] = leftOf(charged, limits);
+  const { perDay, lifetime } = limits;
+  const spent = {
+    streams,
+    day: charged.day,
+    today: ofUnits(charged.today, EPSILON_DIGITS),
+    epsilon: ofUnits(totalOf(charged), EPSILON_DIGITS),
+    delta: Math.min(1, ofUnits(delta, DELTA_DIGITS)),
+    perDay,
+    lifetime,
+    leftToday: perDay === Infinity ? Infinity : ofUnits(today, EPSILON_DIGITS),
+    left: lifetime === Infinity ? Infinity : ofUnits(ever, EPSILON_DIGITS),
+    silent: limits.whenSpent === "nothing",
+    optedOut: charged.optedOut,
+  };
+  return { ...spent, words: () => wordsOf(spent) };
+}
+
+function wordsOf(spent: Omit<Spent, "words">): string[] {
+  const { epsilon, delta, day } = spent;
+  const instead = spent.silent ? "is made" : "tells anything of you, although reports are still sent";
+  return [
+    ...(spent.optedOut ? ["You opted out: this device makes no report until you opt in again."] : []),
+    ...spent.streams.flatMap(wordsOfStream),
+    epsilon > 0
+      ? `All reports together change the odds that you sent one value rather than another by ${odds(epsilon, delta)}, ` +
+        `${conditionOf(spent.streams)}.`
+      : "No report of this device has told anything of you yet.",
+    limitWords(`On ${day} (UTC)`, "a day", spent.today, spent.perDay, spent.leftToday),
+    limitWords("Altogether", "the lifetime of this app", epsilon, spent.lifetime, spent.left),
+    ...(Math.min(spent.perDay, spent.lifetime) < Infinity
+      ? [`When too little is left for a report, no report ${instead}.`]
+      : []),
+  ];
+}
+
+function wordsOfStream({ campaign, stream, reports, blank, epsilon, delta }: StreamSpent): string[] {
+  const [kind, purpose] =
+    stream === "reports" ? ["blurred", "to count values"] : ["sealed", "to find values that are on no list"];
+  const alsoDelta = delta > 0 ? ` and delta ${String(roundedUp(delta, 4))}` : "";
+  return [
+    ...(reports > 0
+      ? [
+          `Campaign ${campaign}: this device made ${counted(reports, `${kind} report`)} ${purpose}, for epsilon ` +
+            `${epsilonText(epsilon)}${alsoDelta}.`,
+        ]
+      : []),
+    ...(blank > 0
+      ? [
+          `Campaign ${campaign}: ${counted(blank, "report")} ${purpose} told nothing of you, because the budget was spent.`,
+        ]
+      : []),
+  ];
+}
+
+function conditionOf(streams: readonly StreamSpent[]): string {
+  return streams.some(({ stream, epsilon }) => stream === "discovery" && epsilon > 0)
+    ? "as long as the parties that handle them keep to their roles"
+    : "even if all parties that handle them broke their promises together";
+}
+
+function limitWords(when: string, span: string, spent: number, limit: number, left: number): string {
+  return limit === Infinity
+    ? `${when} epsilon ${epsilonText(spent)} was spent; no limit is set for ${span}.`
+    : `${when} epsilon ${epsilonText(spent)} of ${epsilonText(limit)} was spent, and ${epsilonText(left)} is left.`;
+}
+
+/** Return how much odds change under (epsilon, delta), and the chance that they change by more (odds.py). */
+function odds(epsilon: number, delta: number): string {
+  if (delta === 0) return factor(epsilon);
+  const chance = Math.min(ROOM * delta, 1 - Number.EPSILON / 2);
+  const loss =
+    delta >= chance ? Infinity : epsilon + Math.log((chance + delta * Math.exp(-epsilon)) / (chance - delta));
+  const whole = String(Math.floor(1 / chance));
+  const rounded = Number(whole.slice(0, 2).padEnd(whole.length, "0"));
+  return `${factor(loss)}, except with a chance of 1 in ${rounded.toLocaleString("en")}`;
+}
+
+function factor(epsilon: number): string {
+  const gain = Math.expm1(epsilon);
+  if (gain < 1) return `${String(roundedUp(100 * gain, 2))} % at most`;
+  return gain < Infinity ? `a factor of ${String(roundedUp(gain + 1, 3))} at most` : "any factor";
+}
+
+/** Return a positive number in so many significant digits, not below the value. */
+function roundedUp(value: number, digits: number): number {
+  const near = Number(value.toPrecision(digits));
+  const step = 10 ** (Math.floor(Math.log10(value)) - digits + 1);
+  return near >= value ? near : Number((near + step).toPrecision(digits));
+}
+
+function counted(number: number, what: string): string {
+  return `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
+}
+
+/** Return a number of billionths in its exact decimal digits. */
+function epsilonText(value: number): string {
+  return value.toLocaleString("en", { maximumFractionDigits: EPSILON_DIGITS });
+}

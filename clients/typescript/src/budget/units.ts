@@ -1,0 +1,38 @@
+/** Privacy costs as exact integers: billionths of epsilon, units of 1e-18 of delta. */
+
+/** Units of one epsilon, and of one delta, as powers of ten. */
+export const EPSILON_DIGITS = 9;
+export const DELTA_DIGITS = 18;
+/** No kept number is larger. So this is also the limit where none is set: an epsilon of a billion. */
+export const MOST_UNITS = 10n ** 18n;
+
+/** Return `times` the decimal number that a double is written as, in whole units, rounded up: 0.1 is a tenth. */
+export function costUnits(value: number, digits: number, times = 1): bigint {
+  const [whole, scale] = decimal(value);
+  return ceiling(whole * 10n ** BigInt(digits) * BigInt(times), scale);
+}
+
+/** Return a limit in whole units, rounded down. */
+export function limitUnits(value: number, digits: number): bigint {
+  if (value === Infinity) return MOST_UNITS;
+  const [whole, scale] = decimal(value);
+  const units = (whole * 10n ** BigInt(digits)) / scale;
+  return units < MOST_UNITS ? units : MOST_UNITS;
+}
+
+/** Return a number of units as a double. */
+export function ofUnits(units: bigint, digits: number): number {
+  return Number(`${String(units)}e-${String(digits)}`);
+}
+
+/** Return a finite number of at least 0, as it is written, as `whole / scale`; the scale is a power of ten. */
+function decimal(value: number): [whole: bigint, scale: bigint] {
+  const [, whole = "0", fraction = "", exponent = "0"] = /^(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(value)) ?? [];
+  const shift = Number(exponent) - fraction.length;
+  const digits = BigInt(whole + fraction);
+  return shift >= 0 ? [digits * 10n ** BigInt(shift), 1n] : [digits, 10n ** BigInt(-shift)];
+}
+
+function ceiling(numerator: bigint, denominator: bigint): bigint {
+  return (numerator + denominator - 1n) / denominator;
+}

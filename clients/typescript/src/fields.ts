@@ -1,0 +1,75 @@
+/** Checks of data that another party wrote: every field has its form, and no other field is there. */
+
+import { FormatError } from "./errors.js";
+
+/** The fields of an object of a file. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** 32 bytes in hexadecimal digits. */
+export const HEX_32 = /^[0-9a-f]{64}$/;
+/** The id of a public key. */
+export const KEY_ID = /^[0-9a-f]{16}$/;
+/** The id of a campaign. */
+export const IDENTIFIER = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+/** A time with its zone, as Hushcount writes it. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)$/;
+
+/** Return the fields of an object that has all of `needed`, some of `optional`, and no more; `name` is the file's. */
+export function fieldsOf(
+  data: unknown,
+  name: string,
+  needed: readonly string[],
+  optional: readonly string[] = [],
+): Fields {
+  if (typeof data !== "object" || data === null || Array.isArray(data)) {
+    throw new FormatError(`${name} must be an object`);
+  }
+  const missing = needed.find((field) => !Object.hasOwn(data, field));
+  if (missing !== undefined) throw new FormatError(`${name}: ${missing} is missing: it must be given`);
+  const known = new Set([...needed, ...optional]);
+  if (Object.keys(data).some((field) => !known.has(field))) {
+    throw new FormatError(`${name} has a field that is none of ${[...known].join(", ")}: leave it out`);
+  }
+  return data as Fields;
+}
+
+/** Return a text of that form. */
+export function textOf(fields: Fields, field: string, form: RegExp, name: string): string {
+  const value = fields[field];
+  if (typeof value !== "string" || !form.test(value)) {
+    throw new FormatError(`${name}: ${field} must be text of the form ${form.source}`);
+  }
+  return value;
+}
+
+/** Return a finite number in least..most; `whole` asks for an integer. */
+export function numberOf(
+  fields: Fields,
+  field: string,
+  [least, most]: readonly [number, number],
+  name: string,
+  whole = false,
+): number {
+  const value = fields[field];
+  if (typeof value !== "number" || !(value >= least && value <= most) || (whole && !Number.isInteger(value))) {
+    const kind = whole ? "a whole number" : "a number";
+    throw new FormatError(`${name}: ${field} must be ${kind} in ${String(least)}..${String(most)}`);
+  }
+  return value;
+}
+
+/** Return a list of at most that many. */
+export function listOf(fields: Fields, field: string, most: number, name: string): readonly unknown[] {
+  const value = fields[field];
+  if (!Array.isArray(value) || value.length > most) {
+    throw new FormatError(`${name}: ${field} must be a list of at most ${String(most)}`);
+  }
+  return value;
+}
+
+/** Return a time in milliseconds since 1970. */
+export function timeOf(fields: Fields, field: string, name: string): number {
+  const time = Date.parse(textOf(fields, field, TIME, name));
+  if (Number.isNaN(time)) throw new FormatError(`${name}: ${field} must be a time, as in 2026-12-01T00:00:00Z`);
+  return time;
+}

@@ -1,0 +1,211 @@
+/** Take what is due from the queue, send it in batches, and settle each batch by the answer. */
+
+import { BudgetSpent, OverCap } from "../errors.js";
+import type { Store } from "../store/store.js";
+import type { Stream } from "../trust/asked.js";
+import type { EventLog } from "./events.js";
+import { heldUntil, hold, release } from "./hold.js";
+import type { Leaving } from "./leaving.js";
+import { make, nextTask, type Maker, type Making } from "./making.js";
+import { post, type Target } from "./posting.js";
+import type { Present } from "./present.js";
+import type { Claimed, Queue, Queued, Waiting } from "./queue.js";
+import type { Verdict } from "./verdict.js";
+
+/** Most reports of one request, and most bytes of them; refused ones are halved. */
+const MOST_REPORTS = 1000;
+const MOST_BYTES = 1 << 16;
+const AFTER_OVER_CAP = 3_600_000;
+
+/** What one call of `deliver` did. */
+export interface Delivery {
+  /** Reports that the collector has on its disk. */
+  readonly sent: number;
+  /** Reports that were made anew from plain values; they wait. */
+  readonly remade: number;
+  /** Reports that were given up, by reason. */
+  readonly dropped: Readonly<Record<string, number>>;
+  /** Reports, and plain values, that wait now. */
+  readonly waiting: number;
+  /** Before this moment nothing is sent, because of failures, in milliseconds since 1970; undefined: no failure. */
+  readonly heldUntil: number | undefined;
+}
+
+/** What a delivery works with. */
+export interface Delivering {
+  readonly store: Store;
+  readonly campaign: string;
+  readonly queue: Queue;
+  readonly present: Present;
+  readonly target: Target;
+  readonly making: Making;
+  readonly leaving: Leaving;
+  readonly log: EventLog;
+}
+
+/** What one delivery did so far. */
+interface Done {
+  sent: number;
+  remade: number;
+  dropped: Record<string, number>;
+  /** The collector was asked for the campaign file because an epoch was closed. */
+  asked: boolean;
+  /** No more reports may be made in this window. */
+  overCap: boolean;
+  most: number;
+  maker: Maker | undefined;
+}
+
+/** Send what is due, or all that waits if `early`. Throws HushcountError only if the store cannot be used. */
+export async function deliver(to: Delivering, early: boolean): Promise<Delivery> {
+  const { store, campaign, queue, making } = to;
+  const optedOut = (await making.budget.spent()).optedOut;
+  const done: Done = {
+    sent: 0,
+    remade: 0,
+    dropped: {},
+    asked: false,
+    overCap: false,
+    most: MOST_REPORTS,
+    maker: optedOut ? undefined : await to.present.refreshed(),
+  };
+  while ((await heldUntil(store, campaign, Date.now())) === undefined) {
+    if ((await making.budget.spent()).optedOut) {
+      drop(to, done, "opted_out", await queue.clear());
+      break;
+    }
+    const plain = done.maker !== undefined && !done.overCap;
+    const claimed = await queue.claim(Date.now(), { reports: done.most, bytes: MOST_BYTES }, plain, early);
+    if (claimed === undefined) break;
+    to.leaving.remove(claimed.from);
+    if (isPlain(claimed)) await makeAnew(to, claimed, done);
+    else await settle(to, claimed, await post(to.target, claimed.reports, false), done);
+    await nextTask();
+  }
+  const { sent, remade, dropped } = done;
+  const held = await heldUntil(store, campaign, Date.now());
+  return { sent, remade, dropped, waiting: await queue.waiting(), heldUntil: held };
+}
+
+/** Do with a batch what the answer says. */
+async function settle(to: Delivering, claimed: Claimed, said: Verdict, done: Done): Promise<void> {
+  const { store, campaign, queue, log } = to;
+  const keys = claimed.reports.map(({ key }) => key);
+  const stream = streamOf(claimed);
+  switch (said.fate) {
+    case "sent": {
+      await release(store, campaign);
+      const number = await queue.remove(keys);
+      done.sent += number;
+      log.add("sent", number, "", stream);
+      break;
+    }
+    case "dropped":
+      await release(store, campaign);
+      drop(to, done, said.reason, await queue.remove(keys), stream);
+      break;
+    case "smaller":
+      done.most = Math.max(1, Math.floor(keys.length / 2));
+      to.leaving.add(await queue.giveBack(claimed.reports));
+      break;
+    case "closed":
+      await closed(to, claimed, said, done);
+      break;
+    case "again":
+      await again(to, claimed, said);
+  }
+}
+
+async function again(to: Delivering, claimed: Claimed, said: Verdict): Promise<void> {
+  const { store, campaign, queue, log } = to;
+  await queue.giveBack(claimed.reports, await hold(store, campaign, Date.now(), said.wait));
+  log.add("again", claimed.reports.length, said.reason, streamOf(claimed));
+}
+
+/** Turn reports that come too late into plain values, from which others are made; drop those without a value. */
+async function closed(to: Delivering, claimed: Claimed, said: Verdict, done: Done): Promise<void> {
+  const { queue, present } = to;
+  const stream = streamOf(claimed);
+  const kept = claimed.reports.some(({ waiting }) => waiting.value !== undefined);
+  if (said.reason === "epoch_closed" && !kept) {
+    drop(to, done, said.reason, await queue.remove(claimed.reports.map(({ key }) => key)), stream);
+    return;
+  }
+  if (!done.asked) {
+    done.asked = true;
+    done.maker = await present.refreshed(true);
+  }
+  const fingerprint = claimed.reports[0]?.waiting.fingerprint;
+  if (done.maker === undefined || done.maker.campaign.fingerprint === fingerprint) {
+    // The collector is about to change epochs, or serves what it does not take.
+    await again(to, claimed, said);
+    return;
+  }
+  for (const report of claimed.reports) {
+    const plain = plainOf(report);
+    if (plain === undefined) drop(to, done, said.reason, await queue.remove([report.key]), stream);
+    else await queue.replace(report, [plain]);
+  }
+}
+
+/** Make the reports of plain values. */
+async function makeAnew(to: Delivering, claimed: Claimed, done: Done): Promise<void> {
+  const { maker } = done;
+  if (maker === undefined) return;
+  for (const [place, report] of claimed.reports.entries()) {
+    const { value = "", stream } = report.waiting;
+    const streams = maker.campaign.streams.filter((each) => stream === "" || stream === each);
+    const made = await madeOf(to, maker, streams, value);
+    if (made === "over_cap") {
+      // Of the other values none fits either.
+      done.overCap = true;
+      await to.queue.giveBack(claimed.reports.slice(place), Date.now() + AFTER_OVER_CAP);
+      to.log.add("again", claimed.reports.length - place, made);
+      return;
+    }
+    if (typeof made === "string" || made.length === 0) {
+      const reason = typeof made === "string" ? made : "unknown_stream";
+      drop(to, done, reason, await to.queue.remove([report.key]), streamOf(claimed));
+      continue;
+    }
+    const queued = await to.queue.replace(report, made);
+    to.leaving.add(queued);
+    done.remade += queued.length;
+    to.log.add("remade", made.length);
+  }
+}
+
+async function madeOf(
+  to: Delivering,
+  maker: Maker,
+  streams: readonly Stream[],
+  value: string,
+): Promise<readonly Waiting[] | "over_cap" | "budget_spent"> {
+  try {
+    const wishes = streams.map((stream) => ({ stream, value }));
+    return await make(maker, wishes, { ...to.making, keepValues: true });
+  } catch (error) {
+    if (error instanceof OverCap) return "over_cap";
+    if (error instanceof BudgetSpent) return "budget_spent";
+    throw error;
+  }
+}
+
+function drop({ log }: Delivering, done: Done, reason: string, number: number, stream?: Stream): void {
+  if (number === 0) return;
+  done.dropped[reason] = (done.dropped[reason] ?? 0) + number;
+  log.add("dropped", number, reason, stream);
+}
+
+function isPlain({ reports }: Claimed): boolean {
+  return reports[0]?.waiting.fingerprint === "";
+}
+
+function streamOf({ reports }: Claimed): Stream | undefined {
+  const stream = reports[0]?.waiting.stream;
+  return stream === "" ? undefined : stream;
+}
+
+function plainOf({ waiting: { value, stream, due } }: Queued): Waiting | undefined {
+  return value === undefined ? undefined : { fingerprint: "", stream, body: new Uint8Array(), value, due };
+}

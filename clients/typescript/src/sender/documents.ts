@@ -1,0 +1,86 @@
+/** The documents that a collector serves of a campaign, with a copy kept of each: fetched anew only if it changed. */
+
+import { DeliveryError } from "../errors.js";
+import type { Store, Value } from "../store/store.js";
+import { send, type Fetch } from "./http.js";
+import { LONGEST_WAIT } from "./timing.js";
+
+const DEFAULT_AGE = 300_000;
+const AGE = /(?:^|[,\s])max-age=(\d{1,9})(?:$|[,\s])/;
+const MOST_DOCUMENTS = 10;
+
+/** What a collector served; headers are empty where there were none. */
+export interface Document {
+  readonly data: Uint8Array;
+  readonly etag: string;
+  readonly type: string;
+  readonly signature: string;
+  /** Until when there is no need to ask again, in milliseconds since 1970. */
+  readonly freshUntil: number;
+}
+
+/** Documents by name: campaign, log, dictionary. */
+export type Documents = Readonly<Record<string, Document>>;
+
+/** The collector answered with something else than the document. */
+export class NotServed extends DeliveryError {}
+
+/** Return whether there is no need to ask again. A clock that was set back makes a document stale. */
+export function isFresh({ freshUntil }: Document, now: number): boolean {
+  return now < freshUntil && freshUntil <= now + LONGEST_WAIT;
+}
+
+/**
+ * Fetch a document of at most `most` bytes; if it did not change, the kept one is returned, fresh again.
+ *
+ * The request shows no client token: a collector does not learn who asks.
+ *
+ * @throws DeliveryError no whole answer came, or NotServed: another one.
+ */
+export async function fetchDocument(
+  fetcher: Fetch,
+  url: string,
+  kept: Document | undefined,
+  mostBytes: number,
+  now: number,
+): Promise<Document> {
+  const etag = kept?.etag ?? "";
+  const headers: Record<string, string> = etag === "" ? {} : { "If-None-Match": etag };
+  const answer = await send(fetcher, { url, headers, mostBytes });
+  const header = (name: string): string => answer.headers.get(name) ?? "";
+  const age = AGE.exec(header("cache-control").toLowerCase())?.[1];
+  const freshUntil = now + (age === undefined ? DEFAULT_AGE : Math.min(Number(age) * 1000, LONGEST_WAIT));
+  if (answer.status === 304 && kept !== undefined && etag !== "") return { ...kept, freshUntil };
+  if (answer.status !== 200) {
+    throw new NotServed(`the collector answered ${String(answer.status)} to a request for a document of the campaign`);
+  }
+  return {
+    data: answer.body,
+    etag: header("etag"),
+    type: header("content-type"),
+    signature: header("campaign-signature"),
+    freshUntil,
+  };
+}
+
+/** Return the documents that are kept of a campaign, by name. */
+export function keptDocuments(store: Store, campaign: string): Promise<Documents> {
+  const prefix = prefixOf(campaign);
+  return store.change([{ prefix, most: MOST_DOCUMENTS }], ([found = []]) => ({
+    result: Object.fromEntries(found.map(([key, value]) => [key.slice(prefix.length), value as unknown as Document])),
+  }));
+}
+
+/** Keep these documents in place of all that were kept of a campaign. */
+export function keepDocuments(store: Store, campaign: string, documents: Documents): Promise<void> {
+  const prefix = prefixOf(campaign);
+  return store.change([{ prefix, most: MOST_DOCUMENTS, values: false }], ([found = []]) => ({
+    remove: found.map(([key]) => key),
+    put: Object.entries(documents).map(([name, document]) => [prefix + name, document as unknown as Value] as const),
+    result: undefined,
+  }));
+}
+
+function prefixOf(campaign: string): string {
+  return `document/${campaign}/`;
+}

@@ -1,0 +1,44 @@
+/** Calls that come one after another, done in groups: one step of the store serves many calls. */
+
+interface Call<Value> {
+  readonly value: Value;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Return a function that does `work` with the values of many calls at once, at most so many, one group after the other.
+ *
+ * If the work fails for a group, it is tried with each half, so that one value that cannot be done spoils no other.
+ */
+export function inTurn<Value>(work: (values: readonly Value[]) => Promise<void>, most: number): (value: Value) => Promise<void> {
+  const waiting: Call<Value>[] = [];
+  let running = false;
+
+  async function doGroup(calls: readonly Call<Value>[]): Promise<void> {
+    try {
+      await work(calls.map(({ value }) => value));
+      for (const { resolve } of calls) resolve();
+    } catch (error) {
+      const half = Math.ceil(calls.length / 2);
+      if (calls.length > 1) {
+        await doGroup(calls.slice(0, half));
+        await doGroup(calls.slice(half));
+      } else {
+        calls[0]?.reject(error);
+      }
+    }
+  }
+
+  async function run(): Promise<void> {
+    running = true;
+    while (waiting.length > 0) await doGroup(waiting.splice(0, most));
+    running = false;
+  }
+
+  return (value) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ value, resolve, reject });
+      if (!running) void run();
+    });
+}

@@ -1,0 +1,44 @@
+/** Reports that leave with the page: what this tab has queued is sent by requests that outlive it. */
+
+import { post, type Target } from "./posting.js";
+import { batches, type Queued } from "./queue.js";
+
+/** Browsers let 64 KiB of bodies outlive a page, of all requests together. */
+const MOST_BYTES = 60_000;
+
+/**
+ * The reports that this tab has queued and not sent: a page that goes has no time to read them from the store.
+ *
+ * They also stay in the store until the collector's answer is settled there, by this tab if it lives on. If it does not,
+ * the same bytes are sent again by the next page, and counted once. `sendBeacon` is not used: it sends no header, and so
+ * not the client token, without which the cap would not hold.
+ */
+export class Leaving {
+  readonly #reports = new Map<string, Queued>();
+
+  /** Note reports that were queued. */
+  add(reports: readonly Queued[]): void {
+    for (const report of reports) this.#reports.set(report.key, report);
+  }
+
+  /** Forget reports that are claimed, sent or deleted. */
+  remove(keys: Iterable<string>): void {
+    for (const key of keys) this.#reports.delete(key);
+  }
+
+  /** Forget all. */
+  clear(): void {
+    this.#reports.clear();
+  }
+
+  /** Send now what fits, without waiting for anything; return the keys of the reports that the collector then has. */
+  send(target: Target): Promise<readonly string[]> {
+    const leaving = batches([...this.#reports.values()], MOST_BYTES);
+    this.clear();
+    const answers = leaving.map(async (reports) => {
+      const said = await post(target, reports, true);
+      return said.fate === "sent" ? reports.map(({ key }) => key) : [];
+    });
+    return Promise.all(answers).then((sent) => sent.flat());
+  }
+}

@@ -1,0 +1,78 @@
+/** Reports of values, charged before they are made, ready to be queued. */
+
+import type { Budget } from "../budget/budget.js";
+import type { Asked, Stream } from "../trust/asked.js";
+import type { Waiting } from "./queue.js";
+import { randomTime } from "./timing.js";
+
+/** At most so many milliseconds of work before the page may do something else. */
+const STRETCH = 8;
+
+/** What makes the reports of one campaign file. It charges nothing. */
+export interface Maker {
+  readonly campaign: Asked;
+  /** Throw Untrusted once the keys that vouch for the campaign have expired. */
+  requireVouched(now: number): void;
+  /** Return whether the memory has an answer of this epoch; false without a memory. */
+  repeats(): Promise<boolean>;
+  /** Return a sealed frequency report; null tells nothing: "other", drawn afresh, and no memory is touched. */
+  report(value: string | null): Promise<Uint8Array>;
+  /** Return a sealed discovery report; null, or a value that is too long, has nothing to discover. */
+  discoveryReport(value: string | null): Promise<Uint8Array>;
+}
+
+/** Values whose reports are to be made, each in a stream. */
+export interface Wish {
+  readonly stream: Stream;
+  readonly value: string;
+}
+
+/** How reports are made: what they cost is charged to the budget, and each is due after a random delay. */
+export interface Making {
+  readonly budget: Budget;
+  /** In milliseconds, as the delay is. */
+  readonly window: number;
+  readonly delay: number;
+  readonly keepValues: boolean;
+}
+
+/**
+ * Make the reports of some values. All are charged in one step before the first is made, or none.
+ *
+ * The page can work meanwhile: no stretch of work is longer than one report beyond 8 milliseconds.
+ *
+ * @throws OverCap, OptedOut, BudgetSpent, Untrusted nothing is made then.
+ */
+export async function make(maker: Maker, wishes: readonly Wish[], making: Making): Promise<Waiting[]> {
+  const { campaign } = maker;
+  maker.requireVouched(Date.now());
+  const repeats = await maker.repeats();
+  const requests = campaign.streams
+    .map((stream) => ({ campaign, stream, repeats, number: wishes.filter((wish) => wish.stream === stream).length }))
+    .filter(({ number }) => number > 0);
+  const telling = await making.budget.charge(requests, making.window);
+  const left = new Map(requests.map(({ stream }, place) => [stream, telling[place] ?? 0]));
+  const made: Waiting[] = [];
+  let begun = performance.now();
+  for (const { stream, value } of wishes) {
+    const tells = left.get(stream) ?? 0;
+    left.set(stream, tells - 1);
+    const told = tells > 0 ? value : null;
+    const body = stream === "reports" ? await maker.report(told) : await maker.discoveryReport(told);
+    const due = Date.now() + randomTime(making.delay);
+    const waiting = { fingerprint: campaign.fingerprint, stream, body, due };
+    made.push(making.keepValues ? { ...waiting, value } : waiting);
+    if (performance.now() - begun > STRETCH) {
+      await nextTask();
+      begun = performance.now();
+    }
+  }
+  return made;
+}
+
+/** Let the page do what waits, then go on. */
+export function nextTask(): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, 0);
+  });
+}

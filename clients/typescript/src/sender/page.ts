@@ -1,0 +1,27 @@
+/** The life of a page, as far as a sender follows it. */
+
+/** What a sender does when the page changes. */
+export interface PageEvents {
+  /** The page is hidden or goes: what waits in it should leave now, and there may be no later moment. */
+  readonly onLeave: () => void;
+  /** The page is seen again, or the device is online again. */
+  readonly onReturn: () => void;
+}
+
+/** Follow the page until the signal; in a worker, which has no page, follow only whether the device is online. */
+export function followPage(events: PageEvents, until: AbortSignal): void {
+  const { onLeave, onReturn } = events;
+  const options = { signal: until };
+  globalThis.addEventListener?.("online", onReturn, options);
+  if (typeof document === "undefined") return;
+  globalThis.addEventListener("pagehide", onLeave, options);
+  globalThis.addEventListener("pageshow", onReturn, options);
+  document.addEventListener(
+    "visibilitychange",
+    () => {
+      if (document.visibilityState === "hidden") onLeave();
+      else onReturn();
+    },
+    options,
+  );
+}

@@ -1,0 +1,30 @@
+/** One batch of reports on its way to a collector. */
+
+import { concat } from "../bytes.js";
+import { DeliveryError } from "../errors.js";
+import { send, type Fetch } from "./http.js";
+import type { Queued } from "./queue.js";
+import { verdict, type Verdict } from "./verdict.js";
+
+/** Where reports go, and whose they are. */
+export interface Target {
+  readonly fetcher: Fetch;
+  /** The address of the campaign at its collector. */
+  readonly base: string;
+  /** The client's own secret, which goes into a header and nowhere else. */
+  readonly token: string;
+}
+
+/** Send reports of one campaign file and stream; a request that gets no answer is sent again later. */
+export async function post(target: Target, reports: readonly Queued[], keepalive: boolean): Promise<Verdict> {
+  const first = reports[0]?.waiting;
+  const url = `${target.base}/${first?.stream ?? ""}?fingerprint=${first?.fingerprint ?? ""}`;
+  const headers = { "Content-Type": "application/octet-stream", "Client-Token": target.token };
+  const body = concat(...reports.map(({ waiting }) => waiting.body));
+  try {
+    return verdict(await send(target.fetcher, { url, headers, body, keepalive }), reports.length);
+  } catch (error) {
+    if (error instanceof DeliveryError) return { fate: "again", reason: "no_answer", wait: 0 };
+    throw error;
+  }
+}

@@ -1,0 +1,100 @@
+/** What a client needs of a campaign, read from the documents of a collector: nothing of it is believed yet. */
+
+import { FormatError } from "../errors.js";
+import { parseJson } from "../json.js";
+import { LOG_BYTES, parseLog, type CampaignLog } from "../trust/campaign-log.js";
+import { parseCampaignSignature, type CampaignSignature } from "../trust/delegation.js";
+import { fetchDocument, NotServed, type Document, type Documents } from "./documents.js";
+import { readBounded, type Fetch } from "./http.js";
+
+const CAMPAIGN_BYTES = 1 << 20;
+const SIGNATURE_BYTES = 4096;
+/** Longest dictionary, packed and plain: a page has no room for a longer one. */
+const DICTIONARY_BYTES = 1 << 25;
+const NAME = "the campaign file";
+
+/** One epoch of a campaign as a collector serves it; nothing is checked but its form. */
+export interface Publication {
+  /** The data of the campaign file. */
+  readonly file: unknown;
+  readonly signature: CampaignSignature | undefined;
+  readonly log: CampaignLog | undefined;
+  /** The bytes of the dictionary, one item a line. */
+  readonly dictionary: Uint8Array | undefined;
+}
+
+/** What has to be known of a campaign file to fetch the rest. */
+export interface Named {
+  readonly fingerprint: string;
+  readonly hasDictionary: boolean;
+}
+
+/**
+ * Fetch the current campaign file and what belongs to it; what did not change is not sent again.
+ *
+ * @param base the address of the campaign at its collector.
+ * @param read checks the form of a campaign file; it throws FormatError.
+ * @throws DeliveryError it cannot be had now. FormatError: the campaign file is none.
+ */
+export async function fetchDocuments(
+  fetcher: Fetch,
+  base: string,
+  kept: Documents,
+  read: (file: unknown) => Named,
+  now: number,
+): Promise<Documents> {
+  const campaign = await fetchDocument(fetcher, base, kept.campaign, CAMPAIGN_BYTES, now);
+  const { fingerprint, hasDictionary } = read(fileOf(campaign));
+  const log = await fetchDocument(fetcher, `${base}/log`, kept.log, LOG_BYTES, now).catch((error: unknown) => {
+    // The policy says whether it needs one.
+    if (error instanceof NotServed) return undefined;
+    throw error;
+  });
+  const path = `${base}/dictionary?fingerprint=${fingerprint}`;
+  const dictionary = hasDictionary
+    ? await fetchDocument(fetcher, path, kept.dictionary, DICTIONARY_BYTES, now)
+    : undefined;
+  return { campaign, ...(log === undefined ? {} : { log }), ...(dictionary === undefined ? {} : { dictionary }) };
+}
+
+/** Return what documents hold. Throws FormatError if one of them is not what it should be. */
+export async function readPublication({ campaign, log, dictionary }: Documents): Promise<Publication> {
+  if (campaign === undefined) throw new FormatError(`${NAME} is missing`);
+  return {
+    file: fileOf(campaign),
+    signature: signatureOf(campaign.signature),
+    log: log === undefined ? undefined : parseLog(parseJson(log.data, LOG_BYTES, "the log"), "the log"),
+    dictionary: dictionary === undefined ? undefined : await unpacked(dictionary),
+  };
+}
+
+function fileOf({ data, type }: Document): unknown {
+  if (type.toLowerCase().startsWith("application/toml")) {
+    throw new FormatError(`${NAME} is TOML: a browser reads JSON only, the operator must publish a .json file`);
+  }
+  return parseJson(data, CAMPAIGN_BYTES, NAME);
+}
+
+/** Read a byte sequence of RFC 8941 that holds a signature file. */
+function signatureOf(header: string): CampaignSignature | undefined {
+  if (header === "") return undefined;
+  const [, text] = /^:([A-Za-z0-9+/=]{1,5464}):$/.exec(header) ?? [];
+  const name = "the campaign's signature";
+  if (text === undefined) throw new FormatError(`${name} is no byte sequence of at most ${String(SIGNATURE_BYTES)} bytes`);
+  let letters: string;
+  try {
+    letters = atob(text);
+  } catch {
+    throw new FormatError(`${name} is no byte sequence`);
+  }
+  const bytes = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
+  return parseCampaignSignature(parseJson(bytes, SIGNATURE_BYTES, name), name);
+}
+
+async function unpacked({ data, type }: Document): Promise<Uint8Array> {
+  if (!type.toLowerCase().startsWith("application/gzip")) return data;
+  const stream = new Blob([Uint8Array.from(data)]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const plain = await readBounded(stream, DICTIONARY_BYTES).catch(() => undefined);
+  if (plain !== undefined) return plain;
+  throw new FormatError(`the dictionary is no gzip file of at most ${String(DICTIONARY_BYTES)} bytes`);
+}

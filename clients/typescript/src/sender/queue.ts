@@ -1,0 +1,204 @@
+/**
+ * What waits to be sent for one campaign: sealed reports, and plain values if the app keeps them; all tabs share it.
+ *
+ * A key begins with the time when the report is due. To claim a report is to move it to the end of a lease: no other tab
+ * sends it meanwhile, and after a tab that was killed it is due again. The same bytes sent twice are counted once.
+ */
+
+import { hex } from "../bytes.js";
+import { BUDGET_KEY } from "../budget/budget.js";
+import { chargedOf, requireOptedIn } from "../budget/ledger.js";
+import { QueueFull } from "../errors.js";
+import { valueOf, type Entry, type Store, type Value, type Wanted } from "../store/store.js";
+import type { Stream } from "../trust/asked.js";
+import { LONGEST_WAIT } from "./timing.js";
+
+const TIME_DIGITS = 14;
+/** Longer than any request. */
+const LEASE = 300_000;
+
+/** A report that waits, or a plain value that waits for a campaign file: that has no fingerprint and no body. */
+export interface Waiting {
+  /** Fingerprint of the campaign file that it was made with. */
+  readonly fingerprint: string;
+  /** Empty for a plain value of all streams. */
+  readonly stream: Stream | "";
+  readonly body: Uint8Array;
+  /** The plain value, only if the app keeps values: the report is then made anew under a new epoch. */
+  readonly value?: string;
+  /** In milliseconds since 1970. */
+  readonly due: number;
+}
+
+/** A report under its key. */
+export interface Queued {
+  readonly key: string;
+  readonly waiting: Waiting;
+}
+
+/** Bounds of one request. */
+export interface Bounds {
+  readonly reports: number;
+  readonly bytes: number;
+}
+
+/** Reports of one campaign file and stream, or plain values, that no other tab sends until the lease ends. */
+export interface Claimed {
+  readonly reports: readonly Queued[];
+  /** The keys that they had before. */
+  readonly from: readonly string[];
+}
+
+/** The queue of one campaign in a store, of at most so many reports. */
+export class Queue {
+  readonly #store: Store;
+  readonly #campaign: string;
+  readonly #prefix: string;
+  readonly #most: number;
+
+  constructor(store: Store, campaign: string, most: number) {
+    this.#store = store;
+    this.#campaign = campaign;
+    this.#prefix = `queue/${campaign}/`;
+    this.#most = most;
+  }
+
+  /** Throw QueueFull if so many more do not fit. */
+  requireRoom(reports: number): Promise<void> {
+    return this.#store.change([this.#keys()], ([keys = []]) => {
+      this.#require(keys.length + reports);
+      return { result: undefined };
+    });
+  }
+
+  /** Queue reports, all or none, unless the person opted out meanwhile. Throws QueueFull if there is no room. */
+  put(waiting: readonly Waiting[]): Promise<Queued[]> {
+    return this.#store.change([this.#keys(), BUDGET_KEY], ([keys = [], budget]) => {
+      requireOptedIn(chargedOf(valueOf(budget)), this.#campaign);
+      this.#require(keys.length + waiting.length);
+      const queued = waiting.map((each) => this.#placed(each, each.due));
+      return { put: queued.map(entryOf), result: queued };
+    });
+  }
+
+  /**
+   * Claim reports that are due, all of one campaign file and stream, the earliest first; undefined if there is none.
+   *
+   * @param most of one claim, but always one report.
+   * @param plain claim plain values too.
+   * @param early claim also what is not due yet.
+   */
+  claim(now: number, most: Bounds, plain: boolean, early: boolean): Promise<Claimed | undefined> {
+    return this.#store.change([{ prefix: this.#prefix, most: this.#most }], ([found = []]) => {
+      const due = found.map(queuedOf).filter(({ key, waiting }) => {
+        const leased = timeOf(key) !== Math.floor(waiting.due) && isAhead(timeOf(key), now, LEASE);
+        return !leased && (plain || waiting.fingerprint !== "") && (early || !isAhead(waiting.due, now, LONGEST_WAIT * 2));
+      });
+      const first = due[0];
+      if (first === undefined) return { result: undefined };
+      const { fingerprint, stream, body } = first.waiting;
+      const number = Math.max(1, Math.min(most.reports, Math.floor(most.bytes / Math.max(1, body.length))));
+      const alike = due.filter(({ waiting }) => waiting.fingerprint === fingerprint && waiting.stream === stream);
+      const taken = alike.slice(0, number);
+      const reports = taken.map(({ waiting }) => this.#placed(waiting, now + LEASE));
+      const from = taken.map(({ key }) => key);
+      return { put: reports.map(entryOf), remove: from, result: { reports, from } };
+    });
+  }
+
+  /** Remove reports that are sent or given up; return how many were still there. */
+  remove(keys: readonly string[]): Promise<number> {
+    return this.#store.change(keys, (found) => ({
+      remove: keys,
+      result: found.filter(({ length }) => length === 1).length,
+    }));
+  }
+
+  /** End a claim: its reports are due at a moment, or as they were. Those that another tab has claimed stay there. */
+  giveBack(reports: readonly Queued[], due?: number): Promise<Queued[]> {
+    return this.#moved(reports, ({ waiting }) => [due === undefined ? waiting : { ...waiting, due }]);
+  }
+
+  /** Put reports in the place of a claimed one; nothing if it is gone, or claimed by another tab. */
+  replace(claimed: Queued, waiting: readonly Waiting[]): Promise<Queued[]> {
+    return this.#moved([claimed], () => waiting);
+  }
+
+  /** Return how many reports and plain values wait, claimed ones too. */
+  waiting(): Promise<number> {
+    return this.#store.change([this.#keys()], ([keys = []]) => ({ result: keys.length }));
+  }
+
+  /** Return when the next report is due that no tab has claimed, in milliseconds since 1970; undefined without any. */
+  nextDue(): Promise<number | undefined> {
+    return this.#store.change([{ ...this.#keys(), most: 1 }], ([keys = []]) => {
+      const first = keys[0];
+      return { result: first === undefined ? undefined : timeOf(first[0]) };
+    });
+  }
+
+  /** Remove all that waits; return how many there were. */
+  clear(): Promise<number> {
+    return this.#store.change([this.#keys()], ([keys = []]) => ({
+      remove: keys.map(([key]) => key),
+      result: keys.length,
+    }));
+  }
+
+  #moved(reports: readonly Queued[], become: (report: Queued) => readonly Waiting[]): Promise<Queued[]> {
+    const keys = reports.map(({ key }) => key);
+    return this.#store.change(keys, (found) => {
+      const mine = reports.filter((_, place) => found[place]?.length === 1);
+      const queued = mine.flatMap(become).map((waiting) => this.#placed(waiting, waiting.due));
+      return { put: queued.map(entryOf), remove: mine.map(({ key }) => key), result: queued };
+    });
+  }
+
+  #keys(): Exclude<Wanted, string> {
+    return { prefix: this.#prefix, most: this.#most + 1, values: false };
+  }
+
+  #placed(waiting: Waiting, time: number): Queued {
+    const digits = String(Math.floor(Math.max(0, time))).padStart(TIME_DIGITS, "0");
+    return { key: `${this.#prefix}${digits}-${hex(crypto.getRandomValues(new Uint8Array(8)))}`, waiting };
+  }
+
+  #require(reports: number): void {
+    if (reports <= this.#most) return;
+    throw new QueueFull(
+      `${String(reports)} reports of campaign ${this.#campaign} would wait to be sent, must be at most ` +
+        `${String(this.#most)}: deliver them, or give a larger mostQueued`,
+    );
+  }
+}
+
+/** Return whether a time lies ahead; one that is too far ahead was written before the clock was set back, and does not. */
+function isAhead(time: number, now: number, most: number): boolean {
+  return time > now && time <= now + most;
+}
+
+function timeOf(key: string): number {
+  return Number(key.slice(key.lastIndexOf("/") + 1).slice(0, TIME_DIGITS));
+}
+
+function entryOf({ key, waiting }: Queued): Entry {
+  return [key, { ...waiting } as unknown as Value];
+}
+
+function queuedOf([key, value]: Entry): Queued {
+  return { key, waiting: value as unknown as Waiting };
+}
+
+/** Return reports by request, each of one campaign file and stream, as many as fit into so many bytes together. */
+export function batches(reports: readonly Queued[], mostBytes: number): readonly (readonly Queued[])[] {
+  const batches = new Map<string, Queued[]>();
+  let bytes = 0;
+  for (const report of reports) {
+    const { fingerprint, stream, body } = report.waiting;
+    bytes += body.length;
+    if (fingerprint === "" || bytes > mostBytes) continue;
+    const name = `${fingerprint}/${stream}`;
+    batches.set(name, [...(batches.get(name) ?? []), report]);
+  }
+  return [...batches.values()];
+}

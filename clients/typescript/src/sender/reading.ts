@@ -1,0 +1,8 @@
+/** How a sender reads campaign files. */
+
+import type { Reading } from "./present.js";
+import type { SenderOptions } from "./sender.js";
+
+export function reading(_options: SenderOptions): Reading {
+  throw new Error("core");
+}

@@ -1,0 +1,289 @@
+/** From an app's value to a report on the collector's disk: make, queue, delay, batch, send, repeat. */
+
+import { Budget } from "../budget/budget.js";
+import type { Spent } from "../budget/spent.js";
+import { HushcountError, NotYet, Untrusted, UsageError } from "../errors.js";
+import { Answers } from "../store/answers.js";
+import type { Store } from "../store/store.js";
+import type { Policy } from "../trust/policy.js";
+import { deliver, type Delivery } from "./deliverer.js";
+import { EventLog, type Event } from "./events.js";
+import { heldUntil } from "./hold.js";
+import { addressOf, type Fetch } from "./http.js";
+import { inTurn } from "./in-turn.js";
+import { Leaving } from "./leaving.js";
+import { make, type Making } from "./making.js";
+import { followPage } from "./page.js";
+import { Present, type Reading } from "./present.js";
+import type { Target } from "./posting.js";
+import { Queue } from "./queue.js";
+import { reading } from "./reading.js";
+import { LONGEST_WAIT } from "./timing.js";
+import { clientToken, forgetToken } from "./token.js";
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+/** Most values whose reports are made in one step of the store. */
+const MOST_AT_ONCE = 100;
+const SHORTEST_SLEEP = 50;
+const LARGEST_QUEUE = 100_000;
+
+/** What a sender needs. */
+export interface SenderOptions {
+  /** The collector's address, as in https://collector.example.com. */
+  readonly site: string;
+  /** What the client demands of the campaign; it names the campaign. */
+  readonly policy: Policy;
+  /** Where queue, answers, budget and token are kept: of this person alone, shared by all tabs. */
+  readonly store: Store;
+  /** Bounds what all reports of this person cost; by default they are only counted. It uses the same store. */
+  readonly budget?: Budget;
+  /** Length of the operator's windows, in seconds; by default a day. */
+  readonly windowSeconds?: number;
+  /**
+   * Keep the plain value beside a report until it is sent, on this device. A report that arrives after its epoch was
+   * closed is then made anew, which spends its budget again, and values wait for a campaign file that cannot be fetched
+   * yet. Without it such reports are dropped, and counted. By default false.
+   */
+  readonly keepValues?: boolean;
+  /** Each report waits a random time up to this long, at most a day; by default 600 seconds. */
+  readonly delaySeconds?: number;
+  /** Reports that may wait; one more throws QueueFull, and nothing is made. By default 1000. */
+  readonly mostQueued?: number;
+  /** By default the browser's own. */
+  readonly fetch?: Fetch;
+}
+
+/**
+ * Makes the reports of one client for one campaign, and delivers them to one collector. Tabs may share a store.
+ *
+ * What `report` acknowledged is in the store: a tab that is killed loses nothing, and the next page sends it. Nothing is
+ * sent by two tabs at the same time.
+ *
+ * @example
+ * const sender = new Sender({ site, policy, store: await IndexedDbStore.open() });
+ * sender.start();
+ * await sender.report("dark-mode");
+ */
+export class Sender {
+  readonly #campaign: string;
+  readonly #budget: Budget;
+  readonly #store: Store;
+  readonly #queue: Queue;
+  readonly #present: Present;
+  readonly #target: Omit<Target, "token">;
+  readonly #making: Making;
+  readonly #log = new EventLog();
+  readonly #leaving = new Leaving();
+  readonly #others: BroadcastChannel;
+  readonly #reportInTurn: (value: string) => Promise<void>;
+  #token: string | undefined;
+  #delivering: Promise<Delivery> | undefined;
+  #running: AbortController | undefined;
+
+  /** @throws UsageError an option is none of what it must be. */
+  constructor(options: SenderOptions, open: (options: SenderOptions) => Reading = reading) {
+    const { site, policy, store, mostQueued = 1000, delaySeconds = 600, windowSeconds = 86_400 } = options;
+    if (policy.campaignId === undefined) throw new UsageError("policy must be one that names its campaign");
+    requireIn("delaySeconds", delaySeconds, 0, LONGEST_WAIT / SECOND);
+    requireIn("windowSeconds", windowSeconds, 1, Number.MAX_SAFE_INTEGER / SECOND);
+    requireIn("mostQueued", mostQueued, 1, LARGEST_QUEUE);
+    const campaign = policy.campaignId;
+    const base = `${addressOf(site)}/v1/campaigns/${campaign}`;
+    const fetcher = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
+    this.#campaign = campaign;
+    this.#store = store;
+    this.#budget = options.budget ?? new Budget(store);
+    this.#queue = new Queue(store, campaign, mostQueued);
+    this.#target = { fetcher, base };
+    this.#present = new Present({ fetcher, base, campaign, store }, open(options), this.#log);
+    this.#making = {
+      budget: this.#budget,
+      window: windowSeconds * SECOND,
+      delay: delaySeconds * SECOND,
+      keepValues: options.keepValues ?? false,
+    };
+    this.#reportInTurn = inTurn((values) => this.#reportAll(values), MOST_AT_ONCE);
+    this.#others = new BroadcastChannel(`hushcount/${campaign}`);
+    // Another tab heard the opt-out, and deleted what waited.
+    this.#others.onmessage = () => {
+      this.#leaving.clear();
+    };
+  }
+
+  /**
+   * Make and queue the reports of one value: of the frequency stream and of discovery, as the campaign has them.
+   *
+   * Calls that come together share steps of the store, and the page can work between any two reports.
+   *
+   * @throws NotYet there is no campaign file yet, and plain values are not kept.
+   * @throws Untrusted the policy refuses the collector's campaign file, and there is no earlier one.
+   * @throws QueueFull, OverCap, BudgetSpent, OptedOut: nothing more may be made now. StoreError: nothing was kept.
+   */
+  async report(value: string): Promise<void> {
+    if (typeof value !== "string") throw new UsageError(`a value is a ${typeof value}, must be a string`);
+    await this.#reportInTurn(value);
+  }
+
+  /**
+   * Send what is due, in batches, and return what became of it; any tab may call it.
+   *
+   * It never throws because of the collector or the network: such reports wait, longer after each failure.
+   *
+   * @param early send also what is not due yet. The time of arrival then tells when the app did this.
+   * @throws HushcountError the store cannot be used.
+   */
+  async deliver(early = false): Promise<Delivery> {
+    // One at a time; a call that wants more than the one before follows it.
+    if (early && this.#delivering !== undefined) await this.#delivering.catch(() => undefined);
+    this.#delivering ??= this.#deliver(early).finally(() => {
+      this.#delivering = undefined;
+    });
+    return this.#delivering;
+  }
+
+  /**
+   * Deliver from now on, as long as the page lives: what is due, and when the page is hidden or goes, all that this tab
+   * has queued, by requests that outlive it. The time of arrival then tells when the person left.
+   */
+  start(): this {
+    if (this.#running !== undefined) return this;
+    const running = new AbortController();
+    this.#running = running;
+    const onLeave = (): void => void this.#leave();
+    const onReturn = (): void => void this.#deliverQuietly();
+    followPage({ onLeave, onReturn }, running.signal);
+    void this.#run(running.signal);
+    return this;
+  }
+
+  /** Deliver no more; what waits stays in the store. */
+  close(): void {
+    this.#running?.abort();
+    this.#running = undefined;
+    this.#others.close();
+  }
+
+  /** Return what was spent on what, with words for the person. */
+  spent(): Promise<Spent> {
+    return this.#budget.spent();
+  }
+
+  /**
+   * Opt out, durably: nothing is made or sent any more, in any tab, and what waits, answers and the token are deleted.
+   *
+   * What was spent stays counted. `Budget.optIn` of the same budget begins again.
+   */
+  async forget(): Promise<void> {
+    this.#leaving.clear();
+    this.#others.postMessage("forget");
+    await this.#budget.optOut();
+    await new Answers(this.#store).clear();
+    this.#log.add("forgotten", await this.#queue.clear());
+    await forgetToken(this.#store, this.#campaign);
+    this.#token = undefined;
+  }
+
+  /** The newest things that this object did, without any value. */
+  get log(): readonly Event[] {
+    return this.#log.events();
+  }
+
+  async #reportAll(values: readonly string[]): Promise<void> {
+    // A page that goes has no time to read the token.
+    await this.#readToken();
+    const maker = await this.#present.refreshed();
+    if (maker === undefined) {
+      await this.#requireKeptValues();
+      const body = new Uint8Array();
+      await this.#queue.put(values.map((value) => ({ fingerprint: "", stream: "", body, value, due: Date.now() })));
+      this.#log.add("waits", values.length);
+      return;
+    }
+    const { streams } = maker.campaign;
+    await this.#queue.requireRoom(values.length * streams.length);
+    const wishes = values.flatMap((value) => streams.map((stream) => ({ stream, value })));
+    const queued = await this.#queue.put(await make(maker, wishes, this.#making));
+    this.#leaving.add(queued);
+    this.#log.add("queued", queued.length);
+  }
+
+  async #requireKeptValues(): Promise<void> {
+    const { failure } = this.#present;
+    if (failure instanceof Untrusted) throw failure;
+    if (this.#making.keepValues) return;
+    throw new NotYet(
+      `campaign ${this.#campaign} is not fetched yet (${failure?.message ?? "no attempt was made"}): report again later, ` +
+        "or give keepValues: true, and values wait on this device",
+    );
+  }
+
+  async #deliver(early: boolean): Promise<Delivery> {
+    const target = { ...this.#target, token: await this.#readToken() };
+    const delivering = {
+      store: this.#store,
+      campaign: this.#campaign,
+      queue: this.#queue,
+      present: this.#present,
+      making: this.#making,
+      leaving: this.#leaving,
+      log: this.#log,
+      target,
+    };
+    return deliver(delivering, early);
+  }
+
+  async #deliverQuietly(): Promise<void> {
+    try {
+      await this.deliver();
+    } catch (error) {
+      this.#log.add("again", 0, error instanceof HushcountError ? error.message : "it cannot deliver");
+    }
+  }
+
+  async #leave(): Promise<void> {
+    if (this.#token === undefined) return;
+    const sent = await this.#leaving.send({ ...this.#target, token: this.#token });
+    if (sent.length > 0) this.#log.add("sent", await this.#queue.remove(sent));
+  }
+
+  async #run(until: AbortSignal): Promise<void> {
+    while (!until.aborted) {
+      await this.#deliverQuietly();
+      // Other tabs may queue, and the clock may change: look once a minute.
+      await sleep(Math.min(Math.max(SHORTEST_SLEEP, await this.#timeToWait()), MINUTE), until);
+    }
+  }
+
+  async #timeToWait(): Promise<number> {
+    try {
+      const due = await this.#queue.nextDue();
+      const held = await heldUntil(this.#store, this.#campaign, Date.now());
+      return due === undefined ? Infinity : Math.max(due, held ?? 0) - Date.now();
+    } catch {
+      return Infinity;
+    }
+  }
+
+  async #readToken(): Promise<string> {
+    return (this.#token ??= await clientToken(this.#store, this.#campaign));
+  }
+}
+
+function requireIn(name: string, value: number, least: number, most: number): void {
+  if (value >= least && value <= most) return;
+  throw new UsageError(`${name} is ${String(value)}, must be from ${String(least)} to ${String(most)}`);
+}
+
+/** Wait so many milliseconds, or until the signal. */
+function sleep(time: number, until: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const wake = (): void => {
+      clearTimeout(timer);
+      until.removeEventListener("abort", wake);
+      resolve();
+    };
+    const timer = setTimeout(wake, time);
+    until.addEventListener("abort", wake);
+  });
+}

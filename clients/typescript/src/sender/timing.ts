@@ -1,0 +1,29 @@
+/** How long to wait: a random delay that hides when a value was used, and longer pauses after failures. */
+
+/** Milliseconds. What the other side asks for counts up to here, so that it cannot silence a client for good. */
+export const LONGEST_WAIT = 86_400_000;
+const FIRST_PAUSE = 5_000;
+const LONGEST_PAUSE = 3_600_000;
+const DRAWS = 2 ** 32;
+
+/** Draw from 0 to `most` milliseconds, uniformly, by the browser's cryptographic generator. */
+export function randomTime(most: number): number {
+  const drawn = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
+  return Math.floor((drawn / DRAWS) * (most + 1));
+}
+
+/**
+ * Return the milliseconds until the next attempt after so many failures in a row, at least 1.
+ *
+ * They double with each failure, to an hour at most. Half of them are drawn at random, so that clients which failed
+ * together do not return together. `asked` is what the other side asked for by Retry-After; up to a day counts.
+ */
+export function pause(failures: number, asked: number): number {
+  const whole = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** Math.min(failures - 1, 20));
+  return Math.min(Math.max(asked, 0), LONGEST_WAIT) + whole / 2 + randomTime(whole / 2);
+}
+
+/** Return the milliseconds of a Retry-After; 0 for a date, which would need two clocks that agree. */
+export function retryAfter(header: string | null): number {
+  return header !== null && /^\d{1,12}$/.test(header) ? Number(header) * 1000 : 0;
+}

@@ -1,0 +1,54 @@
+/** What the answer to a batch of reports means for them: sent, to be sent again, to be made anew, or given up. */
+
+import { parseJson } from "../json.js";
+import { PROBLEM_BYTES, type Answer } from "./http.js";
+import { retryAfter } from "./timing.js";
+
+const PROBLEM = /^urn:hushcount:problem:([a-z_]{1,40})$/;
+const LATER: readonly number[] = [408, 425, 429];
+const CLOSED: readonly string[] = ["epoch_closed", "unknown_fingerprint"];
+
+/** What becomes of a batch. */
+export interface Verdict {
+  /**
+   * sent: on the collector's disk. again: send the same bytes later. smaller: too many bytes or reports at once. closed:
+   * the collector takes no reports of this campaign file. dropped: no attempt would succeed.
+   */
+  readonly fate: "sent" | "again" | "smaller" | "closed" | "dropped";
+  /** The collector's name of the problem, or ours; letters, digits and underscores only. */
+  readonly reason: string;
+  /** Milliseconds that the collector asked for. */
+  readonly wait: number;
+}
+
+/**
+ * Return what an answer to a batch of so many reports means.
+ *
+ * Only a collector's own refusal, which names its problem, gives a report up. Whatever else comes, such as a page of a
+ * hotel's network, says nothing about it.
+ */
+export function verdict(answer: Answer, reports: number): Verdict {
+  const { status } = answer;
+  const problem = problemOf(answer);
+  const told = (fate: Verdict["fate"], reason: string, wait = 0): Verdict => ({ fate, reason, wait });
+  if (status === 202) return told("sent", "");
+  if (LATER.includes(status) || status >= 500) {
+    return told("again", problem || `status_${String(status)}`, retryAfter(answer.headers.get("retry-after")));
+  }
+  if (problem === "epoch_not_begun") return told("again", problem);
+  if (CLOSED.includes(problem)) return told("closed", problem);
+  if (status === 413 && reports > 1) return told("smaller", problem || "too_long");
+  return status >= 400 && problem !== "" ? told("dropped", problem) : told("again", "no_collector");
+}
+
+/** Return the name in the problem details of RFC 9457; empty if the answer is not a collector's refusal. */
+function problemOf({ headers, body }: Answer): string {
+  const media = (headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
+  if (media !== "application/problem+json") return "";
+  try {
+    const { type } = (parseJson(body, PROBLEM_BYTES, "the answer") ?? {}) as { readonly type?: unknown };
+    return typeof type === "string" ? (PROBLEM.exec(type)?.[1] ?? "") : "";
+  } catch {
+    return "";
+  }
+}

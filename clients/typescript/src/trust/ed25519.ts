@@ -1,0 +1,88 @@
+/**
+ * Ed25519 (RFC 8032), verified as strictly as libsodium does it, and alike in every browser.
+ *
+ * Browsers differ in odd keys and signatures. So these are refused here before either way to verify sees them: a key or
+ * a point R that is not in its one encoding or has small order, and a scalar S that is not below the group's order.
+ */
+
+const KEY_BYTES = 32;
+const SIGNATURE_BYTES = 64;
+const FIELD = (1n << 255n) - 19n;
+const ORDER = (1n << 252n) + 27742317777372353535851937790883648493n;
+/** The y coordinates of the points whose order divides 8; the sign of x makes eight points of them. */
+const SMALL_ORDER: readonly bigint[] = [
+  0n,
+  1n,
+  FIELD - 1n,
+  0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n,
+  0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n,
+];
+
+/** Return whether this key signed exactly this message; false too for a key or a signature of another form. */
+export async function verifyEd25519(key: Uint8Array, message: Uint8Array, signature: Uint8Array): Promise<boolean> {
+  if (!isStrict(key, signature)) return false;
+  return (await verifyNatively(key, message, signature)) ?? verifyPortably(key, message, signature);
+}
+
+/** Return whether the key is a point of more than small order, and R too, each in its one encoding, and S is too. */
+export function isStrict(key: Uint8Array, signature: Uint8Array): boolean {
+  if (key.length !== KEY_BYTES || signature.length !== SIGNATURE_BYTES) return false;
+  const scalar = littleEndian(signature.subarray(KEY_BYTES));
+  return isFirmPoint(key) && isFirmPoint(signature.subarray(0, KEY_BYTES)) && scalar < ORDER;
+}
+
+/** Verify by WebCrypto what is strict; undefined where the browser has no Ed25519. */
+export async function verifyNatively(
+  key: Uint8Array,
+  message: Uint8Array,
+  signature: Uint8Array,
+): Promise<boolean | undefined> {
+  const subtle = (globalThis.crypto as Crypto | undefined)?.subtle as SubtleCrypto | undefined;
+  if (subtle === undefined) return undefined;
+  try {
+    const imported = await subtle.importKey("raw", own(key), { name: "Ed25519" }, false, ["verify"]);
+    return await subtle.verify({ name: "Ed25519" }, imported, own(signature), own(message));
+  } catch (error) {
+    // A browser without Ed25519 says NotSupportedError; another error means that the key is no point of the curve.
+    return error instanceof Error && error.name === "NotSupportedError" ? undefined : false;
+  }
+}
+
+/** Verify what is strict without WebCrypto: the encoding of S B - k A must be R. Loads the curve only here. */
+export async function verifyPortably(
+  key: Uint8Array,
+  message: Uint8Array,
+  signature: Uint8Array,
+): Promise<boolean> {
+  const [{ ed25519 }, { sha512 }] = await Promise.all([
+    import("@noble/curves/ed25519.js"),
+    import("@noble/hashes/sha2.js"),
+  ]);
+  const { Point } = ed25519;
+  const commitment = signature.subarray(0, KEY_BYTES);
+  try {
+    const digest = sha512.create().update(commitment).update(key).update(message).digest();
+    const sides = Point.BASE.multiplyUnsafe(littleEndian(signature.subarray(KEY_BYTES))).subtract(
+      Point.fromBytes(own(key)).multiplyUnsafe(littleEndian(digest) % ORDER),
+    );
+    return sides.toBytes().every((byte, place) => byte === commitment[place]);
+  } catch {
+    return false; // The key is no point of the curve.
+  }
+}
+
+function isFirmPoint(encoded: Uint8Array): boolean {
+  const y = littleEndian(encoded) & ((1n << 255n) - 1n);
+  return y < FIELD && !SMALL_ORDER.includes(y);
+}
+
+function littleEndian(bytes: Uint8Array): bigint {
+  let digits = "0x0";
+  for (const byte of bytes.slice().reverse()) digits += byte.toString(16).padStart(2, "0");
+  return BigInt(digits);
+}
+
+/** Return a copy in a buffer of its own, which is what WebCrypto's types ask for. */
+function own(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(bytes);
+}

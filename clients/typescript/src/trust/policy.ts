@@ -1,0 +1,154 @@
+/** What a client demands of a campaign before it reports to it: the app's limits and the keys that it trusts. */
+
+import { FormatError, SignatureError, Untrusted } from "../errors.js";
+import { fieldsOf, IDENTIFIER, listOf, numberOf, textOf } from "../fields.js";
+import type { Asked } from "./asked.js";
+import type { CampaignLog } from "./campaign-log.js";
+import { verifyCampaign, type CampaignSignature } from "./delegation.js";
+import type { Newest } from "./newest.js";
+import { parseVerifyKey, type VerifyKey } from "./signatures.js";
+
+const MOST_KEYS = 100;
+const NAME = "the policy";
+
+/** The content of `policy.json`, which an app ships; every client reads this one form, in any language. */
+export interface PolicyTerms {
+  /** The one campaign. */
+  readonly campaignId: string;
+  /** Who may sign it, or delegate it to a publisher. */
+  readonly operatorKeys: readonly VerifyKey[];
+  /** Bounds cap times epsilon, the cost of a window's frequency reports; with memory, that of an epoch's. */
+  readonly maxEpsilon: number;
+  /** Bounds the keep rule's epsilon for one client replaced: twice that of add-remove. */
+  readonly maxDiscoveryEpsilon: number;
+  /** Bounds discovery's delta for one client replaced, and the delta at which shuffling is stated. */
+  readonly maxDelta: number;
+  /** The least minimum batch. */
+  readonly minBatch: number;
+  /** The longest sealed report of either stream. */
+  readonly maxReportBytes: number;
+}
+
+/**
+ * Which campaign a client reports to, whose signature it needs, and the most that it may cost.
+ *
+ * Privacy: a policy bounds what a signed campaign may cost. It cannot tell whether the parties keep their promises.
+ */
+export class Policy {
+  readonly #terms: PolicyTerms | undefined;
+  readonly #newest: Newest | undefined;
+
+  private constructor(terms?: PolicyTerms, newest?: Newest) {
+    this.#terms = terms;
+    this.#newest = newest;
+  }
+
+  /**
+   * Read the data of `policy.json`.
+   *
+   * @param newest where the client keeps the newest epoch that it accepted.
+   * @throws FormatError, which names the field.
+   */
+  static parse(data: unknown, newest: Newest): Policy {
+    return new Policy(termsOf(data), newest);
+  }
+
+  /** Return a policy that believes any campaign file: for simulations and tests, where no person is measured. */
+  static trusting(): Policy {
+    return new Policy();
+  }
+
+  /** The campaign of this policy; undefined if it believes any. */
+  get campaignId(): string | undefined {
+    return this.#terms?.campaignId;
+  }
+
+  /**
+   * Check a campaign, and keep its head durably as the newest.
+   *
+   * @param log the campaign's log, for a client that missed an epoch.
+   * @param now the time of the check, in milliseconds since 1970.
+   * @returns when the first of the keys that vouch expires.
+   * @throws Untrusted the campaign breaks the policy, is unsigned, or does not continue what was accepted before.
+   */
+  async accept(
+    campaign: Asked,
+    signature: CampaignSignature | undefined,
+    log?: CampaignLog,
+    now: number = Date.now(),
+  ): Promise<number> {
+    if (this.#terms === undefined) return Infinity;
+    const vouching = await vouchingFor(this.#terms, campaign, signature, now);
+    requireWithin(this.#terms, campaign);
+    await this.#newest?.keep(campaign, log);
+    return Math.min(...vouching.map(({ notAfter }) => notAfter));
+  }
+}
+
+function termsOf(data: unknown): PolicyTerms {
+  const optional = { format: 1, max_discovery_epsilon: 0, max_delta: 1e-6, min_batch: 1000, max_report_bytes: 16384 };
+  const needed = ["campaign_id", "operator_keys", "max_epsilon"];
+  const fields = { ...optional, ...fieldsOf(data, NAME, needed, Object.keys(optional)) };
+  numberOf(fields, "format", [1, 1], NAME);
+  const keys = listOf(fields, "operator_keys", MOST_KEYS, NAME);
+  if (keys.length === 0) throw new FormatError(`${NAME}: operator_keys must hold at least 1`);
+  return {
+    campaignId: textOf(fields, "campaign_id", IDENTIFIER, NAME),
+    operatorKeys: keys.map((key) => parseVerifyKey(key, `${NAME}: operator_keys`)),
+    maxEpsilon: numberOf(fields, "max_epsilon", [0, Number.MAX_VALUE], NAME),
+    maxDiscoveryEpsilon: numberOf(fields, "max_discovery_epsilon", [0, Number.MAX_VALUE], NAME),
+    maxDelta: numberOf(fields, "max_delta", [0, 1 - Number.EPSILON / 2], NAME),
+    minBatch: numberOf(fields, "min_batch", [1, 1e12], NAME, true),
+    maxReportBytes: numberOf(fields, "max_report_bytes", [1, 2 ** 30], NAME, true),
+  };
+}
+
+async function vouchingFor(
+  { campaignId, operatorKeys }: PolicyTerms,
+  campaign: Asked,
+  signature: CampaignSignature | undefined,
+  now: number,
+): Promise<readonly VerifyKey[]> {
+  if (campaign.id !== campaignId) {
+    throw new Untrusted(
+      `campaign is ${campaign.id}, the policy is for ${campaignId}: give the campaign's own policy`,
+    );
+  }
+  if (signature === undefined) {
+    throw new Untrusted(
+      `campaign ${campaign.id} is unsigned, must be signed by the operator: put its signature beside the file, with ` +
+        ".sig after its name",
+    );
+  }
+  try {
+    return await verifyCampaign(operatorKeys, campaign, signature, now);
+  } catch (error) {
+    throw error instanceof SignatureError ? new Untrusted(error.message) : error;
+  }
+}
+
+function requireWithin(terms: PolicyTerms, campaign: Asked): void {
+  const [times, span] = campaign.memory ? [campaign.memoryValues, "an epoch"] : [campaign.cap, "a window"];
+  const longest = Math.max(...campaign.streams.map((stream) => campaign.sealedBytes(stream)));
+  const delta = Math.max(campaign.discovery.delta, campaign.shuffleDelta);
+  const compared: readonly (readonly [name: string, value: number, field: string, limit: number])[] = [
+    [`epsilon of a client's frequency reports in ${span}`, times * campaign.epsilon, "max_epsilon", terms.maxEpsilon],
+    ["epsilon of discovery", campaign.discovery.epsilon, "max_discovery_epsilon", terms.maxDiscoveryEpsilon],
+    ["delta", delta, "max_delta", terms.maxDelta],
+    ["length of a report in bytes", longest, "max_report_bytes", terms.maxReportBytes],
+  ];
+  for (const [name, value, field, limit] of compared) {
+    // Not "greater", which no comparison with NaN is.
+    if (value <= limit) continue;
+    throw new Untrusted(
+      `${name} of campaign ${campaign.id} is ${String(value)}, the policy allows at most ${String(limit)}: do not ` +
+        `report to it, or raise ${field} in the policy if that is what you promise your users`,
+    );
+  }
+  if (campaign.minimumBatch < terms.minBatch) {
+    throw new Untrusted(
+      `minimum batch of campaign ${campaign.id} is ${String(campaign.minimumBatch)}, the policy demands at least ` +
+        `${String(terms.minBatch)}: do not report to it, or lower min_batch in the policy`,
+    );
+  }
+}

@@ -1,0 +1,118 @@
+/** A maker whose reports are plain text, and a collector in memory, for tests of delivery. */
+
+import type { Maker } from "../src/sender/making.js";
+import type { Reading } from "../src/sender/present.js";
+import type { Asked, Stream } from "../src/trust/asked.js";
+import { hex, utf8 } from "../src/bytes.js";
+import { FormatError } from "../src/errors.js";
+
+/** Return a campaign of that epoch, with frequency reports and discovery. */
+export function campaignOf(epoch: number, changes: Partial<Asked> = {}): Asked {
+  const fingerprint = hex(new Uint8Array(32).fill(epoch));
+  return {
+    id: "features",
+    epoch,
+    fingerprint,
+    terms: hex(new Uint8Array(32)),
+    previous: undefined,
+    head: fingerprint,
+    streams: ["reports", "discovery"],
+    epsilon: 1,
+    memory: false,
+    memoryValues: 1,
+    discovery: { epsilon: 2, delta: 1e-9 },
+    cap: 1000,
+    minimumBatch: 1000,
+    shuffleDelta: 1e-8,
+    sealedBytes: () => 64,
+    ...changes,
+  };
+}
+
+/** Return a reading of campaign files that hold nothing but their epoch, `{"epoch": 1}`. */
+export function readingOf(changes: Partial<Asked> = {}): Reading {
+  const read = (file: unknown): Asked => {
+    const { epoch } = file as { readonly epoch: unknown };
+    if (typeof epoch !== "number") throw new FormatError("the campaign file: epoch must be a number");
+    return campaignOf(epoch, changes);
+  };
+  return {
+    named: (file) => ({ fingerprint: read(file).fingerprint, hasDictionary: false }),
+    open: ({ file }) => Promise.resolve(makerOf(read(file))),
+  };
+}
+
+let made = 0;
+
+function makerOf(campaign: Asked): Maker {
+  const sealed = (stream: Stream, value: string | null): Promise<Uint8Array> => {
+    made += 1;
+    const body = new Uint8Array(64);
+    body.set(utf8(`${stream} ${value ?? "NOTHING"} ${String(made)}`));
+    return Promise.resolve(body);
+  };
+  return {
+    campaign,
+    requireVouched: () => undefined,
+    repeats: () => Promise.resolve(false),
+    report: (value) => sealed("reports", value),
+    discoveryReport: (value) => sealed("discovery", value),
+  };
+}
+
+/** What a collector was sent. */
+export interface Post {
+  readonly stream: string;
+  readonly fingerprint: string;
+  readonly texts: readonly string[];
+  readonly token: string;
+  readonly init: RequestInit;
+}
+
+/** A collector in memory: `fetch` is to be given to a sender. */
+export class FakeCollector {
+  epoch = 1;
+  /** What it answers to posts; undefined: it does not answer. */
+  answer: (() => Response) | undefined = () => new Response(null, { status: 202 });
+  online = true;
+  readonly posts: Post[] = [];
+  gets = 0;
+
+  readonly fetch = (url: string, init: RequestInit): Promise<Response> => {
+    if (!this.online) return Promise.reject(new TypeError("offline"));
+    const { pathname, searchParams } = new URL(url);
+    if (init.method === "GET") {
+      this.gets += 1;
+      if (!pathname.endsWith("/features")) return Promise.resolve(new Response(null, { status: 404 }));
+      const etag = `"${String(this.epoch)}"`;
+      const headers = { ETag: etag, "Content-Type": "application/json", "Cache-Control": "max-age=300" };
+      if (new Headers(init.headers).get("if-none-match") === etag) {
+        return Promise.resolve(new Response(null, { status: 304, headers }));
+      }
+      return Promise.resolve(new Response(JSON.stringify({ epoch: this.epoch }), { headers }));
+    }
+    const body = init.body as Uint8Array;
+    const texts = Array.from({ length: body.length / 64 }, (_, row) =>
+      new TextDecoder().decode(body.subarray(64 * row, 64 * row + 64)).replaceAll("\0", ""),
+    );
+    const token = new Headers(init.headers).get("client-token") ?? "";
+    const fingerprint = searchParams.get("fingerprint") ?? "";
+    if (this.answer === undefined) return Promise.reject(new TypeError("no answer"));
+    const answer = fingerprint === campaignOf(this.epoch).fingerprint ? this.answer() : refusal(409, "epoch_closed");
+    if (answer.status === 202) {
+      this.posts.push({ stream: pathname.split("/").at(-1) ?? "", fingerprint, texts, token, init });
+    }
+    return Promise.resolve(answer);
+  };
+
+  /** All reports that arrived, without their number, sorted. */
+  get arrived(): readonly string[] {
+    return this.posts.flatMap(({ texts }) => texts.map((text) => text.replace(/ \d+$/, ""))).sort();
+  }
+}
+
+/** Return a collector's refusal. */
+export function refusal(status: number, name: string, headers: Record<string, string> = {}): Response {
+  const body = JSON.stringify({ type: `urn:hushcount:problem:${name}`, title: name, status, detail: name });
+  return new Response(body, { status, headers: { "Content-Type": "application/problem+json", ...headers } });
+}

@@ -1,0 +1,381 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { Budget } from "../src/budget/budget.js";
+import { BudgetSpent, NotYet, OptedOut, OverCap, QueueFull, UsageError } from "../src/errors.js";
+import { Sender, type SenderOptions } from "../src/sender/sender.js";
+import { MemoryStore } from "../src/store/memory-store.js";
+import type { Store } from "../src/store/store.js";
+import { Newest } from "../src/trust/newest.js";
+import { Policy } from "../src/trust/policy.js";
+import type { Asked } from "../src/trust/asked.js";
+import { FakeCollector, readingOf, refusal } from "./fake-maker.js";
+import { vectors } from "./vectors.js";
+
+const START = Date.parse("2026-11-23T12:00:00Z");
+const DAY = 86_400_000;
+const KEYS: unknown = vectors("policies").accept[0]?.policy.operator_keys;
+const open: Sender[] = [];
+
+function policyOf(store: Store): Policy {
+  return Policy.parse({ campaign_id: "features", operator_keys: KEYS, max_epsilon: 1 }, new Newest(store));
+}
+
+/** A sender, its collector and its store; further tabs share the store. */
+function tab(
+  options: Partial<SenderOptions> = {},
+  collector = new FakeCollector(),
+  asked: Partial<Asked> = {},
+): { sender: Sender; collector: FakeCollector; store: Store } {
+  const store = options.store ?? new MemoryStore();
+  const given = {
+    site: "https://collector.example.com",
+    policy: policyOf(store),
+    delaySeconds: 0,
+    fetch: collector.fetch,
+    ...options,
+    store,
+  };
+  const sender = new Sender(given, () => readingOf(asked));
+  open.push(sender);
+  return { sender, collector, store };
+}
+
+/** Return all that a store has, as text. */
+function dump(store: Store): Promise<string> {
+  return store.change([{ prefix: "", most: 9999 }], ([found = []]) => ({
+    result: found.map(([key, value]) => `${key}=${JSON.stringify(value, (_, each) => (each instanceof Uint8Array ? new TextDecoder().decode(each) : each))}`).join("\n"),
+  }));
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: START, toFake: ["Date"] });
+});
+
+afterEach(() => {
+  for (const sender of open.splice(0)) sender.close();
+  vi.useRealTimers();
+});
+
+describe("reporting and delivering", () => {
+  test("both reports of a value arrive once, with the token, and nothing that tells who sends", async () => {
+    const { sender, collector } = tab();
+    await sender.report("dark-mode");
+    expect(await sender.deliver()).toEqual({ sent: 2, remade: 0, dropped: {}, waiting: 0, heldUntil: undefined });
+    await sender.deliver();
+    expect(collector.arrived).toEqual(["discovery dark-mode", "reports dark-mode"]);
+    const [post] = collector.posts;
+    expect(post?.token).toMatch(/^[\w-]{43}$/);
+    expect(new Set(collector.posts.map(({ token }) => token)).size).toBe(1);
+    expect(post?.init).toMatchObject({
+      credentials: "omit",
+      redirect: "error",
+      referrerPolicy: "no-referrer",
+      mode: "cors",
+    });
+  });
+
+  test("a report waits its random delay, and no longer", async () => {
+    const { sender, collector } = tab({ delaySeconds: 600 });
+    for (let number = 0; number < 50; number += 1) await sender.report(`value ${String(number)}`);
+    vi.setSystemTime(START + 300_000);
+    await sender.deliver();
+    // Each of 100 is due with a chance of a half: all or none with 2^-99.
+    expect(collector.arrived.length).toBeGreaterThan(0);
+    expect(collector.arrived.length).toBeLessThan(100);
+    vi.setSystemTime(START + 601_000);
+    await sender.deliver();
+    expect(collector.arrived.length).toBe(100);
+  });
+
+  test("early sends what is not due", async () => {
+    const { sender, collector } = tab({ delaySeconds: 600 });
+    await sender.report("dark-mode");
+    await sender.deliver(true);
+    expect(collector.arrived.length).toBe(2);
+  });
+
+  test("many values at once share requests and steps, and each is acknowledged", async () => {
+    const { sender, collector, store } = tab({ mostQueued: 3000 });
+    const steps = vi.spyOn(store, "change");
+    await Promise.all(Array.from({ length: 1000 }, (_, number) => sender.report(`v${String(number)}`)));
+    expect(steps.mock.calls.length).toBeLessThan(100);
+    await sender.deliver();
+    expect(collector.arrived.length).toBe(2000);
+    expect(collector.posts.length).toBeLessThan(10);
+  });
+
+  test("a value that is no text is refused without being repeated", async () => {
+    const { sender } = tab();
+    await expect(sender.report(7 as never)).rejects.toThrow(UsageError);
+  });
+
+  test("no event and no error holds a value", async () => {
+    const { sender, collector } = tab({ mostQueued: 2 });
+    await sender.report("secret-value");
+    const refused = await sender.report("secret-value").catch((error: unknown) => String(error));
+    collector.answer = () => refusal(400, "wrong_length");
+    await sender.deliver();
+    expect(refused).not.toContain("secret-value");
+    expect(JSON.stringify(sender.log)).not.toContain("secret-value");
+    expect(sender.log.map(({ what }) => what)).toEqual(["fetched", "queued", "dropped", "dropped"]);
+  });
+
+  test("a full queue refuses before anything is charged", async () => {
+    const { sender } = tab({ mostQueued: 3 });
+    await sender.report("one");
+    await expect(sender.report("two")).rejects.toThrow(QueueFull);
+    expect((await sender.spent()).epsilon).toBe(3);
+  });
+
+  test("the cap of a window is kept, and in the next one there is room", async () => {
+    const { sender } = tab({}, new FakeCollector(), { cap: 2 });
+    await Promise.all([sender.report("one"), sender.report("two")]);
+    const many = await Promise.allSettled([sender.report("three"), sender.report("four")]);
+    expect(many.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    await expect(sender.report("five")).rejects.toThrow(OverCap);
+    expect((await sender.spent()).epsilon).toBe(6);
+    vi.setSystemTime(START - DAY);
+    await expect(sender.report("six")).rejects.toThrow(OverCap);
+    vi.setSystemTime(START + DAY);
+    await sender.report("seven");
+  });
+});
+
+describe("tabs that share a store", () => {
+  test("deliver nothing twice, and show one token", async () => {
+    const one = tab();
+    const two = tab({ store: one.store }, one.collector);
+    await Promise.all(Array.from({ length: 20 }, (_, n) => (n % 2 ? one : two).sender.report(`v${String(n)}`)));
+    await Promise.all([one.sender.deliver(), two.sender.deliver(), one.sender.deliver(true)]);
+    expect(one.collector.arrived.length).toBe(40);
+    expect(new Set(one.collector.posts.map(({ token }) => token)).size).toBe(1);
+  });
+
+  test("what a killed tab had claimed is sent by another one after the lease, as the same bytes", async () => {
+    const collector = new FakeCollector();
+    const bodies: string[] = [];
+    let hang = true;
+    const fetcher: typeof collector.fetch = (url, init) => {
+      if (init.method === "POST") bodies.push(new TextDecoder().decode(init.body as Uint8Array));
+      return init.method === "POST" && hang ? new Promise(() => undefined) : collector.fetch(url, init);
+    };
+    const one = tab({ fetch: fetcher }, collector, { streams: ["reports"] });
+    await one.sender.report("dark-mode");
+    void one.sender.deliver();
+    await vi.waitFor(() => {
+      expect(bodies.length).toBe(1);
+    });
+    hang = false;
+    const two = tab({ store: one.store, fetch: fetcher }, collector, { streams: ["reports"] });
+    expect((await two.sender.deliver()).sent).toBe(0);
+    vi.setSystemTime(START + 301_000);
+    expect((await two.sender.deliver()).sent).toBe(1);
+    expect(bodies[1]).toBe(bodies[0]);
+  });
+
+  test("a clock that was set back does not keep a report for ever", async () => {
+    const { sender } = tab();
+    vi.setSystemTime(START + 300 * DAY);
+    await sender.report("dark-mode");
+    vi.setSystemTime(START);
+    expect((await sender.deliver()).sent).toBe(2);
+  });
+});
+
+describe("a collector in trouble", () => {
+  test.each([
+    ["offline", undefined],
+    ["503", () => refusal(503, "disk_full", { "Retry-After": "5" })],
+    ["a page of a hotel's network", () => new Response("<html>", { status: 403 })],
+    ["a redirect that fetch does not follow", () => new Response("{}", { status: 200 })],
+  ])("%s: nothing is lost, and the same bytes are sent later", async (_, answer) => {
+    const { sender, collector } = tab();
+    await sender.report("dark-mode");
+    const good = collector.answer;
+    collector.answer = answer;
+    const held = await sender.deliver();
+    expect(held).toMatchObject({ sent: 0, dropped: {}, waiting: 2 });
+    expect(held.heldUntil).toBeGreaterThan(START);
+    collector.answer = good;
+    expect((await sender.deliver()).sent).toBe(0);
+    vi.setSystemTime(held.heldUntil ?? 0);
+    expect((await sender.deliver()).sent).toBe(2);
+  });
+
+  test("pauses grow with each failure, and Retry-After counts up to a day", async () => {
+    const { sender, collector } = tab();
+    await sender.report("dark-mode");
+    collector.answer = undefined;
+    const pauses: number[] = [];
+    for (let number = 0; number < 5; number += 1) {
+      const { heldUntil = 0 } = await sender.deliver();
+      pauses.push(heldUntil - Date.now());
+      vi.setSystemTime(heldUntil);
+    }
+    pauses.forEach((pause, number) => {
+      expect(pause).toBeGreaterThanOrEqual(2500 * 2 ** number);
+      expect(pause).toBeLessThanOrEqual(5000 * 2 ** number);
+    });
+    collector.answer = () => refusal(429, "too_many_reports", { "Retry-After": "999999999" });
+    const { heldUntil = 0 } = await sender.deliver();
+    expect(heldUntil - Date.now()).toBeGreaterThanOrEqual(DAY);
+    expect(heldUntil - Date.now()).toBeLessThanOrEqual(DAY + 3_600_000);
+  });
+
+  test("a batch that is too long is halved until it fits", async () => {
+    const { sender, collector } = tab({}, new FakeCollector(), { streams: ["reports"] });
+    await Promise.all(Array.from({ length: 9 }, (_, n) => sender.report(`v${String(n)}`)));
+    const { fetch } = collector;
+    const limited: typeof fetch = (url, init) =>
+      init.method === "POST" && (init.body as Uint8Array).length > 3 * 64
+        ? Promise.resolve(refusal(413, "too_many_reports_at_once"))
+        : fetch(url, init);
+    const other = tab({ store: new MemoryStore(), fetch: limited }, collector, { streams: ["reports"] });
+    await Promise.all(Array.from({ length: 9 }, (_, n) => other.sender.report(`w${String(n)}`)));
+    expect((await other.sender.deliver()).sent).toBe(9);
+    expect((await sender.deliver()).sent).toBe(9);
+  });
+
+  test("only a refusal that names its problem gives a report up", async () => {
+    const { sender, collector } = tab();
+    await sender.report("dark-mode");
+    collector.answer = () => refusal(404, "unknown_campaign");
+    expect(await sender.deliver()).toMatchObject({ dropped: { unknown_campaign: 2 }, waiting: 0 });
+  });
+
+  test("an answer without end is not read to its end", async () => {
+    const endless = new ReadableStream({ pull: (controller) => { controller.enqueue(new Uint8Array(1 << 16)); } });
+    const { sender, collector } = tab({}, new FakeCollector(), { streams: ["reports"] });
+    await sender.report("dark-mode");
+    collector.answer = () => new Response(endless, { status: 400 });
+    expect((await sender.deliver()).waiting).toBe(1);
+  });
+});
+
+describe("a new epoch", () => {
+  test("without plain values, reports of a closed epoch are dropped and counted", async () => {
+    const { sender, collector } = tab();
+    await sender.report("dark-mode");
+    collector.epoch = 2;
+    expect(await sender.deliver()).toMatchObject({ sent: 0, dropped: { epoch_closed: 2 }, waiting: 0 });
+    expect(await dump(tab({}, collector).store)).not.toContain("dark-mode");
+  });
+
+  test("with plain values they are made anew, once each, and charged anew", async () => {
+    const { sender, collector } = tab({ keepValues: true });
+    await sender.report("dark-mode");
+    collector.epoch = 2;
+    expect(await sender.deliver()).toMatchObject({ sent: 2, remade: 2, dropped: {}, waiting: 0 });
+    expect(collector.arrived).toEqual(["discovery dark-mode", "reports dark-mode"]);
+    expect((await sender.spent()).epsilon).toBe(6);
+  });
+
+  test("a plain value is in the store only if the app keeps values", async () => {
+    const without = tab();
+    await without.sender.report("dark-mode");
+    expect((await dump(without.store)).includes('"value"')).toBe(false);
+    const keeping = tab({ keepValues: true });
+    await keeping.sender.report("dark-mode");
+    expect((await dump(keeping.store)).includes('"value":"dark-mode"')).toBe(true);
+  });
+
+  test("an epoch that the collector does not publish yet is waited for", async () => {
+    const { sender, collector } = tab();
+    await sender.report("dark-mode");
+    collector.answer = () => refusal(409, "unknown_fingerprint");
+    expect(await sender.deliver()).toMatchObject({ sent: 0, dropped: {}, waiting: 2 });
+  });
+});
+
+describe("without a campaign file", () => {
+  test("a value waits if the app keeps values, and is reported when the device is back online", async () => {
+    const { sender, collector } = tab({ keepValues: true });
+    collector.online = false;
+    await sender.report("dark-mode");
+    expect(sender.log.map(({ what }) => what)).toEqual(["not_fetched", "waits"]);
+    collector.online = true;
+    vi.setSystemTime(START + 61_000);
+    expect(await sender.deliver()).toMatchObject({ sent: 2, remade: 2, waiting: 0 });
+    expect(collector.arrived).toEqual(["discovery dark-mode", "reports dark-mode"]);
+  });
+
+  test("otherwise the app is told to report later", async () => {
+    const { sender, collector } = tab();
+    collector.online = false;
+    await expect(sender.report("dark-mode")).rejects.toThrow(NotYet);
+  });
+
+  test("the kept file serves while the collector is away, and an unchanged one is not sent again", async () => {
+    const one = tab();
+    await one.sender.report("dark-mode");
+    one.collector.online = false;
+    vi.setSystemTime(START + DAY);
+    const two = tab({ store: one.store }, one.collector);
+    await two.sender.report("dark-mode");
+    one.collector.online = true;
+    vi.setSystemTime(START + DAY + 61_000);
+    await two.sender.report("dark-mode");
+    expect(two.sender.log.map(({ what }) => what)).toEqual(["not_fetched", "queued", "unchanged", "queued"]);
+  });
+});
+
+describe("budget and opt-out", () => {
+  test("once the budget is spent, reports tell nothing and look the same", async () => {
+    const store = new MemoryStore();
+    const { sender, collector } = tab({ store, budget: new Budget(store, { lifetime: 4 }) });
+    await sender.report("first");
+    await sender.report("second");
+    await sender.deliver();
+    expect(collector.arrived).toEqual(["discovery NOTHING", "discovery first", "reports first", "reports second"]);
+  });
+
+  test("with whenSpent nothing, the app is told, and nothing is charged", async () => {
+    const store = new MemoryStore();
+    const budget = new Budget(store, { lifetime: 4, whenSpent: "nothing" });
+    const { sender } = tab({ store, budget });
+    await sender.report("first");
+    await expect(sender.report("second")).rejects.toThrow(BudgetSpent);
+    expect((await sender.spent()).epsilon).toBe(3);
+  });
+
+  test("two tabs do not charge twice, nor more than the limit", async () => {
+    const store = new MemoryStore();
+    const tabs = [0, 1].map(() => tab({ store, budget: new Budget(store, { lifetime: 30 }) }));
+    await Promise.all(Array.from({ length: 40 }, (_, n) => tabs[n % 2]?.sender.report(`v${String(n)}`)));
+    expect((await tabs[0]?.sender.spent())?.epsilon).toBeLessThanOrEqual(30);
+    const { streams = [] } = (await tabs[0]?.sender.spent()) ?? {};
+    expect(streams.map(({ reports, blank }) => reports + blank)).toEqual([40, 40]);
+  });
+
+  test("forget deletes what waits, answers and token, in any tab, and keeps what was spent", async () => {
+    const one = tab({ keepValues: true });
+    const two = tab({ store: one.store, keepValues: true }, one.collector);
+    await two.sender.report("dark-mode");
+    await one.sender.forget();
+    const kept = await dump(one.store);
+    expect(kept).not.toMatch(/dark-mode|token|queue|answer/);
+    expect(await two.sender.deliver(true)).toMatchObject({ sent: 0, waiting: 0 });
+    await expect(two.sender.report("light-mode")).rejects.toThrow(OptedOut);
+    expect(one.collector.arrived).toEqual([]);
+    expect(await one.sender.spent()).toMatchObject({ optedOut: true, epsilon: 3 });
+    await new Budget(one.store).optIn();
+    await two.sender.report("light-mode");
+    expect(await one.sender.spent()).toMatchObject({ optedOut: false, epsilon: 6 });
+  });
+
+  test("a report that was being made while the person opted out is not queued", async () => {
+    const { sender, store } = tab();
+    const reporting = sender.report("dark-mode").catch((error: unknown) => error);
+    const change = store.change.bind(store);
+    let forgotten = false;
+    vi.spyOn(store, "change").mockImplementation(async (wanted, step) => {
+      const result = await change(wanted, step);
+      if (!forgotten && wanted[0] === "budget") {
+        forgotten = true;
+        await new Budget(store).optOut();
+      }
+      return result;
+    });
+    expect(await reporting).toBeInstanceOf(OptedOut);
+    expect(await dump(store)).not.toContain("queue/");
+  });
+});
