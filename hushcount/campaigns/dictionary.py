@@ -5,11 +5,13 @@ from __future__ import annotations
 import codecs
 import gzip
 import hashlib
+import io
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -94,26 +96,39 @@ def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
         UsageError: it is missing, unreadable, no regular file, damaged or longer, or a line is no item, or there twice;
             the error repeats nothing of its content.
     """
-    items: list[str] = []
-    left, longest = MOST_BYTES, MOST_SPELLED_BYTES + len(codecs.BOM_UTF8) + len(b"\r\n")
     try:
-        with open_regular(path) as raw, gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw as stream:
-            while line := stream.readline(longest + 1):
-                number, left = len(items) + 1, left - len(line)
-                if left < 0 or len(line) > longest:
-                    raise UsageError(f"dictionary {path} has a line or a text that is too long, in line {number}")
-                if number > most:
-                    raise UsageError(f"dictionary {path} has more items than the {most:,} that it may have")
-                items.append(_item(_bare(line, number), number, f"dictionary {path}"))
-                if (fault := fault_of_item(items[-1])) is not None:
-                    raise UsageError(f"line {number} of dictionary {path} {fault}: remove it")
+        with open_regular(path) as raw:
+            return _parsed(raw, path.suffix == ".gz", most, f"dictionary {path}")
     except (OSError, EOFError, zlib.error) as error:
         reason = "it is damaged" if path.suffix == ".gz" and path.is_file() else getattr(error, "strerror", None)
         raise UsageError(f"cannot read dictionary {path}: {reason}") from None
+
+
+def parse_dictionary(data: bytes, packed: bool, most: int) -> Dictionary:
+    """Return the dictionary in the bytes of a file; `packed`: of a .gz. UsageError as `read_dictionary`."""
+    try:
+        return _parsed(io.BytesIO(data), packed, most, "the dictionary")
+    except (OSError, EOFError, zlib.error):
+        raise UsageError("cannot read the dictionary: it is damaged") from None
+
+
+def _parsed(raw: IO[bytes], packed: bool, most: int, name: str) -> Dictionary:
+    items: list[str] = []
+    left, longest = MOST_BYTES, MOST_SPELLED_BYTES + len(codecs.BOM_UTF8) + len(b"\r\n")
+    with gzip.GzipFile(fileobj=raw) if packed else raw as stream:
+        while line := stream.readline(longest + 1):
+            number, left = len(items) + 1, left - len(line)
+            if left < 0 or len(line) > longest:
+                raise UsageError(f"{name} has a line or a text that is too long, in line {number}")
+            if number > most:
+                raise UsageError(f"{name} has more items than the {most:,} that it may have")
+            items.append(_item(_bare(line, number), number, name))
+            if (fault := fault_of_item(items[-1])) is not None:
+                raise UsageError(f"line {number} of {name} {fault}: remove it")
     try:
         return Dictionary(tuple(items))
     except UsageError as error:
-        raise UsageError(f"dictionary {path} is refused: {error}") from None
+        raise UsageError(f"{name} is refused: {error}") from None
 
 
 def _bare(line: bytes, number: int) -> bytes:

@@ -1,0 +1,12 @@
+"""Delivery: reports from an app to a collector, with a queue on the device. Start with `Sender`.
+
+`import hushcount` does not import it: it brings SQLite and TLS.
+"""
+
+from hushcount.delivery.asynchronous import AsyncSender
+from hushcount.delivery.events import Delivery, Event
+from hushcount.delivery.queue import QueueFull
+from hushcount.delivery.sender import Sender
+from hushcount.delivery.site import Site
+
+__all__ = ["AsyncSender", "Delivery", "Event", "QueueFull", "Sender", "Site"]

@@ -1,0 +1,68 @@
+"""What the answer to a batch of reports means for them: sent, to be sent again, to be made anew, or given up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from hushcount.delivery.exchange import Reply
+from hushcount.errors import FormatError
+from hushcount.formats.reading import parse_object
+
+Fate = Literal["sent", "again", "smaller", "closed", "dropped"]
+_PROBLEM = re.compile(r"urn:hushcount:problem:([a-z_]{1,40})")
+_LATER = frozenset({408, 425, 429})
+_FATES: Mapping[str, Fate] = {"epoch_closed": "closed", "unknown_fingerprint": "closed", "epoch_not_begun": "again"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What becomes of a batch.
+
+    Attributes:
+        fate: sent: on the collector's disk. again: send the same bytes later. smaller: the batch has too many bytes or
+            reports. closed: the collector takes no reports of this campaign file. dropped: no attempt would succeed.
+        reason: the collector's name of the problem, or ours; letters and underscores only.
+        wait: seconds that the collector asked for.
+    """
+
+    fate: Fate
+    reason: str = ""
+    wait: float = 0.0
+
+
+def verdict(reply: Reply, reports: int) -> Verdict:
+    """Return what an answer to a batch of so many reports means.
+
+    Only a collector's own refusal, which names its problem, gives a report up. Whatever else comes, such as a page of a
+    hotel's network, says nothing about it.
+    """
+    if reply.status == 202:
+        return Verdict("sent")
+    problem = _problem(reply)
+    if reply.status in _LATER or reply.status >= 500:
+        return Verdict("again", problem or f"status_{reply.status}", _seconds(reply.headers.get("retry-after", "")))
+    if reply.status < 400 or not problem:
+        return Verdict("again", "no_collector")
+    if reply.status == 413 and reports > 1:
+        return Verdict("smaller", problem)
+    return Verdict(_FATES.get(problem, "dropped"), problem)
+
+
+def _problem(reply: Reply) -> str:
+    """Return the name in the problem details of RFC 9457; empty if the answer is not a collector's refusal."""
+    if reply.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/problem+json":
+        return ""
+    try:
+        kind = parse_object(reply.body, "the answer").get("type")
+    except FormatError:
+        return ""
+    match = _PROBLEM.fullmatch(kind) if isinstance(kind, str) else None
+    return "" if match is None else match[1]
+
+
+def _seconds(text: str) -> float:
+    """Return the seconds of Retry-After. A date is ignored: it would need two clocks that agree."""
+    return float(text) if re.fullmatch("[0-9]{1,12}", text) else 0.0

@@ -1,0 +1,114 @@
+"""A small SQLite database of one client: a file that its user alone can read, or the process's memory.
+
+One attempt at a change: all of it is on the disk when the block ends, or none. A connection to a file lives as long as
+a change, so that none is ever carried into a process that is forked.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hushcount.errors import FormatError, HushcountError, UsageError
+from hushcount.formats.whole_files import sync
+
+_BUSY_SECONDS = 30.0
+_SETTINGS = (
+    # A journal that is emptied, not removed: then the commit is one of the file's own bytes, and synced with them.
+    "PRAGMA journal_mode = TRUNCATE",
+    "PRAGMA synchronous = FULL",
+    # Deleted rows hold values if the app keeps them.
+    "PRAGMA secure_delete = ON",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA temp_store = MEMORY",
+)
+# SQLite has locks of its own. A fork waits until no thread holds one, or the child could never take it.
+_ALONE = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_ALONE.acquire, after_in_parent=_ALONE.release, after_in_child=_ALONE.release)
+
+
+class Database:
+    """Tables in a file of mode 0600, or in memory if `path` is None; many threads and, of a file, processes may use it.
+
+    In memory it belongs to the process that made it: a child that is forked later begins with an empty one.
+
+    Args:
+        path: of the file, made with the first change.
+        schema: statements that make the tables if they are missing.
+    """
+
+    def __init__(self, path: Path | None, schema: tuple[str, ...]) -> None:
+        self._path = path
+        self._schema = schema
+        self._memory: sqlite3.Connection | None = None
+        self._process = 0
+
+    @contextmanager
+    def change(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection in a transaction, which ends with the block.
+
+        Raises:
+            UsageError: others can read the file.
+            FormatError: it is damaged.
+            HushcountError: it cannot be read or written; nothing has changed.
+        """
+        with _ALONE:
+            try:
+                connection = self._opened()
+                try:
+                    connection.execute("BEGIN IMMEDIATE")
+                    for statement in self._schema:
+                        connection.execute(statement)
+                    yield connection
+                    connection.execute("COMMIT")
+                finally:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    if self._path is not None:
+                        connection.close()
+            except sqlite3.OperationalError as error:
+                raise HushcountError(f"cannot write queue file {self._path}: {error}; nothing changed") from None
+            except sqlite3.DatabaseError:
+                raise FormatError(
+                    f"queue file {self._path} is damaged: remove it; its reports are lost, and their budget is spent"
+                ) from None
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._path is not None:
+            _require_private(self._path)
+            return _connected(str(self._path))
+        if self._memory is None or self._process != os.getpid():
+            self._memory, self._process = _connected(":memory:"), os.getpid()
+        return self._memory
+
+
+def _connected(name: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    for setting in _SETTINGS:
+        connection.execute(setting)
+    return connection
+
+
+def _require_private(path: Path) -> None:
+    """Make the file if it is missing; UsageError if it is no file, or others can read it."""
+    try:
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            if os.name == "posix":
+                sync(path.parent)
+        except FileExistsError:
+            pass
+        # Not opened: closing any descriptor of the file would release SQLite's locks on it.
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        raise HushcountError(f"cannot write queue file {path}: {error.strerror}; nothing changed") from None
+    if not stat.S_ISREG(mode):
+        raise UsageError(f"queue file {path} is no regular file: give another folder")
+    if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
+        raise UsageError(f"queue file {path} has mode {stat.S_IMODE(mode):04o}, must be 0600: chmod 600 {path}")

@@ -1,0 +1,168 @@
+"""Take what is due from the queue, send it in batches, and settle each batch by the answer."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Protocol
+
+from hushcount.allowance import OverCap
+from hushcount.budget import Budget, BudgetSpent
+from hushcount.campaigns.campaign import Stream
+from hushcount.client import Client
+from hushcount.delivery.answers import Verdict
+from hushcount.delivery.events import Delivery, What
+from hushcount.delivery.hold import held_until, hold, release
+from hushcount.delivery.making import made
+from hushcount.delivery.posting import post
+from hushcount.delivery.present import Present
+from hushcount.delivery.queue import Claimed, Queue, Waiting
+from hushcount.delivery.site import Site
+
+_MOST_REPORTS = 1000
+_MOST_BYTES = 1 << 18
+"""Of one request; a collector takes a megabyte if its operator says nothing else. Refused ones are halved."""
+_SECONDS_OVER_CAP = 3_600.0
+
+
+class TellEvent(Protocol):
+    """What is told each step."""
+
+    def __call__(self, what: What, reason: str, reports: int = 0, stream: Stream | None = None) -> None:
+        """Note a step."""
+        ...
+
+
+@dataclass
+class _Done:
+    """What one delivery did so far."""
+
+    sent: int = 0
+    remade: int = 0
+    added: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    asked: bool = False
+    """Whether the collector was asked for the campaign file because an epoch was closed."""
+    over_cap: bool = False
+    """Whether no more reports may be made in this window."""
+    most: int = _MOST_REPORTS
+
+
+@dataclass(frozen=True, eq=False)
+class Deliverer:
+    """Sends what waits in a queue; threads may share it, because each batch is claimed first."""
+
+    site: Site
+    queue: Queue
+    present: Present
+    budget: Budget
+    delay: float
+    tell: TellEvent
+
+    def deliver(self, early: bool) -> Delivery:
+        """Send what is due, or all that waits if `early`; see `Sender.deliver`."""
+        done = _Done()
+        client = None if self.budget.opted_out else self.present.refreshed()
+        while held_until(self.queue, time.time()) is None:
+            if self.budget.opted_out:
+                self._drop(done, "opted_out", self.queue.clear())
+                break
+            plain = client is not None and not done.over_cap
+            claimed = self.queue.claim(time.time(), done.most, _MOST_BYTES, plain, early)
+            if claimed is None:
+                break
+            if claimed.fingerprint:
+                client = self._settle(claimed, post(self.site, self.queue, claimed), client, done)
+            elif client is not None:
+                self._make(claimed, client, done)
+        held = held_until(self.queue, time.time())
+        return Delivery(
+            done.sent,
+            done.remade,
+            done.added,
+            dict(done.dropped),
+            self.queue.waiting(),
+            None if held is None else datetime.fromtimestamp(held, timezone.utc),
+        )
+
+    def seconds_to_wait(self) -> float:
+        """Return when there may be something to do again."""
+        now = time.time()
+        due, held = self.queue.next_due(), held_until(self.queue, now)
+        return float("inf") if due is None else max(due, held or 0.0) - now
+
+    def _settle(self, claimed: Claimed, verdict: Verdict, client: Client | None, done: _Done) -> Client | None:
+        """Do with a batch what the answer says; return the present client."""
+        number = len(claimed.rows)
+        if verdict.fate == "sent":
+            release(self.queue)
+            done.sent += self.queue.remove(claimed)
+            self.tell("sent", "", number, claimed.stream)
+        elif verdict.fate == "dropped":
+            release(self.queue)
+            self._drop(done, verdict.reason, self.queue.remove(claimed), claimed.stream)
+        elif verdict.fate == "smaller":
+            done.most = max(1, number // 2)
+            self.queue.give_back(claimed)
+        elif verdict.fate == "closed":
+            return self._closed(claimed, verdict, client, done)
+        else:
+            self._again(claimed, verdict)
+        return client
+
+    def _again(self, claimed: Claimed, verdict: Verdict) -> None:
+        self.queue.give_back(claimed, hold(self.queue, time.time(), verdict.wait))
+        self.tell("again", verdict.reason, len(claimed.rows), claimed.stream)
+
+    def _closed(self, claimed: Claimed, verdict: Verdict, client: Client | None, done: _Done) -> Client | None:
+        """Turn reports that come too late into plain values, from which others are made; drop those without a value."""
+        kept = [one.value is not None for one in claimed.waiting]
+        if verdict.reason == "epoch_closed" and not any(kept):
+            self._drop(done, verdict.reason, self.queue.remove(claimed), claimed.stream)
+            return client
+        if not done.asked:
+            done.asked = True
+            client = self.present.refreshed(anyway=True)
+        if client is None or client.campaign.fingerprint.hex() == claimed.fingerprint:
+            # The collector is about to change epochs, or serves what it does not take.
+            self._again(claimed, verdict)
+            return client
+        for place, one in enumerate(claimed.waiting):
+            plain = [Waiting("", one.stream, b"", one.value, one.due)] if kept[place] else []
+            if self.queue.replace(claimed, place, plain) and not plain:
+                self._drop(done, verdict.reason, 1, claimed.stream)
+        return client
+
+    def _make(self, claimed: Claimed, client: Client, done: _Done) -> None:
+        """Make the reports of plain values."""
+        for place, one in enumerate(claimed.waiting):
+            ready: list[Waiting] = []
+            reason = "unknown_stream"
+            try:
+                for stream in client.campaign.streams:
+                    if one.stream in (None, stream):
+                        ready.append(made(client, stream, one.value or "", True, self.delay))
+            except OverCap as error:
+                if not ready:
+                    # Of the other values none fits either.
+                    done.over_cap = True
+                    self.queue.give_back(claimed, time.time() + _SECONDS_OVER_CAP)
+                    self.tell("again", str(error), len(claimed.rows) - place, one.stream)
+                    return
+            except BudgetSpent:
+                reason = "budget_spent"
+            if not self.queue.replace(claimed, place, ready):
+                continue
+            if ready:
+                done.remade += len(ready)
+                done.added += len(ready) - 1
+                self.tell("remade", "", len(ready), one.stream)
+            else:
+                self._drop(done, reason, 1, one.stream)
+
+    def _drop(self, done: _Done, reason: str, number: int, stream: Stream | None = None) -> None:
+        if number:
+            done.dropped[reason] += number
+            self.tell("dropped", reason, number, stream)

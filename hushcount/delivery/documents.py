@@ -1,0 +1,102 @@
+"""The documents that a collector serves of a campaign, with a copy kept of each: fetched anew only if it changed."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from dataclasses import dataclass, replace
+
+from hushcount.delivery.database import Database
+from hushcount.delivery.exchange import Reply, Request, exchange
+from hushcount.delivery.site import Site
+from hushcount.delivery.waits import LONGEST_WAIT
+from hushcount.errors import HushcountError
+
+_DEFAULT_AGE = 300.0
+_HEADERS = ("etag", "content-type", "campaign-signature")
+_AGE = re.compile(r"(?:^|[,\s])max-age=([0-9]{1,9})(?:$|[,\s])")
+
+
+class NotServed(HushcountError):
+    """The collector answered with something else than the document."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a collector served.
+
+    Attributes:
+        data: its bytes.
+        headers: ETag, Content-Type and Campaign-Signature, as far as they were there, in lower case.
+        fresh_until: until when there is no need to ask again, in seconds since 1970.
+    """
+
+    data: bytes
+    headers: tuple[tuple[str, str], ...]
+    fresh_until: float
+
+    def header(self, name: str) -> str:
+        """Return a header, empty if there is none."""
+        return dict(self.headers).get(name, "")
+
+    def is_fresh(self, now: float) -> bool:
+        """Return whether there is no need to ask again. A clock that was set back makes it stale."""
+        return now < self.fresh_until <= now + LONGEST_WAIT
+
+    @property
+    def signature(self) -> bytes | None:
+        """The signature file in the header, a byte sequence as RFC 8941 writes it; None without one."""
+        text = self.header("campaign-signature")
+        try:
+            return base64.b64decode(text.strip(":"), validate=True) if text else None
+        except (binascii.Error, ValueError):
+            return None
+
+
+def fetch(site: Site, path: str, kept: Document | None, most: int, now: float) -> Document:
+    """Fetch a document of at most `most` bytes; if it did not change, the kept one is returned, fresh again.
+
+    The request shows no client token: a collector does not learn who asks.
+
+    Raises:
+        NoAnswer: no whole answer came.
+        NotServed: another answer came.
+    """
+    etag = "" if kept is None else kept.header("etag")
+    reply = exchange(site, Request("GET", path, {"If-None-Match": etag} if etag else {}), most)
+    if reply.status == 304 and kept is not None and etag:
+        return replace(kept, fresh_until=_until(reply, now))
+    if reply.status != 200:
+        raise NotServed(f"the collector answered {reply.status} to a request for {path.partition('?')[0]}")
+    headers = tuple((name, reply.headers[name]) for name in _HEADERS if name in reply.headers)
+    return Document(reply.body, headers, _until(reply, now))
+
+
+def _until(reply: Reply, now: float) -> float:
+    match = _AGE.search(reply.headers.get("cache-control", "").lower())
+    return now + (_DEFAULT_AGE if match is None else min(float(match[1]), LONGEST_WAIT))
+
+
+def kept_documents(database: Database, campaign: str) -> dict[str, Document]:
+    """Return the documents that are kept of a campaign, by name."""
+    with database.change() as tables:
+        rows = tables.execute(
+            "SELECT name, data, headers, fresh_until FROM documents WHERE campaign = ?", (campaign,)
+        ).fetchall()
+    return {name: Document(bytes(data), _headers(headers), fresh) for name, data, headers, fresh in rows}
+
+
+def keep_documents(database: Database, campaign: str, documents: dict[str, Document]) -> None:
+    """Keep these documents in place of all that were kept of a campaign."""
+    with database.change() as tables:
+        tables.execute("DELETE FROM documents WHERE campaign = ?", (campaign,))
+        tables.executemany(
+            "INSERT INTO documents VALUES (?, ?, ?, ?, ?)",
+            [(campaign, name, one.data, json.dumps(one.headers), one.fresh_until) for name, one in documents.items()],
+        )
+
+
+def _headers(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple((str(name), str(value)) for name, value in json.loads(text))

@@ -1,0 +1,89 @@
+"""What a sender did, as an app may show it: typed, and without any value."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from hushcount.campaigns.campaign import Stream
+from hushcount.formats.client_files import ThreadLock
+
+What = Literal[
+    "fetched",
+    "unchanged",
+    "not_fetched",
+    "refused",
+    "waits",
+    "queued",
+    "sent",
+    "again",
+    "remade",
+    "dropped",
+    "forgotten",
+]
+_MOST_EVENTS = 1000
+
+
+@dataclass(frozen=True)
+class Event:
+    """One step of a sender.
+
+    Attributes:
+        at: by this machine's clock.
+        what: fetched, unchanged, not_fetched: the campaign file. refused: the policy refuses the campaign file. waits:
+            a plain value waits for a campaign file. queued: reports wait to be sent. sent: the collector has them.
+            again: they are sent again later. remade: made anew under the present campaign file. dropped: given up.
+            forgotten: deleted when the person opted out.
+        reports: how many.
+        stream: of which kind, if they are of one.
+        reason: why, in the collector's word or a sentence of ours; no value stands in it.
+    """
+
+    at: datetime
+    what: What
+    reports: int = 0
+    stream: Stream | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class EventLog:
+    """The newest events of a sender, a thousand at most; threads may share it."""
+
+    _events: deque[Event] = field(default_factory=lambda: deque(maxlen=_MOST_EVENTS))
+    _lock: ThreadLock = field(default_factory=ThreadLock, repr=False)
+
+    def add(self, event: Event) -> None:
+        with self._lock:
+            self._events.append(event)
+
+    def events(self) -> tuple[Event, ...]:
+        with self._lock:
+            return tuple(self._events)
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What one call of `deliver` did.
+
+    What waited before, and what was reported meanwhile, is now sent, dropped or waiting:
+    `before + reported + added = sent + dropped + waiting`, where one process delivers.
+
+    Attributes:
+        sent: reports that the collector has on its disk.
+        remade: reports that were made of plain values that waited.
+        added: how many of them are more than the plain values, each of which may become a report of either stream.
+        dropped: reports that were given up, by reason.
+        waiting: reports, and plain values, that wait now.
+        held_until: before this moment nothing is sent, because of failures; None: no failure.
+    """
+
+    sent: int = 0
+    remade: int = 0
+    added: int = 0
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    waiting: int = 0
+    held_until: datetime | None = None

@@ -1,0 +1,177 @@
+"""One HTTP request and its answer, bounded in bytes and in time, whatever the other side does.
+
+No redirect is followed, no cookie is kept, and no header is sent beyond those that are given and what HTTP asks for.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import socket
+import ssl
+import time
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from hushcount.delivery.site import Site
+from hushcount.errors import HushcountError
+
+_MOST_HEAD_BYTES = 1 << 16
+"""Also for what surrounds the pieces of a body."""
+Failure = Literal["unreachable", "bad_certificate", "too_slow", "too_long", "malformed"]
+_SENTENCES: Mapping[Failure, str] = {
+    "unreachable": "it cannot be reached",
+    "bad_certificate": "its certificate is not trusted",
+    "too_slow": "it did not answer in time",
+    "too_long": "its answer is too long",
+    "malformed": "its answer is not whole HTTP",
+}
+
+
+class NoAnswer(HushcountError):
+    """No whole answer came. Whether the request arrived is not known: send the same bytes again."""
+
+    def __init__(self, site: Site, failure: Failure) -> None:
+        super().__init__(f"no answer of {site.host} port {site.port}: {_SENTENCES[failure]}")
+        self.failure: Failure = failure
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked. `path` begins with a slash and may have a query."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A whole answer; names of headers are in lower case, and of several of one name the first is taken."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def exchange(site: Site, request: Request, most: int) -> Reply:
+    """Send a request on a connection of its own and return the answer, with a body of at most `most` bytes.
+
+    Raises:
+        NoAnswer: no connection, no whole answer within the site's seconds, or a longer one.
+    """
+    line: _Line | None = None
+    connection = _connection(site)
+    try:
+        connection.connect()
+        assert connection.sock is not None  # noqa: S101  # connect() raises if there is none
+        line = _Line(connection.sock, time.monotonic() + site.seconds, most + _MOST_HEAD_BYTES)
+        connection.sock = line  # as much of a socket as http.client uses
+        headers = {"Connection": "close", **request.headers}
+        connection.request(request.method, site.path + request.path, request.body, headers)
+        answer = connection.getresponse()
+        body = answer.read(most + 1)
+        if len(body) > most:
+            raise NoAnswer(site, "too_long")
+        if answer.length:
+            # http.client returns what there is of a body that ends too early.
+            raise NoAnswer(site, "malformed")
+        return Reply(answer.status, _first_of_each(answer), body)
+    except _TooLong:
+        raise NoAnswer(site, "too_long") from None
+    except TimeoutError:
+        raise NoAnswer(site, "too_slow") from None
+    except ssl.SSLCertVerificationError:
+        raise NoAnswer(site, "bad_certificate") from None
+    except OSError:
+        raise NoAnswer(site, "unreachable") from None
+    except http.client.HTTPException:
+        raise NoAnswer(site, "malformed") from None
+    finally:
+        if line is not None:
+            line.socket.close()
+        connection.close()
+
+
+def _connection(site: Site) -> http.client.HTTPConnection:
+    proxy = _proxy(site)
+    host, port = (site.host, site.port) if proxy is None else proxy
+    connection: http.client.HTTPConnection
+    if site.by_tls:
+        context = site.context or ssl.create_default_context()
+        connection = http.client.HTTPSConnection(host, port, timeout=site.seconds, context=context)
+    else:
+        connection = http.client.HTTPConnection(host, port, timeout=site.seconds)
+    if proxy is not None:
+        connection.set_tunnel(site.host, site.port)
+    return connection
+
+
+def _proxy(site: Site) -> tuple[str, int] | None:
+    """Return host and port of the proxy that the environment names for a site, if that is asked for."""
+    if not site.environment_proxies or urllib.request.proxy_bypass(f"{site.host}:{site.port}"):
+        return None
+    named = urllib.request.getproxies().get("https" if site.by_tls else "http", "")
+    parts = urlsplit(named if "//" in named else f"//{named}")
+    return (parts.hostname, parts.port or 80) if parts.hostname else None
+
+
+def _first_of_each(answer: http.client.HTTPResponse) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for name, value in answer.getheaders():
+        headers.setdefault(name.lower(), value)
+    return headers
+
+
+class _TooLong(Exception):
+    """More bytes came than the whole answer may have."""
+
+
+class _Line:
+    """A connected socket that has one deadline for all that is sent and received, and a limit to what is received."""
+
+    def __init__(self, connected: socket.socket, deadline: float, most: int) -> None:
+        self.socket = connected
+        self._deadline = deadline
+        self._left = most
+
+    def sendall(self, data: Any) -> None:
+        rest = memoryview(data)
+        while rest:
+            self._set_time()
+            rest = rest[self.socket.send(rest) :]
+
+    def receive(self, buffer: memoryview) -> int:
+        if not self._left:
+            raise _TooLong
+        self._set_time()
+        received = self.socket.recv_into(buffer[: self._left])
+        self._left -= received
+        return received
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        return io.BufferedReader(_Received(self))
+
+    def close(self) -> None:
+        """Do nothing: http.client closes its socket before the answer is read; `exchange` closes the real one."""
+
+    def _set_time(self) -> None:
+        left = self._deadline - time.monotonic()
+        if left <= 0.0:
+            raise TimeoutError
+        self.socket.settimeout(left)
+
+
+class _Received(io.RawIOBase):
+    def __init__(self, line: _Line) -> None:
+        self._line = line
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return self._line.receive(memoryview(buffer))

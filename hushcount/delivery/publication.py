@@ -1,0 +1,97 @@
+"""What a client needs of a campaign, read from the documents of a collector: none of it is believed yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.delegation import CampaignSignature, parse_campaign_signature
+from hushcount.campaigns.dictionary import MOST_BYTES, Dictionary, parse_dictionary
+from hushcount.campaigns.log import LOG_BYTES, CampaignLog, parse_log
+from hushcount.campaigns.signatures import SIGNATURE_BYTES
+from hushcount.delivery.documents import Document, NotServed, fetch
+from hushcount.delivery.site import Site
+from hushcount.errors import FormatError
+from hushcount.formats.reading import RECORD_BYTES, SETTINGS_BYTES, parse_object, parse_toml, validated
+from hushcount.items import MOST_SPELLED_BYTES
+
+Documents = Mapping[str, Document]
+"""Documents by name: campaign, log, dictionary."""
+
+
+@dataclass(frozen=True)
+class Publication:
+    """One epoch of a campaign as a collector serves it: the file, its signature, the log and the dictionary."""
+
+    campaign: Campaign
+    signature: CampaignSignature | None
+    log: CampaignLog | None
+    dictionary: Dictionary | None
+
+
+def fetch_documents(site: Site, id: str, kept: Documents, now: float) -> dict[str, Document]:
+    """Fetch the current campaign file and what belongs to it, all of it anew only if the file changed.
+
+    Raises:
+        NoAnswer, NotServed: it cannot be had now.
+        FormatError: the campaign file is none.
+    """
+    base = f"/v1/campaigns/{quote(id, safe='')}"
+    before = kept.get("campaign")
+    fetched = {"campaign": fetch(site, base, before, RECORD_BYTES, now)}
+    if before is not None and before.data == fetched["campaign"].data:
+        return {**kept, **fetched}
+    campaign = _campaign(fetched["campaign"])
+    # The policy says whether it needs the log.
+    with suppress(NotServed):
+        fetched["log"] = fetch(site, f"{base}/log", kept.get("log"), LOG_BYTES, now)
+    if campaign.dictionary is not None:
+        most = min(MOST_BYTES, campaign.dictionary.items * (MOST_SPELLED_BYTES + 2) + 3)
+        path = f"{base}/dictionary?fingerprint={campaign.fingerprint.hex()}"
+        fetched["dictionary"] = fetch(site, path, kept.get("dictionary"), most, now)
+    return fetched
+
+
+def read_publication(documents: Documents, id: str) -> Publication:
+    """Return what documents hold.
+
+    Raises:
+        FormatError, UsageError: one of them is not what it should be, or they do not belong together.
+    """
+    campaign = _campaign(documents["campaign"])
+    if campaign.id != id:
+        raise FormatError(f"the collector serves campaign {campaign.id} as {id}: ask its operator")
+    raw, log = documents["campaign"].signature, documents.get("log")
+    if raw is not None and len(raw) > SIGNATURE_BYTES:
+        raise FormatError(f"the campaign's signature has {len(raw):,} bytes, must have at most {SIGNATURE_BYTES:,}")
+    return Publication(
+        campaign,
+        None if raw is None else parse_campaign_signature(raw, "the campaign's signature"),
+        None if log is None else parse_log(log.data, "the campaign's log"),
+        _dictionary(campaign, documents.get("dictionary")),
+    )
+
+
+def _campaign(document: Document) -> Campaign:
+    name = "the campaign file"
+    if not document.header("content-type").lower().startswith("application/toml"):
+        return validated(Campaign, parse_object(document.data, name), name)
+    if len(document.data) > SETTINGS_BYTES:
+        raise FormatError(f"{name} has {len(document.data):,} bytes, must have at most {SETTINGS_BYTES:,}")
+    return validated(Campaign, parse_toml(document.data, name), name)
+
+
+def _dictionary(campaign: Campaign, document: Document | None) -> Dictionary | None:
+    part = campaign.dictionary
+    if part is None:
+        return None
+    if document is None:
+        raise FormatError("the campaign's dictionary is missing: fetch it with the campaign")
+    packed = document.header("content-type").lower().startswith("application/gzip")
+    dictionary = parse_dictionary(document.data, packed, part.items)
+    if not part.is_of(dictionary):
+        raise FormatError("the dictionary is not the campaign's: the collector changes epochs now, or serves another")
+    return dictionary

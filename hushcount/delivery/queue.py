@@ -1,0 +1,229 @@
+"""What waits to be sent for one campaign: sealed reports, and plain values if the app keeps them.
+
+A report stays until the collector has it. Whoever sends reports claims them first, for a limited time, so that two
+processes never send one at the same time. A claim of a killed process ends, and the same bytes are sent again: the
+shuffler counts them once.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hushcount.campaigns.campaign import Stream
+from hushcount.delivery.database import Database
+from hushcount.delivery.waits import LONGEST_WAIT
+from hushcount.errors import HushcountError
+
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS rows (id INTEGER PRIMARY KEY AUTOINCREMENT, campaign TEXT NOT NULL,"
+    " fingerprint TEXT NOT NULL, stream TEXT NOT NULL, body BLOB NOT NULL, value TEXT, due REAL NOT NULL,"
+    " claim TEXT NOT NULL DEFAULT '', claimed_until REAL NOT NULL DEFAULT 0)",
+    "CREATE TABLE IF NOT EXISTS facts (campaign TEXT NOT NULL, name TEXT NOT NULL, fact TEXT NOT NULL,"
+    " PRIMARY KEY (campaign, name))",
+    "CREATE TABLE IF NOT EXISTS documents (campaign TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL,"
+    " headers TEXT NOT NULL, fresh_until REAL NOT NULL, PRIMARY KEY (campaign, name))",
+)
+# A clock that was set back leaves times that are too far in the future: they count as past.
+_FREE = "(claimed_until <= :now OR claimed_until > :now + :lease)"
+_DUE = "(:early OR due <= :now OR due > :now + :longest)"
+
+
+class QueueFull(HushcountError):
+    """As many reports wait as may: nothing was made, and no budget spent."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A report that waits to be sent; with `value` if the app keeps plain values.
+
+    A plain value without a report waits for a campaign file: its fingerprint is empty, and its stream is that of the
+    report to make, or None for all streams of the campaign.
+    """
+
+    fingerprint: str
+    stream: Stream | None
+    body: bytes
+    value: str | None = None
+    due: float = 0.0  # seconds since 1970
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """Reports of one campaign file and stream, or plain values, that nobody else sends until the claim ends."""
+
+    claim: str
+    rows: tuple[int, ...]
+    waiting: tuple[Waiting, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        return self.waiting[0].fingerprint
+
+    @property
+    def stream(self) -> Stream | None:
+        return self.waiting[0].stream
+
+    @property
+    def body(self) -> bytes:
+        """All reports, one after the other."""
+        return b"".join(waiting.body for waiting in self.waiting)
+
+
+def database(path: Path | None) -> Database:
+    """Return the database of the queues and the documents of a client's campaigns."""
+    return Database(path, _SCHEMA)
+
+
+@dataclass(frozen=True, eq=False)
+class Queue:
+    """The queue of one campaign; processes, threads and other campaigns' queues may share its database.
+
+    Args:
+        most: reports that may wait.
+        lease: seconds that a claim lasts, longer than any exchange.
+    """
+
+    database: Database
+    campaign: str
+    most: int = 1000
+    lease: float = 300.0
+
+    def require_room(self, reports: int) -> None:
+        """Raise QueueFull if so many more do not fit."""
+        if (number := self.waiting()) + reports > self.most:
+            raise QueueFull(
+                f"{number} reports of campaign {self.campaign} wait to be sent, must be at most {self.most} with "
+                f"{reports} more: deliver them, or give a larger most_queued"
+            )
+
+    def put(self, waiting: Sequence[Waiting]) -> None:
+        """Queue reports, all or none. They are there when this returns, also after a power cut."""
+        with self.database.change() as tables:
+            self._insert(tables, waiting)
+
+    def claim(self, now: float, most_rows: int, most_bytes: int, plain: bool, early: bool) -> Claimed | None:
+        """Claim reports that are due, all of one campaign file and stream, the earliest first; None if there is none.
+
+        Args:
+            now: seconds since 1970.
+            most_rows: of one claim.
+            most_bytes: of their bodies together, but always one report.
+            plain: claim plain values too.
+            early: claim also what is not due yet.
+        """
+        known = {
+            "campaign": self.campaign,
+            "now": now,
+            "lease": self.lease,
+            "longest": 2 * LONGEST_WAIT,
+            "plain": plain,
+            "early": early,
+        }
+        # Constants of this module are put together, nothing else.
+        free = f"FROM rows WHERE campaign = :campaign AND {_FREE} AND {_DUE} AND (:plain OR fingerprint <> '')"
+        first_free = f"SELECT fingerprint, stream {free} ORDER BY due, id LIMIT 1"
+        alike = (
+            f"SELECT id, fingerprint, stream, body, value, due {free} AND fingerprint = :fingerprint"
+            " AND stream = :stream ORDER BY due, id LIMIT :most_rows"
+        )
+        with self.database.change() as tables:
+            first = tables.execute(first_free, known).fetchone()
+            if first is None:
+                return None
+            named = {"fingerprint": first[0], "stream": first[1], "most_rows": most_rows}
+            rows = tables.execute(alike, {**known, **named}).fetchall()
+            number = max(1, min(len(rows), most_bytes // max(1, len(rows[0][3]))))
+            claim, rows = secrets.token_hex(16), rows[:number]
+            tables.executemany(
+                "UPDATE rows SET claim = ?, claimed_until = ? WHERE id = ?",
+                [(claim, now + self.lease, row[0]) for row in rows],
+            )
+        waiting = tuple(Waiting(row[1], row[2] or None, bytes(row[3]), row[4], row[5]) for row in rows)
+        return Claimed(claim, tuple(row[0] for row in rows), waiting)
+
+    def remove(self, claimed: Claimed) -> int:
+        """Remove claimed reports that are sent or given up; return how many were still there."""
+        with self.database.change() as tables:
+            return _removed(tables, claimed.rows)
+
+    def give_back(self, claimed: Claimed, due: float | None = None) -> None:
+        """End a claim: its reports are due at a moment, or as they were."""
+        with self.database.change() as tables:
+            tables.executemany(
+                "UPDATE rows SET claim = '', claimed_until = 0, due = coalesce(?, due) WHERE id = ? AND claim = ?",
+                [(due, row, claimed.claim) for row in claimed.rows],
+            )
+
+    def replace(self, claimed: Claimed, place: int, waiting: Sequence[Waiting]) -> bool:
+        """Put reports in the place of a claimed one, and return True; nothing if it is gone or claimed by another."""
+        with self.database.change() as tables:
+            changed = tables.execute(
+                "DELETE FROM rows WHERE id = ? AND claim = ?", (claimed.rows[place], claimed.claim)
+            ).rowcount
+            if changed:
+                self._insert(tables, waiting)
+            return bool(changed)
+
+    def waiting(self) -> int:
+        """Return how many reports and plain values wait, claimed ones included."""
+        with self.database.change() as tables:
+            return self._count(tables)
+
+    def next_due(self) -> float | None:
+        """Return when the next report is due that nobody has claimed, in seconds since 1970; None without any."""
+        with self.database.change() as tables:
+            (due,) = tables.execute(
+                "SELECT min(max(due, claimed_until)) FROM rows WHERE campaign = ?", (self.campaign,)
+            ).fetchone()
+            return None if due is None else float(due)
+
+    def clear(self) -> int:
+        """Remove all that waits, and what was noted of the campaign, the client token too; return how many waited."""
+        with self.database.change() as tables:
+            number = self._count(tables)
+            for table in ("rows", "facts"):
+                tables.execute(f"DELETE FROM {table} WHERE campaign = ?", (self.campaign,))  # noqa: S608  # two constants
+            return number
+
+    def fact(self, name: str) -> str | None:
+        """Return what was noted under a name, or None."""
+        with self.database.change() as tables:
+            return self._fact(tables, name)
+
+    def note(self, name: str, fact: str) -> None:
+        """Note a fact, in place of an older one."""
+        with self.database.change() as tables:
+            self._note(tables, name, fact)
+
+    def noted_once(self, name: str, make: Callable[[], str]) -> str:
+        """Return the fact of a name; if there is none, make it and note it. All processes get the same one."""
+        with self.database.change() as tables:
+            fact = self._fact(tables, name)
+            if fact is None:
+                fact = make()
+                self._note(tables, name, fact)
+            return fact
+
+    def _fact(self, tables: sqlite3.Connection, name: str) -> str | None:
+        row = tables.execute("SELECT fact FROM facts WHERE campaign = ? AND name = ?", (self.campaign, name)).fetchone()
+        return None if row is None else str(row[0])
+
+    def _note(self, tables: sqlite3.Connection, name: str, fact: str) -> None:
+        tables.execute("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", (self.campaign, name, fact))
+
+    def _count(self, tables: sqlite3.Connection) -> int:
+        return int(tables.execute("SELECT count(*) FROM rows WHERE campaign = ?", (self.campaign,)).fetchone()[0])
+
+    def _insert(self, tables: sqlite3.Connection, waiting: Sequence[Waiting]) -> None:
+        tables.executemany(
+            "INSERT INTO rows (campaign, fingerprint, stream, body, value, due) VALUES (?, ?, ?, ?, ?, ?)",
+            [(self.campaign, one.fingerprint, one.stream or "", one.body, one.value, one.due) for one in waiting],
+        )
+
+
+def _removed(tables: sqlite3.Connection, rows: Sequence[int]) -> int:
+    return sum(tables.execute("DELETE FROM rows WHERE id = ?", (row,)).rowcount for row in rows)

@@ -1,0 +1,243 @@
+"""From an app's value to a report on the collector's disk: make, queue, delay, batch, send, repeat."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from hushcount.allowance import Allowance
+from hushcount.budget import Budget, OptedOut
+from hushcount.campaigns.campaign import Stream
+from hushcount.client import Client
+from hushcount.delivery.delivering import Deliverer
+from hushcount.delivery.events import Delivery, Event, EventLog, What
+from hushcount.delivery.folder import own_folder
+from hushcount.delivery.making import made
+from hushcount.delivery.present import Present
+from hushcount.delivery.publication import Publication
+from hushcount.delivery.queue import Queue, Waiting, database
+from hushcount.delivery.site import Site
+from hushcount.errors import HushcountError, NotYet, UsageError
+from hushcount.memory import FileMemory, Memory, ProcessMemory
+from hushcount.newest import Newest, Untrusted
+from hushcount.policy import Policy
+from hushcount.spent import Spent
+
+_SHORTEST_SLEEP, _LONGEST_SLEEP = 0.05, 60.0
+_LONGEST_DELAY = timedelta(days=1)
+
+
+class Sender:
+    """Makes the reports of one client for one campaign, and delivers them to one collector. Threads may share it.
+
+    With a folder, what `report` acknowledged is on disk: a killed process loses nothing, and the next one that is given
+    the folder sends it. Processes may share a folder; nothing is sent by two of them at the same time. Without one, all
+    ends with the process, and a forked process begins with an empty queue of its own.
+
+    Args:
+        site: the collector's address, as in https://collector.example.com, or a `Site`.
+        policy: what the client demands of the campaign; it names the campaign. With a folder, the newest epoch that it
+            accepted is kept there if the policy names no file.
+        folder: directory of this client alone, made if missing, mode 0700.
+        budget: bounds what all reports of this person cost; by default they are only counted.
+        window: length of the operator's windows (`Allowance`).
+        keep_values: keep the plain value beside a report until it is sent, on this device. A report that arrives after
+            its epoch was closed is then made anew, which spends its budget again, and values wait for a campaign that
+            cannot be fetched yet. Without it such reports are dropped, and counted.
+        delay: each report waits a random time up to this long, at most a day, so that its arrival does not tell when
+            the value was used.
+        most_queued: reports that may wait; one more raises QueueFull, and nothing is made.
+
+    Raises:
+        UsageError: an argument is none of these.
+    """
+
+    def __init__(
+        self,
+        site: Site | str,
+        policy: Policy,
+        folder: Path | str | None = None,
+        *,
+        budget: Budget | None = None,
+        window: timedelta = timedelta(days=1),
+        keep_values: bool = False,
+        delay: timedelta = timedelta(minutes=10),
+        most_queued: int = 1000,
+    ) -> None:
+        if not isinstance(policy, Policy) or policy.trusts:
+            raise UsageError("policy must be a Policy that names its campaign, as in Policy.read('policy.json')")
+        if not timedelta() <= delay <= _LONGEST_DELAY:
+            raise UsageError(f"delay is {delay}, must be from 0 to {_LONGEST_DELAY}")
+        if most_queued < 1:
+            raise UsageError(f"most_queued is {most_queued}, must be at least 1")
+        home = None if folder is None else own_folder(Path(folder))
+        self._policy = policy if home is None else _kept_in(policy, home / "newest.json")
+        self._budget = budget or Budget(None if home is None else home / "budget.json")
+        self._memory: Memory = ProcessMemory() if home is None else FileMemory(home / "memory.json")
+        self._allowance = Allowance(window, None if home is None else home / "allowance.json")
+        self._keep_values, self._delay = keep_values, delay.total_seconds()
+        self._log = EventLog()
+        tables = database(None if home is None else home / "queue.sqlite")
+        site = Site(site) if isinstance(site, str) else site
+        self._queue = Queue(tables, policy.campaign_id, most_queued, lease=60.0 + 10.0 * site.seconds)
+        self._present = Present(site, policy.campaign_id, tables, self._client, self._tell)
+        self._deliverer = Deliverer(site, self._queue, self._present, self._budget, self._delay, self._tell)
+        self._is_durable = home is not None
+        self._thread: threading.Thread | None = None
+        self._process, self._ending, self._wake = os.getpid(), threading.Event(), threading.Event()
+        self._wakes_at = math.inf
+
+    def report(self, value: str) -> None:
+        """Make and queue the reports of one value: of the frequency stream and of discovery, as the campaign has them.
+
+        A value that is too long for discovery has a discovery report with nothing to discover.
+
+        Without `start`, it asks the collector for the campaign file if the copy is too old.
+
+        Raises:
+            NotYet: there is no campaign file yet, and plain values are not kept.
+            Untrusted: the policy refuses the collector's campaign file, and there is no earlier one.
+            QueueFull, OverCap, BudgetSpent, OptedOut: nothing more may be made now.
+            UsageError: the value is no text.
+            HushcountError: the folder cannot be written. Only what was queued is sent.
+        """
+        if not isinstance(value, str):
+            raise UsageError(f"a value is a {type(value).__name__}, must be a str")
+        self._go_on_after_fork()
+        client = self._present.client() if self._is_running() else self._present.refreshed()
+        if client is None and not (self._is_running() and self._keep_values):
+            client = self._present.refreshed()
+        if client is None:
+            self._require_kept_value()
+            self._queue.require_room(1)
+            self._put([Waiting("", None, b"", value, time.time())], "waits")
+            return
+        self._queue.require_room(len(client.campaign.streams))
+        ready: list[Waiting] = []
+        try:
+            for stream in client.campaign.streams:
+                ready.append(made(client, stream, value, self._keep_values, self._delay))
+        finally:
+            # What was charged is sent, also if the other stream's budget is spent.
+            self._put(ready, "queued")
+
+    def deliver(self, early: bool = False) -> Delivery:
+        """Send what is due, in batches, and return what became of it; any process with the folder may call it.
+
+        It never raises because of the collector or the network: such reports wait, longer after each failure.
+
+        Args:
+            early: send also what is not due yet. The time of arrival then tells when the app did this.
+
+        Raises:
+            HushcountError: the folder cannot be read or written.
+        """
+        return self._deliverer.deliver(early)
+
+    def start(self) -> Sender:
+        """Deliver in a thread from now on, also in processes that are forked later, from their first report on."""
+        if not self._is_running():
+            self._process, self._ending, self._wake = os.getpid(), threading.Event(), threading.Event()
+            self._thread = threading.Thread(target=self._run, name="hushcount", daemon=True)
+            self._thread.start()
+        return self
+
+    def close(self) -> None:
+        """End the thread. Without a folder it is the last chance: what waits is sent now, due or not."""
+        self._ending.set()
+        self._wake.set()
+        if self._thread is not None and self._is_running():
+            self._thread.join()
+        self._thread = None
+        if not self._is_durable:
+            self.deliver(early=True)
+
+    def __enter__(self) -> Sender:
+        return self.start()
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def spent(self) -> Spent:
+        """Return what was spent on what, with words for the person."""
+        return self._budget.spent()
+
+    def forget(self) -> None:
+        """Opt out, durably: nothing is made or sent any more, and what waits, answers and the token are deleted.
+
+        What was spent stays counted. `Budget.opt_in` of the same budget begins again.
+        """
+        self._budget.opt_out()
+        self._memory.forget()
+        self._tell("forgotten", "", self._queue.clear())
+
+    @property
+    def log(self) -> tuple[Event, ...]:
+        """The newest things that this object did in this process, without any value."""
+        return self._log.events()
+
+    def _client(self, publication: Publication) -> Client:
+        campaign = publication.campaign
+        return Client(
+            campaign,
+            policy=self._policy,
+            signature=publication.signature,
+            log=publication.log,
+            dictionary=publication.dictionary,
+            memory=self._memory if campaign.memory else None,
+            allowance=self._allowance,
+            budget=self._budget,
+        )
+
+    def _require_kept_value(self) -> None:
+        failure = self._present.failure
+        if isinstance(failure, Untrusted):
+            raise failure
+        if not self._keep_values:
+            raise NotYet(
+                f"campaign {self._policy.campaign_id} is not fetched yet ({failure}): report again later, or give "
+                "keep_values=True, and values wait on this device"
+            )
+        if self._budget.opted_out:
+            raise OptedOut(f"the person opted out of campaign {self._policy.campaign_id}: nothing waits or is sent")
+
+    def _tell(self, what: What, reason: str, reports: int = 0, stream: Stream | None = None) -> None:
+        self._log.add(Event(datetime.now(timezone.utc), what, reports, stream, reason))
+
+    def _is_running(self) -> bool:
+        return self._thread is not None and self._process == os.getpid() and self._thread.is_alive()
+
+    def _go_on_after_fork(self) -> None:
+        if self._thread is not None and self._process != os.getpid():
+            self.start()
+
+    def _put(self, waiting: list[Waiting], what: What) -> None:
+        if waiting:
+            self._queue.put(waiting)
+            self._tell(what, "", len(waiting))
+            if min(one.due for one in waiting) < self._wakes_at:
+                self._wake.set()
+
+    def _run(self) -> None:
+        ending, wake = self._ending, self._wake
+        while not ending.is_set():
+            wake.clear()
+            try:
+                self._deliverer.deliver(early=False)
+                sleep = max(_SHORTEST_SLEEP, self._deliverer.seconds_to_wait())
+            except HushcountError as error:
+                self._tell("again", str(error))
+                sleep = _LONGEST_SLEEP
+            # Other processes may queue, and the clock may change: look once a minute.
+            sleep = min(sleep, _LONGEST_SLEEP)
+            self._wakes_at = time.time() + sleep
+            wake.wait(sleep)
+
+
+def _kept_in(policy: Policy, path: Path) -> Policy:
+    """Return a policy that keeps the newest epoch in a file, this one if it names none."""
+    return policy.model_copy(update={"newest": Newest(path)}) if policy.newest.path is None else policy

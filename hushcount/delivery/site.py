@@ -1,0 +1,82 @@
+"""The address of a collector, and how it is reached."""
+
+from __future__ import annotations
+
+import ipaddress
+import ssl
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, urlsplit
+
+from hushcount.errors import UsageError
+
+_MOST_SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class Site:
+    """One collector.
+
+    Args:
+        address: as in https://collector.example.com, perhaps with a port and a path. Plain http reaches only this
+            machine.
+        plain: permit plain http to other machines too. Whoever is on the way then sees the client token, and may alter
+            answers; reports stay sealed.
+        environment_proxies: go through the proxy that the environment names (HTTPS_PROXY, NO_PROXY).
+        app_token: the token of the app, for collectors that ask for one (`authentication = "bearer"`).
+        context: certificates to trust, by default the system's.
+        seconds: how long one exchange may take from the first byte sent to the last received; also each attempt to
+            connect.
+    """
+
+    address: str
+    plain: bool = False
+    environment_proxies: bool = False
+    app_token: str | None = field(default=None, repr=False)
+    context: ssl.SSLContext | None = field(default=None, repr=False, compare=False)
+    seconds: float = 30.0
+
+    def __post_init__(self) -> None:
+        parts = self._parts()
+        if parts.scheme == "http" and not self.plain and not _is_here(self.host):
+            raise UsageError(
+                f"site is {self.address}, must begin with https://: reports travel by TLS; Site(address, plain=True) "
+                "permits plain http"
+            )
+        if not 0.0 < self.seconds <= _MOST_SECONDS:
+            raise UsageError(f"seconds is {self.seconds}, must be above 0 and at most {_MOST_SECONDS:g}")
+
+    @property
+    def by_tls(self) -> bool:
+        return self._parts().scheme == "https"
+
+    @property
+    def host(self) -> str:
+        """Name or number of the machine."""
+        return self._parts().hostname or ""
+
+    @property
+    def port(self) -> int:
+        return self._parts().port or (443 if self.by_tls else 80)
+
+    @property
+    def path(self) -> str:
+        """What comes before the paths of the interface, mostly nothing."""
+        return self._parts().path.rstrip("/")
+
+    def _parts(self) -> SplitResult:
+        try:
+            parts = urlsplit(self.address)
+            named = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:
+            named = False
+        # User names, queries and control characters would end up in requests.
+        if not named or not self.address.isascii() or not self.address.isprintable() or set(self.address) & set("@?# "):
+            raise UsageError("site must be an address such as https://collector.example.com, without name, ? or #")
+        return parts
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,26 @@
+"""How long to wait: a random delay that hides when a value was used, and longer and longer pauses after failures."""
+
+from __future__ import annotations
+
+from hushcount.randomness import SystemWords, uniform
+
+LONGEST_WAIT = 86_400.0
+"""Seconds. What the other side asks for counts up to here, so that it cannot silence a client for good."""
+_FIRST_PAUSE = 5.0
+_LONGEST_PAUSE = 3_600.0
+_STEPS = 1 << 53
+
+
+def random_seconds(most: float) -> float:
+    """Draw from 0 to `most` seconds, uniformly, by the operating system's cryptographic generator."""
+    return most * int(uniform(_STEPS, 1, SystemWords())[0]) / _STEPS
+
+
+def pause(failures: int, asked: float = 0.0) -> float:
+    """Return the seconds until the next attempt after so many failures in a row, at least 1.
+
+    They double with each failure, to an hour at most. Half of them are drawn at random, so that clients which failed
+    together do not return together. `asked` is what the other side asked for by Retry-After; up to a day counts.
+    """
+    whole = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(failures - 1, 20))
+    return min(max(asked, 0.0), LONGEST_WAIT) + whole / 2.0 + random_seconds(whole / 2.0)

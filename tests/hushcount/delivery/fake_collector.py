@@ -1,0 +1,165 @@
+"""A collector in a thread that a test steers: what it publishes, what it answers, and what it was sent."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.delegation import CampaignSignature
+from hushcount.campaigns.log import CampaignLog
+from hushcount.policy import Policy, terms_of
+from tests.hushcount.campaigns.test_campaign_file import WORDS, data
+from tests.hushcount.campaigns.test_chain import log_of
+from tests.hushcount.campaigns.vouched import KEY, public_part, signed
+
+REPORTED = "one"
+"""A value that the dictionary lists."""
+
+
+def campaign(previous: Campaign | None = None, **changes: Any) -> Campaign:
+    """Return the first epoch's file of the campaign "words", or that after another."""
+    chained = {} if previous is None else {"epoch": previous.epoch + 1, "previous": previous.head.hex()}
+    shuffle = {"cap": 100, "minimum_batch": 10, "delta": 1e-7}
+    return Campaign.model_validate({**data(), "shuffle": shuffle, **chained, **changes})
+
+
+def policy(**changes: Any) -> Policy:
+    """Return a policy that accepts the campaign."""
+    return Policy(**{**dict(terms_of(campaign(), (public_part(KEY),))), **changes})
+
+
+@dataclass(frozen=True)
+class Post:
+    """What was posted and is on the collector's disk."""
+
+    stream: str
+    fingerprint: str
+    token: str
+    reports: tuple[bytes, ...]
+
+
+@dataclass
+class FakeCollector:
+    """What it publishes may change at any time."""
+
+    address: str = ""
+    epochs: list[Campaign] = field(default_factory=lambda: [campaign()])
+    signature: CampaignSignature | None = None
+    max_age: int = 300
+    accepted: set[str] | None = None  # fingerprints; None: that of the newest epoch
+    answers: list[tuple[int, str, dict[str, str]]] = field(default_factory=list)
+    """Answers to the next posts: status, name of the problem, headers."""
+    always: tuple[int, str, dict[str, str]] | None = None
+    takes_before_answering: bool = False
+    """Whether what such an answer refuses was stored nevertheless, as when an answer is lost."""
+    most_reports: int = 10**6
+    posts: list[Post] = field(default_factory=list)
+    gets: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    down: bool = False
+
+    @property
+    def campaign(self) -> Campaign:
+        return self.epochs[-1]
+
+    def received(self, stream: str = "reports") -> list[bytes]:
+        """Return each report that was taken, in order, copies included."""
+        return [report for post in self.posts if post.stream == stream for report in post.reports]
+
+    def document(self, path: str) -> tuple[bytes, dict[str, str]] | None:
+        if path == "/v1/campaigns/words":
+            signature = self.signature or signed(self.campaign)
+            header = ":" + base64.b64encode(signature.text().encode()).decode() + ":"
+            text = json.dumps(self.campaign.model_dump(mode="json", exclude_none=True))
+            return text.encode(), {"Campaign-Signature": header, "Content-Type": "application/json"}
+        if path == "/v1/campaigns/words/log":
+            return self.log().text().encode(), {"Content-Type": "application/json"}
+        if path == "/v1/campaigns/words/dictionary":
+            return "".join(f"{item}\n" for item in WORDS.items).encode(), {"Content-Type": "text/plain"}
+        return None
+
+    def log(self) -> CampaignLog:
+        return log_of(self.epochs)
+
+    def verdict(self, stream: str, fingerprint: str, body: bytes) -> tuple[int, str, dict[str, str]]:
+        if self.answers or self.always is not None:
+            return self.answers.pop(0) if self.answers else self.always  # type: ignore[return-value]
+        known = {one.fingerprint.hex(): one for one in self.epochs}
+        if fingerprint not in known:
+            return 409, "unknown_fingerprint", {}
+        if fingerprint not in (self.accepted or {self.campaign.fingerprint.hex()}):
+            return 409, "epoch_closed", {}
+        assert len(body) % known[fingerprint].sealed_bytes(stream) == 0  # type: ignore[arg-type]
+        if len(body) // known[fingerprint].sealed_bytes(stream) > self.most_reports:  # type: ignore[arg-type]
+            return 413, "too_many_reports_at_once", {}
+        return 202, "", {}
+
+
+@contextmanager
+def collecting(**options: Any) -> Iterator[FakeCollector]:
+    """Run one for a block."""
+    collector = FakeCollector(**options)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            collector.gets.append((self.path, headers))
+            served = collector.document(urlsplit(self.path).path)
+            if collector.down:
+                self.answer(503, b"", {})
+            elif served is None:
+                self.answer(404, b"", {})
+            else:
+                body, more = served
+                etag = f'"{hash(body)}"'
+                more = {**more, "ETag": etag, "Cache-Control": f"public, max-age={collector.max_age}"}
+                if headers.get("if-none-match") == etag:
+                    self.answer(304, None, more)
+                else:
+                    self.answer(200, body, more)
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            parts = urlsplit(self.path)
+            stream, fingerprint = parts.path.rpartition("/")[2], parse_qs(parts.query)["fingerprint"][0]
+            if collector.down:
+                self.answer(503, b"", {})
+                return
+            status, problem, headers = collector.verdict(stream, fingerprint, body)
+            if status == 202 or collector.takes_before_answering:
+                known = {one.fingerprint.hex(): one for one in collector.epochs}
+                length = known[fingerprint].sealed_bytes(stream)  # type: ignore[arg-type]
+                reports = tuple(body[at : at + length] for at in range(0, len(body), length))
+                collector.posts.append(Post(stream, fingerprint, self.headers["Client-Token"], reports))
+            details = json.dumps({"type": f"urn:hushcount:problem:{problem}"}).encode() if problem else b""
+            self.answer(status, details, {"Content-Type": "application/problem+json", **headers})
+
+        def answer(self, status: int, body: bytes | None, headers: dict[str, str]) -> None:
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            if body is not None:
+                self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body or b"")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    collector.address = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield collector
+    finally:
+        server.shutdown()
+        server.server_close()

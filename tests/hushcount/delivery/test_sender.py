@@ -1,0 +1,499 @@
+"""A sender loses nothing that it acknowledged, sends the same bytes at retries, and gives nothing up in silence."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hushcount.allowance import OverCap
+from hushcount.budget import Budget, BudgetSpent, OptedOut
+from hushcount.delivery import AsyncSender, Delivery, QueueFull, Sender
+from hushcount.errors import NotYet, UsageError
+from hushcount.newest import Newest, Untrusted
+from hushcount.policy import Policy
+from tests.hushcount.campaigns.vouched import STRANGER, signed
+from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, policy
+
+VALUE = "one"
+LONG = "too long to be discovered: more than the campaign's 32 bytes"
+
+
+@pytest.fixture
+def collector() -> Any:
+    with collecting() as one:
+        yield one
+
+
+def sender(collector: FakeCollector, folder: Path | None = None, **options: Any) -> Sender:
+    """Return a sender without delay."""
+    options = {"delay": timedelta(), "policy": policy(), **options}
+    return Sender(collector.address, options.pop("policy"), folder, **options)
+
+
+def again_now(one: Sender) -> None:
+    """End the pause after a failure, and let all that waits be due."""
+    one._queue.note("hold", "1 0")
+    with one._queue.database.change() as tables:
+        tables.execute("UPDATE rows SET due = 0")
+
+
+def told(one: Sender) -> list[tuple[str, str, int]]:
+    return [(event.what, event.reason, event.reports) for event in one.log]
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_value_becomes_a_report_of_each_stream_at_the_collector(
+    collector: FakeCollector, tmp_path: Path, durable: bool
+) -> None:
+    one = sender(collector, tmp_path / "own" if durable else None)
+    for value in (VALUE, "four", LONG, ""):
+        one.report(value)
+    assert collector.posts == []
+    assert one.deliver() == Delivery(sent=8)
+    assert {len(report) for report in collector.received()} == {collector.campaign.sealed_bytes("reports")}
+    assert {len(report) for report in collector.received("discovery")} == {collector.campaign.sealed_bytes("discovery")}
+    assert [len(collector.received(stream)) for stream in ("reports", "discovery")] == [4, 4]
+    (token,) = {post.token for post in collector.posts}
+    assert len(token) == 43
+    assert one.deliver() == Delivery()
+    assert one.spent().streams[0].reports == 4
+
+
+def test_requests_for_documents_show_no_token(collector: FakeCollector, tmp_path: Path) -> None:
+    one = sender(collector, tmp_path)
+    one.report(VALUE)
+    one.deliver()
+    asked = [path.partition("?")[0] for path, _ in collector.gets]
+    assert asked == ["/v1/campaigns/words", "/v1/campaigns/words/log", "/v1/campaigns/words/dictionary"]
+    assert all("client-token" not in headers for _, headers in collector.gets)
+
+
+def test_everything_in_the_folder_is_private_and_the_token_is_kept(collector: FakeCollector, tmp_path: Path) -> None:
+    home = tmp_path / "a" / "b"
+    for _ in range(2):
+        one = sender(collector, home)
+        one.report(VALUE)
+        one.deliver()
+    assert len({post.token for post in collector.posts}) == 1
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    names = {path.name for path in home.iterdir() if not path.name.startswith(".")}
+    assert names == {"queue.sqlite", "queue.sqlite-journal", "budget.json", "allowance.json", "newest.json"}
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in home.iterdir())
+    other = sender(collector, tmp_path / "c")
+    other.report(VALUE)
+    other.deliver()
+    assert len({post.token for post in collector.posts}) == 2
+
+
+def test_retries_send_the_same_bytes_under_the_same_fingerprint(collector: FakeCollector, tmp_path: Path) -> None:
+    collector.takes_before_answering = True
+    collector.answers = [(503, "queue_full", {"Retry-After": "5"})] * 2
+    one = sender(collector, tmp_path)
+    one.report(VALUE)
+    first = one.deliver()
+    assert (first.sent, first.waiting, first.dropped) == (0, 2, {})
+    assert first.held_until is not None
+    assert one.deliver() == first, "nothing is asked before the pause is over"
+    assert len(collector.posts) == 1
+    again_now(one)
+    one = sender(collector, tmp_path)
+    one.deliver()
+    again_now(one)
+    assert one.deliver().sent == 2
+    copies = [(post.stream, post.fingerprint, post.token, post.reports) for post in collector.posts]
+    assert len(copies) == 4
+    assert len(set(copies)) == 2
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+def test_what_may_succeed_later_waits(collector: FakeCollector, status: int) -> None:
+    one = sender(collector)
+    one.report(VALUE)
+    collector.always = (status, "", {"Retry-After": "999999999999"})
+    done = one.deliver()
+    assert (done.sent, done.waiting, done.dropped) == (0, 2, {})
+    assert done.held_until is not None
+    assert done.held_until.timestamp() < time.time() + 86_400 + 10
+    assert ("again", f"status_{status}", 1) in told(one)
+
+
+@pytest.mark.parametrize("name", ["unauthorised", "unknown_campaign", "wrong_length", "wrong_type"])
+def test_what_the_collector_refuses_for_good_is_dropped_with_its_name(collector: FakeCollector, name: str) -> None:
+    one = sender(collector)
+    one.report(VALUE)
+    collector.always = (400, name, {})
+    assert one.deliver() == Delivery(dropped={name: 2})
+    assert told(one)[-1] == ("dropped", name, 1)
+
+
+def test_a_page_that_no_collector_wrote_gives_nothing_up(collector: FakeCollector) -> None:
+    one = sender(collector)
+    one.report(VALUE)
+    for status in (200, 302, 403, 404):
+        collector.always = (status, "Not a name of ours", {"Location": "/elsewhere"})
+        done = one.deliver()
+        assert (done.sent, done.waiting, done.dropped) == (0, 2, {})
+        again_now(one)
+
+
+def test_no_network_is_no_error_and_pauses_grow(collector: FakeCollector) -> None:
+    one = sender(collector)
+    one.report(VALUE)
+    one._deliverer.site.__dict__["address"] = "http://127.0.0.1:1"
+    waits = []
+    for failures in range(1, 6):
+        held = one.deliver().held_until
+        assert held is not None
+        waits.append(held.timestamp() - time.time())
+        with one._queue.database.change() as tables:
+            tables.execute("UPDATE rows SET due = 0")
+        one._queue.note("hold", f"{failures} 0")
+    for number, wait in enumerate(waits):
+        assert 2.4 * 2**number < wait <= 5.0 * 2**number
+    assert one.deliver().waiting == 2
+
+
+def test_a_batch_that_is_too_large_is_halved(collector: FakeCollector) -> None:
+    collector.most_reports = 3
+    one = sender(collector)
+    for _ in range(20):
+        one.report(VALUE)
+    assert one.deliver() == Delivery(sent=40)
+    assert max(len(post.reports) for post in collector.posts) <= 3
+    collector.most_reports = 0
+    one.report(VALUE)
+    assert one.deliver() == Delivery(dropped={"too_many_reports_at_once": 2})
+
+
+# Epochs.
+
+
+def test_reports_of_a_closed_epoch_are_dropped_with_a_count(collector: FakeCollector) -> None:
+    one = sender(collector)
+    one.report(VALUE)
+    collector.epochs.append(campaign(collector.campaign))
+    assert one.deliver() == Delivery(dropped={"epoch_closed": 2})
+
+
+def test_with_plain_values_they_are_made_anew_under_the_present_epoch(collector: FakeCollector, tmp_path: Path) -> None:
+    one = sender(collector, tmp_path, keep_values=True)
+    one.report(VALUE)
+    one.report("four")
+    old = collector.campaign
+    collector.epochs.append(campaign(old))
+    assert one.deliver() == Delivery(sent=4, remade=4)
+    assert {post.fingerprint for post in collector.posts} == {collector.campaign.fingerprint.hex()}
+    assert one.spent().streams[0].reports == 4, "two reports of each value, and both were charged"
+    assert b"four" not in (tmp_path / "queue.sqlite").read_bytes()
+
+
+def test_an_unknown_fingerprint_is_asked_for_again_before_anything_is_given_up(collector: FakeCollector) -> None:
+    """A collector that has not read the newest file yet says the same as one that never had this file."""
+    one = sender(collector)
+    one.report(VALUE)
+    collector.always = (409, "unknown_fingerprint", {})
+    assert one.deliver().waiting == 2
+    again_now(one)
+    collector.always = None
+    collector.epochs[:] = [campaign(campaign())]
+    assert one.deliver() == Delivery(dropped={"unknown_fingerprint": 2})
+
+
+def test_an_epoch_that_has_not_begun_is_waited_for(collector: FakeCollector) -> None:
+    one = sender(collector)
+    one.report(VALUE)
+    collector.answers = [(409, "epoch_not_begun", {})]
+    assert one.deliver().waiting == 2
+    again_now(one)
+    assert one.deliver() == Delivery(sent=2)
+
+
+def test_a_collector_that_closes_the_epoch_that_it_serves_does_not_make_a_client_spend(
+    collector: FakeCollector,
+) -> None:
+    one = sender(collector, keep_values=True)
+    one.report(VALUE)
+    collector.always = (409, "epoch_closed", {})
+    for _ in range(5):
+        assert one.deliver().waiting == 2
+        again_now(one)
+    assert one.spent().streams[0].reports == 1
+
+
+def test_the_campaign_is_fetched_anew_only_if_it_changed(collector: FakeCollector, tmp_path: Path) -> None:
+    collector.max_age = 0
+    one = sender(collector, tmp_path)
+    one.report(VALUE)
+    one.report(VALUE)
+    assert told(one)[:4] == [("fetched", "epoch 2", 0), ("queued", "", 2), ("unchanged", "", 0), ("queued", "", 2)]
+    assert len(collector.gets) == 4
+    # The next process has the kept copies, and asks by their ETag.
+    other = sender(collector, tmp_path)
+    other.report(VALUE)
+    assert told(other)[0] == ("unchanged", "", 0)
+    assert "if-none-match" in collector.gets[-1][1]
+    collector.epochs.append(campaign(collector.campaign))
+    other.report(VALUE)
+    assert ("fetched", "epoch 3", 0) in told(other)
+
+
+def test_within_its_age_the_copy_is_used_without_a_question(collector: FakeCollector, tmp_path: Path) -> None:
+    sender(collector, tmp_path).report(VALUE)
+    asked = len(collector.gets)
+    other = sender(collector, tmp_path)
+    other.report(VALUE)
+    other.report(VALUE)
+    assert len(collector.gets) == asked
+
+
+def test_a_stale_copy_serves_while_the_collector_fails(collector: FakeCollector, tmp_path: Path) -> None:
+    collector.max_age = 0
+    sender(collector, tmp_path).report(VALUE)
+    collector.down = True
+    one = sender(collector, tmp_path)
+    one.report(VALUE)
+    assert [what for what, _, _ in told(one)] == ["not_fetched", "queued"]
+    one.report(VALUE)
+    assert [what for what, _, _ in told(one)] == ["not_fetched", "queued", "queued"], "it asks once a minute"
+    assert one.deliver().waiting == 6
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_without_a_campaign_values_wait_if_the_app_keeps_them(
+    collector: FakeCollector, tmp_path: Path, durable: bool
+) -> None:
+    home = tmp_path / "own" if durable else None
+    collector.down = True
+    with pytest.raises(NotYet, match=r"^campaign words is not fetched yet \(the collector answered 503 .*keep_values"):
+        sender(collector, tmp_path / "other").report(VALUE)
+    one = sender(collector, home, keep_values=True)
+    one.report(VALUE)
+    one.report("four")
+    assert one.deliver() == Delivery(waiting=2)
+    collector.down = False
+    one._present._next_attempt = 0.0
+    assert one.deliver() == Delivery(sent=4, remade=4, added=2)
+
+
+def test_a_campaign_that_the_policy_refuses_is_an_error_if_there_is_no_other(
+    collector: FakeCollector, tmp_path: Path
+) -> None:
+    collector.signature = signed(collector.campaign, STRANGER)
+    one = sender(collector, tmp_path, keep_values=True)
+    with pytest.raises(Untrusted, match="trusted are"):
+        one.report(VALUE)
+    assert one.deliver() == Delivery()
+    assert told(one)[0][0] == "refused"
+
+
+def test_a_refused_successor_changes_nothing(collector: FakeCollector, tmp_path: Path) -> None:
+    """It costs more than the policy allows."""
+    collector.max_age = 0
+    one = sender(collector, tmp_path)
+    one.report(VALUE)
+    dear = campaign(collector.campaign, mechanism={"name": "ss", "epsilon": 3.0, "parameters": {"s": 1}})
+    collector.epochs.append(dear)
+    one.report(VALUE)
+    assert "policy allows at most" in told(one)[-2][1]
+    collector.accepted = {collector.epochs[0].fingerprint.hex()}
+    assert one.deliver() == Delivery(sent=4)
+
+
+def test_an_older_epoch_is_refused_also_by_the_next_process(collector: FakeCollector, tmp_path: Path) -> None:
+    collector.max_age = 0
+    collector.epochs.append(campaign(collector.campaign))
+    sender(collector, tmp_path).report(VALUE)
+    collector.epochs.pop()
+    other = sender(collector, tmp_path)
+    other.report(VALUE)
+    assert "is older than epoch 3" in told(other)[0][1]
+
+
+def test_a_client_that_missed_an_epoch_follows_the_log(collector: FakeCollector, tmp_path: Path) -> None:
+    sender(collector, tmp_path).report(VALUE)
+    for _ in range(3):
+        collector.epochs.append(campaign(collector.campaign))
+    collector.max_age = 0
+    with collecting() as other:
+        other.epochs = collector.epochs
+        other.max_age = 0
+        one = sender(other, tmp_path)
+        one._present._documents = {}
+        one._present.refreshed(anyway=True)
+        assert told(one)[-1] == ("fetched", "epoch 5", 0)
+
+
+# Limits of the person and of the device.
+
+
+def test_a_full_queue_refuses_before_anything_is_charged(collector: FakeCollector) -> None:
+    one = sender(collector, most_queued=5)
+    one.report(VALUE)
+    one.report(VALUE)
+    with pytest.raises(QueueFull, match=r"^4 reports of campaign words wait"):
+        one.report(VALUE)
+    assert one.spent().streams[0].reports == 2
+    one.deliver()
+    one.report(VALUE)
+
+
+def test_what_the_cap_or_the_budget_forbids_is_raised_and_what_was_charged_is_sent(collector: FakeCollector) -> None:
+    budget = Budget(lifetime=1.5, when_spent="nothing")
+    one = sender(collector, budget=budget)
+    with pytest.raises(BudgetSpent):
+        one.report(VALUE)
+    assert one.deliver() == Delivery(sent=1)
+    collector.epochs[:] = [campaign(shuffle={"cap": 1, "minimum_batch": 10, "delta": 1e-7})]
+    other = sender(collector)
+    other.report(VALUE)
+    with pytest.raises(OverCap):
+        other.report(VALUE)
+    assert other.deliver() == Delivery(sent=2)
+
+
+def test_values_over_the_cap_wait_for_the_next_window(collector: FakeCollector) -> None:
+    collector.epochs[:] = [campaign(shuffle={"cap": 1, "minimum_batch": 10, "delta": 1e-7})]
+    collector.down = True
+    one = sender(collector, keep_values=True)
+    for _ in range(3):
+        one.report(VALUE)
+    collector.down = False
+    one._present._next_attempt = 0.0
+    assert one.deliver(early=True) == Delivery(sent=2, remade=2, added=1, waiting=2)
+    assert one.deliver() == Delivery(waiting=2)
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_opting_out_empties_the_queue_and_nothing_is_made_or_sent_any_more(
+    collector: FakeCollector, tmp_path: Path, durable: bool
+) -> None:
+    home = tmp_path / "own" if durable else None
+    budget = Budget(None if home is None else tmp_path / "budget.json")
+    one = sender(collector, home, budget=budget, keep_values=True)
+    one.report("four")
+    token = one._queue.noted_once("token", lambda: "a" * 40)
+    asked = len(collector.gets)
+    one.forget()
+    assert one.deliver() == Delivery()
+    with pytest.raises(OptedOut):
+        one.report(VALUE)
+    assert collector.posts == []
+    assert len(collector.gets) == asked
+    assert one.spent().streams[0].reports == 1
+    if home is not None:
+        assert b"four" not in (home / "queue.sqlite").read_bytes()
+    budget.opt_in()
+    one.report(VALUE)
+    assert one.deliver() == Delivery(sent=2)
+    assert {post.token for post in collector.posts} != {token}
+
+
+def test_whoever_opts_out_elsewhere_has_what_waits_deleted(collector: FakeCollector, tmp_path: Path) -> None:
+    one = sender(collector, tmp_path)
+    one.report(VALUE)
+    Budget(tmp_path / "budget.json").opt_out()
+    assert one.deliver() == Delivery(dropped={"opted_out": 2})
+    assert collector.posts == []
+
+
+# Time.
+
+
+def test_each_report_waits_a_time_of_its_own(collector: FakeCollector) -> None:
+    one = sender(collector, delay=timedelta(hours=1))
+    for _ in range(20):
+        one.report(VALUE)
+    now = time.time()
+    assert one.deliver() == Delivery(waiting=40)
+    claimed = one._queue.claim(now, 100, 10**6, plain=False, early=True)
+    assert claimed is not None
+    dues = [row.due - now for row in claimed.waiting]
+    assert all(-60 < due < 3600 for due in dues)
+    # 20 uniform draws fall into one half of the hour with probability 2e-6 at most.
+    assert min(dues) < 1800 < max(dues)
+    one._queue.give_back(claimed)
+    assert one.deliver(early=True) == Delivery(sent=40)
+
+
+def test_a_thread_delivers_and_the_block_ends_it(collector: FakeCollector, tmp_path: Path) -> None:
+    with sender(collector, tmp_path) as one:
+        one.report(VALUE)
+        deadline = time.monotonic() + 60
+        while one._queue.waiting():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    assert len(collector.posts) == 2
+    assert one._thread is None
+
+
+def test_without_a_folder_the_end_of_the_block_sends_what_waits(collector: FakeCollector) -> None:
+    with sender(collector, delay=timedelta(hours=1)) as one:
+        one.report(VALUE)
+    assert len(collector.posts) == 2
+
+
+def test_the_same_by_asyncio(collector: FakeCollector, tmp_path: Path) -> None:
+    async def app() -> Delivery:
+        one = AsyncSender(collector.address, policy(), tmp_path, delay=timedelta())
+        await asyncio.gather(*(one.report(VALUE) for _ in range(5)))
+        done = await one.deliver()
+        async with one:
+            assert (await one.spent()).streams[0].reports == 5
+        await one.forget()
+        with pytest.raises(OptedOut):
+            await one.report(VALUE)
+        return done
+
+    assert asyncio.run(app()) == Delivery(sent=10)
+    assert len(set(collector.received())) == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"policy": Policy.trusting()}, "policy must be a Policy that names its campaign"),
+        ({"delay": timedelta(days=2)}, "delay is 2 days"),
+        ({"delay": timedelta(seconds=-1)}, "must be from 0"),
+        ({"most_queued": 0}, "most_queued is 0"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(collector: FakeCollector, options: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        sender(collector, **options)
+    with pytest.raises(UsageError, match="a value is a int"):
+        sender(collector).report(5)  # type: ignore[arg-type]
+
+
+def test_a_folder_that_others_can_change_is_refused(collector: FakeCollector, tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    with pytest.raises(UsageError, match="has mode 0777"):
+        sender(collector, tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="is a file"):
+        sender(collector, tmp_path / "file")
+
+
+def test_no_value_is_in_what_a_sender_shows(collector: FakeCollector, tmp_path: Path) -> None:
+    value = "a-secret-value"
+    collector.answers = [(503, "queue_full", {}), (400, "wrong_type", {})]
+    one = sender(collector, tmp_path, keep_values=True)
+    one.report(value)
+    one.deliver()
+    again_now(one)
+    one.deliver()
+    one.forget()
+    assert value not in repr(one.log)
+    assert value not in repr(one._queue) + str(one.spent().words())
+
+
+def test_a_policy_that_names_its_own_file_keeps_it(collector: FakeCollector, tmp_path: Path) -> None:
+    kept = Newest(tmp_path / "elsewhere.json")
+    sender(collector, tmp_path / "own", policy=policy(newest=kept)).report(VALUE)
+    assert (tmp_path / "elsewhere.json").exists()
+    assert not (tmp_path / "own" / "newest.json").exists()
