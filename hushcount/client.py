@@ -102,9 +102,10 @@ class Client:
             )
         if not isinstance(self.policy, Policy):
             raise UsageError(
-                f"policy is {self.policy!r}, must say what this client demands of a campaign: give policy="
-                'Policy.read("policy.json", Newest(Path("newest.json"))), from the file of hushcount campaign policy'
+                f"policy is a {type(self.policy).__name__}, must say what this client demands of a campaign: give "
+                'policy=Policy.read("policy.json", Newest(Path("newest.json"))), which hushcount campaign policy writes'
             )
+        object.__setattr__(self, "_vouched_until", self._accepted(self.policy))
         if self.memory is not None and not all(hasattr(self.memory, name) for name in ("get", "keep", "forget")):
             raise UsageError(f"memory is a {type(self.memory).__name__}, must be a memory: give FileMemory(path)")
         if self.campaign.memory and self.memory is None and not self.uncapped:
@@ -130,7 +131,6 @@ class Client:
             raise UsageError("a dictionary was given, and the campaign has none: its domain is open")
         elif not listed.is_of(self.dictionary):
             raise UsageError("the dictionary is not the campaign's: give the one that came with it")
-        object.__setattr__(self, "_vouched_until", self._accepted(self.policy))
 
     def _accepted(self, policy: Policy) -> datetime | None:
         """Let the policy check the campaign, and return when the keys that vouch expire."""

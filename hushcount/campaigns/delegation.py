@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timezone
+from io import BytesIO
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +20,7 @@ from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.campaigns.signatures import SIGNATURE_BYTES, Signature, SignatureError, verify
 from hushcount.formats.canonical_json import canonical_json
 from hushcount.formats.models import Hex32, Part
-from hushcount.formats.reading import parse_model, read_file
+from hushcount.formats.reading import parse_model, read_file, take
 
 
 class DelegationTerms(Part):
@@ -111,8 +112,8 @@ def read_campaign_signature(path: Path) -> CampaignSignature:
 
 
 def parse_campaign_signature(raw: bytes, name: str) -> CampaignSignature:
-    """Return the campaign's signature in a file's bytes, or raise FormatError, which names the file."""
-    return parse_model(CampaignSignature, raw, name)
+    """Return the signature in a file's or a header's bytes, at most SIGNATURE_BYTES, or raise FormatError."""
+    return parse_model(CampaignSignature, take(BytesIO(raw), SIGNATURE_BYTES, name), name)
 
 
 def read_delegation(path: Path) -> Delegation:

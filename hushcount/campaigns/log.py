@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from io import BytesIO
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -11,7 +12,7 @@ from hushcount.campaigns.campaign import GREATEST_EPOCH, head_of
 from hushcount.campaigns.delegation import CampaignSignature
 from hushcount.campaigns.parts import Identifier
 from hushcount.formats.models import Hex32, Part
-from hushcount.formats.reading import parse_model
+from hushcount.formats.reading import parse_model, take
 
 MOST_EPOCHS = 4096
 """Longest log: eleven years of one epoch a day."""
@@ -58,5 +59,5 @@ class CampaignLog(Part):
 
 
 def parse_log(raw: bytes, name: str) -> CampaignLog:
-    """Return the log in a file's bytes, or raise FormatError, which names the file; LOG_BYTES bounds them."""
-    return parse_model(CampaignLog, raw, name)
+    """Return the log in a file's bytes, at most LOG_BYTES, or raise FormatError, which names the file."""
+    return parse_model(CampaignLog, take(BytesIO(raw), LOG_BYTES, name), name)

@@ -215,6 +215,15 @@ def test_an_older_epoch_is_refused_even_if_it_is_signed(tmp_path: Path, durable:
         Client(first, policy=again, signature=signed(first), dictionary=WORDS)
 
 
+def test_a_client_that_accepted_nothing_yet_accepts_any_signed_epoch_within_its_policy() -> None:
+    """The limit: nothing tells a new client which epoch is the newest. Its policy bounds what an old one may cost."""
+    first, second, _ = epochs(3)
+    for campaign in (second, first):
+        accept(policy(), campaign)
+    with pytest.raises(Untrusted, match="frequency reports"):
+        accept(policy(), Campaign.model_validate({**changed("mechanism.epsilon", 3.0), "epoch": 1}))
+
+
 def test_another_file_of_the_same_epoch_is_refused() -> None:
     one = policy()
     accept(one, CAMPAIGN)
@@ -246,9 +255,11 @@ def test_a_client_that_missed_epochs_needs_the_log() -> None:
         other = policy()
         accept(other, many[1])
         accept(other, many[4], log_of(many[:known]))
-    other = policy()
-    accept(other, many[1])
-    accept(other, many[3], log_of(many))
+    # A log is not in the way of who missed nothing, nor one that goes on after the epoch.
+    for following in (2, 3):
+        other = policy()
+        accept(other, many[1])
+        accept(other, many[following], log_of(many))
     with pytest.raises(Untrusted, match="does not continue"):
         accept(one, many[4], log_of(many[2:]))
     with pytest.raises(Untrusted, match="does not continue"):
@@ -274,6 +285,8 @@ def test_several_campaigns_share_a_file(tmp_path: Path) -> None:
     accept(policy(newest, campaign_id="other"), other)
     with pytest.raises(Untrusted, match="older than epoch 9"):
         accept(policy(newest, campaign_id="other"), Campaign.model_validate({**data(), "id": "other", "epoch": 8}))
+    with pytest.raises(Untrusted, match="older than epoch 2"):
+        accept(policy(newest), Campaign.model_validate({**data(), "epoch": 1}))
     accept(policy(newest), later(CAMPAIGN))
 
 

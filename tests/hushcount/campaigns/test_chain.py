@@ -140,6 +140,8 @@ def test_the_longest_log_fits_its_bound_and_a_longer_one_is_refused() -> None:
     longer["entries"].insert(0, copy.deepcopy(longer["entries"][0]) | {"epoch": 1})
     with pytest.raises(FormatError, match=f"entries: must hold at most {MOST_EPOCHS}"):
         parse_log(json.dumps(longer).encode(), "the log")
+    with pytest.raises(FormatError, match="the log has more than 8,388,608 bytes"):
+        parse_log(text + b" " * LOG_BYTES, "the log")
 
 
 def test_an_empty_log_has_no_head() -> None:

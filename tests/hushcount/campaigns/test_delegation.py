@@ -120,6 +120,7 @@ def test_a_signature_file_with_a_delegation_reads_back_and_fits_a_header() -> No
     assert parse_campaign_signature(signature.text().encode(), "x.sig") == signature
     assert len(signature.text()) < SIGNATURE_BYTES
     assert "\n" not in signature.text().strip()
-    for damaged in (signature.text()[:-9], signature.text().replace("publisher", "publishers")):
+    long = signature.text() + " " * SIGNATURE_BYTES
+    for damaged in (signature.text()[:-9], signature.text().replace("publisher", "publishers"), long):
         with pytest.raises(FormatError, match=r"x\.sig"):
             parse_campaign_signature(damaged.encode(), "x.sig")
