@@ -13,7 +13,7 @@ SECONDS ?= 3600
 # What depends on the interpreter, numpy or Beam; laws and their statistics are the same on every Python.
 PORTABLE := --engine beam -m 'not long' -k 'not test_contract or golden or pack or pickled or sharding' \
 	$(addprefix tests/hushcount/,campaigns formats wire test_client.py test_client_allowance.py test_client_memory.py) \
-	$(addprefix tests/hushcount/,test_memory_file.py test_memory_links.py test_randomness.py) \
+	$(addprefix tests/hushcount/,test_budget.py test_client_budget.py test_memory_file.py test_memory_links.py test_randomness.py) \
 	$(addprefix tests/hushcount/oracles/test_,affine.py contract.py decoding.py subsets.py catalogue.py) \
 	$(wildcard tests/shuffler/test_*.py) tests/shuffler/collector/test_journal.py tests/keys/test_private_key.py tests/keys/lanes \
 	tests/aux_server tests/audits/test_collusions.py tests/test_docs.py \
