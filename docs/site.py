@@ -27,6 +27,7 @@ NAV = [
     ("Mathematics", "docs/mathematics.md"),
     ("For contributors", "docs/contributors.md"),
     ("Wire format", "docs/wire-format.md"),
+    ("Test vectors", "vectors/README.md"),
     ("Glossary", "docs/glossary.md"),
     ("Performance", "docs/performance.md"),
     ("At scale", "docs/scaling.md"),

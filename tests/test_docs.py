@@ -18,7 +18,12 @@ from shuffler.collector.settings import CollectorPart
 from tests.support.commands import COMMANDS
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "deploy" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "deploy" / "README.md",
+    ROOT / "vectors" / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 
 GROUPS = f"(?:{'|'.join(sorted({command[0] for command in COMMANDS if len(command) > 1}))})"

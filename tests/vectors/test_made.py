@@ -63,6 +63,7 @@ def test_all_of_it_is_below_a_megabyte() -> None:
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 1_000_000
 
 
-def test_the_readme_names_every_file() -> None:
+def test_the_readme_and_the_wire_format_name_every_file() -> None:
     told = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
-    assert all(f"`v1/{path.name}`" in told for path in FILES)
+    page = (FOLDER.parents[1] / "docs" / "wire-format.md").read_text(encoding="utf-8")
+    assert all(f"`v1/{path.name}`" in told and f"`vectors/v1/{path.name}`" in page for path in FILES)

@@ -1,0 +1,293 @@
+"""Campaign files, signatures, logs, policies."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import datetime
+from typing import Any
+
+from nacl.bindings import crypto_sign_open
+from nacl.exceptions import BadSignatureError
+
+from tests.vectors.stranger.basics import LARGEST, Refused, ascending, canonical, hashed, require
+from tests.vectors.stranger.mechanisms import Mechanism
+
+Content = dict[str, Any]
+_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_FILE = re.compile(r"[^/\\:.\x00-\x1f][^/\\:\x00-\x1f]{0,127}")
+
+
+def _hex(value: Any, length: int, reason: str = "not_hex") -> None:
+    require(isinstance(value, str) and re.fullmatch(f"[0-9a-f]{{{2 * length}}}", value) is not None, reason)
+
+
+def _whole(value: Any, least: int, most: int) -> None:
+    require(isinstance(value, int | float) and not isinstance(value, bool), "wrong_type")
+    require(value == int(value) and least <= value <= most, "out_of_range")
+
+
+def _real(value: Any, least: float, most: float, ends: bool = True) -> None:
+    require(isinstance(value, int | float) and not isinstance(value, bool), "wrong_type")
+    require(least <= value <= most if ends else least < value < most, "out_of_range")
+
+
+def _table(value: Any, must: str, may: str = "") -> Content:
+    require(isinstance(value, dict), "wrong_type")
+    require(set(value) <= {*must.split(), *may.split()}, "unknown_field")
+    require(set(must.split()) <= set(value), "missing_field")
+    return dict(value)
+
+
+def moment(text: Any, reason: str = "key_time") -> datetime:
+    """Return the time that a text names."""
+    try:
+        time = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+    except ValueError:
+        raise Refused(reason) from None
+    require(time.tzinfo is not None, reason)
+    return time
+
+
+def check_key(key: Any, person: str = "") -> None:
+    """Refuse a malformed public key."""
+    _table(key, "id key not_before not_after")
+    _hex(key["key"], 32)
+    require(moment(key["not_before"]) < moment(key["not_after"]), "key_time")
+    require(key["id"] == hashed(bytes.fromhex(key["key"]), person, 8).hex(), "key_id")
+
+
+def check_campaign(file: Any) -> None:
+    """Refuse a file that is no campaign."""
+    require(isinstance(file, dict), "wrong_type")
+    for value in (
+        file.get("mechanism", {}).get("parameters", {}).values()
+        if isinstance(file.get("mechanism"), dict) and isinstance(file["mechanism"].get("parameters"), dict)
+        else ()
+    ):
+        require(not isinstance(value, int) or abs(value) <= LARGEST, "integer_too_large")
+    _table(file, "format id epoch memory memory_values shuffle keys unicode", "previous mechanism dictionary discovery")
+    require(file["format"] == 2, "wrong_format")
+    require(isinstance(file["id"], str), "wrong_type")
+    require(_ID.fullmatch(file["id"]) is not None, "wrong_id")
+    _whole(file["epoch"], 1, (1 << 31) - 1)
+    require(isinstance(file["memory"], bool), "wrong_type")
+    _whole(file["memory_values"], 1, 1000)
+    require(file["unicode"] == "13.0", "unknown_name")
+    if "previous" in file:
+        _hex(file["previous"], 32)
+    shuffle = _table(file["shuffle"], "cap minimum_batch delta")
+    _whole(shuffle["cap"], 1, 1000)
+    _whole(shuffle["minimum_batch"], 1, 10**12)
+    _real(shuffle["delta"], 0, 1, ends=False)
+    _check_keys(_table(file["keys"], "analyzer aux_server"), "discovery" in file)
+    require("mechanism" in file or "discovery" in file, "no_stream")
+    useful = ("mechanism" in file or not file["memory"]) and (file["memory"] or file["memory_values"] == 1)
+    require(useful, "of_no_use")
+    if "dictionary" in file:
+        _check_dictionary(_table(file["dictionary"], "path items digest"))
+    if "discovery" in file:
+        _check_discovery(
+            _table(file["discovery"], "epsilon delta relation rule max_value_bytes", "hash_key hash_key_commitment")
+        )
+    if "mechanism" in file:
+        _check_mechanism(_table(file["mechanism"], "name epsilon parameters"), file)
+
+
+def _check_keys(keys: Content, discovers: bool) -> None:
+    for role in ("analyzer", "aux_server"):
+        require(isinstance(keys[role], list), "wrong_type")
+        least = 1 if role == "analyzer" or discovers else 0
+        require(least <= len(keys[role]) <= 1, "one_key_a_role")
+        for key in keys[role]:
+            check_key(key)
+    ids = [key["id"] for role in ("analyzer", "aux_server") for key in keys[role]]
+    require(len(set(ids)) == len(ids), "one_key_for_two_roles")
+
+
+def _check_dictionary(part: Content) -> None:
+    require(_FILE.fullmatch(part["path"]) is not None, "file_name")
+    _whole(part["items"], 1, 1 << 24)
+    _hex(part["digest"], 32)
+
+
+def _check_discovery(part: Content) -> None:
+    _real(part["epsilon"], 1e-4, 40)
+    _real(part["delta"], 0, 1, ends=False)
+    _whole(part["max_value_bytes"], 1, 4096)
+    require(
+        part["relation"] in ("replace-one", "add-remove") and part["rule"] in ("optimal", "laplace"), "unknown_name"
+    )
+    for name in ("hash_key", "hash_key_commitment"):
+        if name in part:
+            _hex(part[name], 32)
+    require(("hash_key" in part) != ("hash_key_commitment" in part), "hash_key")
+
+
+def _check_mechanism(part: Content, file: Content) -> None:
+    require(isinstance(part["parameters"], dict), "wrong_type")
+    _real(part["epsilon"], 1e-4, 40)
+    try:
+        mechanism_of(file).check()
+    except Refused as refused:
+        raise Refused("unknown_name" if refused.reason == "unknown_mechanism" else "mechanism") from None
+
+
+def mechanism_of(file: Content) -> Mechanism:
+    """Return a campaign's mechanism."""
+    part = file["mechanism"]
+    domain = file["dictionary"]["items"] + 1 if "dictionary" in file else None
+    return Mechanism(part["name"], part["epsilon"], domain, part["parameters"])
+
+
+def _fixed(file: Content) -> Content:
+    made = dict(file)
+    if "dictionary" in file:
+        made["dictionary"] = {key: value for key, value in file["dictionary"].items() if key != "path"}
+    if "discovery" in file:
+        made["discovery"] = {key: value for key, value in file["discovery"].items() if key != "hash_key"}
+        if "hash_key" in file["discovery"]:
+            key = bytes.fromhex(file["discovery"]["hash_key"])
+            made["discovery"]["hash_key_commitment"] = hashed(key, "hash key").hex()
+    return made
+
+
+def fingerprint(file: Content) -> bytes:
+    """Return a campaign's fingerprint."""
+    return hashed(canonical(_fixed(file)).encode())
+
+
+def terms(file: Content) -> bytes:
+    """Return what a publisher may not change."""
+    made = {key: value for key, value in _fixed(file).items() if key not in ("epoch", "previous")}
+    if "dictionary" in made:
+        made["dictionary"] = {}
+    for part, name in (("mechanism", "parameters"), ("discovery", "hash_key_commitment")):
+        if part in made:
+            made[part] = {key: value for key, value in made[part].items() if key != name}
+    return hashed(canonical(made).encode(), "campaign terms")
+
+
+def head(previous: str | None, print_: bytes) -> str:
+    """Return the head of a log after an epoch."""
+    return hashed(bytes.fromhex(previous or "0" * 64) + print_, "campaign log").hex()
+
+
+def sealed_bytes(file: Content) -> dict[str, int]:
+    """Return the length of each stream's reports."""
+    made = {"reports": 64 + mechanism_of(file).layout.octets} if "mechanism" in file else {}
+    return made | ({"discovery": 162 + file["discovery"]["max_value_bytes"]} if "discovery" in file else {})
+
+
+def signed_bytes(purpose: str, payload: bytes) -> bytes:
+    """Return what is signed."""
+    return b"hushcount signature 1\0" + purpose.encode() + b"\0" + payload
+
+
+def verify(keys: list[Content], purpose: str, payload: bytes, signature: Any) -> Content:
+    """Return the key that signed."""
+    try:
+        _table(signature, "key_id signature", "delegation")
+        _hex(signature["key_id"], 8)
+        _hex(signature["signature"], 64)
+    except Refused:
+        raise Refused("malformed") from None
+    key = next((key for key in keys if key["id"] == signature["key_id"]), None)
+    if key is None:
+        raise Refused("unknown_key")
+    try:
+        message = bytes.fromhex(signature["signature"]) + signed_bytes(purpose, payload)
+        crypto_sign_open(message, bytes.fromhex(key["key"]))
+    except BadSignatureError:
+        raise Refused("wrong_signature") from None
+    return key
+
+
+def delegation_signed(delegation: Content) -> str:
+    """Return what the operator signs of a delegation."""
+    return canonical({key: value for key, value in delegation.items() if key != "signature"})
+
+
+def verify_campaign(keys: list[Content], file: Content, signature: Content, at: str) -> list[str]:
+    """Return the ids of the keys that vouch."""
+    delegation, vouching = signature.get("delegation"), []
+    if delegation is not None:
+        vouching = [verify(keys, "delegation", delegation_signed(delegation).encode(), delegation["signature"])]
+        same = (delegation["campaign"], delegation["terms"]) == (file["id"], terms(file).hex())
+        require(same, "other_terms")
+        require(file["epoch"] <= delegation["last_epoch"], "after_last_epoch")
+        keys = [delegation["publisher"]]
+    vouching = [verify(keys, "campaign", fingerprint(file), signature), *vouching]
+    for key in vouching:
+        require(moment(key["not_before"]) <= moment(at) < moment(key["not_after"]), "key_not_valid")
+    return [key["id"] for key in vouching]
+
+
+def heads(log: Any) -> list[str]:
+    """Return the head after each entry of a log."""
+    try:
+        _table(log, "format campaign entries")
+        require(log["format"] == 1 and _ID.fullmatch(log["campaign"]) is not None, "malformed")
+        require(isinstance(log["entries"], list) and len(log["entries"]) <= 4096, "malformed")
+        for entry in log["entries"]:
+            _table(entry, "epoch fingerprint", "signature")
+            _whole(entry["epoch"], 1, (1 << 31) - 1)
+            _hex(entry["fingerprint"], 32)
+            if "signature" in entry:
+                _table(entry["signature"], "key_id signature", "delegation")
+    except Refused:
+        raise Refused("malformed") from None
+    require(ascending([entry["epoch"] for entry in log["entries"]]), "not_ascending")
+    made: list[str] = []
+    for entry in log["entries"]:
+        made.append(head(made[-1] if made else None, bytes.fromhex(entry["fingerprint"])))
+    return made
+
+
+def go_on(kept: Content | None, offered: Content, log: Content | None) -> str:
+    """Return the head to keep of an offered campaign."""
+    new = head(offered.get("previous"), bytes.fromhex(offered["fingerprint"]))
+    if kept is None:
+        return new
+    require(offered["epoch"] >= kept["epoch"], "older_epoch")
+    if offered["epoch"] == kept["epoch"]:
+        require(new == kept["head"], "another_file")
+        return new
+    chain = [] if log is None else heads(log)
+    reached = chain[chain.index(kept["head"]) :] if kept["head"] in chain else [kept["head"]]
+    require(offered.get("previous") in reached, "another_history")
+    return new
+
+
+_LIMITS = {"max_discovery_epsilon": 0.0, "max_delta": 1e-6, "min_batch": 1000, "max_report_bytes": 16384}
+
+
+def report_to(policy: Any, file: Content, signature: Content | None, at: str) -> None:
+    """Refuse a campaign that breaks the policy."""
+    try:
+        _table(policy, "format campaign_id operator_keys max_epsilon", " ".join(_LIMITS))
+        limits = _LIMITS | policy
+        require(policy["format"] == 1 and _ID.fullmatch(policy["campaign_id"]) is not None, "malformed")
+        require(len(policy["operator_keys"]) > 0, "malformed")
+        for key in policy["operator_keys"]:
+            check_key(key, "verify key")
+        _real(limits["max_epsilon"], 0, math.inf)
+        _real(limits["max_discovery_epsilon"], 0, math.inf)
+        _real(limits["max_delta"], 0, math.nextafter(1, 0))
+        _whole(limits["min_batch"], 1, 10**12)
+        _whole(limits["max_report_bytes"], 1, 1 << 30)
+    except Refused:
+        raise Refused("malformed") from None
+    require(file["id"] == limits["campaign_id"], "another_campaign")
+    if signature is None:
+        raise Refused("unsigned")
+    verify_campaign(limits["operator_keys"], file, signature, at)
+    found, times = file.get("discovery"), file["memory_values"] if file["memory"] else file["shuffle"]["cap"]
+    twice = 2 if found and found["relation"] == "add-remove" else 1
+    require(times * file.get("mechanism", {"epsilon": 0})["epsilon"] <= limits["max_epsilon"], "epsilon")
+    if found:
+        require(twice * found["epsilon"] <= limits["max_discovery_epsilon"], "discovery_epsilon")
+        require(twice * found["delta"] <= limits["max_delta"], "delta")
+    require(file["shuffle"]["delta"] <= limits["max_delta"], "delta")
+    require(file["shuffle"]["minimum_batch"] >= limits["min_batch"], "min_batch")
+    require(max(sealed_bytes(file).values()) <= limits["max_report_bytes"], "report_bytes")

@@ -1,0 +1,232 @@
+"""A stranger, who has read docs/wire-format.md alone, makes what the vectors say, and refuses for the same reasons."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.vectors.make import SUBJECTS
+from tests.vectors.stranger import boxes, mechanisms, numbers, trust, values
+from tests.vectors.stranger.basics import Refused, canonical, number, read_json
+from tests.vectors.stranger.mechanisms import Mechanism
+from tests.vectors.stranger.numbers import Layout, Words
+from tests.vectors.test_made import FOLDER, content
+
+Entry = dict[str, Any]
+STRANGER = Path(__file__).parent / "stranger"
+
+
+def hexed(entry: Entry, name: str) -> bytes:
+    return bytes.fromhex(entry[name]) * entry.get("times", 1)
+
+
+def canonical_json(entry: Entry) -> str:
+    if "double" in entry:
+        return number(struct.unpack(">d", hexed(entry, "double"))[0])
+    return canonical(read_json(hexed(entry, "bytes")))
+
+
+def campaign(entry: Entry) -> Entry:
+    file = copy.deepcopy(entry["file"]) if "file" in entry else _patched(CAMPAIGNS[entry["name"]], entry["patch"])
+    trust.check_campaign(file)
+    fingerprint = trust.fingerprint(file)
+    bindings = {stream: trust.hashed(fingerprint, stream, 16).hex() for stream in trust.sealed_bytes(file)}
+    return {
+        "fingerprint": fingerprint.hex(),
+        "terms": trust.terms(file).hex(),
+        "head": trust.head(file.get("previous"), fingerprint),
+        "bindings": bindings,
+        "sealed_bytes": trust.sealed_bytes(file),
+    }
+
+
+def _patched(old: Any, patch: Any) -> Any:
+    if not isinstance(patch, dict):
+        return patch
+    made = dict(old) if isinstance(old, dict) else {}
+    for key, value in patch.items():
+        made[key] = _patched(made.get(key), value)
+    return {key: value for key, value in made.items() if value is not None}
+
+
+def dictionary(entry: Entry) -> Entry:
+    items = values.read_dictionary(hexed(entry, "file"))
+    spelled = [(one["value"], values.normal(one["value"])) for one in entry.get("values", ())]
+    listed = [
+        {
+            "value": value,
+            "position": items.index(spelling) if spelling in items else len(items),
+            "pool_item": str(values.fingerprint(spelling) if spelling in items else values.OTHER),
+        }
+        for value, spelling in spelled
+    ]
+    return {"items": items, "digest": values.digest(items), "values": listed}
+
+
+def discovery(entry: Entry) -> Entry:
+    if "value" not in entry:
+        boxes.unpad(hexed(entry, "padded"), entry["max_value_bytes"])
+    if entry.get("reason") == "value_too_long":
+        boxes.pad(entry["value"], entry["max_value_bytes"])
+    made = zip(("hash", "padded", "inner", "report"), boxes.discovery(entry), strict=True)
+    return {name: octets.hex() for name, octets in made if name in entry}
+
+
+def encoder(entry: Entry) -> Entry:
+    if "mechanism" in entry:
+        made = entry["mechanism"]
+        Mechanism(made["name"], made["epsilon"], entry["domain"], made["parameters"]).check()
+        return {}
+    if entry["encoder"] == "prime":
+        return {"prime": str(mechanisms.prime_at_least(entry["domain"]))}
+    item = int(entry["item"])
+    if entry["encoder"] == "pool":
+        given = (entry["seed"], entry["k"], entry["m"], entry["row"])
+        table = mechanisms.coefficients(given[0], given[1], given[3])
+        return {"coefficients": [str(one) for one in table], "cell": str(mechanisms.pool_cell(*given, item))}
+    if entry["encoder"] == "affine":
+        of = Mechanism("olh", 1.0, entry["domain"], {"B": int(entry["buckets"])})
+        function = [int(entry[name]) for name in ("slope", "shift") if name in entry]
+        assert len(function) == len(of.functions)
+        return {"prime": str(of.prime), "cell": str(of.cell(item, function))}
+    blocks = entry["blocks"]
+    order = 1 << (-(-entry["domain"] // blocks) - 1).bit_length()
+    return {"order": order, "cell": str(mechanisms.hadamard_cell(item, blocks, entry["column"]))}
+
+
+def item(entry: Entry) -> Entry:
+    text = entry["text"] * entry.get("times", 1)
+    values.require_item(text)
+    return {"fingerprint": str(values.fingerprint(text))}
+
+
+def log(entry: Entry) -> Entry:
+    if entry["rule"] == "heads":
+        return {"heads": trust.heads(entry["log"])}
+    return {"head": trust.go_on(entry["kept"], entry["offered"], entry.get("log"))}
+
+
+def packing(entry: Entry) -> Entry:
+    described = next(one for one in content("packing")["layouts"] if one["name"] == entry["layout"])
+    fields = described["fields"]
+    several = [(int(one["bound"]), one["least"]) for one in fields if one["kind"] == "number"]
+    subset = next(((int(one["bound"]), one["count"]) for one in fields if one["kind"] == "subset"), None)
+    bits = next((one["count"] for one in fields if one["kind"] == "bits"), 0)
+    layout = Layout(several, subset, bits)
+    assert (f"{layout.answers:x}", layout.octets) == (described["integers_below"], described["report_bytes"])
+    assert subset is None or layout.form == fields[-1]["form"]
+    found, big = layout.unpack(hexed(entry, "packed"))
+    shown = [str(one) for one in found]
+    if bits:
+        shown.append(big.to_bytes(-(-bits // 8), "little").hex())
+    return {"values": [*shown, big] if subset else shown, "packed": layout.pack(found, big).hex()}
+
+
+def policy(entry: Entry) -> Entry:
+    trust.report_to(entry["policy"], CAMPAIGNS[entry["campaign"]], entry.get("signature"), entry["at"])
+    return {}
+
+
+def report(entry: Entry) -> Entry:
+    described = next(one for one in REPORTS["mechanisms"] if one["name"] == entry["mechanism"])
+    made = described["mechanism"]
+    mechanism = Mechanism(made["name"], made["epsilon"], described["domain"], made["parameters"])
+    assert mechanism.layout.octets == described["report_bytes"]
+    if "reason" in entry:
+        mechanism.layout.unpack(hexed(entry, "report"))
+    mechanism.check()
+    words = Words([int(word, 16) for word in entry["words"]])
+    answer = mechanism.report(int(entry["item"]), words)
+    assert words.left == [], "every word is taken"
+    mechanism.layout.unpack(answer)
+    return {"report": answer.hex()}
+
+
+def sealing(entry: Entry) -> Entry:
+    if entry["rule"] == "open":
+        boxes.open_box(hexed(entry, "private_key"), hexed(entry, "sealed"))
+    plain = hexed(entry, "plain")
+    if entry["rule"] == "seal_alike":
+        box = boxes.seal_alike(hexed(entry, "public_key"), hexed(entry, "key"), plain)
+    else:
+        box = boxes.seal(hexed(entry, "public_key"), hexed(entry, "ephemeral_secret"), plain)
+    if hexed(entry, "public_key")[31] < 0x80:
+        assert boxes.open_box(hexed(entry, "private_key"), box) == plain
+    return {"sealed": box.hex()}
+
+
+def signature(entry: Entry) -> Entry:
+    if entry["rule"] == "bytes":
+        trust.verify(entry["keys"], entry["purpose"], hexed(entry, "payload"), entry["signature"])
+        return {"signed_bytes": trust.signed_bytes(entry["purpose"], hexed(entry, "payload")).hex()}
+    vouching = trust.verify_campaign(entry["keys"], CAMPAIGNS[entry["campaign"]], entry["signature"], entry["at"])
+    signed = entry["signature"].get("delegation")
+    return {"vouching": vouching} | ({"delegation_signed": trust.delegation_signed(signed)} if signed else {})
+
+
+def threshold(entry: Entry) -> Entry:
+    if entry["rule"] == "spending":
+        made = numbers.spending(entry["epsilon"], int(entry["width"]), int(entry["size"]))
+    elif entry["rule"] == "symmetric":
+        made = numbers.symmetric(entry["epsilon"])
+    elif entry["rule"] == "flip":
+        made = numbers.flip(entry["epsilon"], int(entry["keep"]))
+    else:
+        made = numbers.probability(entry["probability"])
+    return {"threshold": str(made)}
+
+
+READERS: dict[str, Callable[[Entry], Any]] = {
+    "campaigns": campaign,
+    "canonical_json": lambda entry: {"canonical": canonical_json(entry)},
+    "dictionaries": dictionary,
+    "discovery": discovery,
+    "encoders": encoder,
+    "items": item,
+    "logs": log,
+    "packing": packing,
+    "policies": policy,
+    "reports": report,
+    "sealing": sealing,
+    "signatures": signature,
+    "thresholds": threshold,
+}
+CAMPAIGNS = {entry["name"]: entry["file"] for entry in content("campaigns")["accept"]}
+REPORTS = content("reports")
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_a_stranger_makes_what_must_be_accepted(subject: str) -> None:
+    for entry in content(subject)["accept"]:
+        made = READERS[subject](entry)
+        assert made == {name: entry[name] for name in made}, entry
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_a_stranger_refuses_the_rest_for_the_same_reasons(subject: str) -> None:
+    for entry in content(subject)["refuse"]:
+        with pytest.raises(Refused) as refused:
+            READERS[subject](entry)
+        assert refused.value.reason == entry["reason"], entry
+
+
+def test_a_stranger_finds_the_normal_forms() -> None:
+    forms = json.loads((FOLDER / "normal_form.json").read_text(encoding="ascii"))
+    for value, form in (*forms["drawn"], *((one["value"], one["canonical"]) for one in forms["values"])):
+        assert values.normal(value) == form
+
+
+def test_the_stranger_imports_nothing_of_this_project() -> None:
+    for path in STRANGER.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert all(name.split(".")[0] != "hushcount" for name in names)
+            assert all(not name.startswith("tests") or name.startswith("tests.vectors.stranger") for name in names)
