@@ -76,6 +76,7 @@ def new_campaign(
     if discovery and discovery_epsilon is None:
         raise UsageError(f"discovery is off without --discovery-epsilon, but has {', '.join(discovery)}: give both")
     before = None if after is None else _before(after, id, epoch)
+    following = 1 if before is None else before.epoch + 1
     campaign = create_campaign(
         id,
         store.read_public(keys, options.begins_at(begins)),
@@ -88,7 +89,7 @@ def new_campaign(
         shuffle={"cap": cap, "minimum_batch": min_batch, "delta": delta},
         discovery={"delta": 1e-8, **discovery} if discovery else None,
         memory=(memory_values or 1) if memory else 0,
-        epoch=epoch or (1 if before is None else before.epoch + 1),
+        epoch=following if epoch is None else epoch,
         previous=None if before is None else before.head,
     )
     campaign.write(out)
