@@ -27,8 +27,9 @@ _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS documents (campaign TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL,"
     " headers TEXT NOT NULL, fresh_until REAL NOT NULL, PRIMARY KEY (campaign, name))",
 )
-# A clock that was set back leaves times that are too far in the future: they count as past.
-_FREE = "(claimed_until <= :now OR claimed_until > :now + :lease)"
+# A clock that was set back leaves times that are too far in the future: they count as past. Twice the lease, because
+# another process may have claimed after `now` was read here.
+_FREE = "(claimed_until <= :now OR claimed_until > :now + 2 * :lease)"
 _DUE = "(:early OR due <= :now OR due > :now + :longest)"
 
 

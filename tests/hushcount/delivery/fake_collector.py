@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -64,6 +65,8 @@ class FakeCollector:
     posts: list[Post] = field(default_factory=list)
     gets: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     down: bool = False
+    seconds: float = 0.0
+    """How long it takes to answer a post."""
 
     @property
     def campaign(self) -> Campaign:
@@ -129,6 +132,7 @@ def collecting(**options: Any) -> Iterator[FakeCollector]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             parts = urlsplit(self.path)
             stream, fingerprint = parts.path.rpartition("/")[2], parse_qs(parts.query)["fingerprint"][0]
+            time.sleep(collector.seconds)
             if collector.down:
                 self.answer(503, b"", {})
                 return
@@ -142,13 +146,15 @@ def collecting(**options: Any) -> Iterator[FakeCollector]:
             self.answer(status, details, {"Content-Type": "application/problem+json", **headers})
 
         def answer(self, status: int, body: bytes | None, headers: dict[str, str]) -> None:
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            if body is not None:
-                self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body or b"")
+            # The client may be killed meanwhile.
+            with suppress(OSError):
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                if body is not None:
+                    self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body or b"")
 
         def log_message(self, *_: object) -> None:
             pass

@@ -65,6 +65,12 @@ def test_a_claim_ends_with_its_time_and_then_belongs_to_another(queue: Queue) ->
     assert claimed(queue).body == b"000002"
 
 
+def test_a_process_that_looked_at_the_clock_earlier_does_not_take_a_claim_over(queue: Queue) -> None:
+    queue.put([waiting(1)])
+    claimed(queue, now=NOW + 5)
+    assert claim(queue, now=NOW) is None
+
+
 def test_what_is_not_due_waits_and_a_clock_that_was_set_back_delays_nothing_for_good(queue: Queue) -> None:
     queue.put([waiting(1, due=NOW + 600)])
     assert claim(queue) is None
