@@ -42,11 +42,9 @@ export function readingOf(changes: Partial<Asked> = {}): Reading {
   };
 }
 
-let made = 0;
-
 function makerOf(campaign: Asked): Maker {
   const sealed = (stream: Stream, value: string | null): Promise<Uint8Array> => {
-    made += 1;
+    const [made = 0] = crypto.getRandomValues(new Uint32Array(1));
     const body = new Uint8Array(64);
     body.set(utf8(`${stream} ${value ?? "NOTHING"} ${String(made)}`));
     return Promise.resolve(body);

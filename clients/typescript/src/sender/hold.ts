@@ -6,6 +6,8 @@ import { LONGEST_WAIT, pause } from "./timing.js";
 interface Hold {
   readonly failures: number;
   readonly until: number;
+  /** Whether the collector asked for the time. */
+  readonly asked: boolean;
 }
 
 /** Return until when nothing is sent, in milliseconds since 1970; undefined without a failure. */
@@ -23,13 +25,22 @@ export function hold(store: Store, campaign: string, now: number, asked: number)
   return store.change([key], ([found]) => {
     const failures = ((valueOf(found) as Hold | undefined)?.failures ?? 0) + 1;
     const until = now + pause(failures, asked);
-    return { put: [[key, { failures, until }]], result: until };
+    return { put: [[key, { failures, until, asked: asked > 0 }]], result: until };
   });
 }
 
 /** Forget the failures: the collector answered. */
 export function release(store: Store, campaign: string): Promise<void> {
   return store.change([], () => ({ remove: [keyOf(campaign)], result: undefined }));
+}
+
+/** Hold no longer, unless the collector asked for it: the device was offline, and is not now. */
+export function resume(store: Store, campaign: string): Promise<void> {
+  const key = keyOf(campaign);
+  return store.change([key], ([found]) => {
+    const asked = (valueOf(found) as Hold | undefined)?.asked ?? false;
+    return { remove: asked ? [] : [key], result: undefined };
+  });
 }
 
 function keyOf(campaign: string): string {

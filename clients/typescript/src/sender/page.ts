@@ -4,15 +4,17 @@
 export interface PageEvents {
   /** The page is hidden or goes: what waits in it should leave now, and there may be no later moment. */
   readonly onLeave: () => void;
-  /** The page is seen again, or the device is online again. */
+  /** The page is seen again. */
   readonly onReturn: () => void;
+  /** The device is online again. */
+  readonly onOnline: () => void;
 }
 
 /** Follow the page until the signal; in a worker, which has no page, follow only whether the device is online. */
 export function followPage(events: PageEvents, until: AbortSignal): void {
-  const { onLeave, onReturn } = events;
+  const { onLeave, onReturn, onOnline } = events;
   const options = { signal: until };
-  globalThis.addEventListener?.("online", onReturn, options);
+  globalThis.addEventListener?.("online", onOnline, options);
   if (typeof document === "undefined") return;
   globalThis.addEventListener("pagehide", onLeave, options);
   globalThis.addEventListener("pageshow", onReturn, options);

@@ -8,7 +8,7 @@ import type { Store } from "../store/store.js";
 import type { Policy } from "../trust/policy.js";
 import { deliver, type Delivery } from "./deliverer.js";
 import { EventLog, type Event } from "./events.js";
-import { heldUntil } from "./hold.js";
+import { heldUntil, resume } from "./hold.js";
 import { addressOf, type Fetch } from "./http.js";
 import { inTurn } from "./in-turn.js";
 import { Leaving } from "./leaving.js";
@@ -25,7 +25,6 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 /** Most values whose reports are made in one step of the store. */
 const MOST_AT_ONCE = 100;
-const SHORTEST_SLEEP = 50;
 const LARGEST_QUEUE = 100_000;
 
 /** What a sender needs. */
@@ -78,6 +77,8 @@ export class Sender {
   readonly #others: BroadcastChannel;
   readonly #reportInTurn: (value: string) => Promise<void>;
   #token: string | undefined;
+  #heldUntil = 0;
+  #wake: () => void = () => undefined;
   #delivering: Promise<Delivery> | undefined;
   #running: AbortController | undefined;
 
@@ -151,8 +152,14 @@ export class Sender {
     const running = new AbortController();
     this.#running = running;
     const onLeave = (): void => void this.#leave();
-    const onReturn = (): void => void this.#deliverQuietly();
-    followPage({ onLeave, onReturn }, running.signal);
+    const onReturn = (): void => {
+      this.#wake();
+    };
+    const onOnline = (): void => {
+      void resume(this.#store, this.#campaign).then(onReturn, onReturn);
+    };
+    followPage({ onLeave, onReturn, onOnline }, running.signal);
+    running.signal.addEventListener("abort", onReturn);
     void this.#run(running.signal);
     return this;
   }
@@ -198,6 +205,7 @@ export class Sender {
       const body = new Uint8Array();
       await this.#queue.put(values.map((value) => ({ fingerprint: "", stream: "", body, value, due: Date.now() })));
       this.#log.add("waits", values.length);
+      this.#wake();
       return;
     }
     const { streams } = maker.campaign;
@@ -206,6 +214,7 @@ export class Sender {
     const queued = await this.#queue.put(await make(maker, wishes, this.#making));
     this.#leaving.add(queued);
     this.#log.add("queued", queued.length);
+    this.#wake();
   }
 
   async #requireKeptValues(): Promise<void> {
@@ -230,7 +239,9 @@ export class Sender {
       log: this.#log,
       target,
     };
-    return deliver(delivering, early);
+    const delivery = await deliver(delivering, early);
+    this.#heldUntil = delivery.heldUntil ?? 0;
+    return delivery;
   }
 
   async #deliverQuietly(): Promise<void> {
@@ -242,19 +253,31 @@ export class Sender {
   }
 
   async #leave(): Promise<void> {
-    if (this.#token === undefined) return;
+    if (this.#token === undefined || Date.now() < this.#heldUntil) return;
     const sent = await this.#leaving.send({ ...this.#target, token: this.#token });
     if (sent.length > 0) this.#log.add("sent", await this.#queue.remove(sent));
   }
 
   async #run(until: AbortSignal): Promise<void> {
+    let rest = 0;
     while (!until.aborted) {
-      await this.#deliverQuietly();
-      // Other tabs may queue, and the clock may change: look once a minute.
-      await sleep(Math.min(Math.max(SHORTEST_SLEEP, await this.#timeToWait()), MINUTE), until);
+      const woken = new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      const wait = Math.max(await this.#timeToWait(), rest);
+      if (wait > 0) {
+        // Other tabs may queue, and the clock may change: look once a minute.
+        await atMost(woken, Math.min(wait, MINUTE));
+        rest = 0;
+      } else {
+        await this.#deliverQuietly();
+        // What is still due, such as a value without a campaign file, is tried again later.
+        rest = (await this.#timeToWait()) > 0 ? 0 : MINUTE;
+      }
     }
   }
 
+  /** Return the milliseconds until there may be something to do. */
   async #timeToWait(): Promise<number> {
     try {
       const due = await this.#queue.nextDue();
@@ -275,15 +298,12 @@ function requireIn(name: string, value: number, least: number, most: number): vo
   throw new UsageError(`${name} is ${String(value)}, must be from ${String(least)} to ${String(most)}`);
 }
 
-/** Wait so many milliseconds, or until the signal. */
-function sleep(time: number, until: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const wake = (): void => {
-      clearTimeout(timer);
-      until.removeEventListener("abort", wake);
-      resolve();
-    };
-    const timer = setTimeout(wake, time);
-    until.addEventListener("abort", wake);
+/** Wait for a promise, but not longer than so many milliseconds. */
+async function atMost(promise: Promise<void>, time: number): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, time);
   });
+  await Promise.race([promise, over]);
+  clearTimeout(timer);
 }

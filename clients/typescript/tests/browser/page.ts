@@ -1,0 +1,26 @@
+/** What the pages of the browser tests run: the package, with reports that are plain text. */
+
+import { Budget } from "../../src/budget/budget.js";
+import { unhex } from "../../src/bytes.js";
+import { nextTask } from "../../src/sender/making.js";
+import { Sender, type SenderOptions } from "../../src/sender/sender.js";
+import { IndexedDbStore } from "../../src/store/indexeddb-store.js";
+import { verifyNatively, verifyPortably } from "../../src/trust/ed25519.js";
+import { Newest } from "../../src/trust/newest.js";
+import { Policy } from "../../src/trust/policy.js";
+import { readingOf } from "../fake-maker.js";
+
+async function open(site: string, keys: unknown, options: Partial<SenderOptions> & { lifetime?: number }) {
+  const store = await IndexedDbStore.open();
+  const policy = Policy.parse({ campaign_id: "features", operator_keys: keys, max_epsilon: 1 }, new Newest(store));
+  const budget = new Budget(store, { lifetime: options.lifetime ?? Infinity });
+  const sender = new Sender({ site, policy, store, budget, delaySeconds: 0, ...options }, () => readingOf());
+  return { store, sender, budget };
+}
+
+const tools = { open, IndexedDbStore, verifyNatively, verifyPortably, unhex, nextTask };
+
+/** What the tests call in a page. */
+export type Tools = typeof tools;
+
+Object.assign(globalThis, { tools });
