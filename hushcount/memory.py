@@ -91,7 +91,7 @@ class FileMemory:
     app keeps of its user.
 
     A damaged file is refused, never begun anew: new answers to old values are what it prevents. A deleted file is not
-    noticed. It may be deleted when the campaign's epoch is over.
+    noticed, but a budget charges the epoch's answers anew. It may be deleted when the campaign's epoch is over.
 
     Args:
         path: of the file, made with the first answer; beside it a file `.lock`, if the system can lock files. On other
