@@ -70,7 +70,9 @@ def measure(directory: Path, case: Case, seconds: float, factor: float, journals
     """Start a collector, send a case to it, stop it, and return the figures."""
     base = directory.absolute() / case.name.replace(" ", "-")
     journal = (journals or base).absolute() / f"journal-{os.getpid()}-{case.reports}"
-    length = _deploy(base, journal)
+    campaign = _deploy(base, journal)
+    length = campaign.sealed_bytes("reports")
+    path = f"/v1/campaigns/bench/reports?fingerprint={campaign.fingerprint.hex()}"
     log = base / "log"
     with log.open("wb") as stream:
         server = subprocess.Popen(  # noqa: S603  # our own command
@@ -80,7 +82,7 @@ def measure(directory: Path, case: Case, seconds: float, factor: float, journals
         port = _port(log, server)
         before = _cpu_seconds(server.pid)
         sent = subprocess.run(  # noqa: S603  # our own module
-            [sys.executable, "-m", "benchmarks.collector_load", str(port), "/v1/campaigns/bench/reports?epoch=1",
+            [sys.executable, "-m", "benchmarks.collector_load", str(port), path,
              str(length * case.reports), str(case.posts * factor), str(seconds), str(case.connections)],
             stdout=subprocess.PIPE, check=True,
         )  # fmt: skip
@@ -107,8 +109,8 @@ def measure(directory: Path, case: Case, seconds: float, factor: float, journals
     }
 
 
-def _deploy(base: Path, journal: Path) -> int:
-    """Write a deployment with one campaign; return the length of a sealed report."""
+def _deploy(base: Path, journal: Path) -> Campaign:
+    """Write a deployment with one campaign, and return that."""
     folder = base / "campaigns" / "bench"
     place = make_place(folder, _SETTING)
     place.campaign_path.rename(folder / "epoch-000001.json")
@@ -118,7 +120,7 @@ def _deploy(base: Path, journal: Path) -> int:
         'store = "store"\n[windows]\nlength = "1d"\ngrace = "1d"\n[collector]\nname = "bench"\nport = 0\n'
         f'journal = "{journal}"\nleast_free_bytes = 0\n'
     )
-    return Campaign.read(folder / "epoch-000001.json").sealed_bytes("reports")
+    return Campaign.read(folder / "epoch-000001.json")
 
 
 def _port(log: Path, server: subprocess.Popen[bytes]) -> int:

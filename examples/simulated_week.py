@@ -49,11 +49,11 @@ class Day:
 
 @dataclass
 class Post:
-    """One request: what it is, whose, under which epoch, and its body."""
+    """One request: what it is, whose, under which campaign file, and its body."""
 
     kind: str
     token: str
-    epoch: int
+    fingerprint: str
     body: bytes
 
 
@@ -113,19 +113,20 @@ def made_posts(campaign: Campaign, clients: list[str], rng: np.random.Generator)
     sealed = Client(campaign, policy=Policy.trusting(), uncapped=True).reports(
         [WORDS[item] for item in chosen], threads=2
     )
+    fingerprint = campaign.fingerprint.hex()
     now: list[Post] = []
     late: list[Post] = []
     for number, client in enumerate(clients):
-        post = Post("report", client, campaign.epoch, sealed[number].tobytes())
+        post = Post("report", client, fingerprint, sealed[number].tobytes())
         if number % LATE == 1:
-            late.append(Post("late", client, campaign.epoch, post.body))
+            late.append(Post("late", client, fingerprint, post.body))
             continue
         now.append(post)
         if number % TWICE == 2:
-            now.append(Post("copy", client, campaign.epoch, post.body))
+            now.append(Post("copy", client, fingerprint, post.body))
         if number % BROKEN == 3:
-            now.append(Post("unreadable", secrets.token_hex(16), campaign.epoch, secrets.token_bytes(len(post.body))))
-            now.append(Post("wrong length", client, campaign.epoch, post.body[:-1]))
+            now.append(Post("unreadable", secrets.token_hex(16), fingerprint, secrets.token_bytes(len(post.body))))
+            now.append(Post("wrong length", client, fingerprint, post.body[:-1]))
     order = rng.permutation(len(now))
     return [now[index] for index in order], late
 
@@ -160,8 +161,9 @@ async def _connection(queue: list[Post], port: int, day: Day) -> None:
 
 def _request(post: Post) -> bytes:
     head = (
-        f"POST /v1/campaigns/features/reports?epoch={post.epoch} HTTP/1.1\r\nHost: c\r\nClient-Token: {post.token}\r\n"
-        f"Content-Type: application/octet-stream\r\nContent-Length: {len(post.body)}\r\n\r\n"
+        f"POST /v1/campaigns/features/reports?fingerprint={post.fingerprint} HTTP/1.1\r\nHost: c\r\n"
+        f"Client-Token: {post.token}\r\nContent-Type: application/octet-stream\r\n"
+        f"Content-Length: {len(post.body)}\r\n\r\n"
     )
     return head.encode() + post.body
 

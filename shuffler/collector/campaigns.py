@@ -6,17 +6,18 @@ import base64
 import hashlib
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Stream
-from hushcount.campaigns.signatures import signature_path
+from hushcount.campaigns.signatures import SIGNATURE_BYTES, signature_path
 from hushcount.collection.envelopes import envelope_dtype
 from hushcount.collection.epochs import COLLECTION_FILE, EpochPart, epoch_folder, read_collection, read_epoch
-from hushcount.errors import UsageError
+from hushcount.errors import HushcountError, UsageError
+from hushcount.formats.reading import read_file
+from shuffler.collector import published
 
-_MOST_SIGNATURE_BYTES = 4096
 _MEDIA_TYPES = {".json": b"application/json", ".toml": b"application/toml", ".gz": b"application/gzip"}
 
 
@@ -66,12 +67,14 @@ class CollectedCampaign:
     """What is known about one campaign's directory."""
 
     id: str
-    epochs: Mapping[int, CollectedEpoch]  # by number; empty if the files could never be read
+    epochs: Mapping[str, CollectedEpoch]  # by fingerprint, those to come too; empty if the files could never be read
+    numbers: Mapping[str, int]  # of all epochs ever published, by fingerprint
+    log: Document | None  # of all epochs ever published; None if the files could never be read
     stamp: tuple[int, int, int]  # of the collection file when it was read last
     fault: str | None  # what is wrong with the present file, in one sentence
 
     def current(self, now: float) -> CollectedEpoch | None:
-        """Return the epoch that clients make reports for, or None."""
+        """Return the epoch for which clients make reports, or None."""
         return next((epoch for epoch in self.epochs.values() if epoch.is_current(now)), None)
 
 
@@ -79,13 +82,16 @@ Campaigns = Mapping[str, CollectedCampaign]
 """What is collected, by campaign id."""
 
 
-def read_campaigns(directory: Path, known: Campaigns) -> Campaigns:
-    """Return what is collected now; `known` gives unchanged campaigns, and the earlier state of damaged files."""
+def read_campaigns(directory: Path, record: Path, known: Campaigns) -> Campaigns:
+    """Return what is collected now; `known` gives unchanged campaigns, and the earlier state of damaged files.
+
+    `record` is the folder of the logs that this collector published.
+    """
     try:
         names = sorted(entry.name for entry in directory.iterdir() if (entry / COLLECTION_FILE).exists())
     except OSError as error:
         raise UsageError(f"cannot read campaigns directory {directory}: {error.strerror}") from None
-    return {name: _read_campaign(directory / name, known.get(name)) for name in names}
+    return {name: _read_campaign(directory / name, record, known.get(name)) for name in names}
 
 
 def collected_epochs(campaigns: Campaigns) -> Iterator[CollectedEpoch]:
@@ -98,27 +104,32 @@ def accepted_targets(campaigns: Campaigns, now: float) -> list[Target]:
     return [target for epoch in collected_epochs(campaigns) if epoch.accepts(now) for target in epoch.targets.values()]
 
 
-def _read_campaign(directory: Path, known: CollectedCampaign | None) -> CollectedCampaign:
+def _read_campaign(directory: Path, record: Path, known: CollectedCampaign | None) -> CollectedCampaign:
     path, stamp = directory / COLLECTION_FILE, (0, 0, 0)
-    earlier = {} if known is None else known.epochs
+    earlier = CollectedCampaign(directory.name, {}, {}, None, stamp, None) if known is None else known
     try:
         status = path.stat()
         stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
         if known is not None and known.stamp == stamp and known.fault is None:
             return known
-        now = time.time()
+        now, collection = time.time(), read_collection(path)
+        log = published.log_of(directory, collection)
         epochs = {
-            part.epoch: _read_epoch(directory, part, earlier.get(part.epoch))
-            for part in read_collection(path).epochs
+            entry.fingerprint: _read_epoch(directory, part)
+            for part, entry in zip(collection.epochs, log.entries, strict=True)
             if _seconds(part.grace_ends) > now
         }
-    except (UsageError, OSError) as error:
-        fault = str(error) if isinstance(error, UsageError) else f"cannot read {path}: {error.strerror}"
-        return CollectedCampaign(directory.name, earlier, stamp, fault)
-    return CollectedCampaign(directory.name, epochs, stamp, None)
+        published.keep(record, log)
+    except (HushcountError, OSError) as error:
+        fault = str(error) if isinstance(error, HushcountError) else f"cannot read {path}: {error.strerror}"
+        return replace(earlier, stamp=stamp, fault=fault)
+    numbers = {entry.fingerprint: entry.epoch for entry in log.entries}
+    return CollectedCampaign(
+        directory.name, epochs, numbers, _document(log.text().encode(), b"application/json"), stamp, None
+    )
 
 
-def _read_epoch(directory: Path, part: EpochPart, known: CollectedEpoch | None) -> CollectedEpoch:
+def _read_epoch(directory: Path, part: EpochPart) -> CollectedEpoch:
     """Read an epoch's campaign file and dictionary, with their signatures if there are any."""
     path = directory / part.file
     campaign = read_epoch(directory, part)
@@ -128,20 +139,18 @@ def _read_epoch(directory: Path, part: EpochPart, known: CollectedEpoch | None) 
         length = campaign.sealed_bytes(stream)
         of = (campaign.id, campaign.epoch, campaign.fingerprint, folder, stream)
         targets[stream] = Target(*of, length, envelope_dtype(length).itemsize)
-    if known is not None and {target.folder for target in known.targets.values()} != {folder}:
-        raise UsageError(f"{path} changed: a campaign file is immutable, give a changed one a new epoch")
     dictionary = None
     if campaign.dictionary is not None:
         # Reading it checks it: clients never get one that is not the campaign's.
         campaign.read_dictionary()
-        dictionary = _document(directory / campaign.dictionary.path, b"text/plain; charset=utf-8")
+        dictionary = _file(directory / campaign.dictionary.path, b"text/plain; charset=utf-8")
     return CollectedEpoch(
         part.epoch,
         part.begins.timestamp(),
         _seconds(part.ends),
         _seconds(part.grace_ends),
         targets,
-        _document(path, b"application/json"),
+        _file(path, b"application/json"),
         dictionary,
     )
 
@@ -150,15 +159,17 @@ def _seconds(moment: datetime | None) -> float:
     return float("inf") if moment is None else moment.timestamp()
 
 
-def _document(path: Path, media_type: bytes) -> Document:
-    data = path.read_bytes()
-    etag = b'"' + hashlib.blake2b(data, digest_size=16).hexdigest().encode() + b'"'
-    headers = [(b"content-type", _MEDIA_TYPES.get(path.suffix, media_type)), (b"etag", etag)]
+def _file(path: Path, media_type: bytes) -> Document:
+    """Return a file, with its signature if it has one."""
+    extra: list[tuple[bytes, bytes]] = []
     signature = signature_path(path)
     if signature.exists():
-        raw = signature.read_bytes()
-        if len(raw) > _MOST_SIGNATURE_BYTES:
-            raise UsageError(f"signature {signature} has {len(raw)} bytes, must have at most {_MOST_SIGNATURE_BYTES}")
         # A byte sequence as RFC 8941 writes it in a header.
-        headers.append((b"campaign-signature", b":" + base64.b64encode(raw) + b":"))
-    return Document(data, tuple(headers), etag)
+        raw = read_file(signature, "signature", SIGNATURE_BYTES)
+        extra.append((b"campaign-signature", b":" + base64.b64encode(raw) + b":"))
+    return _document(path.read_bytes(), _MEDIA_TYPES.get(path.suffix, media_type), *extra)
+
+
+def _document(data: bytes, media_type: bytes, *more: tuple[bytes, bytes]) -> Document:
+    etag = b'"' + hashlib.blake2b(data, digest_size=16).hexdigest().encode() + b'"'
+    return Document(data, ((b"content-type", media_type), (b"etag", etag), *more), etag)

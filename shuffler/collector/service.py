@@ -15,6 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from hushcount.errors import HushcountError, UsageError
+from shuffler.collector import published
 from shuffler.collector.admission.authentication import Authenticator
 from shuffler.collector.admission.limits import ClientLimit, IncomingBytes
 from shuffler.collector.campaigns import Campaigns, Target, accepted_targets, collected_epochs, read_campaigns
@@ -54,7 +55,7 @@ class Collector:
         self.incoming = IncomingBytes(setup.settings.most_incoming_bytes)
         self.metrics.incoming.set_function(lambda: self.incoming.present)
         self.metrics.ready.set_function(lambda: 0 if self.faults() else 1)
-        self.campaigns: Campaigns = read_campaigns(setup.campaigns, {})
+        self.campaigns: Campaigns = read_campaigns(setup.campaigns, self._record, {})
         self.refusals: Counter[tuple[str, int, str]] = Counter()
         """Refusals that no file counts yet, by campaign, epoch and reason."""
         self.room = True
@@ -110,6 +111,10 @@ class Collector:
             except Exception:
                 _LOG.exception("stopping failed", extra={"step": step.__qualname__})
 
+    @property
+    def _record(self) -> Path:
+        return self.setup.journal / published.FOLDER
+
     def faults(self) -> list[str]:
         """Return why the collector is not ready, in sentences."""
         return list(self._faults())
@@ -147,7 +152,9 @@ class Collector:
         while True:
             await asyncio.sleep(_TICK_SECONDS)
             try:
-                self.campaigns = await loop.run_in_executor(None, read_campaigns, self.setup.campaigns, self.campaigns)
+                self.campaigns = await loop.run_in_executor(
+                    None, read_campaigns, self.setup.campaigns, self._record, self.campaigns
+                )
                 self._campaigns_fault = None
             except UsageError as error:
                 self._campaigns_fault = str(error)

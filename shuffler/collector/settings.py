@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field, model_validator
 
 from hushcount.collection.manifests import CollectorName
-from hushcount.formats.models import Part
+from hushcount.formats.models import Part, text_of
 from hushcount.senders import Authentication, tells_clients_apart
+
+Origin = Annotated[
+    str,
+    text_of(r"^(\*|https?://[a-z0-9.:\[\]-]{1,255})$", "must be '*', or scheme, host and port: https://example.com"),
+]
+"""Where a web page comes from, as browsers write it: in lower case, without a path."""
 
 
 class CollectorPart(Part):
@@ -43,6 +51,9 @@ class CollectorPart(Part):
         ge=1,
         le=10**9,
         description="most reports of one client token in a window; more get 429; without it there is no limit",
+    )
+    origins: tuple[Origin, ...] = Field(
+        default=(), description="origins of web pages whose client may report, as https://example.com; '*': of all"
     )
     most_connections: int = Field(default=8192, ge=1, le=1 << 20, description="most open connections")
 

@@ -28,7 +28,7 @@ REASONS = {
     reason.name: reason
     for reason in (
         Reason("malformed_request", 400, "The request is not HTTP"),
-        Reason("missing_epoch", 400, "The epoch is missing"),
+        Reason("missing_fingerprint", 400, "The fingerprint of the campaign file is missing"),
         Reason("wrong_length", 400, "The body is not one or more whole reports"),
         Reason("unauthorised", 401, "The request is not authorised"),
         Reason("not_found", 404, "Nothing has this address"),
@@ -36,6 +36,7 @@ REASONS = {
         Reason("unknown_stream", 404, "The campaign does not collect this stream"),
         Reason("wrong_method", 405, "The method is not allowed here"),
         Reason("too_slow", 408, "The request took too long to arrive"),
+        Reason("unknown_fingerprint", 409, "No such campaign file is published here"),
         Reason("epoch_not_begun", 409, "The epoch has not begun"),
         Reason("epoch_closed", 409, "The epoch is closed"),
         Reason("too_long", 413, "The body is too long"),

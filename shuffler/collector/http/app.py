@@ -15,7 +15,8 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 
 from shuffler.collector.admission.limits import ClientGone, Receive, read_body, too_long
 from shuffler.collector.admission.refusals import MEDIA_TYPE, REFUSED_OUTSIDE, Headers, Refused, try_again
-from shuffler.collector.campaigns import CollectedCampaign, Document, Target
+from shuffler.collector.campaigns import CollectedCampaign, CollectedEpoch, Document, Target
+from shuffler.collector.http.cors import PREFLIGHT, shared_with
 from shuffler.collector.http.openapi import openapi
 from shuffler.collector.service import Collector
 
@@ -26,7 +27,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 _PREFIX = "/v1/campaigns/"
 _REPORTS = b"application/octet-stream"
 _JSON = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
-_EPOCH = re.compile(rb"(?:^|&)epoch=([1-9][0-9]{0,17})(?:&|$)")
+_FINGERPRINT = re.compile(r"(?:^|&)fingerprint=([0-9a-f]{64})(?:&|$)")
 _LENGTH = re.compile(rb"[0-9]{1,18}")
 _LONGEST_CACHED = 300
 
@@ -36,23 +37,26 @@ def application(collector: Collector) -> App:
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
+        shared = shared_with(collector.setup.settings.origins, _header(scope["headers"], b"origin"))
         # Campaign and epoch, as far as they are known: a refusal is counted there.
         place: list[Any] = ["", 0]
         try:
             if path.startswith(_PREFIX):
                 campaign, _, rest = path[len(_PREFIX) :].partition("/")
-                if rest in ("reports", "discovery"):
+                if shared and scope["method"] == "OPTIONS":
+                    await _answer(send, 204, (*PREFLIGHT, *shared), None)
+                elif rest in ("reports", "discovery"):
                     await _take(collector, scope, receive, campaign, rest, place)
-                    await _answer(send, 202, (), b"")
+                    await _answer(send, 202, shared, b"")
                 else:
-                    await _serve(collector, scope, send, campaign, rest)
+                    await _serve(collector, scope, send, campaign, rest, shared)
             else:
                 await _tell(collector, scope, send, path)
         except Refused as refused:
             collector.metrics.refused.labels(refused.reason.name).inc()
             if place[0]:
                 collector.refusals[place[0], place[1], refused.reason.name] += 1
-            headers = ((b"content-type", MEDIA_TYPE), (b"cache-control", b"no-store"), *refused.headers)
+            headers = ((b"content-type", MEDIA_TYPE), (b"cache-control", b"no-store"), *refused.headers, *shared)
             await _answer(send, refused.reason.status, headers, refused.body)
         except ClientGone:
             outside = scope.get("extensions", {}).get(REFUSED_OUTSIDE)
@@ -73,7 +77,7 @@ async def _take(
     place[0] = campaign
     _require_clock(collector)
     now = time.time()
-    target = _target(collected, scope["query_string"], stream, now, place)
+    target = _target(collected, scope["query_string"].decode("latin-1"), stream, now, place)
     client = collector.setup.authenticator.client(_header(scope["headers"], collector.setup.authenticator.header))
     length = _check_headers(collector, scope["headers"], target)
     _require_capacity(collector, 1 if length is None else length // target.sealed_bytes)
@@ -105,29 +109,40 @@ def _campaign(collector: Collector, campaign: str) -> CollectedCampaign:
     return collected
 
 
-def _target(collected: CollectedCampaign, query: bytes, stream: str, now: float, place: list[Any]) -> Target:
-    match = _EPOCH.search(query)
+def _target(collected: CollectedCampaign, query: str, stream: str, now: float, place: list[Any]) -> Target:
+    match = _FINGERPRINT.search(query)
     if match is None:
-        raise Refused("missing_epoch", "Add ?epoch=N, the epoch of the campaign file that the reports were made with.")
-    number = int(match[1])
-    # Clients may invent numbers, and these counts are in memory: only collected epochs get one.
-    place[1] = number if number in collected.epochs else 0
-    epoch = collected.epochs.get(number)
-    if epoch is None or not epoch.accepts(now):
-        current = collected.current(now)
-        newest = max(collected.epochs, default=0)
-        begun = epoch.begins <= now if epoch is not None else number < newest
         raise Refused(
-            "epoch_closed" if begun else "epoch_not_begun",
-            "Get the current campaign file, make a new report with it, and send that with its epoch."
-            if current is not None
-            else "No epoch is current: wait until one begins.",
-            current_epoch=None if current is None else current.epoch,
+            "missing_fingerprint",
+            "Add ?fingerprint=HEX, the 64 hexadecimal digits of the fingerprint of the campaign file that the reports "
+            "were made with.",
         )
+    # Clients may invent fingerprints, and these counts are in memory: only published epochs get one.
+    place[1] = collected.numbers.get(match[1], 0)
+    epoch = _accepted(collected, match[1], now)
     for name, target in epoch.targets.items():
         if name == stream:
             return target
     raise Refused("unknown_stream", f"This campaign collects: {', '.join(epoch.targets)}.")
+
+
+def _accepted(collected: CollectedCampaign, fingerprint: str, now: float) -> CollectedEpoch:
+    """Return the epoch of a campaign file whose reports are accepted now; else raise Refused."""
+    epoch = collected.epochs.get(fingerprint)
+    if epoch is not None and epoch.accepts(now):
+        return epoch
+    current = collected.current(now)
+    if fingerprint not in collected.numbers:
+        reason = "unknown_fingerprint"
+    else:
+        reason = "epoch_closed" if epoch is None or epoch.begins <= now else "epoch_not_begun"
+    raise Refused(
+        reason,
+        "Get the current campaign file, make a new report with it, and send that with its fingerprint."
+        if current is not None
+        else "No epoch is current: wait until one begins.",
+        current_epoch=None if current is None else current.epoch,
+    )
 
 
 def _check_headers(collector: Collector, headers: list[tuple[bytes, bytes]], target: Target) -> int | None:
@@ -175,25 +190,37 @@ def _wrong_length(target: Target) -> Refused:
     )
 
 
-async def _serve(collector: Collector, scope: Scope, send: Send, campaign: str, rest: str) -> None:
-    """Answer with a public file of the campaign's current epoch."""
-    if rest not in ("", "dictionary"):
+async def _serve(collector: Collector, scope: Scope, send: Send, campaign: str, rest: str, shared: Headers) -> None:
+    """Answer with a public file of a campaign."""
+    if rest not in ("", "dictionary", "log"):
         raise _not_found()
     _require(scope, "GET", "HEAD")
     collected = _campaign(collector, campaign)
-    now = time.time()
+    document, seconds = _document(collected, rest, scope["query_string"].decode("latin-1"), time.time())
+    caching = ((b"cache-control", b"public, max-age=%d" % min(_LONGEST_CACHED, max(0.0, seconds))),)
+    if _matches(document, _header(scope["headers"], b"if-none-match")):
+        await _answer(send, 304, (*document.headers[1:], *caching, *shared), None)
+        return
+    await _answer(send, 200, (*document.headers, *caching, *shared), document.data)
+
+
+def _document(collected: CollectedCampaign, rest: str, query: str, now: float) -> tuple[Document, float]:
+    """Return the campaign's file of that name, and for how many seconds it is the present one."""
     epoch = collected.current(now)
+    left = 0.0 if epoch is None else epoch.ends - now
+    if rest == "log":
+        if collected.log is None:
+            raise try_again("campaign_unreadable")
+        return collected.log, left
+    match = _FINGERPRINT.search(query)
+    if match is not None and rest == "dictionary":
+        epoch, left = _accepted(collected, match[1], now), _LONGEST_CACHED
     if epoch is None:
         raise Refused("epoch_not_begun", "No epoch is current: wait until one begins.", current_epoch=None)
     document = epoch.dictionary if rest else epoch.campaign_file
     if document is None:
         raise Refused("not_found", "This campaign has no dictionary: any string is an item.")
-    seconds = int(min(_LONGEST_CACHED, max(0.0, epoch.ends - now)))
-    caching = ((b"cache-control", b"public, max-age=%d" % seconds),)
-    if _matches(document, _header(scope["headers"], b"if-none-match")):
-        await _answer(send, 304, (*document.headers[1:], *caching), None)
-        return
-    await _answer(send, 200, (*document.headers, *caching), document.data)
+    return document, left
 
 
 def _matches(document: Document, condition: bytes | None) -> bool:

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from hushcount.campaigns.campaign import GREATEST_EPOCH
 from hushcount.senders import Authentication
 from shuffler.collector.admission.refusals import MEDIA_TYPE, REASONS
 
@@ -17,12 +16,17 @@ _TEXT: Json = {"type": "string"}
 _FILE: Json = {"type": "string", "format": "binary"}
 _ID_SCHEMA = {**_TEXT, "pattern": "^[a-z0-9][a-z0-9._-]{0,63}$"}
 _ID = {"name": "id", "in": "path", "required": True, "description": "The campaign's id.", "schema": _ID_SCHEMA}
-_EPOCH: Json = {
-    "name": "epoch",
+_FINGERPRINT: Json = {
+    "name": "fingerprint",
     "in": "query",
     "required": True,
-    "description": "Epoch of the campaign file that the reports were made with.",
-    "schema": {"type": "integer", "minimum": 1, "maximum": GREATEST_EPOCH},
+    "description": "Fingerprint of the campaign file that the reports were made with.",
+    "schema": {**_TEXT, "pattern": "^[0-9a-f]{64}$"},
+}
+_OF_EPOCH: Json = {
+    **_FINGERPRINT,
+    "required": False,
+    "description": "Fingerprint of the campaign file whose dictionary it is; by default the current one.",
 }
 _TAG = "The ETag of the client's copy."
 _IF_NONE_MATCH = {"name": "If-None-Match", "in": "header", "description": _TAG, "schema": _TEXT}
@@ -50,6 +54,8 @@ _PROBLEM: Json = {
 _SECURITY: Mapping[Authentication, Json] = {"none": {}, "bearer": {"bearer": []}, "client-token": {"client": []}}
 _EVERYWHERE = ("malformed_request", "wrong_method", "too_slow", "head_too_long", "too_many_connections")
 _OF_CAMPAIGN = (*_EVERYWHERE, "unknown_campaign", "not_found", "epoch_not_begun", "campaign_unreadable")
+_DICTIONARY = ("unknown_fingerprint", "epoch_closed")
+_LOG: Json = {"application/json": {"type": "object"}}
 
 
 def openapi(*ways: Authentication) -> Json:
@@ -67,12 +73,16 @@ def openapi(*ways: Authentication) -> Json:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": {
-            f"{_CAMPAIGN}/reports": {"parameters": [_ID, _EPOCH], "post": _post("reports", security)},
-            f"{_CAMPAIGN}/discovery": {"parameters": [_ID, _EPOCH], "post": _post("discovery", security)},
+            f"{_CAMPAIGN}/reports": {"parameters": [_ID, _FINGERPRINT], "post": _post("reports", security)},
+            f"{_CAMPAIGN}/discovery": {"parameters": [_ID, _FINGERPRINT], "post": _post("discovery", security)},
             _CAMPAIGN: {"parameters": [_ID], "get": _file("campaign", "The campaign file.", campaign_file)},
             f"{_CAMPAIGN}/dictionary": {
+                "parameters": [_ID, _OF_EPOCH],
+                "get": _file("dictionary", "The dictionary of a campaign file.", dictionary, *_DICTIONARY),
+            },
+            f"{_CAMPAIGN}/log": {
                 "parameters": [_ID],
-                "get": _file("dictionary", "The dictionary of the current campaign file.", dictionary),
+                "get": _file("log", "Every epoch ever published, the oldest first.", _LOG, signed=False),
             },
             "/healthz": {"get": _get("healthz", "The process runs.", _object(alive={"type": "boolean"}))},
             "/readyz": {"get": _readiness()},
@@ -111,10 +121,11 @@ def _post(stream: str, security: list[Json]) -> Json:
     }
 
 
-def _file(name: str, description: str, content: Json) -> Json:
-    described = _get(name, description, content, _OF_CAMPAIGN)
-    described["responses"]["200"]["headers"] = _FILE_HEADERS
-    described["responses"]["304"] = {"description": "The client's copy is up to date.", "headers": _FILE_HEADERS}
+def _file(name: str, description: str, content: Json, *reasons: str, signed: bool = True) -> Json:
+    described = _get(name, description, content, (*_OF_CAMPAIGN, *reasons))
+    headers = {key: value for key, value in _FILE_HEADERS.items() if signed or key != "Campaign-Signature"}
+    described["responses"]["200"]["headers"] = headers
+    described["responses"]["304"] = {"description": "The client's copy is up to date.", "headers": headers}
     return {**described, "parameters": [_IF_NONE_MATCH]}
 
 

@@ -65,6 +65,11 @@ class Site:
     def campaign(self, campaign: str = "words", epoch: int = 1) -> Campaign:
         return Campaign.read(self.campaign_file(campaign, epoch))
 
+    def fingerprint(self, campaign: str = "words", epoch: int = 1) -> str:
+        """Return the fingerprint of a campaign file as posts name it; of a file that is not there, a made-up one."""
+        there = self.campaign_file(campaign, epoch).exists()
+        return self.campaign(campaign, epoch).fingerprint.hex() if there else f"{epoch:064x}"
+
     def windows(self, campaign: str = "words", epoch: int = 1) -> list[Path]:
         home = self.segments / campaign / epoch_folder(self.campaign(campaign, epoch))
         return sorted(home.iterdir()) if home.exists() else []
@@ -148,6 +153,8 @@ def add_campaign(site: Site, campaign: str, epoch: int, *, discovery: bool = Tru
     options = ["--dictionary", words] if dictionary else ["--open-domain"]
     if discovery:
         options += ["--discovery-epsilon", 2, "--max-value-bytes", 16]
+    before = [site.campaign_file(campaign, earlier) for earlier in range(1, epoch)]
+    options += [part for file in before[-1:] if file.exists() for part in ("--after", file)]
     done(
         "campaign", "new", "--id", campaign, "--epoch", epoch, "--mechanism", "ais", "--epsilon", 4, *options,
         "--min-batch", 50, "--keys", site.base / "keys", "--out", path,
@@ -171,6 +178,7 @@ class Running:
     port: int
     log: Path
     ahead: Synchronized[float]
+    site: Site
     _asking: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -178,7 +186,7 @@ class Running:
         return f"http://127.0.0.1:{self.port}"
 
     def path(self, stream: str = "reports", campaign: str = "words", epoch: int = 1) -> str:
-        return f"/v1/campaigns/{campaign}/{stream}?epoch={epoch}"
+        return f"/v1/campaigns/{campaign}/{stream}?fingerprint={self.site.fingerprint(campaign, epoch)}"
 
     def post(self, body: bytes, stream: str = "reports", **options: Any) -> httpx.Response:
         headers = {**STREAM, **options.pop("headers", {})}
@@ -222,7 +230,7 @@ def start(site: Site, ahead: timedelta = timedelta()) -> Running:
     """Start the command, so much later than now, and wait until it listens."""
     log = site.base / f"log-{time.monotonic_ns()}.txt"
     process, shared = start_collector(site.config, log, ahead.total_seconds())
-    collector = Running(process, 0, log, shared)
+    collector = Running(process, 0, log, shared, site)
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         for line in log.read_text().splitlines():

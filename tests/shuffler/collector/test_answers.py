@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,9 @@ from tests.shuffler.collector.running import (
     wait_for,
     write_collection,
 )
+
+SIGNED = json.dumps({"key_id": "0" * 16, "signature": "0" * 128})
+"""A signature as a file has it; the collector does not know who may sign."""
 
 
 def problem(answer: httpx.Response, status: int, name: str) -> dict[str, Any]:
@@ -68,10 +72,20 @@ def test_a_body_in_chunks_is_judged_by_its_whole_length(collector: Running, leng
     problem(httpx.post(url, content=chunks(length + 1), headers=STREAM), 400, "wrong_length")
 
 
-@pytest.mark.parametrize("query", ["", "?epoch=", "?epoch=x", "?epoch=0", "?epoch=-1", "?epoch=1x", "?epochs=1"])
-def test_a_missing_epoch_is_asked_for(collector: Running, length: int, query: str) -> None:
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "?epoch=1",
+        "?fingerprint=",
+        f"?fingerprint={'0' * 63}",
+        f"?fingerprint={'0' * 65}",
+        f"?fingerprint={'A' * 64}",
+    ],
+)
+def test_a_missing_fingerprint_is_asked_for(collector: Running, length: int, query: str) -> None:
     url = f"{collector.url}/v1/campaigns/words/reports{query}"
-    problem(httpx.post(url, content=os.urandom(length), headers=STREAM), 400, "missing_epoch")
+    problem(httpx.post(url, content=os.urandom(length), headers=STREAM), 400, "missing_fingerprint")
 
 
 def test_an_unknown_campaign_is_not_found(collector: Running, length: int) -> None:
@@ -142,7 +156,7 @@ def epochs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Run
     site = make_site(tmp_path_factory.mktemp("epochs"))
     for epoch in (2, 3, 4):
         add_campaign(site, "words", epoch, discovery=epoch != 3, dictionary=epoch != 3)
-    site.campaign_file(epoch=3).with_name("epoch-000003.json.sig").write_bytes(b"signed")
+    site.campaign_file(epoch=3).with_name("epoch-000003.json.sig").write_text(SIGNED)
     write_collection(site, "words", three_epochs())
     with running(site) as started:
         yield site, started
@@ -159,7 +173,7 @@ def three_epochs() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("epoch", "answer"), [(1, "epoch_closed"), (2, None), (3, None), (4, "epoch_not_begun"), (9, "epoch_not_begun")]
+    ("epoch", "answer"), [(1, "epoch_closed"), (2, None), (3, None), (4, "epoch_not_begun"), (9, "unknown_fingerprint")]
 )
 def test_only_reports_of_epochs_that_are_open_are_taken(
     epochs: tuple[Site, Running], epoch: int, answer: str | None
@@ -181,7 +195,7 @@ def test_the_current_epoch_is_served_with_its_signature(epochs: tuple[Site, Runn
     site, collector = epochs
     answer = collector.get("/v1/campaigns/words")
     assert answer.content == site.campaign_file(epoch=3).read_bytes()
-    assert answer.headers["campaign-signature"] == f":{base64.b64encode(b'signed').decode()}:"
+    assert answer.headers["campaign-signature"] == f":{base64.b64encode(SIGNED.encode()).decode()}:"
     problem(collector.get("/v1/campaigns/words/dictionary"), 404, "not_found")
 
 

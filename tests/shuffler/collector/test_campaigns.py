@@ -47,12 +47,12 @@ def test_a_fault_in_the_reading_of_campaigns_that_nobody_foresaw_ends_no_houseke
     failing = False
     failures = 0
 
-    def read(directory: Path, known: Campaigns) -> Campaigns:
+    def read(directory: Path, record: Path, known: Campaigns) -> Campaigns:
         nonlocal failures
         if failing:
             failures += 1
             raise ZeroDivisionError
-        return read_campaigns(directory, known)
+        return read_campaigns(directory, record, known)
 
     monkeypatch.setattr(service, "_TICK_SECONDS", 0.1)
     monkeypatch.setattr(service, "read_campaigns", read)
@@ -69,7 +69,7 @@ def test_a_fault_in_the_reading_of_campaigns_that_nobody_foresaw_ends_no_houseke
         noted = site.journal / str(collector.writer.window and collector.writer.window.name) / "words"
         noted.rename(site.base / "words")
         await soon(lambda: any(site.journal.glob("*/words/*/refused.json")))
-        (target, *_) = collector.campaigns["words"].epochs[1].targets.values()
+        (target, *_) = collector.campaigns["words"].epochs[site.fingerprint()].targets.values()
         running = collector.writer.keep(target, os.urandom(target.sealed_bytes), 1, None)
         assert await running
         await soon(lambda: failures > 2)

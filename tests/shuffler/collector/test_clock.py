@@ -174,14 +174,14 @@ def test_refusals_for_epochs_that_are_not_collected_are_counted_in_one_place(sit
     async def run() -> Counter[tuple[str, int, str]]:
         collector = collector_of(site, HOUR)
         app = application(collector)
-        for epoch in (1, 7, 8, 9_000_000):
-            await ask(app, "POST", "/v1/campaigns/words/reports", epoch)
+        for fingerprint in (site.fingerprint(), "7" * 64, "8" * 64, "9" * 64):
+            await ask(app, "POST", "/v1/campaigns/words/reports", fingerprint)
         return collector.refusals
 
-    assert asyncio.run(run()) == {("words", 1, "wrong_type"): 1, ("words", 0, "epoch_not_begun"): 3}
+    assert asyncio.run(run()) == {("words", 1, "wrong_type"): 1, ("words", 0, "unknown_fingerprint"): 3}
 
 
-async def ask(app: Any, method: str, path: str, epoch: int = 1) -> dict[str, Any]:
+async def ask(app: Any, method: str, path: str, fingerprint: str = "") -> dict[str, Any]:
     """Send one request to an ASGI application and return the answer."""
     answer: dict[str, Any] = {}
 
@@ -192,7 +192,13 @@ async def ask(app: Any, method: str, path: str, epoch: int = 1) -> dict[str, Any
         answer.update(message)
 
     await app(
-        {"type": "http", "method": method, "path": path, "query_string": b"epoch=%d" % epoch, "headers": []},
+        {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "query_string": f"fingerprint={fingerprint}".encode(),
+            "headers": [],
+        },
         receive,
         send,
     )

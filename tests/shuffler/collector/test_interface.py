@@ -39,15 +39,16 @@ def test_campaign_files_and_dictionaries_are_of_the_types_that_are_documented(tm
     site.campaign().write(site.campaign_file().with_suffix(".toml"))
     add_campaign(site, "words", 2)
     toml = {"epoch": 1, "begins": "2020-01-01T00:00:00Z", "file": "epoch-000001.toml"}
-    for epochs in ([toml], [{"epoch": 2, "begins": "2020-01-01T00:00:00Z"}]):
+    ended = {**toml, "ends": "2021-01-01T00:00:00Z"}
+    for epochs in ([toml], [ended, {"epoch": 2, "begins": "2021-01-01T00:00:00Z"}]):
         write_collection(site, "words", epochs)
         with running(site) as collector:
-            for path in ("", "/dictionary"):
+            for path in ("", "/dictionary", "/log"):
                 answer = collector.get(f"/v1/campaigns/words{path}")
                 documented = STORED["paths"][f"/v1/campaigns/{{id}}{path}"]["get"]["responses"]["200"]["content"]
                 assert answer.headers["content-type"].partition(";")[0] in documented
                 if not path:
-                    suffix = Path(epochs[0].get("file", "x.json")).suffix.removeprefix(".")
+                    suffix = Path(epochs[-1].get("file", "x.json")).suffix.removeprefix(".")
                     assert answer.headers["content-type"] == f"application/{suffix}"
 
 

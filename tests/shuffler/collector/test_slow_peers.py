@@ -22,10 +22,16 @@ ANSWER = bytes(24 << 20)
 MOST_HELD = 4 << 20
 """What a peer must have read so that the operating system takes more, whatever its buffers."""
 GET = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
-PATH = "/v1/campaigns/words/reports?epoch=1"
-HEAD = (
-    f"POST {PATH} HTTP/1.1\r\nHost: here\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\n\r\n"
-).encode()
+
+
+def path_of(site: Site) -> str:
+    return f"/v1/campaigns/words/reports?fingerprint={site.fingerprint()}"
+
+
+def head_of(site: Site) -> bytes:
+    """Return the head of a post, but for the length of its body."""
+    head = f"POST {path_of(site)} HTTP/1.1\r\nHost: here\r\nContent-Type: application/octet-stream\r\n"
+    return head.encode() + b"Content-Length: %d\r\n\r\n"
 
 
 @asynccontextmanager
@@ -74,10 +80,11 @@ def arrived(server: Server, number: int) -> None:
 
 
 @pytest.mark.parametrize("pieces", [1, 9], ids=["stops", "drips"])
-def test_a_head_that_is_never_whole_is_answered_and_cut_off(collector: Server, pieces: int) -> None:
+def test_a_head_that_is_never_whole_is_answered_and_cut_off(collector: Server, site: Site, pieces: int) -> None:
+    head = head_of(site)
     with collector.connect() as connection:
         for number in range(1, pieces + 1):
-            connection.send(HEAD[7 * number - 7 : 7 * number])
+            connection.send(head[7 * number - 7 : 7 * number])
             arrived(collector, 7 * number)
             collector.pass_by(0.9 / pieces)
         assert select.select([connection], [], [], 0) == ([], [], [])
@@ -90,7 +97,7 @@ def test_a_head_that_is_never_whole_is_answered_and_cut_off(collector: Server, p
 
 
 def test_a_body_that_stays_away_is_answered_and_cut_off(collector: Server, site: Site) -> None:
-    request = HEAD % site.campaign().sealed_bytes("reports") + b"only this"
+    request = head_of(site) % site.campaign().sealed_bytes("reports") + b"only this"
     with collector.connect() as connection:
         connection.sendall(request)
         wait_for(lambda: any(one._head_done for one in collector.connections))
@@ -116,10 +123,10 @@ def test_a_connection_that_says_nothing_is_closed(collector: Server) -> None:
 def test_slow_connections_do_not_keep_others_waiting(collector: Server, site: Site) -> None:
     slow = [collector.connect() for _ in range(200)]
     for connection in slow:
-        connection.sendall(HEAD[:40])
+        connection.sendall(head_of(site)[:40])
     arrived(collector, 200 * 40)
     body = os.urandom(site.campaign().sealed_bytes("reports"))
-    answer = httpx.post(f"http://127.0.0.1:{collector.port}{PATH}", content=body, headers=STREAM)
+    answer = httpx.post(f"http://127.0.0.1:{collector.port}{path_of(site)}", content=body, headers=STREAM)
     assert answer.status_code == 202
     # None of them had to end for that.
     assert select.select(slow, [], [], 0) == ([], [], [])

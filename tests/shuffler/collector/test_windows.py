@@ -50,7 +50,7 @@ def test_every_window_has_a_manifest_that_names_its_segments_and_its_refusals(tm
     assert sum(part.records for manifest in manifests for part in manifest.segments["reports"]) == 12
     refused = [manifest.refused for manifest in site.manifests()]
     assert sum(counts.get("wrong_length", 0) for counts in refused) == 2
-    assert sum(counts.get("epoch_not_begun", 0) for counts in refused) == 1
+    assert sum(counts.get("unknown_fingerprint", 0) for counts in refused) == 1
     for manifest in manifests:
         assert manifest.fingerprint == site.campaign().fingerprint.hex()
         for part in manifest.segments["reports"]:
