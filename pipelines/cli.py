@@ -50,6 +50,7 @@ SEGMENTS = (
     Row("relist", "List again each segment of a past window that no manifest lists.", "operate:relist_segments"),
 )
 HUSHCOUNT = (
+    Row("send", "Report values to a collector, as an app does.", "send:send"),
     Row("encode", "Randomise and seal a file of values, as apps do.", "jobs:encode"),
     Row("shuffle", "Cap each client, strip all metadata, drop duplicates, permute.", "jobs:shuffle"),
     Row("analyze", "Open, check and count shuffled reports, and estimate items.", "jobs:analyze"),

@@ -40,8 +40,8 @@ class Sender:
 
     Args:
         site: the collector's address, as in https://collector.example.com, or a `Site`.
-        policy: what the client demands of the campaign; it names the campaign. With a folder, the newest epoch that it
-            accepted is kept there if the policy names no file.
+        policy: what the client demands of the campaign, which it names; or the path of its file. With a folder, the
+            newest epoch that was accepted is kept there, if the policy names no other place.
         folder: directory of this client alone, made if missing, mode 0700.
         budget: bounds what all reports of this person cost; by default they are only counted.
         window: length of the operator's windows (`Allowance`).
@@ -59,7 +59,7 @@ class Sender:
     def __init__(
         self,
         site: Site | str,
-        policy: Policy,
+        policy: Policy | Path | str,
         folder: Path | str | None = None,
         *,
         budget: Budget | None = None,
@@ -68,6 +68,8 @@ class Sender:
         delay: timedelta = timedelta(minutes=10),
         most_queued: int = 1000,
     ) -> None:
+        if isinstance(policy, str | Path):
+            policy = Policy.read(policy, Newest())
         if not isinstance(policy, Policy) or policy.trusts:
             raise UsageError("policy must be a Policy that names its campaign, as in Policy.read('policy.json')")
         if not timedelta() <= delay <= _LONGEST_DELAY:

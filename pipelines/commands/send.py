@@ -1,0 +1,92 @@
+"""hushcount send: an app in one line, for shells."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from hushcount.delivery import Delivery, Sender, Site
+from hushcount.errors import UsageError
+from hushcount.newest import Newest
+from hushcount.policy import Policy
+from pipelines.console import options
+from pipelines.console.answer import Answer
+from pipelines.console.tables import by_reason, facts, stamp
+
+_LONGEST_LINE = 1 << 16
+
+
+def send(
+    site: Annotated[str, Option(help="Address of the collector, as in https://collector.example.com.")],
+    campaign: options.CampaignId,
+    policy: Annotated[Path, Option(help="Policy file of hushcount campaign policy: whose campaign, and its limits.")],
+    values: Annotated[
+        list[str] | None, Argument(help="Values of one person; - reads them from standard input, one a line.")
+    ] = None,
+    folder: Annotated[
+        Path | None, Option(help="Directory of this person alone: budget, memory, token, and what waits.")
+    ] = None,
+    window: Annotated[str, Option(help="Length of the operator's windows, as in 1d or 15m.")] = "1d",
+    keep_values: Annotated[
+        bool, Option("--keep-values", help="Keep plain values in the folder until they are sent.")
+    ] = False,
+    plain_http: Annotated[bool, Option("--plain-http", help="Permit http:// to another machine.")] = False,
+) -> Answer:
+    """Use it to report from a script, as one person: at once, without an app's random delay.
+
+    Give a folder, or caps and budgets begin anew each time. Other users of the machine see values on a command line: -
+    hides them. Without values it sends what waits in the folder. Exit status 3: reports wait there, run it again later.
+
+    Example: hushcount send --site https://collector.example.com --campaign settings --policy policy.json dark-mode
+    """
+    demands = Policy.read(policy, Newest())
+    if demands.campaign_id != campaign:
+        raise UsageError(f"campaign is {campaign}, the policy is for {demands.campaign_id}: give the campaign's own")
+    if not values and folder is None:
+        raise UsageError("values are missing: give one or more, - for standard input, or --folder to send what waits")
+    sender = Sender(
+        Site(site, plain=plain_http),
+        demands,
+        folder,
+        window=options.span("--window", window),
+        keep_values=keep_values,
+        delay=timedelta(),
+        most_queued=100_000,
+    )
+    reported, done = 0, Delivery()
+    try:
+        for value in _given(values or []):
+            sender.report(value)
+            reported += 1
+    finally:
+        # Also what was made before a value was refused.
+        done = sender.deliver(early=True)
+    return _answer(reported, done, folder)
+
+
+def _given(values: list[str]) -> Iterator[str]:
+    if values != ["-"]:
+        yield from values
+        return
+    while line := sys.stdin.readline(_LONGEST_LINE):
+        yield line.rstrip("\r\n")
+
+
+def _answer(reported: int, done: Delivery, folder: Path | None) -> Answer:
+    until = None if done.held_until is None else stamp(done.held_until)
+    shown = {"values": reported, "reports sent": done.sent, "dropped": by_reason(done.dropped), "waiting": done.waiting}
+    if until is not None:
+        shown["nothing is sent before"] = until
+    failure = ""
+    if done.dropped:
+        failure = f"{sum(done.dropped.values())} reports were given up: {by_reason(done.dropped)}"
+    elif done.waiting and folder is None:
+        failure = f"the collector did not take {done.waiting} reports, and they are lost: give --folder to keep them"
+    data = {"values": reported, **asdict(done), "held_until": until}
+    return Answer(data, [facts("", shown)], failure, status=3 if done.waiting else 0)

@@ -1,0 +1,92 @@
+"""hushcount send: what is sent, what waits, how it ends, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pipelines.cli import app
+from tests.hushcount.campaigns.vouched import KEY, public_part
+from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, policy
+from tests.support.jobs import Run, cli, done, refused
+
+
+@pytest.fixture
+def collector() -> Iterator[FakeCollector]:
+    with collecting() as one:
+        yield one
+
+
+@pytest.fixture
+def terms(tmp_path: Path) -> Path:
+    path = tmp_path / "policy.json"
+    path.write_text(policy().text())
+    return path
+
+
+def words(collector: FakeCollector, terms: Path, *more: object) -> tuple[object, ...]:
+    return ("send", "--site", collector.address, "--campaign", "words", "--policy", terms, *more)
+
+
+def test_values_are_sent_at_once(collector: FakeCollector, terms: Path) -> None:
+    run = done(*words(collector, terms, "one", "four"), "--json")
+    assert run.json == {
+        "values": 2, "sent": 4, "remade": 0, "added": 0, "dropped": {}, "waiting": 0, "held_until": None,
+    }  # fmt: skip
+    assert len(collector.received()) == 2
+    assert "reports sent" in done(*words(collector, terms, "one")).out
+
+
+def test_standard_input_holds_one_value_a_line(collector: FakeCollector, terms: Path) -> None:
+    result = CliRunner().invoke(
+        app, [str(word) for word in words(collector, terms, "-", "--json")], input="one\nfour\r\nx"
+    )
+    assert Run(result.exit_code, result.stdout, result.stderr).json["values"] == 3
+    assert len(collector.received()) == 3
+
+
+def test_what_cannot_be_sent_waits_in_the_folder_and_the_next_call_sends_it(
+    collector: FakeCollector, terms: Path, tmp_path: Path
+) -> None:
+    home = ("--folder", tmp_path / "own")
+    done(*words(collector, terms, "one", *home))
+    collector.answers = [(503, "queue_full", {})] * 2
+    run = cli(*words(collector, terms, "one", *home, "--json"))
+    assert (run.status, run.json["sent"], run.json["waiting"]) == (3, 0, 2)
+    assert run.json["held_until"].endswith("Z")
+    assert cli(*words(collector, terms, *home)).status == 3, "the pause is not over"
+    assert len(collector.received()) == 1
+
+
+def test_reports_that_are_lost_are_an_error(collector: FakeCollector, terms: Path) -> None:
+    collector.answers = [(503, "queue_full", {})] * 2
+    refused(*words(collector, terms, "one"), status=1, says=["did not take 2 reports", "give --folder"])
+    collector.answers = [(400, "wrong_length", {})] * 2
+    refused(*words(collector, terms, "one"), status=1, says=["2 reports were given up: wrong_length 2"])
+
+
+def test_what_was_made_before_a_refusal_is_sent(collector: FakeCollector, terms: Path) -> None:
+    collector.epochs[:] = [campaign(shuffle={"cap": 1, "minimum_batch": 10, "delta": 1e-7})]
+    refused(*words(collector, terms, "one", "two"), status=1, says=["must be at most 1 together"])
+    assert len(collector.received()) == 1
+
+
+def test_what_the_policy_refuses_is_an_error(collector: FakeCollector, terms: Path) -> None:
+    terms.write_text(policy(max_epsilon=1.0).text())
+    refused(*words(collector, terms, "one"), status=1, says=["the policy allows at most 1"])
+    terms.write_text(policy(operator_keys=(public_part(KEY, start=-9, days=3),)).text())
+    refused(*words(collector, terms, "one"), status=1, says=["fetch the newest campaign"])
+    assert collector.posts == []
+
+
+def test_what_cannot_be_used_is_refused(collector: FakeCollector, terms: Path, tmp_path: Path) -> None:
+    refused(*words(collector, terms), says=["values are missing"])
+    refused(
+        "send", "--site", collector.address, "--campaign", "w", "--policy", terms, "a", says=["policy is for words"]
+    )
+    refused("send", "--site", "http://c.example", "--campaign", "words", "--policy", terms, "a", says=["https://"])
+    refused(*words(collector, terms, "one", "--window", "soon"), says=["--window: duration is 'soon'"])
+    refused(*words(collector, tmp_path / "none.json", "one"), says=["cannot read policy"])
