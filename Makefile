@@ -16,7 +16,7 @@ PORTABLE := --engine beam -m 'not long' -k 'not test_contract or golden or pack 
 	$(addprefix tests/hushcount/,test_budget.py test_client_budget.py test_memory_file.py test_memory_links.py test_randomness.py) \
 	$(addprefix tests/hushcount/oracles/test_,affine.py contract.py decoding.py subsets.py catalogue.py) \
 	$(wildcard tests/shuffler/test_*.py) tests/shuffler/collector/test_journal.py tests/keys/test_private_key.py tests/keys/lanes \
-	tests/aux_server tests/audits/test_collusions.py tests/test_docs.py \
+	tests/aux_server tests/audits/test_collusions.py tests/test_docs.py tests/vectors \
 	tests/pipelines/jobs/test_end_to_end.py tests/pipelines/schedule/test_run.py
 
 .PHONY: help demo test test-all lint unit coverage vectors package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults deploy-tools check-deploy test-images image-bases lock-images docs week

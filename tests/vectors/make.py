@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.vectors.subjects import (
+    budgets,
     campaigns,
     canonical,
     dictionaries,
@@ -28,6 +29,7 @@ from tests.vectors.subjects import (
 
 FOLDER = Path(__file__).parents[2] / "vectors" / "v1"
 SUBJECTS = {
+    "budgets": budgets.data,
     "campaigns": campaigns.data,
     "canonical_json": canonical.data,
     "dictionaries": dictionaries.data,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.vectors.make import SUBJECTS
-from tests.vectors.stranger import boxes, mechanisms, numbers, trust, values
+from tests.vectors.stranger import boxes, mechanisms, numbers, spending, trust, values
 from tests.vectors.stranger.basics import Refused, canonical, number, read_json
 from tests.vectors.stranger.mechanisms import Mechanism
 from tests.vectors.stranger.numbers import Layout, Words
@@ -25,6 +25,21 @@ STRANGER = Path(__file__).parent / "stranger"
 
 def hexed(entry: Entry, name: str) -> bytes:
     return bytes.fromhex(entry[name]) * entry.get("times", 1)
+
+
+def budget(entry: Entry) -> Entry:
+    if entry["rule"] == "cost":
+        epsilon, delta, lasting = spending.cost(CAMPAIGNS[entry["campaign"]], entry["stream"])
+        return {"epsilon": str(epsilon), "delta": str(delta), "lasting": lasting}
+    if entry["rule"] == "limit":
+        return {"billionths": str(spending.limit(entry["value"]))}
+    kept = spending.Budget(spending.limit(entry["per_day"]), spending.limit(entry["lifetime"]))
+    charges = []
+    for one in entry["charges"]:
+        silent = "reason" in entry and one is entry["charges"][-1]
+        telling = kept.charge(CAMPAIGNS[one["campaign"]], one["stream"], one["number"], one["at"], silent)
+        charges.append({**one, "telling": telling})
+    return {"charges": charges, "today": str(kept.today), "epsilon": str(kept.epsilon), "delta": str(kept.delta)}
 
 
 def canonical_json(entry: Entry) -> str:
@@ -184,6 +199,7 @@ def threshold(entry: Entry) -> Entry:
 
 
 READERS: dict[str, Callable[[Entry], Any]] = {
+    "budgets": budget,
     "campaigns": campaign,
     "canonical_json": lambda entry: {"canonical": canonical_json(entry)},
     "dictionaries": dictionary,
