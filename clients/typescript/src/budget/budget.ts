@@ -3,6 +3,7 @@ import { valueOf, type Entry, type Store } from "../store/store.js";
 import { counted } from "./allowance.js";
 import { charge, chargedOf, recordOf, type BudgetLimits, type Charged, type Request } from "./ledger.js";
 import { spentOf, type Spent } from "./spent.js";
+import { MOST_EPSILON } from "./units.js";
 
 /** Key of what was charged, and whether the person opted out. */
 export const BUDGET_KEY = "budget";
@@ -33,8 +34,11 @@ export class Budget {
     this.#store = store;
     this.limits = { perDay: Infinity, lifetime: Infinity, whenSpent: "other", ...limits };
     for (const name of ["perDay", "lifetime"] as const) {
-      if (!(this.limits[name] >= 0)) {
-        throw new UsageError(`${name} is ${String(this.limits[name])}, must be a number of at least 0: most epsilon`);
+      const limit = this.limits[name];
+      if (!((limit >= 0 && limit <= MOST_EPSILON) || limit === Infinity)) {
+        throw new UsageError(
+          `${name} is ${String(limit)}, must be an epsilon in 0..${String(MOST_EPSILON)}, or infinity`,
+        );
       }
     }
   }

@@ -146,12 +146,17 @@ function refusal(
   charged: Charged,
   limits: BudgetLimits,
 ): string {
-  const [today, ever] = leftOf(charged, limits).map((left) => String(ofUnits(left, EPSILON_DIGITS)));
-  const each = `${String(ofUnits(cost.epsilon, EPSILON_DIGITS))} ${cost.lasting ? "its epoch" : "each"}`;
-  return (
-    `${String(number)} more ${stream} of campaign ${id} cost epsilon ${each}: of the budget ${String(today)} is left on ` +
-    `${charged.day} and ${String(ever)} in all; wait for the next day, or send nothing`
-  );
+  const [today, ever] = leftOf(charged, limits);
+  const each = `${text(cost.epsilon)} ${cost.lasting ? "an epoch" : "each"}`;
+  const where =
+    today < ever
+      ? `${text(today)} that is left on ${charged.day}: wait for the next day, UTC`
+      : `${text(ever)} that is left in all, which no day renews`;
+  return `${String(number)} more ${stream} of campaign ${id} at epsilon ${each}: must fit in the ${where}`;
+}
+
+function text(units: bigint): string {
+  return String(ofUnits(units, EPSILON_DIGITS));
 }
 
 /** How a store keeps it: numbers of units are decimal digits. */

@@ -6,6 +6,7 @@ import { DELTA_DIGITS, EPSILON_DIGITS, ofUnits } from "./units.js";
 
 /** How often more than the stated change of odds is allowed to happen, in deltas. */
 const ROOM = 10;
+const LARGEST_EXPONENT = 700;
 
 /** What the reports of one stream of a campaign cost, over all its epochs. */
 export interface StreamSpent {
@@ -70,7 +71,7 @@ export function spentOf(kept: Charged, limits: BudgetLimits, now: number): Spent
     delta: Math.min(1, ofUnits(delta, DELTA_DIGITS)),
     perDay,
     lifetime,
-    leftToday: perDay === Infinity ? Infinity : ofUnits(today, EPSILON_DIGITS),
+    leftToday: Math.min(perDay, lifetime) === Infinity ? Infinity : ofUnits(today < ever ? today : ever, EPSILON_DIGITS),
     left: lifetime === Infinity ? Infinity : ofUnits(ever, EPSILON_DIGITS),
     silent: limits.whenSpent === "nothing",
     optedOut: charged.optedOut,
@@ -141,7 +142,8 @@ function odds(epsilon: number, delta: number): string {
 function factor(epsilon: number): string {
   const gain = Math.expm1(epsilon);
   if (gain < 1) return `${String(roundedUp(100 * gain, 2))} % at most`;
-  return gain < Infinity ? `a factor of ${String(roundedUp(gain + 1, 3))} at most` : "any factor";
+  if (epsilon >= LARGEST_EXPONENT) return "any factor";
+  return `a factor of ${roundedUp(gain + 1, 3).toLocaleString("en", { useGrouping: false })} at most`;
 }
 
 /** Return a positive number in so many significant digits, not below the value. */

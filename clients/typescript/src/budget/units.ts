@@ -3,8 +3,8 @@
 /** Units of one epsilon, and of one delta, as powers of ten. */
 export const EPSILON_DIGITS = 9;
 export const DELTA_DIGITS = 18;
-/** No kept number is larger. So this is also the limit where none is set: an epsilon of a billion. */
-export const MOST_UNITS = 10n ** 18n;
+/** The greatest limit, also where none is set: an epsilon of a million. */
+export const MOST_EPSILON = 1_000_000;
 
 /** Return `times` the decimal number that a double is written as, in whole units, rounded up: 0.1 is a tenth. */
 export function costUnits(value: number, digits: number, times = 1): bigint {
@@ -12,12 +12,10 @@ export function costUnits(value: number, digits: number, times = 1): bigint {
   return ceiling(whole * 10n ** BigInt(digits) * BigInt(times), scale);
 }
 
-/** Return a limit in whole units, rounded down. */
+/** Return a limit of epsilon in whole units, rounded down. */
 export function limitUnits(value: number, digits: number): bigint {
-  if (value === Infinity) return MOST_UNITS;
-  const [whole, scale] = decimal(value);
-  const units = (whole * 10n ** BigInt(digits)) / scale;
-  return units < MOST_UNITS ? units : MOST_UNITS;
+  const [whole, scale] = decimal(Math.min(value, MOST_EPSILON));
+  return (whole * 10n ** BigInt(digits)) / scale;
 }
 
 /** Return a number of units as a double. */

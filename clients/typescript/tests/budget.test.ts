@@ -1,0 +1,157 @@
+import { readFileSync } from "node:fs";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Budget } from "../src/budget/budget.js";
+import { charge, chargedOf, costOf, recordOf, UNCHARGED, type Charged } from "../src/budget/ledger.js";
+import { costUnits, EPSILON_DIGITS, limitUnits, ofUnits } from "../src/budget/units.js";
+import { BudgetSpent, FormatError, OptedOut, OverCap, UsageError } from "../src/errors.js";
+import { MemoryStore } from "../src/store/memory-store.js";
+import type { Stream } from "../src/trust/asked.js";
+import { campaignOf } from "./fake-maker.js";
+import { askedOf } from "./vectors.js";
+
+const NOON = Date.parse("2026-11-23T12:00:00Z");
+const DAY = 86_400_000;
+const UNLIMITED = { perDay: Infinity, lifetime: Infinity, whenSpent: "other" } as const;
+
+/** Limits, charges in turn, and what Python's budget says of them. */
+interface Case {
+  readonly limits: { readonly per_day?: number; readonly lifetime?: number };
+  readonly charges: readonly (readonly [campaign: string, stream: Stream, number: number])[];
+  readonly telling: readonly number[];
+  readonly epsilon: number;
+  readonly delta: number;
+  readonly words: readonly string[];
+}
+const CASES: readonly Case[] = JSON.parse(readFileSync(new URL("spent.json", import.meta.url), "utf8"));
+
+describe("units", () => {
+  test("a cost is that of the decimal number, rounded up, and a limit rounded down", () => {
+    expect(costUnits(0.1, EPSILON_DIGITS)).toBe(100_000_000n);
+    expect(costUnits(0.1, EPSILON_DIGITS, 3)).toBe(300_000_000n);
+    expect(costUnits(1e-10, EPSILON_DIGITS)).toBe(1n);
+    expect(costUnits(3.0000000001, EPSILON_DIGITS, 3)).toBe(9_000_000_001n);
+    expect(limitUnits(1.9999999999, EPSILON_DIGITS)).toBe(1_999_999_999n);
+    expect(limitUnits(Infinity, EPSILON_DIGITS)).toBe(10n ** 15n);
+  });
+
+  test("a cost is never below its number, nor a limit above, by a unit or more", () => {
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 1e6, noNaN: true }), (value) => {
+        const [cost, limit] = [costUnits(value, EPSILON_DIGITS), limitUnits(value, EPSILON_DIGITS)];
+        expect(cost - limit === 0n || cost - limit === 1n).toBe(true);
+        expect(Math.abs(ofUnits(cost, EPSILON_DIGITS) - value)).toBeLessThanOrEqual(1e-9 + value * Number.EPSILON);
+      }),
+    );
+  });
+});
+
+describe("what is charged", () => {
+  test.each(CASES.map((each, place) => [place, each] as const))("as Python's budget, case %i", async (_, each) => {
+    const { limits, charges, telling, epsilon, delta, words } = each;
+    const given = { perDay: limits.per_day ?? Infinity, lifetime: limits.lifetime ?? Infinity };
+    const budget = new Budget(new MemoryStore(), given);
+    const said: number[] = [];
+    for (const [name, stream, number] of charges) {
+      const request = { campaign: askedOf(name), stream, number, repeats: false };
+      said.push(...(await budget.charge([request], Infinity, NOON)));
+    }
+    const spent = await budget.spent(NOON);
+    expect(said).toEqual(telling);
+    expect([spent.epsilon, spent.delta]).toEqual([epsilon, delta]);
+    // Python writes the exponent of a small number in two digits.
+    expect(spent.words()).toEqual(words.map((sentence) => sentence.replace(/e-0(\d)/g, "e-$1")));
+  });
+
+  test("never exceeds the limits, whatever is asked, and is the sum of the lines", () => {
+    const asked = fc.record({
+      campaign: fc.constantFrom("grr", "both", "memory", "open-domain"),
+      discovery: fc.boolean(),
+      number: fc.integer({ min: 0, max: 50 }),
+      repeats: fc.boolean(),
+      day: fc.integer({ min: -2, max: 3 }),
+    });
+    fc.assert(
+      fc.property(fc.array(asked), fc.double({ min: 0, max: 9, noNaN: true }), fc.double({ min: 0, max: 30, noNaN: true }), (list, perDay, lifetime) => {
+        const limits = { perDay, lifetime, whenSpent: "other" } as const;
+        let charged: Charged = UNCHARGED;
+        for (const { campaign, discovery, day, ...rest } of list) {
+          const file = askedOf(campaign);
+          const stream = discovery && file.streams.includes("discovery") ? "discovery" : "reports";
+          const before = charged.day;
+          const [after, telling] = charge(charged, limits, { campaign: file, stream, ...rest }, NOON + day * DAY);
+          charged = chargedOf(recordOf(after));
+          expect(charged).toEqual(after);
+          expect(telling).toBeLessThanOrEqual(rest.number);
+          expect(charged.today).toBeLessThanOrEqual(limitUnits(perDay, EPSILON_DIGITS));
+          expect(charged.day >= before).toBe(true);
+        }
+        const total = Object.values(charged.lines).reduce((sum, { epsilon }) => sum + epsilon, 0n);
+        expect(total).toBeLessThanOrEqual(limitUnits(lifetime, EPSILON_DIGITS));
+      }),
+    );
+  });
+
+  test("an epoch of clients that remember costs once, all or none", () => {
+    const campaign = campaignOf(1, { memory: true, memoryValues: 3 });
+    const request = { campaign, stream: "reports", number: 5, repeats: false } as const;
+    expect(costOf(campaign, "reports").epsilon).toBe(3_000_000_000n);
+    const [first, telling] = charge(UNCHARGED, { ...UNLIMITED, lifetime: 3 }, request, NOON);
+    expect(telling).toBe(5);
+    expect(charge(first, { ...UNLIMITED, lifetime: 3 }, { ...request, repeats: true }, NOON)[1]).toBe(5);
+    expect(charge(first, { ...UNLIMITED, lifetime: 3 }, request, NOON)[1]).toBe(0);
+    expect(charge(UNCHARGED, { ...UNLIMITED, lifetime: 2.9 }, request, NOON)[1]).toBe(0);
+  });
+
+  test("a clock that is set back opens no day", () => {
+    const limits = { ...UNLIMITED, perDay: 1 };
+    const request = { campaign: askedOf("grr"), stream: "reports", number: 1, repeats: false } as const;
+    const [spent] = charge(UNCHARGED, limits, request, NOON);
+    expect(charge(spent, limits, request, NOON - DAY)[1]).toBe(0);
+    expect(charge(spent, limits, request, NOON + DAY)[1]).toBe(1);
+  });
+
+  test("both streams are charged in one step, or none", async () => {
+    const budget = new Budget(new MemoryStore(), { lifetime: 1.5, whenSpent: "nothing" });
+    const streams = (["reports", "discovery"] as const).map((stream) => ({
+      campaign: campaignOf(1),
+      stream,
+      number: 1,
+      repeats: false,
+    }));
+    await expect(budget.charge(streams)).rejects.toThrow(BudgetSpent);
+    expect((await budget.spent()).epsilon).toBe(0);
+  });
+
+  test("nothing is charged over the cap", async () => {
+    const budget = new Budget(new MemoryStore());
+    const request = { campaign: campaignOf(1, { cap: 2 }), stream: "reports", number: 3, repeats: false } as const;
+    await expect(budget.charge([request])).rejects.toThrow(OverCap);
+    expect((await budget.spent()).epsilon).toBe(0);
+  });
+});
+
+describe("the budget's record", () => {
+  test("a damaged one is refused, never begun anew", async () => {
+    const store = new MemoryStore();
+    for (const record of [{ format: 2 }, "no", { format: 1, day: "2026-01-01", today: "x", optedOut: false, lines: {} }]) {
+      await store.change([], () => ({ put: [["budget", record]], result: undefined }));
+      await expect(new Budget(store).spent()).rejects.toThrow(FormatError);
+    }
+  });
+
+  test("an opt-out lasts, and opting in again renews nothing", async () => {
+    const store = new MemoryStore();
+    const request = { campaign: askedOf("grr"), stream: "reports", number: 1, repeats: false } as const;
+    await new Budget(store).charge([request]);
+    await new Budget(store).optOut();
+    await expect(new Budget(store).charge([request])).rejects.toThrow(OptedOut);
+    expect((await new Budget(store).spent()).words()[0]).toMatch(/^You opted out/);
+    await new Budget(store).optIn();
+    expect((await new Budget(store).spent()).epsilon).toBe(1);
+  });
+
+  test.each([-1, NaN, 1e7])("a limit of %d is refused", (perDay) => {
+    expect(() => new Budget(new MemoryStore(), { perDay })).toThrow(UsageError);
+  });
+});
