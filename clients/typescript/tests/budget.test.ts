@@ -8,7 +8,7 @@ import { BudgetSpent, FormatError, OptedOut, OverCap, UsageError } from "../src/
 import { MemoryStore } from "../src/store/memory-store.js";
 import type { Stream } from "../src/trust/asked.js";
 import { campaignOf } from "./fake-maker.js";
-import { askedOf } from "./vectors.js";
+import { askedOf, vectors, type Entry } from "./vectors.js";
 
 const NOON = Date.parse("2026-11-23T12:00:00Z");
 const DAY = 86_400_000;
@@ -24,6 +24,49 @@ interface Case {
   readonly words: readonly string[];
 }
 const CASES: readonly Case[] = JSON.parse(readFileSync(new URL("spent.json", import.meta.url), "utf8"));
+
+const { accept, refuse } = vectors("budgets");
+
+/** Charge in turn, and return what the last charge and the whole say. */
+async function chargedInTurn({ per_day: perDay, lifetime, charges }: Entry, whenSpent: "other" | "nothing") {
+  const store = new MemoryStore();
+  const budget = new Budget(store, { perDay: perDay ?? Infinity, lifetime: lifetime ?? Infinity, whenSpent });
+  const telling: number[] = [];
+  for (const { campaign, stream, number, repeats = false, at } of charges) {
+    const request = { campaign: askedOf(campaign), stream, number, repeats };
+    telling.push(...(await budget.charge([request], Infinity, Date.parse(at))));
+  }
+  const charged = await store.change(["budget"], ([found]) => ({ result: chargedOf(found?.[0]?.[1]) }));
+  return { telling, charged };
+}
+
+describe("vectors", () => {
+  test.each(accept.map((entry, place) => [place, entry.rule, entry] as const))("accept %i: %s", async (_, rule, entry) => {
+    if (rule === "cost") {
+      const { epsilon, delta, lasting } = costOf(askedOf(entry.campaign), entry.stream);
+      expect([String(epsilon), String(delta), lasting]).toEqual([entry.epsilon, entry.delta, entry.lasting]);
+    } else if (rule === "limit") {
+      expect(String(limitUnits(entry.value ?? Infinity, EPSILON_DIGITS))).toBe(entry.billionths);
+    } else {
+      const { telling, charged } = await chargedInTurn(entry, "other");
+      const lines = Object.values(charged.lines);
+      const total = (of: "epsilon" | "delta") => String(lines.reduce((sum, line) => sum + line[of], 0n));
+      expect(telling).toEqual(entry.charges.map((each: Entry) => each.telling));
+      expect([String(charged.today), total("epsilon"), total("delta")]).toEqual([entry.today, entry.epsilon, entry.delta]);
+    }
+  });
+
+  test.each(refuse.map((entry, place) => [place, entry.reason, entry] as const))("refuse %i: %s", async (_, reason, entry) => {
+    if (reason === "limit_out_of_range") {
+      expect(() => new Budget(new MemoryStore(), { lifetime: entry.value })).toThrow(UsageError);
+    } else {
+      // Each charge fits but the last.
+      const { charges } = entry;
+      await chargedInTurn({ ...entry, charges: charges.slice(0, -1) }, "nothing");
+      await expect(chargedInTurn(entry, "nothing")).rejects.toThrow(BudgetSpent);
+    }
+  });
+});
 
 describe("units", () => {
   test("a cost is that of the decimal number, rounded up, and a limit rounded down", () => {
