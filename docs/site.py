@@ -17,7 +17,7 @@ PAGES, SITE = ROOT / "build" / "docs", ROOT / "build" / "site"
 NAV = [
     ("Hushcount", "README.md"),
     ("Get started", "docs/get-started.md"),
-    ("For app developers", "docs/app-developers.md"),
+    ("From an app", "docs/app-developers.md"),
     ("For operators", "docs/operators.md"),
     ("Every key of the deployment file", "docs/deployment-file.md"),
     ("Each party apart", "deploy/README.md"),

@@ -68,7 +68,9 @@ KINDS = {"sh", "python", "toml", "dockerfile", ""}
 STORY = [ROOT / "docs" / f"{name}.md" for name in ("get-started", "app-developers", "operators", "analysts")]
 """Pages that are read one after the other, in one directory: each goes on where the one before ended."""
 COLLECTOR = "https://collector.example.com"
-"""In the apps of the pages."""
+"""In the apps of the pages, and where `hushcount send` goes."""
+SEND = "hushcount send "
+"""Commands that need the page's collector: they are run while it is."""
 VALUES = [f"item-{number % 40}" for number in range(1100)] + ["dark-mode"] * 300
 
 
@@ -156,18 +158,24 @@ def live_through(directory: Path, pages: list[Path]) -> None:
     page = [block for one in pages for block in blocks(one)]
     (file,) = (block.text for block in page if block.kind == "toml")
     apps = [block.text for block in page if block.kind == "python"]
+    sends = [line for block in page if block.kind == "sh" for line in commands(block) if line.startswith(SEND)]
     assert file.startswith("# deployment.toml\n")
     assert any(COLLECTOR in app for app in apps)
     write_deployment(directory / "deployment.toml", file)
     for command in (line for block in page if block.kind == "sh" for line in commands(block)):
         words = shlex.split(command)[1:]
-        if is_elsewhere(command):
+        if is_elsewhere(command) or command.startswith(SEND):
             continue
         if words[0] == "collect":
             with process(words, lambda said: '"event": "started"' in said, directory / "collect.log") as said:
                 (port,) = set(re.findall(r'"port": ([0-9]+)', said))
+                here = f"http://127.0.0.1:{port}"
                 for app in apps:
-                    exec(app.replace(COLLECTOR, f"http://127.0.0.1:{port}"), {})  # noqa: S102  # the pages' own lines
+                    exec(app.replace(COLLECTOR, here), {})  # noqa: S102  # the pages' own lines
+                for send in sends:
+                    sent = done(*shlex.split(send.replace(COLLECTOR, here))[1:], "--json").json
+                    assert (sent["sent"], sent["waiting"]) == (2, 0)
+                    assert sent["dropped"] == {}
         elif words[0] == "run":
             collect(directory / "store", directory / "campaign.json", VALUES, day=-2, collector="earlier")
             with process(words, has_results, directory / "run.log"):
