@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Budget } from "../src/budget/budget.js";
 import { BudgetSpent, NotYet, OptedOut, OverCap, QueueFull, UsageError } from "../src/errors.js";
-import { Sender, type SenderOptions } from "../src/sender/sender.js";
+import type { SenderOptions } from "../src/sender/options.js";
+import { Sender } from "../src/sender/sender.js";
 import { MemoryStore } from "../src/store/memory-store.js";
 import type { Store } from "../src/store/store.js";
 import { Newest } from "../src/trust/newest.js";

@@ -1,7 +1,7 @@
 /** How a sender reads campaign files. */
 
 import type { Reading } from "./present.js";
-import type { SenderOptions } from "./sender.js";
+import type { SenderOptions } from "./options.js";
 
 export function reading(_options: SenderOptions): Reading {
   throw new Error("core");

@@ -5,53 +5,25 @@ import type { Spent } from "../budget/spent.js";
 import { HushcountError, NotYet, Untrusted, UsageError } from "../errors.js";
 import { Answers } from "../store/answers.js";
 import type { Store } from "../store/store.js";
-import type { Policy } from "../trust/policy.js";
 import { deliver, type Delivery } from "./deliverer.js";
 import { EventLog, type Event } from "./events.js";
 import { heldUntil, resume } from "./hold.js";
-import { addressOf, type Fetch } from "./http.js";
+import { addressOf } from "./http.js";
 import { inTurn } from "./in-turn.js";
 import { Leaving } from "./leaving.js";
 import { make, type Making } from "./making.js";
+import { numbersOf, type SenderOptions } from "./options.js";
 import { followPage } from "./page.js";
 import { Present, type Reading } from "./present.js";
 import type { Target } from "./posting.js";
 import { Queue } from "./queue.js";
 import { reading } from "./reading.js";
-import { LONGEST_WAIT } from "./timing.js";
+import { atMost } from "./timing.js";
 import { clientToken, forgetToken } from "./token.js";
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
+const MINUTE = 60_000;
 /** Most values whose reports are made in one step of the store. */
 const MOST_AT_ONCE = 100;
-const LARGEST_QUEUE = 100_000;
-
-/** What a sender needs. */
-export interface SenderOptions {
-  /** The collector's address, as in https://collector.example.com. */
-  readonly site: string;
-  /** What the client demands of the campaign; it names the campaign. */
-  readonly policy: Policy;
-  /** Where queue, answers, budget and token are kept: of this person alone, shared by all tabs. */
-  readonly store: Store;
-  /** Bounds what all reports of this person cost; by default they are only counted. It uses the same store. */
-  readonly budget?: Budget;
-  /** Length of the operator's windows, in seconds; by default a day. */
-  readonly windowSeconds?: number;
-  /**
-   * Keep the plain value beside a report until it is sent, on this device. A report that arrives after its epoch was
-   * closed is then made anew, which spends its budget again, and values wait for a campaign file that cannot be fetched
-   * yet. Without it such reports are dropped, and counted. By default false.
-   */
-  readonly keepValues?: boolean;
-  /** Each report waits a random time up to this long, at most a day; by default 600 seconds. */
-  readonly delaySeconds?: number;
-  /** Reports that may wait; one more throws QueueFull, and nothing is made. By default 1000. */
-  readonly mostQueued?: number;
-  /** By default the browser's own. */
-  readonly fetch?: Fetch;
-}
 
 /**
  * Makes the reports of one client for one campaign, and delivers them to one collector. Tabs may share a store.
@@ -84,11 +56,9 @@ export class Sender {
 
   /** @throws UsageError an option is none of what it must be. */
   constructor(options: SenderOptions, open: (options: SenderOptions) => Reading = reading) {
-    const { site, policy, store, mostQueued = 1000, delaySeconds = 600, windowSeconds = 86_400 } = options;
+    const { site, policy, store } = options;
+    const { window, delay, mostQueued } = numbersOf(options);
     if (policy.campaignId === undefined) throw new UsageError("policy must be one that names its campaign");
-    requireIn("delaySeconds", delaySeconds, 0, LONGEST_WAIT / SECOND);
-    requireIn("windowSeconds", windowSeconds, 1, Number.MAX_SAFE_INTEGER / SECOND);
-    requireIn("mostQueued", mostQueued, 1, LARGEST_QUEUE);
     const campaign = policy.campaignId;
     const base = `${addressOf(site)}/v1/campaigns/${campaign}`;
     const fetcher = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
@@ -98,12 +68,7 @@ export class Sender {
     this.#queue = new Queue(store, campaign, mostQueued);
     this.#target = { fetcher, base };
     this.#present = new Present({ fetcher, base, campaign, store }, open(options), this.#log);
-    this.#making = {
-      budget: this.#budget,
-      window: windowSeconds * SECOND,
-      delay: delaySeconds * SECOND,
-      keepValues: options.keepValues ?? false,
-    };
+    this.#making = { budget: this.#budget, window, delay, keepValues: options.keepValues ?? false };
     this.#reportInTurn = inTurn((values) => this.#reportAll(values), MOST_AT_ONCE);
     this.#others = new BroadcastChannel(`hushcount/${campaign}`);
     // Another tab heard the opt-out, and deleted what waited.
@@ -291,19 +256,4 @@ export class Sender {
   async #readToken(): Promise<string> {
     return (this.#token ??= await clientToken(this.#store, this.#campaign));
   }
-}
-
-function requireIn(name: string, value: number, least: number, most: number): void {
-  if (value >= least && value <= most) return;
-  throw new UsageError(`${name} is ${String(value)}, must be from ${String(least)} to ${String(most)}`);
-}
-
-/** Wait for a promise, but not longer than so many milliseconds. */
-async function atMost(promise: Promise<void>, time: number): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const over = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, time);
-  });
-  await Promise.race([promise, over]);
-  clearTimeout(timer);
 }

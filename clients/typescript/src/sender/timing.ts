@@ -27,3 +27,13 @@ export function pause(failures: number, asked: number): number {
 export function retryAfter(header: string | null): number {
   return header !== null && /^\d{1,12}$/.test(header) ? Number(header) * 1000 : 0;
 }
+
+/** Wait for a promise, but not longer than so many milliseconds. */
+export async function atMost(promise: Promise<void>, time: number): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, time);
+  });
+  await Promise.race([promise, over]);
+  clearTimeout(timer);
+}

@@ -8,7 +8,8 @@
 const KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
 const FIELD = (1n << 255n) - 19n;
-const ORDER = (1n << 252n) + 27742317777372353535851937790883648493n;
+/** The order of the group of the base point. */
+export const ORDER = (1n << 252n) + 27742317777372353535851937790883648493n;
 /** The y coordinates of the points whose order divides 8; the sign of x makes eight points of them. */
 const SMALL_ORDER: readonly bigint[] = [
   0n,
@@ -48,27 +49,10 @@ export async function verifyNatively(
   }
 }
 
-/** Verify what is strict without WebCrypto: the encoding of S B - k A must be R. Loads the curve only here. */
-export async function verifyPortably(
-  key: Uint8Array,
-  message: Uint8Array,
-  signature: Uint8Array,
-): Promise<boolean> {
-  const [{ ed25519 }, { sha512 }] = await Promise.all([
-    import("@noble/curves/ed25519.js"),
-    import("@noble/hashes/sha2.js"),
-  ]);
-  const { Point } = ed25519;
-  const commitment = signature.subarray(0, KEY_BYTES);
-  try {
-    const digest = sha512.create().update(commitment).update(key).update(message).digest();
-    const sides = Point.BASE.multiplyUnsafe(littleEndian(signature.subarray(KEY_BYTES))).subtract(
-      Point.fromBytes(own(key)).multiplyUnsafe(littleEndian(digest) % ORDER),
-    );
-    return sides.toBytes().every((byte, place) => byte === commitment[place]);
-  } catch {
-    return false; // The key is no point of the curve.
-  }
+/** Verify what is strict without WebCrypto. The curve is loaded only here. */
+export async function verifyPortably(key: Uint8Array, message: Uint8Array, signature: Uint8Array): Promise<boolean> {
+  const { isSignature } = await import("./ed25519-portable.js");
+  return isSignature(key, message, signature);
 }
 
 function isFirmPoint(encoded: Uint8Array): boolean {
@@ -76,7 +60,8 @@ function isFirmPoint(encoded: Uint8Array): boolean {
   return y < FIELD && !SMALL_ORDER.includes(y);
 }
 
-function littleEndian(bytes: Uint8Array): bigint {
+/** Return a little-endian integer. */
+export function littleEndian(bytes: Uint8Array): bigint {
   let digits = "0x0";
   for (const byte of bytes.slice().reverse()) digits += byte.toString(16).padStart(2, "0");
   return BigInt(digits);

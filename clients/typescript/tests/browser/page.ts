@@ -3,7 +3,8 @@
 import { Budget } from "../../src/budget/budget.js";
 import { unhex } from "../../src/bytes.js";
 import { nextTask } from "../../src/sender/making.js";
-import { Sender, type SenderOptions } from "../../src/sender/sender.js";
+import type { SenderOptions } from "../../src/sender/options.js";
+import { Sender } from "../../src/sender/sender.js";
 import { IndexedDbStore } from "../../src/store/indexeddb-store.js";
 import { verifyNatively, verifyPortably } from "../../src/trust/ed25519.js";
 import { Newest } from "../../src/trust/newest.js";

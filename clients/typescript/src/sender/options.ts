@@ -1,0 +1,58 @@
+/** What an app says of its sender. */
+
+import type { Budget } from "../budget/budget.js";
+import { UsageError } from "../errors.js";
+import type { Store } from "../store/store.js";
+import type { Policy } from "../trust/policy.js";
+import type { Fetch } from "./http.js";
+import { LONGEST_WAIT } from "./timing.js";
+
+const SECOND = 1000;
+const LARGEST_QUEUE = 100_000;
+
+/** What a sender needs. */
+export interface SenderOptions {
+  /** The collector's address, as in https://collector.example.com. */
+  readonly site: string;
+  /** What the client demands of the campaign; it names the campaign. */
+  readonly policy: Policy;
+  /** Where queue, answers, budget and token are kept: of this person alone, shared by all tabs. */
+  readonly store: Store;
+  /** Bounds what all reports of this person cost; by default they are only counted. It uses the same store. */
+  readonly budget?: Budget;
+  /** Length of the operator's windows, in seconds; by default a day. */
+  readonly windowSeconds?: number;
+  /**
+   * Keep the plain value beside a report until it is sent, on this device. A report that arrives after its epoch was
+   * closed is then made anew, which spends its budget again, and values wait for a campaign file that cannot be fetched
+   * yet. Without it such reports are dropped, and counted. By default false.
+   */
+  readonly keepValues?: boolean;
+  /** Each report waits a random time up to this long, at most a day; by default 600 seconds. */
+  readonly delaySeconds?: number;
+  /** Reports that may wait; one more throws QueueFull, and nothing is made. By default 1000. */
+  readonly mostQueued?: number;
+  /** By default the browser's own. */
+  readonly fetch?: Fetch;
+}
+
+/** The options that are numbers, checked, times in milliseconds. */
+export interface Numbers {
+  readonly window: number;
+  readonly delay: number;
+  readonly mostQueued: number;
+}
+
+/** Check the options that are numbers. Throws UsageError, which names the option. */
+export function numbersOf(options: SenderOptions): Numbers {
+  const { mostQueued = 1000, delaySeconds = 600, windowSeconds = 86_400 } = options;
+  requireIn("delaySeconds", delaySeconds, 0, LONGEST_WAIT / SECOND);
+  requireIn("windowSeconds", windowSeconds, 1, Number.MAX_SAFE_INTEGER / SECOND);
+  requireIn("mostQueued", mostQueued, 1, LARGEST_QUEUE);
+  return { window: windowSeconds * SECOND, delay: delaySeconds * SECOND, mostQueued };
+}
+
+function requireIn(name: string, value: number, least: number, most: number): void {
+  if (value >= least && value <= most) return;
+  throw new UsageError(`${name} is ${String(value)}, must be from ${String(least)} to ${String(most)}`);
+}
