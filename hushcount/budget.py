@@ -130,6 +130,7 @@ class Budget:
     per_day: float = math.inf
     lifetime: float = math.inf
     when_spent: Literal["other", "nothing"] = "other"
+    _limits: tuple[int, int] = field(init=False, repr=False)
     _kept: KeptValue[_Charged] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -139,6 +140,7 @@ class Budget:
                 raise UsageError(f"{name} is {limit!r}, must be an epsilon in 0..{_MOST // _BILLION:,}, or infinity")
         if self.when_spent not in ("other", "nothing"):
             raise UsageError(f"when_spent is {self.when_spent!r}, must be 'other' or 'nothing'")
+        object.__setattr__(self, "_limits", (_limit(self.per_day), _limit(self.lifetime)))
         cure = "restore it; removing it would renew the budget of a person who cannot take back what was sent"
         object.__setattr__(self, "_kept", KeptValue(_Charged(), self.path, "budget", cure))
 
@@ -234,8 +236,8 @@ class Budget:
 
     def _left(self, charged: _Charged) -> tuple[int, int]:
         """Return the billionths left of the day and of all; 0 if the app lowered a limit below what was spent."""
-        ever = max(0, _limit(self.lifetime) - charged.total)
-        return max(0, _limit(self.per_day) - charged.today), ever
+        per_day, lifetime = self._limits
+        return max(0, per_day - charged.today), max(0, lifetime - charged.total)
 
     def _refusal(self, campaign: Campaign, stream: Stream, number: int, cost: Cost, charged: _Charged) -> str:
         today, ever = self._left(charged)
