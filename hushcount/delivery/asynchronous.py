@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from hushcount.delivery.events import Delivery, Event
 from hushcount.delivery.sender import Sender
@@ -11,10 +10,10 @@ from hushcount.spent import Spent
 
 
 class AsyncSender:
-    """A `Sender` with the same arguments. A call that is cancelled may still be done: its thread goes on."""
+    """A `Sender` whose calls are awaited. One that is cancelled may still be done: its thread goes on."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        self._sender = Sender(*arguments, **options)
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
 
     async def report(self, value: str) -> None:
         """Make and queue the reports of one value, as `Sender.report`."""

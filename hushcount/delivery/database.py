@@ -63,8 +63,6 @@ class Database:
                 connection = self._opened()
                 try:
                     connection.execute("BEGIN IMMEDIATE")
-                    for statement in self._schema:
-                        connection.execute(statement)
                     yield connection
                     connection.execute("COMMIT")
                 finally:
@@ -82,17 +80,20 @@ class Database:
     def _opened(self) -> sqlite3.Connection:
         if self._path is not None:
             _require_private(self._path)
-            return _connected(str(self._path))
+            return self._connected(str(self._path))
         if self._memory is None or self._process != os.getpid():
-            self._memory, self._process = _connected(":memory:"), os.getpid()
+            self._memory, self._process = self._connected(":memory:"), os.getpid()
         return self._memory
 
-
-def _connected(name: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    for setting in _SETTINGS:
-        connection.execute(setting)
-    return connection
+    def _connected(self, name: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        try:
+            for statement in (*_SETTINGS, *self._schema):
+                connection.execute(statement)
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
 
 
 def _require_private(path: Path) -> None:

@@ -16,6 +16,7 @@ from hushcount.errors import HushcountError
 
 _DEFAULT_AGE = 300.0
 _HEADERS = ("etag", "content-type", "campaign-signature")
+_ETAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{0,256}"')
 _AGE = re.compile(r"(?:^|[,\s])max-age=([0-9]{1,9})(?:$|[,\s])")
 
 
@@ -70,8 +71,11 @@ def fetch(site: Site, path: str, kept: Document | None, most: int, now: float) -
         return replace(kept, fresh_until=_until(reply, now))
     if reply.status != 200:
         raise NotServed(f"the collector answered {reply.status} to a request for {path.partition('?')[0]}")
-    headers = tuple((name, reply.headers[name]) for name in _HEADERS if name in reply.headers)
-    return Document(reply.body, headers, _until(reply, now))
+    headers = {name: reply.headers[name] for name in _HEADERS if name in reply.headers}
+    if not _ETAG.fullmatch(headers.get("etag", "")):
+        # It would be sent back as it is.
+        headers.pop("etag", None)
+    return Document(reply.body, tuple(headers.items()), _until(reply, now))
 
 
 def _until(reply: Reply, now: float) -> float:

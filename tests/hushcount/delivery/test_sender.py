@@ -440,7 +440,7 @@ def test_without_a_folder_the_end_of_the_block_sends_what_waits(collector: FakeC
 
 def test_the_same_by_asyncio(collector: FakeCollector, tmp_path: Path) -> None:
     async def app() -> Delivery:
-        one = AsyncSender(collector.address, policy(), tmp_path, delay=timedelta())
+        one = AsyncSender(sender(collector, tmp_path))
         await asyncio.gather(*(one.report(VALUE) for _ in range(5)))
         done = await one.deliver()
         async with one:

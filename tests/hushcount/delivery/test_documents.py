@@ -1,0 +1,155 @@
+"""Documents of a collector: kept, asked for by ETag, bounded, and never believed before they are checked."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hushcount.delivery.database import Database
+from hushcount.delivery.documents import Document, NotServed, fetch, keep_documents, kept_documents
+from hushcount.delivery.exchange import NoAnswer
+from hushcount.delivery.publication import fetch_documents, read_publication
+from hushcount.delivery.queue import database
+from hushcount.delivery.site import Site
+from hushcount.errors import HushcountError
+from tests.hushcount.delivery.fake_collector import campaign, collecting
+from tests.hushcount.delivery.misbehaving import http, saying, serving
+
+NOW = 1_800_000_000.0
+PATH = "/v1/campaigns/words"
+KEPT = Document(b"kept", (("etag", '"a"'),), NOW)
+
+
+def fetched(answer: bytes, kept: Document | None = None, most: int = 100) -> Document:
+    with serving(saying(answer)) as heard:
+        return fetch(heard.site, PATH, kept, most, NOW)
+
+
+@pytest.mark.parametrize(
+    ("cache", "seconds"),
+    [
+        ("max-age=60", 60.0),
+        ("public, max-age=0", 0.0),
+        ("PUBLIC,MAX-AGE=7, immutable", 7.0),
+        ("max-age=999999999", 86_400.0),
+        *[(text, 300.0) for text in ("", "max-age=-1", "max-age=1e3", "s-maxage=5", "max-age=", "max-age=9999999999")],
+    ],
+)
+def test_a_document_is_fresh_for_as_long_as_its_answer_says_and_a_day_at_most(cache: str, seconds: float) -> None:
+    document = fetched(http(200, b"x", f"Cache-Control: {cache}"))
+    assert document.fresh_until == NOW + seconds
+    assert fetched(http(304, b"", f"Cache-Control: {cache}"), KEPT) == replace(KEPT, fresh_until=NOW + seconds)
+    assert document.is_fresh(NOW) is (seconds > 0)
+    assert not document.is_fresh(NOW + seconds)
+    assert not document.is_fresh(NOW - 2 * 86_400), "a clock that was set back"
+
+
+@pytest.mark.parametrize("etag", ['"a b"', '"a', "a", '"' + "x" * 257 + '"', '"\x0b"', '"\xff"', '"a"\r\n b'])
+def test_an_etag_that_is_none_is_not_sent_back(etag: str) -> None:
+    document = fetched(b"HTTP/1.1 200 OK\r\nETag: " + etag.encode("latin-1") + b"\r\nContent-Length: 1\r\n\r\nx")
+    assert document.headers == ()
+    with serving(saying(http(200, b"y"))) as heard:
+        fetch(heard.site, PATH, document, 100, NOW)
+    assert b"if-none-match" not in heard.requests[0].lower()
+
+
+def test_an_etag_is_sent_back_as_it_came() -> None:
+    document = fetched(http(200, b"x", 'ETag: W/"a!~"', "Set-Cookie: who=me"))
+    with serving(saying(http(304))) as heard:
+        assert fetch(heard.site, PATH, document, 100, NOW).data == b"x"
+    assert b'\r\nIf-None-Match: W/"a!~"\r\n' in heard.requests[0]
+    assert b"cookie" not in heard.requests[0].lower()
+
+
+@pytest.mark.parametrize("status", [201, 204, 206, 301, 302, 304, 403, 404, 409, 500, 503])
+def test_any_other_answer_is_no_document(status: int) -> None:
+    with pytest.raises(NotServed, match=f"^the collector answered {status} to a request for /v1/campaigns/words$"):
+        fetched(http(status, b"" if status == 304 else b"x", "Location: /elsewhere"))
+
+
+def test_a_document_that_is_too_long_is_none() -> None:
+    assert len(fetched(http(200, b"x" * 100)).data) == 100
+    with pytest.raises(NoAnswer, match="too long"):
+        fetched(http(200, b"x" * 101))
+
+
+def test_documents_are_kept_as_they_came_by_campaign() -> None:
+    tables: Database = database(None)
+    keep_documents(tables, "words", {"campaign": KEPT, "log": replace(KEPT, headers=())})
+    keep_documents(tables, "others", {"campaign": KEPT})
+    assert kept_documents(tables, "words") == {"campaign": KEPT, "log": replace(KEPT, headers=())}
+    keep_documents(tables, "words", {"campaign": KEPT})
+    assert kept_documents(tables, "words") == kept_documents(tables, "others") == {"campaign": KEPT}
+
+
+def served(change: Callable[[dict[str, Document]], Any], **options: Any) -> None:
+    """Read what a collector serves, changed."""
+    with collecting(**options) as collector:
+        documents = fetch_documents(Site(collector.address), "words", {}, NOW)
+        change(documents)
+        read_publication(documents, "words")
+
+
+def text(name: str, data: bytes, **headers: str) -> Callable[[dict[str, Document]], None]:
+    def change(documents: dict[str, Document]) -> None:
+        of = documents[name]
+        named = {**dict(of.headers), **{key.replace("_", "-"): value for key, value in headers.items()}}
+        documents[name] = Document(data or of.data, tuple(named.items()), NOW)
+
+    return change
+
+
+def test_a_publication_is_read_as_it_was_served() -> None:
+    served(lambda documents: documents)
+    served(lambda documents: documents.pop("log"))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (text("campaign", b"<html>"), "the campaign file is not JSON"),
+        (text("campaign", b"{}"), "the campaign file is invalid"),
+        (text("campaign", b"[" * 10**5), "nested deeper"),
+        (text("campaign", b"a = 1", content_type="application/toml"), "the campaign file is invalid"),
+        (text("campaign", b"a" * (1 << 18) + b"a", content_type="application/toml"), "must have at most"),
+        (text("campaign", b"", campaign_signature=":" + base64.b64encode(b"{" * 5000).decode() + ":"), "at most 4,096"),
+        (
+            text("campaign", b"", campaign_signature=":" + base64.b64encode(b"{}").decode() + ":"),
+            "signature is invalid",
+        ),
+        (text("log", b"{}"), "the campaign's log is invalid"),
+        (text("log", b"\xff"), "the campaign's log is not UTF-8"),
+        (text("dictionary", b"one\ntwo\n"), "the dictionary is not the campaign's"),
+        (text("dictionary", b"one\ntwo\nthree\nfour\n"), "has more items than the 3"),
+        (text("dictionary", b"one\n\xff\n"), "is not UTF-8"),
+        (text("dictionary", b"one", content_type="application/gzip"), "the dictionary: it is damaged"),
+        (lambda documents: documents.pop("dictionary"), "the campaign's dictionary is missing"),
+    ],
+)
+def test_what_does_not_belong_together_is_refused_in_a_sentence(change: Any, says: str) -> None:
+    with pytest.raises(HushcountError, match=says):
+        served(change)
+
+
+def test_a_signature_that_is_no_base64_counts_as_none() -> None:
+    assert Document(b"", (("campaign-signature", ":%%%:"),), NOW).signature is None
+    assert Document(b"", (("campaign-signature", ":é:"),), NOW).signature is None
+    assert Document(b"", (("campaign-signature", ":aGk=:"),), NOW).signature == b"hi"
+
+
+def test_another_campaign_than_the_one_that_was_asked_for_is_refused() -> None:
+    with pytest.raises(HushcountError, match="serves campaign others as words"):
+        served(lambda documents: documents, epochs=[campaign(id="others")])
+
+
+def test_an_unchanged_campaign_is_one_small_answer() -> None:
+    with collecting() as collector:
+        first = fetch_documents(Site(collector.address), "words", {}, NOW)
+        again = fetch_documents(Site(collector.address), "words", first, NOW + 1000)
+        assert {name: one.data for name, one in again.items()} == {name: one.data for name, one in first.items()}
+        assert again["campaign"].fresh_until == NOW + 1300
+        assert len(collector.gets) == 4
