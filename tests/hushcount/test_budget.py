@@ -240,6 +240,27 @@ def test_processes_and_their_forks_spend_one_file_together(tmp_path: Path) -> No
     assert [(each.reports, each.blank, each.epsilon) for each in spent.streams] == [(20, 20, 20.0)]
 
 
+COPIED = """
+    import os
+    from hushcount.budget import Budget
+    from tests.hushcount.test_budget import campaign
+
+    budget = Budget(lifetime=3.0)
+    budget.charge(campaign(), "reports", 1)
+    child = os.fork()
+    os.write(1, b"%d\\n" % budget.charge(campaign(), "reports", 9))
+    if child:
+        os.wait()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+def test_without_a_file_a_forked_process_goes_on_with_a_copy() -> None:
+    """A limit of a budget without a file, and said: each of the two has what was left."""
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(COPIED)]
+    assert subprocess.run(command, capture_output=True, timeout=300, check=True).stdout == b"2\n2\n"  # noqa: S603  # ours
+
+
 # Anything at all.
 
 actions = st.tuples(
