@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.vectors.make import SUBJECTS
-from tests.vectors.stranger import boxes, mechanisms, numbers, spending, trust, values
+from tests.vectors.stranger import boxes, client, mechanisms, numbers, spending, trust, values
 from tests.vectors.stranger.basics import Refused, canonical, number, read_json
 from tests.vectors.stranger.mechanisms import Mechanism
 from tests.vectors.stranger.numbers import Layout, Words
@@ -198,10 +198,15 @@ def threshold(entry: Entry) -> Entry:
     return {"threshold": str(made)}
 
 
+def whole(entry: Entry) -> Entry:
+    return {"report": client.report(CAMPAIGNS[entry["campaign"]], entry).hex()}
+
+
 READERS: dict[str, Callable[[Entry], Any]] = {
     "budgets": budget,
     "campaigns": campaign,
     "canonical_json": lambda entry: {"canonical": canonical_json(entry)},
+    "clients": whole,
     "dictionaries": dictionary,
     "discovery": discovery,
     "encoders": encoder,

@@ -16,7 +16,7 @@ from tests.hushcount.oracles.cases import SEED
 from tests.vectors.subjects.script import octets
 from tests.vectors.subjects.sealing import keypair
 
-_WORDS = Dictionary(("one", "two", "three", "größer"))
+WORDS = Dictionary(("one", "two", "three", "größer"))
 
 
 def public_key(name: str, begin: str = "2020-01-01T00:00:00Z", end: str = "2120-01-01T00:00:00Z") -> dict[str, str]:
@@ -27,7 +27,7 @@ def public_key(name: str, begin: str = "2020-01-01T00:00:00Z", end: str = "2120-
 
 KEYS = {"analyzer": [public_key("analyzer")], "aux_server": [public_key("aux_server")]}
 DISCOVERY = {"epsilon": 1.0, "delta": 1e-8, "max_value_bytes": 24, "hash_key": octets(32, "hash key").hex()}
-DICTIONARY = {"path": "words.txt", "items": 4, "digest": _WORDS.digest}
+DICTIONARY = {"path": "words.txt", "items": 4, "digest": WORDS.digest}
 
 
 def mechanism(name: str, epsilon: float, **parameters: Any) -> dict[str, Any]:

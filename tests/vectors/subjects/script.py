@@ -41,3 +41,16 @@ class Script:
     def left(self) -> int:
         """How many words nobody has taken."""
         return len(self._words) - self._taken
+
+
+class Recorder:
+    """The words of a name, without end, and a record of those that were taken."""
+
+    def __init__(self, *name: object) -> None:
+        self._name = name
+        self.taken: list[int] = []
+
+    def words(self, count: int) -> UInt64Array:
+        first = len(self.taken)
+        self.taken += [word(*self._name, place) for place in range(first, first + count)]
+        return np.array(self.taken[first:], dtype=np.uint64)

@@ -1,0 +1,79 @@
+"""The way of a value to a sealed report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.vectors.stranger import boxes, trust, values
+from tests.vectors.stranger.basics import Refused, hashed, require
+from tests.vectors.stranger.numbers import Words
+
+Content = dict[str, Any]
+
+
+def report(file: Content, given: Content) -> bytes:
+    """Return the report of a value, with given words and secret."""
+    listed, items = file.get("dictionary"), given.get("items")
+    same = listed is None or (len(items or ()), values.digest(items or [])) == (listed["items"], listed["digest"])
+    require(same, "another_dictionary")
+    require("discovery" not in file or "hash_key" in file["discovery"], "no_hash_key")
+    stream, value = given["stream"], given["value"]
+    require(("mechanism" if stream == "reports" else "discovery") in file, "no_such_stream")
+    for key in file["keys"]["analyzer"] + file["keys"]["aux_server"]:
+        valid = trust.moment(key["not_before"]) <= trust.moment(given["at"]) < trust.moment(key["not_after"])
+        require(valid, "no_valid_key")
+    analyzer = bytes.fromhex(file["keys"]["analyzer"][0]["key"])
+    binding = hashed(trust.fingerprint(file), stream, 16)
+    value = None if value is None else values.normal(value)
+    if stream == "discovery":
+        return _discovery(file, given, value if _is_new(value, items or []) else None, binding, analyzer)
+    mechanism = trust.mechanism_of(file)
+    position = _item(value or "", items, pooled="seed" in mechanism.parameters)
+    words = Words([int(word, 16) for word in given["words"]])
+    answer = mechanism.report(position, words)
+    require(words.left == [], "words_left")
+    return boxes.seal(analyzer, bytes.fromhex(given["ephemeral_secret"]), binding + answer)
+
+
+def _item(value: str, items: list[str] | None, pooled: bool) -> int:
+    if items is not None and not pooled:
+        return items.index(value) if value in items else len(items)
+    if items is not None:
+        return values.fingerprint(value) if value in items else values.OTHER
+    return values.fingerprint(value) if _fit(value) else values.OTHER
+
+
+def _fit(value: str) -> bool:
+    try:
+        values.require_item(value)
+    except Refused:
+        return False
+    return True
+
+
+def _is_new(value: str | None, items: list[str]) -> bool:
+    if value is None or value in items:
+        return False
+    try:
+        values.require_item(value)
+    except Refused as refused:
+        # Of a text that is too long only the length is wrong in the vectors.
+        return refused.reason == "too_long"
+    return True
+
+
+def _discovery(file: Content, given: Content, value: str | None, binding: bytes, analyzer: bytes) -> bytes:
+    part = file["discovery"]
+    boxes.pad(value, part["max_value_bytes"])
+    fresh = b"".join(int(word, 16).to_bytes(8, "little") for word in given["words"])
+    entry = {
+        "binding": binding.hex(),
+        "hash_key": part["hash_key"],
+        "max_value_bytes": part["max_value_bytes"],
+        "value": value,
+        "fresh": fresh.hex(),
+        "analyzer": analyzer.hex(),
+        "aux_server": file["keys"]["aux_server"][0]["key"],
+        "ephemeral_secret": given["ephemeral_secret"],
+    }
+    return boxes.discovery(entry)[3]

@@ -1,0 +1,112 @@
+"""A client as a whole: a value with the words and the secret that it draws to its sealed report."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from hushcount.arrays import Octets
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.dictionary import Dictionary
+from hushcount.campaigns.public_keys import valid_key
+from hushcount.client import Client
+from hushcount.errors import UsageError
+from hushcount.policy import Policy
+from hushcount.randomness import SystemWords
+from tests.vectors.subjects.campaigns import WORDS, campaign
+from tests.vectors.subjects.script import Recorder, octets
+from tests.vectors.subjects.signing import AT, moment
+
+_ACCEPTED: tuple[tuple[str, str, tuple[str | None, ...]], ...] = (
+    ("grr", "reports", ("one", "größer", "gro\u0308ßer", "nobody's", "", "\ud800", "a\u202eb")),
+    ("both", "reports", ("two", "four")),
+    ("open-domain", "reports", ("anything", "e\u0301", "é", "", "a\nb")),
+    ("large-integer", "reports", ("anything",)),
+    ("sketch", "reports", ("anything", "\u200b")),
+    ("memory", "reports", ("three", "four")),
+    ("both", "discovery", ("four", "cafe\u0301", "café", "two", "", "\u202e", "\ud800", None, "x" * 24)),
+    ("open-domain", "discovery", ("one", None)),
+    ("discovery-only", "discovery", ("one",)),
+)
+_REFUSED: tuple[tuple[str, str, str, str], ...] = (
+    ("value_too_long", "both", "discovery", "x" * 25),
+    ("value_too_long", "both", "discovery", "日" * 9),
+    ("value_too_long", "both", "discovery", "x" * 4097),
+    ("value_too_long", "discovery-only", "discovery", "é" * 13),
+    ("no_such_stream", "grr", "discovery", "one"),
+    ("no_such_stream", "sketch", "discovery", "one"),
+    ("no_such_stream", "large-integer", "discovery", "one"),
+    ("no_such_stream", "discovery-only", "reports", "one"),
+    ("no_hash_key", "both-redacted", "discovery", "four"),
+    ("no_hash_key", "both-redacted", "reports", "one"),
+)
+_OTHER_ITEMS = (("one", "two", "three"), ("two", "one", "three", "größer"), ("one", "two", "three", "grosser"))
+
+
+def _of(name: str) -> Campaign:
+    return campaign("both").redacted() if name == "both-redacted" else campaign(name)
+
+
+def _report(name: str, stream: str, value: str | None, items: tuple[str, ...] | None = WORDS.items) -> dict[str, Any]:
+    of, recorder, secret = _of(name), Recorder(name, stream, value), octets(32, "client", name, stream, value)
+    listed = None if of.dictionary is None or items is None else Dictionary(items)
+    client = Client(of, policy=Policy.trusting(), dictionary=listed, uncapped=True)
+    sealed = (client.reports if stream == "reports" else client.discovery_reports, [value])
+
+    def secrets(_count: int, _size: int) -> Octets:
+        return np.frombuffer(bytearray(secret), dtype=np.uint8)[np.newaxis]
+
+    with (
+        patch.object(SystemWords, "words", lambda _, count: recorder.words(count)),
+        patch("hushcount.wire.sealing.drawn_secrets", secrets),
+    ):
+        made = sealed[0](sealed[1]).tobytes()  # type: ignore[operator]
+    return {
+        "campaign": name,
+        **({} if listed is None else {"items": list(listed.items)}),
+        "stream": stream,
+        "value": value,
+        "at": AT,
+        "words": [f"{one:016x}" for one in recorder.taken],
+        "ephemeral_secret": secret.hex(),
+        "report": made.hex(),
+    }
+
+
+def _refused() -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = []
+    for reason, name, stream, value in _REFUSED:
+        _require_refused(name, stream, value, WORDS.items)
+        listed = {} if _of(name).dictionary is None else {"items": list(WORDS.items)}
+        made.append({"campaign": name, **listed, "stream": stream, "value": value, "at": AT, "reason": reason})
+    for items in _OTHER_ITEMS:
+        _require_refused("grr", "reports", "one", items)
+        given = {"campaign": "grr", "items": list(items), "stream": "reports", "value": "one", "at": AT}
+        made.append({**given, "reason": "another_dictionary"})
+    for at in ("2019-12-31T23:59:59Z", "2120-01-01T00:00:00Z"):
+        for stream in ("reports", "discovery"):
+            with suppress(UsageError):
+                valid_key(campaign("both").keys.analyzer, moment(at))
+                raise AssertionError(f"the keys are valid at {at}")
+            given = {"campaign": "both", "items": list(WORDS.items), "stream": stream, "value": "one", "at": at}
+            made.append({**given, "reason": "no_valid_key"})
+    return made
+
+
+def _require_refused(name: str, stream: str, value: str, items: tuple[str, ...]) -> None:
+    with suppress(UsageError):
+        _report(name, stream, value, items)
+        raise AssertionError(f"{name}: {value} is not refused")
+
+
+def data() -> dict[str, Any]:
+    """Return the file's content."""
+    return {
+        "subject": "clients",
+        "about": "A campaign of campaigns.json, its dictionary, a value, all words and a secret to the sealed report",
+        "accept": [_report(name, stream, value) for name, stream, several in _ACCEPTED for value in several],
+        "refuse": _refused(),
+    }
