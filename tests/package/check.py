@@ -42,6 +42,8 @@ lengths = {len(client.report(value)) for value in ("a", "b", "not listed", "")}
 assert len(lengths) == 1, lengths
 pairs = {len(client.discovery_report(value)) for value in ("a", "not listed", "")}
 assert len(pairs) == 1, pairs
+assert not {"sqlite3", "ssl", "http.client"} & set(sys.modules), "importing the client brings what delivery needs"
+import hushcount.delivery
 heavy = {"apache_beam", "numba", "scipy", "pyarrow", "typer", "rich", "matplotlib", "opendp"} & set(sys.modules)
 assert not heavy, heavy
 """
