@@ -12,13 +12,16 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.delegation import CampaignSignature
+from hushcount.campaigns.delegation import CampaignSignature, parse_campaign_signature
 from hushcount.campaigns.log import CampaignLog
 from hushcount.client import Client
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.errors import FormatError, HushcountError, UsageError
+from hushcount.formats.reading import parse_model
 from hushcount.newest import Newest, Untrusted
 from hushcount.policy import Policy, PolicyTerms, costs, terms_of
 from tests.hushcount.campaigns.test_campaign_file import WORDS, changed, data
@@ -116,6 +119,33 @@ def test_a_client_that_lives_long_stops_when_a_key_that_vouches_expires(monkeypa
                     make("one")
             else:
                 make("one")
+
+
+FILE = json.dumps(CAMPAIGN.model_dump(mode="json", exclude_none=True)).encode()
+SIGNATURE = delegated(CAMPAIGN).text().encode()
+
+
+@given(st.integers(0, len(FILE) - 1), st.integers(0, 255))
+def test_a_file_with_one_byte_changed_is_refused_or_is_the_same_campaign(place: int, byte: int) -> None:
+    """The same but for its dictionary's name, or a space."""
+    raw = FILE[:place] + bytes([byte]) + FILE[place + 1 :]
+    try:
+        campaign = parse_model(Campaign, raw, "the campaign")
+        policy().accept(campaign, signed(CAMPAIGN))
+    except (Untrusted, FormatError):
+        return
+    assert campaign.fingerprint == CAMPAIGN.fingerprint
+
+
+@given(st.integers(0, len(SIGNATURE) - 1), st.integers(0, 255))
+def test_a_signature_with_one_byte_changed_is_refused_or_is_the_same(place: int, byte: int) -> None:
+    raw = SIGNATURE[:place] + bytes([byte]) + SIGNATURE[place + 1 :]
+    try:
+        signature = parse_campaign_signature(raw, "the signature")
+        policy().accept(CAMPAIGN, signature)
+    except (Untrusted, FormatError):
+        return
+    assert signature == delegated(CAMPAIGN)
 
 
 # Limits.

@@ -18,6 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.delegation import CampaignSignature
+from hushcount.campaigns.log import CampaignLog
 from hushcount.campaigns.signatures import Signature
 from hushcount.collection.epochs import CollectionFile
 from hushcount.collection.manifests import Manifest
@@ -33,6 +35,7 @@ from hushcount.formats.reading import (
     validated,
 )
 from hushcount.oracles import tally
+from hushcount.policy import PolicyTerms
 from keys.listing import KeyListing
 from pipelines.deployment.settings import DeploymentFile
 from pipelines.files import storage
@@ -42,7 +45,10 @@ from pipelines.outputs.received_summary import read_summary
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("hushcount", "keys", "shuffler", "analyzer", "aux_server", "pipelines")
-MODELS = (Manifest, Signature, KeyListing, BatchFile, CollectionFile, Campaign, DeploymentFile)
+MODELS = (
+    Manifest, Signature, KeyListing, BatchFile, CollectionFile, Campaign, DeploymentFile, PolicyTerms, CampaignLog,
+    CampaignSignature,
+)  # fmt: skip
 NAMES = ("format", "hop", "streams", "reports", "epochs", "keys", "segments", "upstream", "shuffle", "dictionary", "x")
 HOSTILE_JSON = {
     "depth of lists": b"[" * 200_000,
