@@ -13,6 +13,7 @@ from hushcount.delivery.exchange import Reply, Request, exchange
 from hushcount.delivery.site import Site
 from hushcount.delivery.waits import LONGEST_WAIT
 from hushcount.errors import HushcountError
+from hushcount.formats.reading import parse_json
 
 _DEFAULT_AGE = 300.0
 _HEADERS = ("etag", "content-type", "campaign-signature")
@@ -103,4 +104,4 @@ def keep_documents(database: Database, campaign: str, documents: dict[str, Docum
 
 
 def _headers(text: str) -> tuple[tuple[str, str], ...]:
-    return tuple((str(name), str(value)) for name, value in json.loads(text))
+    return tuple((str(name), str(value)) for name, value in parse_json(text.encode(), "a kept document"))
