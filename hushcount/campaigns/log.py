@@ -8,9 +8,10 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from hushcount.campaigns.campaign import GREATEST_EPOCH, head_of
+from hushcount.campaigns.campaign import GREATEST_EPOCH, Campaign, head_of
 from hushcount.campaigns.delegation import CampaignSignature
 from hushcount.campaigns.parts import Identifier
+from hushcount.errors import UsageError
 from hushcount.formats.models import Hex32, Part
 from hushcount.formats.reading import parse_model, take
 
@@ -56,6 +57,21 @@ class CampaignLog(Part):
     def text(self) -> str:
         """Return the content of the log's file."""
         return self.model_dump_json(exclude_none=True) + "\n"
+
+
+def require_follows(campaign: Campaign, before: Campaign | None) -> None:
+    """Check that a campaign file names the head of the log with the epoch before it, None for the first epoch.
+
+    Raises:
+        UsageError: it names another head, so that clients would refuse it.
+    """
+    wanted = None if before is None else before.head.hex()
+    if campaign.previous != wanted:
+        raise UsageError(
+            f"previous of epoch {campaign.epoch} of campaign {campaign.id} is {campaign.previous or 'absent'}, must be "
+            f"{wanted or 'absent'}, the head of what was published before it: make the file with hushcount campaign "
+            "new --after the newest published file"
+        )
 
 
 def parse_log(raw: bytes, name: str) -> CampaignLog:

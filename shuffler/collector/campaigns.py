@@ -113,13 +113,14 @@ def _read_campaign(directory: Path, record: Path, known: CollectedCampaign | Non
         if known is not None and known.stamp == stamp and known.fault is None:
             return known
         now, collection = time.time(), read_collection(path)
-        log = published.log_of(directory, collection)
+        kept = published.kept_log(record, directory.name)
+        log = published.log_of(directory, collection, kept)
         epochs = {
             entry.fingerprint: _read_epoch(directory, part)
             for part, entry in zip(collection.epochs, log.entries, strict=True)
             if _seconds(part.grace_ends) > now
         }
-        published.keep(record, log)
+        published.keep(record, kept, log)
     except (HushcountError, OSError) as error:
         fault = str(error) if isinstance(error, HushcountError) else f"cannot read {path}: {error.strerror}"
         return replace(earlier, stamp=stamp, fault=fault)

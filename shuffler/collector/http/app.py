@@ -16,7 +16,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from shuffler.collector.admission.limits import ClientGone, Receive, read_body, too_long
 from shuffler.collector.admission.refusals import MEDIA_TYPE, REFUSED_OUTSIDE, Headers, Refused, try_again
 from shuffler.collector.campaigns import CollectedCampaign, CollectedEpoch, Document, Target
-from shuffler.collector.http.cors import PREFLIGHT, shared_with
+from shuffler.collector.http.cors import PREFLIGHT, may_read, shared_with
 from shuffler.collector.http.openapi import openapi
 from shuffler.collector.service import Collector
 
@@ -34,16 +34,17 @@ _LONGEST_CACHED = 300
 
 def application(collector: Collector) -> App:
     """Return the ASGI application of a collector that was started."""
+    origins = frozenset(collector.setup.settings.origins)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
-        shared = shared_with(collector.setup.settings.origins, _header(scope["headers"], b"origin"))
+        shared = shared_with(origins, _header(scope["headers"], b"origin")) if origins else ()
         # Campaign and epoch, as far as they are known: a refusal is counted there.
         place: list[Any] = ["", 0]
         try:
             if path.startswith(_PREFIX):
                 campaign, _, rest = path[len(_PREFIX) :].partition("/")
-                if shared and scope["method"] == "OPTIONS":
+                if scope["method"] == "OPTIONS" and may_read(shared):
                     await _answer(send, 204, (*PREFLIGHT, *shared), None)
                 elif rest in ("reports", "discovery"):
                     await _take(collector, scope, receive, campaign, rest, place)
@@ -211,7 +212,8 @@ def _document(collected: CollectedCampaign, rest: str, query: str, now: float) -
     if rest == "log":
         if collected.log is None:
             raise try_again("campaign_unreadable")
-        return collected.log, left
+        # A new epoch is in the log at once.
+        return collected.log, 0.0
     match = _FINGERPRINT.search(query)
     if match is not None and rest == "dictionary":
         epoch, left = _accepted(collected, match[1], now), _LONGEST_CACHED

@@ -17,17 +17,22 @@ PREFLIGHT: Headers = (
     (b"access-control-max-age", b"7200"),
 )
 """What a page may send; the answer to the browser's question."""
+_EXPOSED = (b"access-control-expose-headers", b"campaign-signature, etag, retry-after")
+_VARIES: Headers = ((b"vary", b"origin"),)
 
 
 def shared_with(origins: Collection[str], origin: bytes | None) -> Headers:
-    """Return the headers that let a page of this origin read the answer; none if it is not among the origins."""
-    if origin is None or not origins:
-        return ()
-    anyone = ANY_ORIGIN in origins
-    if not anyone and origin.decode("latin-1") not in origins:
-        return ((b"vary", b"origin"),)
-    return (
-        (b"access-control-allow-origin", b"*" if anyone else origin),
-        (b"access-control-expose-headers", b"campaign-signature, etag, retry-after"),
-        (b"vary", b"origin"),
-    )
+    """Return the headers that let pages read an answer; `origin` is the request's, None without one.
+
+    A cache may give an answer to another page than the one that asked, or to one after a program that named none.
+    """
+    if ANY_ORIGIN in origins:
+        return ((b"access-control-allow-origin", b"*"), _EXPOSED)
+    if origin is None or origin.decode("latin-1") not in origins:
+        return _VARIES
+    return ((b"access-control-allow-origin", origin), _EXPOSED, *_VARIES)
+
+
+def may_read(shared: Headers) -> bool:
+    """Return whether these headers let the page that asks read the answer."""
+    return len(shared) > 1
