@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushcount.budget import Budget, BudgetSpent, OptedOut, cost_of
@@ -46,6 +46,7 @@ def remembering(epsilon: float = 1.0, values: int = 1, **fields: Any) -> Campaig
 # What a report costs.
 
 
+@settings(deadline=None)
 @given(st.floats(0.0001, 40.0), st.integers(1, 1000))
 def test_a_cost_is_the_least_number_of_billionths_that_is_not_below_the_decimal_number(epsilon: float, k: int) -> None:
     for cost, times in ((cost_of(campaign(epsilon), "reports"), 1), (cost_of(remembering(epsilon, k), "reports"), k)):
@@ -272,6 +273,7 @@ actions = st.tuples(
 )
 
 
+@settings(deadline=None)
 @given(st.floats(0.0, 9.0), st.floats(0.0, 30.0), st.lists(actions, max_size=25))
 def test_no_day_and_no_lifetime_exceeds_its_limit_and_as_much_is_charged_as_told(
     per_day: float, lifetime: float, taken: list[tuple[float, Stream, int, bool, int]]
