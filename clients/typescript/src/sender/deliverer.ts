@@ -13,7 +13,7 @@ import type { Claimed, Queue, Queued, Waiting } from "./queue.js";
 import type { Verdict } from "./verdict.js";
 
 /** Most reports of one request, and most bytes of them; refused ones are halved. */
-const MOST_REPORTS = 1000;
+const MOST_REPORTS = 128;
 const MOST_BYTES = 1 << 16;
 const AFTER_OVER_CAP = 3_600_000;
 

@@ -16,6 +16,8 @@ import { LONGEST_WAIT } from "./timing.js";
 const TIME_DIGITS = 14;
 /** Longer than any request. */
 const LEASE = 300_000;
+/** Most reports of one claim: reading more would keep the page from its work. */
+const MOST_CLAIMED = 128;
 
 /** A report that waits, or a plain value that waits for a campaign file: that has no fingerprint and no body. */
 export interface Waiting {
@@ -65,17 +67,17 @@ export class Queue {
 
   /** Throw QueueFull if so many more do not fit. */
   requireRoom(reports: number): Promise<void> {
-    return this.#store.change([this.#keys()], ([keys = []]) => {
-      this.#require(keys.length + reports);
+    return this.#store.change([this.#count()], ([count]) => {
+      this.#require(Number(valueOf(count)) + reports);
       return { result: undefined };
     });
   }
 
   /** Queue reports, all or none, unless the person opted out meanwhile. Throws QueueFull if there is no room. */
   put(waiting: readonly Waiting[]): Promise<Queued[]> {
-    return this.#store.change([this.#keys(), BUDGET_KEY], ([keys = [], budget]) => {
+    return this.#store.change([this.#count(), BUDGET_KEY], ([count, budget]) => {
       requireOptedIn(chargedOf(valueOf(budget)), this.#campaign);
-      this.#require(keys.length + waiting.length);
+      this.#require(Number(valueOf(count)) + waiting.length);
       const queued = waiting.map((each) => this.#placed(each, each.due));
       return { put: queued.map(entryOf), result: queued };
     });
@@ -89,7 +91,7 @@ export class Queue {
    * @param early claim also what is not due yet.
    */
   claim(now: number, most: Bounds, plain: boolean, early: boolean): Promise<Claimed | undefined> {
-    return this.#store.change([{ prefix: this.#prefix, most: this.#most }], ([found = []]) => {
+    return this.#store.change([{ prefix: this.#prefix, most: MOST_CLAIMED }], ([found = []]) => {
       const due = found.map(queuedOf).filter(({ key, waiting }) => {
         const leased = timeOf(key) !== Math.floor(waiting.due) && isAhead(timeOf(key), now, LEASE);
         return !leased && (plain || waiting.fingerprint !== "") && (early || !isAhead(waiting.due, now, LONGEST_WAIT * 2));
@@ -126,12 +128,12 @@ export class Queue {
 
   /** Return how many reports and plain values wait, claimed ones too. */
   waiting(): Promise<number> {
-    return this.#store.change([this.#keys()], ([keys = []]) => ({ result: keys.length }));
+    return this.#store.change([this.#count()], ([count]) => ({ result: Number(valueOf(count)) }));
   }
 
   /** Return when the next report is due that no tab has claimed, in milliseconds since 1970; undefined without any. */
   nextDue(): Promise<number | undefined> {
-    return this.#store.change([{ ...this.#keys(), most: 1 }], ([keys = []]) => {
+    return this.#store.change([{ prefix: this.#prefix, most: 1, values: false }], ([keys = []]) => {
       const first = keys[0];
       return { result: first === undefined ? undefined : timeOf(first[0]) };
     });
@@ -139,7 +141,7 @@ export class Queue {
 
   /** Remove all that waits; return how many there were. */
   clear(): Promise<number> {
-    return this.#store.change([this.#keys()], ([keys = []]) => ({
+    return this.#store.change([{ prefix: this.#prefix, most: this.#most, values: false }], ([keys = []]) => ({
       remove: keys.map(([key]) => key),
       result: keys.length,
     }));
@@ -154,8 +156,8 @@ export class Queue {
     });
   }
 
-  #keys(): Exclude<Wanted, string> {
-    return { prefix: this.#prefix, most: this.#most + 1, values: false };
+  #count(): Wanted {
+    return { prefix: this.#prefix, count: true };
   }
 
   #placed(waiting: Waiting, time: number): Queued {

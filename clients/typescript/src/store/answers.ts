@@ -29,10 +29,10 @@ export class Answers {
    */
   keep(key: Uint8Array, answer: Uint8Array): Promise<Uint8Array> {
     const name = PREFIX + hex(key);
-    return this.#store.change([name, { prefix: PREFIX, most: MOST_ANSWERS, values: false }], ([found, all = []]) => {
+    return this.#store.change([name, { prefix: PREFIX, count: true }], ([found, count]) => {
       const kept = bytesOf(valueOf(found));
       if (kept !== undefined) return { result: kept };
-      if (all.length >= MOST_ANSWERS) {
+      if (Number(valueOf(count)) >= MOST_ANSWERS) {
         throw new HushcountError(`the memory has ${String(MOST_ANSWERS)} answers, its limit: forget those of past epochs`);
       }
       return { put: [[name, answer]], result: answer };

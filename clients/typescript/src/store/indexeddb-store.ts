@@ -91,18 +91,31 @@ function read(records: IDBObjectStore, wanted: readonly Wanted[], then: (found: 
     return;
   }
   wanted.forEach((one, place) => {
-    const single = typeof one === "string";
-    const range = single ? one : IDBKeyRange.bound(one.prefix, one.prefix + AFTER);
-    const most = single ? 1 : one.most;
-    const keys = records.getAllKeys(range, most);
-    const values = single || one.values !== false ? records.getAll(range, most) : undefined;
-    // Requests of a transaction succeed in turn: the keys are there before the values.
-    (values ?? keys).onsuccess = () => {
-      found[place] = keys.result.map((key, row) => [String(key), (values?.result[row] ?? null) as Value]);
+    const [last, entries] = requested(records, one);
+    last.onsuccess = () => {
+      found[place] = entries();
       open -= 1;
       if (open === 0) then(found);
     };
   });
+}
+
+/** Ask for the records of one wanted; return the last request, and what reads its result once it succeeds. */
+function requested(records: IDBObjectStore, wanted: Wanted): readonly [IDBRequest, () => Entry[]] {
+  if (typeof wanted === "string") {
+    const value = records.get(wanted) as IDBRequest<Value | undefined>;
+    return [value, () => (value.result === undefined ? [] : [[wanted, value.result]])];
+  }
+  const range = IDBKeyRange.bound(wanted.prefix, wanted.prefix + AFTER);
+  if ("count" in wanted) {
+    const count = records.count(range);
+    return [count, () => [[wanted.prefix, count.result]]];
+  }
+  const keys = records.getAllKeys(range, wanted.most);
+  if (wanted.values === false) return [keys, () => keys.result.map((key) => [String(key), null])];
+  // Requests of a transaction succeed in turn: the keys are there before the values.
+  const values = records.getAll(range, wanted.most) as IDBRequest<Value[]>;
+  return [values, () => keys.result.map((key, row) => [String(key), values.result[row] ?? null])];
 }
 
 function storeError(what: string, cause: unknown): StoreError {

@@ -20,14 +20,14 @@ export class MemoryStore implements Store {
   close(): void {}
 
   #found(wanted: Wanted): Entry[] {
-    const keys =
-      typeof wanted === "string"
-        ? [wanted].filter((key) => this.#records.has(key))
-        : [...this.#records.keys()]
-            .filter((key) => key.startsWith(wanted.prefix))
-            .sort()
-            .slice(0, wanted.most);
-    const unread = typeof wanted !== "string" && wanted.values === false;
-    return keys.map((key) => [key, unread ? null : structuredClone(this.#records.get(key) as Value)]);
+    if (typeof wanted === "string") return this.#entries([wanted].filter((key) => this.#records.has(key)));
+    const keys = [...this.#records.keys()].filter((key) => key.startsWith(wanted.prefix)).sort();
+    if ("count" in wanted) return [[wanted.prefix, keys.length]];
+    const first = keys.slice(0, wanted.most);
+    return wanted.values === false ? first.map((key) => [key, null]) : this.#entries(first);
+  }
+
+  #entries(keys: readonly string[]): Entry[] {
+    return keys.map((key) => [key, structuredClone(this.#records.get(key) as Value)]);
   }
 }

@@ -10,8 +10,11 @@ export type Value =
   | readonly Value[]
   | { readonly [name: string]: Value };
 
-/** The records to read: one key, or those whose keys begin with `prefix`, the least first; values are null if unread. */
-export type Wanted = string | { readonly prefix: string; readonly most: number; readonly values?: false };
+/** Records to read: one key, the first keys that begin with a prefix, or how many there are, as one entry's value. */
+export type Wanted =
+  | string
+  | { readonly prefix: string; readonly most: number; readonly values?: false }
+  | { readonly prefix: string; readonly count: true };
 
 /** A key with its value. */
 export type Entry = readonly [key: string, value: Value];
@@ -28,7 +31,8 @@ export interface Store {
   /**
    * Read records, decide, and write, as one atomic and durable step: no other step runs between, in any tab.
    *
-   * @param wanted the records to read; the step gets those of each in turn, of a key that has none an empty list.
+   * @param wanted the records to read; the step gets those of each in turn, of a key that has none an empty list. Keys
+   *   are in ascending order, and values null if `values` is false.
    * @param step decides at once, without waiting for anything. It may run again if another step came between.
    * @returns the step's result, once all that it writes outlives the page.
    * @throws StoreError the store cannot be read or written: nothing was written. An error of the step: nor then.

@@ -98,13 +98,13 @@ describe.skipIf(!existsSync(CHROMIUM) && process.env.CI === undefined)("in Chrom
         })
         .catch((error: unknown) => String(error));
       const keys = await store.change(
-        [{ prefix: "a/", most: 9 }, { prefix: "a/", most: 1, values: false }, "c"],
+        [{ prefix: "a/", most: 9 }, { prefix: "a/", most: 1, values: false }, { prefix: "a/", count: true }, "c"],
         (all) => ({ result: all.map((each) => each.map(([key, value]) => [key, String(value)])) }),
       );
       return { fault, keys };
     });
     expect(found.fault).toBe("RangeError: not this");
-    expect(found.keys).toEqual([[["a/1", "1"], ["a/2", "2"]], [["a/1", "null"]], []]);
+    expect(found.keys).toEqual([[["a/1", "1"], ["a/2", "2"]], [["a/1", "null"]], [["a/", "2"]], []]);
   });
 
   test("two tabs neither charge twice nor send twice, and show one token", async () => {

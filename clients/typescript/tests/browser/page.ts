@@ -11,11 +11,11 @@ import { Newest } from "../../src/trust/newest.js";
 import { Policy } from "../../src/trust/policy.js";
 import { readingOf } from "../fake-maker.js";
 
-async function open(site: string, keys: unknown, options: Partial<SenderOptions> & { lifetime?: number }) {
+async function open(site: string, keys: unknown, options: Partial<SenderOptions> & { lifetime?: number; cap?: number }) {
   const store = await IndexedDbStore.open();
   const policy = Policy.parse({ campaign_id: "features", operator_keys: keys, max_epsilon: 1 }, new Newest(store));
   const budget = new Budget(store, { lifetime: options.lifetime ?? Infinity });
-  const sender = new Sender({ site, policy, store, budget, delaySeconds: 0, ...options }, () => readingOf());
+  const sender = new Sender({ site, policy, store, budget, delaySeconds: 0, ...options }, () => readingOf({ cap: options.cap ?? 1000 }));
   return { store, sender, budget };
 }
 
