@@ -142,6 +142,7 @@ def _described(campaign: Campaign, path: Path) -> Answer:
         "id": campaign.id,
         "epoch": campaign.epoch,
         "fingerprint": campaign.fingerprint.hex(),
+        "head": campaign.head.hex(),
         "cap": campaign.shuffle.cap,
         "minimum_batch": campaign.shuffle.minimum_batch,
         "delta": campaign.shuffle.delta,
