@@ -11,15 +11,16 @@ WORKERS ?= -n auto --dist worksteal
 # Of the model's search.
 SECONDS ?= 3600
 # What depends on the interpreter, numpy or Beam; laws and their statistics are the same on every Python.
-PORTABLE := --engine beam -m 'not long' -k 'not test_contract or golden or pack or pickled or sharding' \
+# The schedule's own rules run on the plain engine here; every job runs on Beam in test_end_to_end.py.
+PORTABLE := -m 'not long' -k 'not test_contract or golden or pack or pickled or sharding' \
 	$(addprefix tests/hushcount/,campaigns formats wire test_client.py test_client_allowance.py test_client_memory.py) \
 	$(addprefix tests/hushcount/,test_budget.py test_client_budget.py test_memory_file.py test_memory_links.py test_randomness.py) \
 	$(addprefix tests/hushcount/oracles/test_,affine.py contract.py decoding.py subsets.py catalogue.py) \
 	$(wildcard tests/shuffler/test_*.py) tests/shuffler/collector/test_journal.py tests/keys/test_private_key.py tests/keys/lanes \
 	tests/aux_server tests/audits/test_collusions.py tests/test_docs.py tests/vectors \
-	tests/pipelines/jobs/test_end_to_end.py tests/pipelines/schedule/test_run.py
+	tests/pipelines/schedule/test_run.py
 
-.PHONY: help demo test test-all lint unit coverage vectors package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults deploy-tools check-deploy test-images image-bases lock-images docs week
+.PHONY: help demo test test-all test-rest lint unit coverage vectors package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults deploy-tools check-deploy test-images image-bases lock-images docs week
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -45,6 +46,9 @@ test: $(VENV)/dev  ## style, types, contracts, client wheel and the whole chain 
 test-all: $(VENV)/dev  ## the whole suite on Beam's own engine, with large statistics and crossed products: half an hour
 	$(BIN)/python -m pytest $(WORKERS) --engine beam
 
+test-rest: $(VENV)/dev  ## what `make test-all` adds to `make unit`, after it: long tests, and on Beam's own engine all that ran a job
+	$(BIN)/python -m pytest $(WORKERS) --engine beam --but build/covered
+
 lint: $(VENV)/dev  ## style, types, trust domains
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -52,7 +56,7 @@ lint: $(VENV)/dev  ## style, types, trust domains
 	$(BIN)/lint-imports
 
 unit: $(VENV)/dev  ## the tests of `make test`
-	$(BIN)/python -m pytest $(WORKERS) -m 'not long'
+	$(BIN)/python -m pytest $(WORKERS) -m 'not long' --covered-to build/covered
 
 coverage: $(VENV)/dev  ## the tests of `make test`, and which lines none of them reaches: half as long again
 	$(BIN)/python -m pytest $(WORKERS) -m 'not long' --cov --cov-report=term:skip-covered
@@ -68,7 +72,9 @@ test-pythons:  ## the tests on the oldest and the newest Python, those of them t
 		python=$$(sh tests/package/find_python.sh $$version); \
 		if [ -z "$$python" ]; then echo "SKIPPED: Python $$version is not installed, its tests were NOT run"; continue; fi; \
 		$(MAKE) --no-print-directory VENV=.venv-$$version PYTHON=$$python .venv-$$version/dev && \
-		.venv-$$version/bin/python -m pytest -q $(WORKERS) $(PORTABLE) || exit 1; \
+		.venv-$$version/bin/python -m pytest -q $(WORKERS) $(PORTABLE) && \
+		.venv-$$version/bin/python -m pytest -q $(WORKERS) --engine beam tests/pipelines/jobs/test_end_to_end.py -m 'not long' || \
+		exit 1; \
 	done
 
 engines: $(VENV)/dev  ## fetch Flink, its job server and Prism into build/engines (needs java, mvn, go)

@@ -8,6 +8,8 @@
 - `@pytest.mark.beam`: the test is about the engine, its workers or what is sent to them. Its jobs always run on Beam's
   own engine. Jobs of other tests run on tests/support/plain_engine.py, which a test holds to Beam's; with
   `--engine beam` they run on Beam too.
+
+What one run need not repeat of another is in tests/support/covered.py.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
 HERE = Path(__file__).parent
+pytest_plugins = ["tests.support.covered"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,10 +44,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     # A test that has imported no Beam has no job, or is slow once.
     if on_beam or "apache_beam" not in sys.modules:
         return (yield)
+    from tests.support.covered import PLAIN_JOBS
     from tests.support.plain_engine import instead_of_beam
 
     with pytest.MonkeyPatch.context() as patch:
-        instead_of_beam(patch.setattr)
+        instead_of_beam(patch.setattr, item.config.stash[PLAIN_JOBS].add)
         return (yield)
 
 

@@ -95,10 +95,15 @@ def test_the_tests_of_every_claim_run_in_make_test_or_make_test_all_and_one_in_m
     targets = (ROOT / "Makefile").read_text(encoding="utf-8").split("\n\n")
     (unit,) = (target for target in targets if target.startswith("unit:"))
     (everything,) = (target for target in targets if target.startswith("test-all:"))
+    (rest,) = (target for target in targets if target.startswith("test-rest:"))
     assert "-m 'not long'" in unit
     assert "pytest $(WORKERS) --engine beam\n" in everything + "\n"
     called = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
-    assert {"make lint", "make package unit", "make test-all"} <= set(called)
+    # What `unit` writes `rest` leaves out, and nothing else; tests/support/test_covered.py tests both options.
+    assert unit.endswith("pytest $(WORKERS) -m 'not long' --covered-to build/covered")
+    assert rest.endswith("pytest $(WORKERS) --engine beam --but build/covered")
+    assert {"make lint", "make package unit", "make test-rest"} <= set(called)
+    assert called.index("make package unit") < called.index("make test-rest")
 
 
 @pytest.mark.parametrize("party", ["shuffler", "analyzer", "auxiliary server", "outsider"])

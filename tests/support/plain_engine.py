@@ -269,22 +269,24 @@ def _plain_names() -> Iterator[None]:
 
 
 @contextmanager
-def pipeline(engine: Engine, job: str) -> Iterator[Any]:
+def pipeline(ran: Callable[[], None], engine: Engine, job: str) -> Iterator[Any]:
     """Stand in for `Engine.pipeline`, unless a test names an engine or gives it options, or its job has windows."""
     if engine.runner != Engine().runner or engine.options or job == "stream":
         with _ENGINE(engine, job) as real:
             yield real
         return
+    ran()
     plain = PlainPipeline()
     with _plain_names():
         yield plain
     _run(plain.run, job, plain.applied_labels)
 
 
-def instead_of_beam(put: Callable[[object, str, Any], None]) -> None:
+def instead_of_beam(put: Callable[[object, str, Any], None], ran: Callable[[], None] = lambda: None) -> None:
     """Let jobs of this process run here at once.
 
     Args:
         put: sets an attribute, as `MonkeyPatch.setattr` does.
+        ran: called before each job that runs here and not on Beam's engine.
     """
-    put(Engine, "pipeline", pipeline)
+    put(Engine, "pipeline", lambda engine, job: pipeline(ran, engine, job))

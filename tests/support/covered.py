@@ -1,0 +1,97 @@
+"""Tests that need not run again with `--engine beam`: one run writes them down, the next one leaves them out.
+
+`--covered-to FILE` writes the ids of all tests that passed and ran no job on the plain engine: the other engine changes
+nothing for them. `--but FILE` leaves those out, so that both runs together are every test with every case on Beam.
+A test also ran a job if a fixture that it uses did, or a process that it forked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from multiprocessing import RawValue
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+class PlainJobs:
+    """How many jobs ran on the plain engine, in this process and in what it forked."""
+
+    def __init__(self) -> None:
+        self._number = RawValue("Q")
+        self.fixtures: set[pytest.FixtureDef[Any]] = set()
+
+    def add(self) -> None:
+        self._number.value += 1
+
+    @property
+    def number(self) -> int:
+        return int(self._number.value)
+
+
+PLAIN_JOBS = pytest.StashKey[PlainJobs]()
+_BEFORE = pytest.StashKey[int]()
+
+
+class _Covered:
+    """What the process that reports all tests writes when they have ended."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._covered: dict[str, bool] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        covered = report.passed and not getattr(report, "ran_plain_jobs", True)
+        self._covered[report.nodeid] = self._covered.get(report.nodeid, True) and covered
+
+    def pytest_sessionfinish(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.write_text("".join(f"{name}\n" for name, covered in self._covered.items() if covered))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--covered-to", type=Path, help="write the tests that --engine changes nothing for, if they pass")
+    parser.addoption("--but", type=Path, help="leave out the tests that a run with --covered-to wrote here")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[PLAIN_JOBS] = PlainJobs()
+    path = config.getoption("covered_to")
+    # A worker of xdist sends its reports to the process that began it.
+    if path and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Covered(path))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    path = config.getoption("but")
+    if path is None:
+        return
+    covered = set(path.read_text().splitlines())
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in covered])
+    items[:] = [item for item in items if item.nodeid not in covered]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
+    jobs = request.config.stash[PLAIN_JOBS]
+    before = jobs.number
+    try:
+        return (yield)
+    finally:
+        if jobs.number != before:
+            jobs.fixtures.add(fixturedef)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.stash[_BEFORE] = item.config.stash[PLAIN_JOBS].number
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report: Any = yield
+    jobs = item.config.stash[PLAIN_JOBS]
+    used = {one for name in item._fixtureinfo.name2fixturedefs.values() for one in name}  # type: ignore[attr-defined]
+    report.ran_plain_jobs = jobs.number != item.stash[_BEFORE] or not jobs.fixtures.isdisjoint(used)
+    return report
