@@ -20,7 +20,8 @@ def pause(failures: int, asked: float = 0.0) -> float:
     """Return the seconds until the next attempt after so many failures in a row, at least 1.
 
     They double with each failure, to an hour at most. Half of them are drawn at random, so that clients which failed
-    together do not return together. `asked` is what the other side asked for by Retry-After; up to a day counts.
+    together do not return together. `asked` is what the other side asked for by Retry-After. All together is a day at
+    most.
     """
     whole = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(failures - 1, 20))
-    return min(max(asked, 0.0), LONGEST_WAIT) + whole / 2.0 + random_seconds(whole / 2.0)
+    return min(max(asked, 0.0), LONGEST_WAIT - whole) + whole / 2.0 + random_seconds(whole / 2.0)

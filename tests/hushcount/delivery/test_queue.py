@@ -94,6 +94,15 @@ def test_a_batch_is_of_one_campaign_file_and_stream_and_no_longer_than_it_may_be
     assert len(found.rows) == 1
 
 
+def test_what_was_due_first_is_sent_first(queue: Queue) -> None:
+    queue.put(
+        [waiting(1, OTHER, NOW - 1), waiting(2, due=NOW - 3), waiting(3, OTHER, NOW - 4), waiting(4, due=NOW - 2)]
+    )
+    assert claimed(queue, rows=1).body == b"000003"
+    assert claimed(queue).body == b"000002000004"
+    assert claimed(queue).body == b"000001"
+
+
 def test_plain_values_are_claimed_only_if_asked_for(queue: Queue) -> None:
     queue.put([Waiting("", None, b"", "dark-mode", NOW)])
     assert claim(queue, plain=False) is None

@@ -119,7 +119,7 @@ def test_what_may_succeed_later_waits(collector: FakeCollector, status: int) -> 
     done = one.deliver()
     assert (done.sent, done.waiting, done.dropped) == (0, 2, {})
     assert done.held_until is not None
-    assert done.held_until.timestamp() < time.time() + 86_400 + 10
+    assert done.held_until.timestamp() < time.time() + 86_400
     assert ("again", f"status_{status}", 1) in told(one)
 
 
@@ -157,6 +157,18 @@ def test_no_network_is_no_error_and_pauses_grow(collector: FakeCollector) -> Non
     for number, wait in enumerate(waits):
         assert 2.4 * 2**number < wait <= 5.0 * 2**number
     assert one.deliver().waiting == 2
+
+
+def test_after_an_answer_pauses_are_short_again(collector: FakeCollector) -> None:
+    one = sender(collector)
+    one.report(VALUE)
+    one._queue.note("hold", "9 0")
+    assert one.deliver().sent == 2
+    one.report(VALUE)
+    collector.down = True
+    held = one.deliver().held_until
+    assert held is not None
+    assert held.timestamp() <= time.time() + 5.0
 
 
 def test_a_batch_that_is_too_large_is_halved(collector: FakeCollector) -> None:
@@ -392,6 +404,18 @@ def test_opting_out_empties_the_queue_and_nothing_is_made_or_sent_any_more(
     one.report(VALUE)
     assert one.deliver() == Delivery(sent=2)
     assert {post.token for post in collector.posts} != {token}
+
+
+def test_opting_out_deletes_the_answers_that_a_client_remembers(collector: FakeCollector, tmp_path: Path) -> None:
+    collector.epochs[:] = [campaign(memory=True)]
+    one = sender(collector, tmp_path)
+    for value in (VALUE, VALUE, "two"):
+        one.report(value)
+    assert one.deliver() == Delivery(sent=6)
+    assert one.spent().epsilon == 1.5 + 3 * 1.0
+    assert (tmp_path / "memory.json").exists()
+    one.forget()
+    assert not (tmp_path / "memory.json").exists()
 
 
 def test_whoever_opts_out_elsewhere_has_what_waits_deleted(collector: FakeCollector, tmp_path: Path) -> None:
