@@ -16,11 +16,12 @@ export function randomTime(most: number): number {
  * Return the milliseconds until the next attempt after so many failures in a row, at least 1.
  *
  * They double with each failure, to an hour at most. Half of them are drawn at random, so that clients which failed
- * together do not return together. `asked` is what the other side asked for by Retry-After; up to a day counts.
+ * together do not return together. `asked` is what the other side asked for by Retry-After. All together is a day at
+ * most.
  */
 export function pause(failures: number, asked: number): number {
   const whole = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** Math.min(failures - 1, 20));
-  return Math.min(Math.max(asked, 0), LONGEST_WAIT) + whole / 2 + randomTime(whole / 2);
+  return Math.min(Math.max(asked, 0), LONGEST_WAIT - whole) + whole / 2 + randomTime(whole / 2);
 }
 
 /** Return the milliseconds of a Retry-After; 0 for a date, which would need two clocks that agree. */
