@@ -25,8 +25,27 @@ export function concat(...parts: readonly Uint8Array[]): Uint8Array {
   return whole;
 }
 
-export function blake2b(data: Uint8Array, options: { length: number; person?: string; key?: Uint8Array }): Uint8Array {
+/** `length` is that of the hash in bytes; the person names what it is for. */
+export interface HashOptions {
+  readonly length: number;
+  readonly person?: string;
+  readonly key?: Uint8Array;
+  readonly salt?: Uint8Array;
+}
+
+export function blake2b(data: Uint8Array, options: HashOptions): Uint8Array {
+  const { length, person, ...rest } = options;
   const personalization = new Uint8Array(PERSON_BYTES);
-  personalization.set(utf8(options.person ?? ""));
-  return noble(data, { dkLen: options.length, personalization, ...(options.key ? { key: options.key } : {}) });
+  personalization.set(utf8(person ?? ""));
+  return noble(data, { dkLen: length, personalization, ...rest });
+}
+
+/** Return the non-negative integer in little-endian bytes. */
+export function integerOf(bytes: Uint8Array): bigint {
+  return BigInt(`0x0${hex(bytes.slice().reverse())}`);
+}
+
+/** Return the lowest `length` bytes of a non-negative integer, little-endian. */
+export function bytesOf(integer: bigint, length: number): Uint8Array {
+  return unhex(integer.toString(16).padStart(2 * length, "0").slice(-2 * length)).reverse();
 }

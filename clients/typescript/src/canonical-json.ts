@@ -1,14 +1,26 @@
-import { FormatError } from "./errors.js";
+/** Canonical JSON (RFC 8785): one text of one value, the same in every language. */
+
 import { utf8 } from "./bytes.js";
+import { FormatError } from "./errors.js";
+
+/**
+ * Return the canonical bytes: keys sorted by UTF-16 units, numbers as ECMAScript writes them, no spaces.
+ *
+ * @throws FormatError a number that is not finite, a lone surrogate, or what JSON has not.
+ */
 export function canonicalJson(data: unknown): Uint8Array {
-  return utf8(text(data));
+  return utf8(textOf(data));
 }
-function text(data: unknown): string {
-  if (Array.isArray(data)) return `[${data.map(text).join(",")}]`;
+
+function textOf(data: unknown): string {
+  if (Array.isArray(data)) return `[${data.map(textOf).join(",")}]`;
   if (typeof data === "object" && data !== null) {
-    const keys = Object.keys(data).sort();
-    return `{${keys.map((k) => `${JSON.stringify(k)}:${text((data as Record<string, unknown>)[k])}`).join(",")}}`;
+    const pairs = Object.entries(data).sort(([one], [other]) => (one < other ? -1 : 1));
+    return `{${pairs.map(([key, value]) => `${textOf(key)}:${textOf(value)}`).join(",")}}`;
   }
-  if (typeof data === "number" && !Number.isFinite(data)) throw new FormatError("x");
-  return JSON.stringify(data);
+  if (typeof data === "string" && /\p{Surrogate}/u.test(data)) throw new FormatError("a text has a lone surrogate");
+  if (typeof data === "number" && !Number.isFinite(data)) throw new FormatError("a number is not finite");
+  const text = JSON.stringify(data) as string | undefined;
+  if (text === undefined) throw new FormatError(`a value is a ${typeof data}, which JSON has not`);
+  return text;
 }

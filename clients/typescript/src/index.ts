@@ -3,9 +3,15 @@
 export { Budget } from "./budget/budget.js";
 export type { BudgetLimits } from "./budget/ledger.js";
 export type { Spent, StreamSpent } from "./budget/spent.js";
+export { Client, type ClientOptions } from "./client.js";
 export * from "./errors.js";
+export type { Delivery } from "./sender/deliverer.js";
+export type { Event } from "./sender/events.js";
+export type { SenderOptions } from "./sender/options.js";
+export { Sender } from "./sender/sender.js";
 export { IndexedDbStore } from "./store/indexeddb-store.js";
 export { MemoryStore } from "./store/memory-store.js";
 export type { Store } from "./store/store.js";
+export type { Stream } from "./trust/asked.js";
 export { Newest } from "./trust/newest.js";
 export { Policy } from "./trust/policy.js";

@@ -1,13 +1,75 @@
+/** JSON of another party: its length is checked first, then its depth, then its content. */
+
 import { FormatError } from "./errors.js";
 
-/** Return the data of JSON text in bytes, or throw FormatError, which names the file; `most` bounds the bytes. */
+const DEEPEST = 32;
+const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/**
+ * Return the data of JSON text in bytes; `most` bounds the bytes, and `name` is the file's.
+ *
+ * @throws FormatError it is not JSON (RFC 8259) in UTF-8, nests deeper than 32 levels, or has a key twice, an integer
+ *   beyond 2**53 - 1, a number that is not finite as a double, or a lone surrogate.
+ */
 export function parseJson(bytes: Uint8Array, most: number, name: string): unknown {
   if (bytes.length > most) {
     throw new FormatError(`${name} has ${String(bytes.length)} bytes, must have at most ${String(most)}`);
   }
+  const text = textOf(bytes, name);
+  const bare = withoutTexts(text);
+  requireShallow(bare, name);
+  let data: unknown;
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    data = JSON.parse(text);
   } catch {
-    throw new FormatError(`${name} is not JSON in UTF-8`);
+    // The engine's own words may repeat what the file holds.
+    throw new FormatError(`${name} is not JSON`);
   }
+  requireExact(bare, name);
+  // Every key is behind a colon; of two equal keys the parser keeps one.
+  if (bare.split(":").length - 1 !== keysIn(data, name)) throw new FormatError(`${name} has a key twice in an object`);
+  return data;
+}
+
+function textOf(bytes: Uint8Array, name: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new FormatError(`${name} is not UTF-8`);
+  }
+}
+
+/** Return JSON without its texts, in linear time whatever it is. */
+function withoutTexts(text: string): string {
+  const pieces = text.replace(/\\./gs, "").split('"');
+  return pieces.filter((_, place) => place % 2 === 0).join(" ");
+}
+
+function requireShallow(bare: string, name: string): void {
+  let depth = 0;
+  for (const [bracket] of bare.matchAll(/[[\]{}]/g)) {
+    depth += bracket === "[" || bracket === "{" ? 1 : -1;
+    if (depth > DEEPEST) throw new FormatError(`${name} nests deeper than ${String(DEEPEST)} levels`);
+  }
+}
+
+function requireExact(bare: string, name: string): void {
+  for (const [digits] of bare.matchAll(NUMBER)) {
+    if (!Number.isFinite(Number(digits))) throw new FormatError(`${name} has a number that is not finite as a double`);
+    if (/^-?\d+$/.test(digits) && !Number.isSafeInteger(Number(digits))) {
+      throw new FormatError(`${name} has an integer beyond 2**53 - 1: it must travel as text`);
+    }
+  }
+}
+
+function keysIn(data: unknown, name: string): number {
+  if (typeof data === "string" && LONE_SURROGATE.test(data)) throw new FormatError(`${name} has a lone surrogate`);
+  if (typeof data !== "object" || data === null) return 0;
+  let keys = 0;
+  for (const [key, value] of Object.entries(data)) {
+    if (LONE_SURROGATE.test(key)) throw new FormatError(`${name} has a lone surrogate`);
+    keys += (Array.isArray(data) ? 0 : 1) + keysIn(value, name);
+  }
+  return keys;
 }

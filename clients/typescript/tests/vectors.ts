@@ -6,8 +6,14 @@ import type { Asked, Stream } from "../src/trust/asked.js";
 /** An entry of a file of vectors. */
 export type Entry = Readonly<Record<string, any>>;
 
+/** A file of vectors, with what else it says. */
+export interface Vectors {
+  readonly accept: readonly Entry[];
+  readonly refuse: readonly Entry[];
+}
+
 /** Read a file of vectors. */
-export function vectors(name: string): { readonly accept: readonly Entry[]; readonly refuse: readonly Entry[] } {
+export function vectors(name: string): Vectors {
   return JSON.parse(readFileSync(new URL(`../../../vectors/v1/${name}.json`, import.meta.url), "utf8"));
 }
 

@@ -32,6 +32,8 @@ export interface SenderOptions {
   readonly delaySeconds?: number;
   /** Reports that may wait; one more throws QueueFull, and nothing is made. By default 1000. */
   readonly mostQueued?: number;
+  /** Files of designs, parsed: a campaign with mechanism `wss` needs that of its design. */
+  readonly designs?: readonly unknown[];
   /** By default the browser's own. */
   readonly fetch?: Fetch;
 }

@@ -1,0 +1,120 @@
+/** The campaign: one collection's public parameters, read from a file with every default written in it. */
+
+import { blake2b, unhex } from "../bytes.js";
+import { FormatError } from "../errors.js";
+import { fieldsOf, HEX_32, IDENTIFIER, numberOf, textOf } from "../fields.js";
+import { parseJson } from "../json.js";
+import { buildMechanism } from "../oracles/catalogue.js";
+import type { Design } from "../oracles/design.js";
+import type { Mechanism } from "../oracles/mechanism.js";
+import type { Asked, Stream } from "../trust/asked.js";
+import { headOf } from "../trust/campaign-log.js";
+import { SEAL_BYTES } from "../wire/sealing.js";
+import { fingerprintOf, termsOf } from "./fingerprint.js";
+import {
+  discoveryOf,
+  keysOf,
+  listedOf,
+  mechanismTermsOf,
+  shuffleOf,
+  type DiscoveryTerms,
+  type Listed,
+  type PublicKeys,
+} from "./sections.js";
+
+export const CAMPAIGN_BYTES = 2 ** 20;
+const NAME = "the campaign file";
+const BINDING_BYTES = 16;
+const HASH_BYTES = 32;
+const LENGTH_BYTES = 2;
+const OPTIONAL = ["previous", "mechanism", "dictionary", "discovery"];
+const NEEDED = ["format", "id", "epoch", "memory", "memory_values", "shuffle", "keys", "unicode"];
+
+/** A campaign file that was read and checked, with the mechanism of its frequency reports. */
+export interface Campaign extends Asked {
+  /** Undefined without frequency reports. */
+  readonly mechanism: Mechanism | undefined;
+  /** Undefined in the open domain. */
+  readonly dictionary: Listed | undefined;
+  readonly discoveryTerms: DiscoveryTerms | undefined;
+  readonly keys: PublicKeys;
+  /** Return the 16 bytes that every plain report of a stream begins with. */
+  binding(stream: Stream): Uint8Array;
+}
+
+/** Read the bytes of a campaign file (JSON). Throws FormatError, with the field. */
+export function parseCampaign(bytes: Uint8Array, designs: readonly Design[] = []): Campaign {
+  return campaignOf(parseJson(bytes, CAMPAIGN_BYTES, NAME), designs);
+}
+
+/**
+ * Check the data of a campaign file.
+ *
+ * @param designs that the app brings along, for mechanism `wss`.
+ * @throws FormatError, which names the field: it is no campaign, or one of another release.
+ */
+export function campaignOf(file: unknown, designs: readonly Design[] = []): Campaign {
+  if (typeof file === "object" && file !== null && "format" in file && file.format !== 2) {
+    throw new FormatError(`${NAME}: format must be 2: the operator must make the campaign anew, or you a newer client`);
+  }
+  const fields = fieldsOf(file, NAME, NEEDED, OPTIONAL);
+  const discovery = "discovery" in fields ? discoveryOf(fields.discovery, NAME) : undefined;
+  const dictionary = "dictionary" in fields ? listedOf(fields.dictionary, NAME) : undefined;
+  const terms = "mechanism" in fields ? mechanismTermsOf(fields.mechanism, NAME) : undefined;
+  const memory = booleanOf(fields.memory);
+  const memoryValues = numberOf(fields, "memory_values", [1, 1000], NAME, true);
+  const shuffle = shuffleOf(fields.shuffle, NAME);
+  const id = textOf(fields, "id", IDENTIFIER, NAME);
+  const epoch = numberOf(fields, "epoch", [1, 2 ** 31 - 1], NAME, true);
+  const previous = "previous" in fields ? textOf(fields, "previous", HEX_32, NAME) : undefined;
+  const keys = keysOf(fields.keys, discovery !== undefined, NAME);
+  textOf(fields, "unicode", /^13\.0$/, NAME);
+  if (terms === undefined && discovery === undefined) throw new FormatError(`${NAME}: mechanism or discovery is missing`);
+  if (terms === undefined && memory) throw new FormatError(`${NAME}: memory is of no use without a mechanism`);
+  if (memoryValues > 1 && !memory) throw new FormatError(`${NAME}: memory_values must be 1 where memory is false`);
+  const mechanism = terms === undefined ? undefined : builtOf(terms, dictionary, designs);
+  // Twice the (epsilon, delta) of adding or removing a client is that of replacing it.
+  const sides = discovery?.relation === "add-remove" ? 2 : 1;
+  const fingerprint = fingerprintOf(fields);
+  const lengths: Readonly<Record<Stream, number>> = {
+    reports: BINDING_BYTES + (mechanism?.reportBytes ?? 0) + SEAL_BYTES,
+    discovery: 2 * (BINDING_BYTES + SEAL_BYTES) + HASH_BYTES + LENGTH_BYTES + (discovery?.maxValueBytes ?? 0),
+  };
+  return {
+    id,
+    epoch,
+    fingerprint,
+    terms: termsOf(fields),
+    previous,
+    head: headOf(previous, fingerprint),
+    streams: [...(mechanism ? (["reports"] as const) : []), ...(discovery ? (["discovery"] as const) : [])],
+    epsilon: terms?.epsilon ?? 0,
+    memory,
+    memoryValues,
+    discovery: { epsilon: sides * (discovery?.epsilon ?? 0), delta: sides * (discovery?.delta ?? 0) },
+    ...shuffle,
+    sealedBytes: (stream) => lengths[stream],
+    mechanism,
+    dictionary,
+    discoveryTerms: discovery,
+    keys,
+    binding: (stream) => blake2b(unhex(fingerprint), { length: BINDING_BYTES, person: stream }),
+  };
+}
+
+function builtOf(
+  terms: Parameters<typeof buildMechanism>[0],
+  dictionary: Listed | undefined,
+  designs: readonly Design[],
+): Mechanism {
+  try {
+    return buildMechanism(terms, dictionary === undefined ? undefined : dictionary.items + 1, designs);
+  } catch (error) {
+    throw error instanceof FormatError ? new FormatError(`${NAME}: mechanism: ${error.message}`) : error;
+  }
+}
+
+function booleanOf(value: unknown): boolean {
+  if (typeof value === "boolean") return value;
+  throw new FormatError(`${NAME}: memory must be true or false`);
+}

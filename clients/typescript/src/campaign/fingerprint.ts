@@ -1,0 +1,34 @@
+/** The hashes that stand for a campaign file: what it fixes, and what a publisher may not change. */
+
+import { blake2b, hex, unhex } from "../bytes.js";
+import { canonicalJson } from "../canonical-json.js";
+import type { Fields } from "../fields.js";
+
+/** Return BLAKE2b-256 of the file, without the dictionary's path, and with the hash key's commitment in its place. */
+export function fingerprintOf(file: Fields): string {
+  return hex(blake2b(canonicalJson(fixed(file)), { length: 32 }));
+}
+
+/** Return BLAKE2b-256 of all that a publisher may not change from one epoch to the next. */
+export function termsOf(file: Fields): string {
+  const made: Fields = { ...without(fixed(file), "epoch", "previous"), ...("dictionary" in file ? { dictionary: {} } : {}) };
+  const terms = changed(changed(made, "mechanism", "parameters"), "discovery", "hash_key_commitment");
+  return hex(blake2b(canonicalJson(terms), { length: 32, person: "campaign terms" }));
+}
+
+function fixed(file: Fields): Fields {
+  const made = changed(file, "dictionary", "path");
+  const { hash_key: key, ...discovery } = (file.discovery ?? {}) as Fields;
+  if (typeof key !== "string") return made;
+  const commitment = hex(blake2b(unhex(key), { length: 32, person: "hash key" }));
+  return { ...made, discovery: { ...discovery, hash_key_commitment: commitment } };
+}
+
+/** Return the file with a field left out of a section that it has. */
+function changed(file: Fields, section: string, field: string): Fields {
+  return section in file ? { ...file, [section]: without(file[section] as Fields, field) } : file;
+}
+
+function without(fields: Fields, ...names: readonly string[]): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
+}

@@ -1,0 +1,141 @@
+/** The client: a value in, a sealed report out, for an app that delivers reports by its own means. */
+
+import { Budget } from "./budget/budget.js";
+import type { Spent } from "./budget/spent.js";
+import { parseCampaign } from "./campaign/campaign.js";
+import { UsageError } from "./errors.js";
+import { parseJson } from "./json.js";
+import { openMaker, type ReportMaker } from "./making.js";
+import { parseDesigns } from "./oracles/design.js";
+import { Answers } from "./store/answers.js";
+import { MemoryStore } from "./store/memory-store.js";
+import type { Store } from "./store/store.js";
+import type { Stream } from "./trust/asked.js";
+import { LOG_BYTES, parseLog } from "./trust/campaign-log.js";
+import { parseCampaignSignature } from "./trust/delegation.js";
+import { Policy } from "./trust/policy.js";
+
+const SIGNATURE_BYTES = 4096;
+const DAY = 86_400;
+
+/** What a client needs; files are given as their bytes. */
+export interface ClientOptions {
+  /** The campaign file (JSON). */
+  readonly campaign: Uint8Array;
+  /** What the client demands of the campaign. */
+  readonly policy: Policy;
+  /** The campaign's signature, `campaign.json.sig`. */
+  readonly signature?: Uint8Array;
+  /** The campaign's log, for a client that missed an epoch. */
+  readonly log?: Uint8Array;
+  /** The campaign's dictionary, one item a line; it must be unpacked. */
+  readonly dictionary?: Uint8Array;
+  /** Where answers and budget are kept; by default they end with the page. */
+  readonly store?: Store;
+  /** Bounds what all reports of this person cost; by default they are only counted, in the store. */
+  readonly budget?: Budget;
+  /** Files of designs, parsed: a campaign with mechanism `wss` needs that of its design. */
+  readonly designs?: readonly unknown[];
+  /** Length of the operator's windows; by default a day. */
+  readonly windowSeconds?: number;
+}
+
+/**
+ * Privatises and seals values of one client for one campaign. An app that wants reports delivered takes a `Sender`.
+ *
+ * Privacy: a frequency report is epsilon-locally private, replace-one. A discovery report hides its value as long as the
+ * auxiliary server and the analyzer do not collude, and within the (epsilon, delta) of the keep rule. Reports are
+ * charged before they are drawn; whether one tells anything of its value does not depend on the value.
+ */
+export class Client {
+  readonly #maker: ReportMaker;
+  readonly #answers: Answers;
+  readonly #budget: Budget;
+  readonly #window: number;
+
+  private constructor(maker: ReportMaker, answers: Answers, budget: Budget, window: number) {
+    this.#maker = maker;
+    this.#answers = answers;
+    this.#budget = budget;
+    this.#window = window;
+  }
+
+  /**
+   * Check a campaign and return its client.
+   *
+   * @throws Untrusted the policy refuses the campaign. FormatError: a file is none, or not the campaign's.
+   */
+  static async open(options: ClientOptions): Promise<Client> {
+    const { policy, store = new MemoryStore(), windowSeconds = DAY } = options;
+    if (!(policy instanceof Policy)) throw new UsageError("policy must be a Policy: what this client demands of a campaign");
+    const campaign = parseCampaign(options.campaign, parseDesigns(options.designs ?? []));
+    if (campaign.memory && options.store === undefined) {
+      throw new UsageError(`campaign ${campaign.id} is of clients that remember: give a store`);
+    }
+    const answers = new Answers(store);
+    const read = <Result>(bytes: Uint8Array | undefined, most: number, name: string, parse: Parse<Result>) =>
+      bytes === undefined ? undefined : parse(parseJson(bytes, most, name), name);
+    const maker = await openMaker({
+      campaign,
+      policy,
+      signature: read(options.signature, SIGNATURE_BYTES, "the campaign's signature", parseCampaignSignature),
+      log: read(options.log, LOG_BYTES, "the log", parseLog),
+      dictionary: options.dictionary,
+      answers,
+    });
+    return new Client(maker, answers, options.budget ?? new Budget(store), 1000 * windowSeconds);
+  }
+
+  /** The length of every sealed report of a stream. */
+  sealedBytes(stream: Stream): number {
+    return this.#maker.campaign.sealedBytes(stream);
+  }
+
+  /** The fingerprint of the campaign file, which a post to the collector names. */
+  get fingerprint(): string {
+    return this.#maker.campaign.fingerprint;
+  }
+
+  /**
+   * Return one sealed frequency report; "other" for a value outside the dictionary, or that may be no item.
+   *
+   * @throws OverCap, BudgetSpent, OptedOut nothing may be made. StoreError: nothing was kept, and so nothing made.
+   */
+  async report(value: string): Promise<Uint8Array> {
+    if (typeof value !== "string") throw new UsageError(`a value is a ${typeof value}, must be a string`);
+    const tells = await this.#charged("reports", await this.#maker.repeats());
+    return this.#maker.report(tells ? value : null);
+  }
+
+  /**
+   * Return one sealed discovery report; undefined stands for "nothing to discover", as do listed values.
+   *
+   * @throws UsageError the value is longer than the campaign allows. An app that then sends nothing tells so.
+   */
+  async discoveryReport(value: string | undefined): Promise<Uint8Array> {
+    if (value !== undefined) await this.#maker.requireShort(value);
+    const tells = await this.#charged("discovery", false);
+    return this.#maker.discoveryReport(tells ? (value ?? null) : null);
+  }
+
+  /** Return what all reports under this client's budget cost, for the app to show. */
+  spent(): Promise<Spent> {
+    return this.#budget.spent();
+  }
+
+  /** Opt out for good: make nothing more, and delete the memory's answers. */
+  async forget(): Promise<void> {
+    await this.#budget.optOut();
+    await this.#answers.clear();
+  }
+
+  /** Count and charge a report for good, before it is drawn; return whether it may tell its value. */
+  async #charged(stream: Stream, repeats: boolean): Promise<boolean> {
+    const { campaign } = this.#maker;
+    this.#maker.requireVouched(Date.now());
+    const [telling = 0] = await this.#budget.charge([{ campaign, stream, repeats, number: 1 }], this.#window);
+    return telling > 0;
+  }
+}
+
+type Parse<Result> = (data: unknown, name: string) => Result;

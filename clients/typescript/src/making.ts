@@ -1,0 +1,190 @@
+/** What makes the reports of one campaign file that was checked: a value in, a sealed report of one length out. */
+
+import { blake2b, bytesOf, concat, hex, unhex } from "./bytes.js";
+import type { Campaign } from "./campaign/campaign.js";
+import type { PublicKey } from "./campaign/sections.js";
+import { discoveryReport, isTooLong, type DiscoveryFormat } from "./discovery.js";
+import { FormatError, HushcountError, Untrusted, UsageError } from "./errors.js";
+import { systemWords } from "./maths/words.js";
+import type { Mechanism } from "./oracles/mechanism.js";
+import type { Maker } from "./sender/making.js";
+import type { Answers } from "./store/answers.js";
+import type { CampaignLog } from "./trust/campaign-log.js";
+import type { CampaignSignature } from "./trust/delegation.js";
+import type { Policy } from "./trust/policy.js";
+import { digestOf, itemOf, otherItem, parseDictionary, type Dictionary } from "./values/dictionary.js";
+import { canonical, faultOfText } from "./values/items.js";
+import { assignedIn } from "./values/unicode13.js";
+import { seal } from "./wire/sealing.js";
+
+const SALT_BYTES = 16;
+const NAME_END = 32;
+
+/** A campaign file with what came along with it; nothing of it is believed yet. */
+export interface Offer {
+  readonly campaign: Campaign;
+  readonly policy: Policy;
+  readonly signature: CampaignSignature | undefined;
+  readonly log: CampaignLog | undefined;
+  /** The bytes of the dictionary, one item a line. */
+  readonly dictionary: Uint8Array | undefined;
+  /** Where answers are kept, if the campaign is of clients that remember. */
+  readonly answers: Answers;
+}
+
+/**
+ * Check an offered campaign by the policy, and return what makes its reports.
+ *
+ * @throws Untrusted the policy refuses it. FormatError: the dictionary is missing or another one, or a key withheld.
+ */
+export async function openMaker(offer: Offer): Promise<ReportMaker> {
+  const { campaign, policy, signature, log } = offer;
+  // Nothing long is read for a campaign that the policy refuses.
+  const vouchedUntil = await policy.accept(campaign, signature, log);
+  const dictionary = await dictionaryOf(offer);
+  return new ReportMaker(campaign, dictionary, offer.answers, vouchedUntil);
+}
+
+/** Makes reports of one campaign file. It charges nothing: whoever calls it does so before. */
+export class ReportMaker implements Maker {
+  readonly campaign: Campaign;
+  readonly #dictionary: Dictionary | undefined;
+  readonly #answers: Answers;
+  readonly #vouchedUntil: number;
+  readonly #discovery: DiscoveryFormat | undefined;
+
+  constructor(campaign: Campaign, dictionary: Dictionary | undefined, answers: Answers, vouchedUntil: number) {
+    this.campaign = campaign;
+    this.#dictionary = dictionary;
+    this.#answers = answers;
+    this.#vouchedUntil = vouchedUntil;
+    this.#discovery = discoveryFormatOf(campaign);
+  }
+
+  /** Throw Untrusted once the keys that vouch for the campaign have expired. */
+  requireVouched(now: number): void {
+    if (now < this.#vouchedUntil) return;
+    throw new Untrusted(
+      `the keys that vouch for campaign ${this.campaign.id} were valid until ` +
+        `${new Date(this.#vouchedUntil).toISOString()}: fetch the newest campaign and its signature`,
+    );
+  }
+
+  async repeats(): Promise<boolean> {
+    return this.campaign.memory && (await this.#answers.get(placeKey(this.campaign, 0))) !== undefined;
+  }
+
+  /** Return a sealed frequency report; null is "other", drawn afresh, and no memory is touched. */
+  async report(value: string | null): Promise<Uint8Array> {
+    const { campaign } = this;
+    const mechanism = requireMechanism(campaign);
+    const to = validKey(campaign.keys.analyzer, campaign.id);
+    const item = await this.#itemOf(value, mechanism);
+    const packed =
+      value !== null && campaign.memory ? await this.#remembered(item, mechanism) : mechanism.report(item, systemWords);
+    return seal(to, concat(campaign.binding("reports"), packed));
+  }
+
+  /** Return a sealed discovery report; null, or a value that is too long, has nothing to discover. */
+  async discoveryReport(value: string | null): Promise<Uint8Array> {
+    const format = this.#requireDiscovery();
+    for (const key of [this.campaign.keys.analyzer, this.campaign.keys.auxServer]) if (key) validKey(key, this.campaign.id);
+    const wanted = value === null ? undefined : await this.#newOf(value);
+    return discoveryReport(format, wanted !== undefined && isTooLong(wanted, format) ? undefined : wanted);
+  }
+
+  /** Throw UsageError if there is something to discover in a value, and it is longer than the campaign allows. */
+  async requireShort(value: string): Promise<void> {
+    const format = this.#requireDiscovery();
+    const wanted = await this.#newOf(value);
+    if (wanted !== undefined && isTooLong(wanted, format)) {
+      throw new UsageError(`a value must have at most ${String(format.maxValueBytes)} bytes to be discovered`);
+    }
+  }
+
+  #requireDiscovery(): DiscoveryFormat {
+    if (this.#discovery !== undefined) return this.#discovery;
+    throw new UsageError(`campaign ${this.campaign.id} carries no discovery reports`);
+  }
+
+  async #itemOf(value: string | null, { domain }: Mechanism): Promise<bigint> {
+    if (value === null) return otherItem(domain);
+    const assigned = await assignedIn(value);
+    return itemOf(canonical(value, assigned), this.#dictionary, domain, assigned);
+  }
+
+  /** Return the one spelling of a value; undefined if it is listed, or may be no item. */
+  async #newOf(value: string): Promise<string | undefined> {
+    const assigned = await assignedIn(value);
+    const text = canonical(value, assigned);
+    return this.#dictionary?.has(text) === true || faultOfText(text, assigned) !== undefined ? undefined : text;
+  }
+
+  /**
+   * Return the one answer to an item, drawn if a place is free for it; else that of the last place.
+   *
+   * A place that cannot be kept is no place: to throw only for an item without an answer would tell.
+   */
+  async #remembered(item: bigint, mechanism: Mechanism): Promise<Uint8Array> {
+    let last: Uint8Array | undefined;
+    for (let place = 0; place < this.campaign.memoryValues; place += 1) {
+      const key = placeKey(this.campaign, place);
+      let found = await this.#answers.get(key);
+      if (found === undefined) {
+        const salt = crypto.getRandomValues(new Uint8Array(SALT_BYTES));
+        const drawn = concat(salt, itemName(item, salt), mechanism.report(item, systemWords));
+        try {
+          found = await this.#answers.keep(key, drawn);
+        } catch (error) {
+          if (last === undefined || !(error instanceof HushcountError)) throw error;
+          break;
+        }
+      }
+      last = found;
+      if (hex(found.subarray(SALT_BYTES, NAME_END)) === hex(itemName(item, found.subarray(0, SALT_BYTES)))) break;
+    }
+    const answer = last?.subarray(NAME_END);
+    if (answer?.length === mechanism.reportBytes) return answer;
+    throw new UsageError(`the memory holds an answer of another length than the campaign's reports`);
+  }
+}
+
+async function dictionaryOf({ campaign, dictionary: bytes }: Offer): Promise<Dictionary | undefined> {
+  const listed = campaign.dictionary;
+  if (listed === undefined) return undefined;
+  if (bytes === undefined) throw new FormatError(`the dictionary of campaign ${campaign.id} is missing: give its file`);
+  const dictionary = await parseDictionary(bytes, listed.items);
+  if (dictionary.size === listed.items && digestOf(dictionary) === listed.digest) return dictionary;
+  throw new FormatError("the dictionary is not the campaign's: give the one that came with it");
+}
+
+function discoveryFormatOf({ id, discoveryTerms, keys, binding }: Campaign): DiscoveryFormat | undefined {
+  if (discoveryTerms === undefined || keys.auxServer === undefined) return undefined;
+  const { hashKey, maxValueBytes } = discoveryTerms;
+  if (hashKey === undefined) {
+    throw new FormatError(`this file of campaign ${id} holds no hash key: it is for the servers, clients need the whole one`);
+  }
+  const { analyzer, auxServer } = keys;
+  return { binding: binding("discovery"), hashKey, maxValueBytes, analyzer: analyzer.key, auxServer: auxServer.key };
+}
+
+function requireMechanism({ id, mechanism }: Campaign): Mechanism {
+  if (mechanism !== undefined) return mechanism;
+  throw new UsageError(`campaign ${id} carries no frequency reports, only discovery`);
+}
+
+function validKey({ key, notBefore, notAfter }: PublicKey, id: string): Uint8Array {
+  const now = Date.now();
+  if (notBefore <= now && now < notAfter) return key;
+  throw new UsageError(`a key of campaign ${id} is not valid now: fetch the newest campaign, or set the device's clock`);
+}
+
+/** Return the key of a place for an answer, which only this campaign file has. */
+function placeKey({ fingerprint }: Campaign, place: number): Uint8Array {
+  return blake2b(concat(unhex(fingerprint), bytesOf(BigInt(place), 8)), { length: 32, person: "reports" });
+}
+
+/** Return the salted name of the item of an answer: no two memories name an item alike. */
+function itemName(item: bigint, salt: Uint8Array): Uint8Array {
+  return blake2b(bytesOf(item, 8), { length: NAME_END - SALT_BYTES, salt });
+}

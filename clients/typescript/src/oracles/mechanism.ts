@@ -1,0 +1,31 @@
+/** The mechanism: an encoder and a responder, one packed report for one item. */
+
+import { uniform, type Words } from "../maths/words.js";
+import { pack, reportBytes } from "../wire/packing.js";
+import type { Encoder } from "./encoders.js";
+import type { Responder } from "./responders.js";
+
+/** A frequency oracle: public parameters only. */
+export interface Mechanism {
+  /** How many items there are, "other" included; undefined if an item is any fingerprint. */
+  readonly domain: number | undefined;
+  /** The length of every report, before sealing. */
+  readonly reportBytes: number;
+  /** Privatise one item: epsilon-locally private, replace-one. Returns the packed report. */
+  report(item: bigint, words: Words): Uint8Array;
+}
+
+/** Return the mechanism of an encoder and a responder over the same cells. */
+export function mechanism(domain: number | undefined, encoder: Encoder, responder: Responder): Mechanism {
+  const fields = [...encoder.fields, ...responder.fields];
+  const length = reportBytes(fields, responder.tail);
+  return {
+    domain,
+    reportBytes: length,
+    report: (item, words) => {
+      const named = encoder.fields.map(({ bound, least }) => uniform(bound - least, words) + least);
+      const { numbers, code } = responder.respond(encoder.cell(item, named), words);
+      return pack(fields, [...named, ...numbers], length, code);
+    },
+  };
+}

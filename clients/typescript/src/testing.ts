@@ -1,0 +1,28 @@
+/** For tests of an app or of another client: reports made from given randomness. Never for people's values. */
+
+import { parseCampaign, type Campaign } from "./campaign/campaign.js";
+import { UsageError } from "./errors.js";
+import { parseDesigns } from "./oracles/design.js";
+import type { Words } from "./maths/words.js";
+
+export { buildMechanism, type MechanismTerms } from "./oracles/catalogue.js";
+export type { Mechanism } from "./oracles/mechanism.js";
+export type { Campaign, Words };
+export { discoveryReport, type DiscoveryFormat } from "./discovery.js";
+export { sealAlike, sealBy } from "./wire/sealing.js";
+
+/** Return the words of a list, each once, in its order; one more throws UsageError. */
+export function wordsOf(list: readonly bigint[]): Words {
+  let taken = 0;
+  return (count) => {
+    if (taken + count > list.length) throw new UsageError(`there are ${String(list.length)} words, must be more`);
+    const words = list.slice(taken, taken + count);
+    taken += count;
+    return Uint32Array.from(words.flatMap((word) => [Number(word & 0xffffffffn), Number(word >> 32n)]));
+  };
+}
+
+/** Read a campaign file without a policy. Throws FormatError. */
+export function readCampaign(bytes: Uint8Array, designs: readonly unknown[] = []): Campaign {
+  return parseCampaign(bytes, parseDesigns(designs));
+}

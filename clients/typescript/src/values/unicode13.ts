@@ -1,0 +1,53 @@
+/**
+ * Unicode 13.0, whatever version the browser has: the normal form NFC, and which characters there are.
+ *
+ * Every version of Unicode adds characters. A character that 13.0 does not assign stays as it is, and separates the text
+ * before it from the text behind it; between such characters every later version normalises as 13.0 did.
+ */
+
+/** Below this code point 13.0 assigns all, and all is its own normal form. */
+const FIRST_COMPOSED = 0x300;
+
+/** Whether 13.0 assigns a code point. */
+export type Assigned = (code: number) => boolean;
+
+let loaded: Promise<Assigned> | undefined;
+
+/** Return the test of code points that some texts need; the table is loaded only if one has letters beyond U+02FF. */
+export async function assignedIn(text: string): Promise<Assigned> {
+  return isPlain(text) ? () => true : (loaded ??= load());
+}
+
+/** Return NFC of a text by the tables of 13.0; lone surrogates stay as they are. */
+export function nfc(text: string, assigned: Assigned): string {
+  if (isPlain(text)) return text;
+  let [made, piece] = ["", ""];
+  for (const letter of text) {
+    if (assigned(letter.codePointAt(0) ?? 0)) piece += letter;
+    else {
+      made += piece.normalize("NFC") + letter;
+      piece = "";
+    }
+  }
+  return made + piece.normalize("NFC");
+}
+
+function isPlain(text: string): boolean {
+  for (let place = 0; place < text.length; place += 1) if (text.charCodeAt(place) >= FIRST_COMPOSED) return false;
+  return true;
+}
+
+async function load(): Promise<Assigned> {
+  const { STEPS } = await import("./unassigned.js");
+  let edge = 0;
+  const edges = Uint32Array.from(STEPS.split(" "), (step) => (edge += parseInt(step, 36)));
+  return (code) => {
+    let [low, high] = [0, edges.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((edges[middle] ?? 0) > code) high = middle;
+      else low = middle + 1;
+    }
+    return low % 2 === 0;
+  };
+}
