@@ -19,7 +19,13 @@ async function open(site: string, keys: unknown, options: Partial<SenderOptions>
   return { store, sender, budget };
 }
 
-const tools = { open, IndexedDbStore, verifyNatively, verifyPortably, unhex, nextTask };
+/** A sender of a real collector, whose reports wait up to 600 seconds. */
+async function openReal(site: string, terms: unknown) {
+  const store = await IndexedDbStore.open();
+  return new Sender({ site, store, policy: Policy.parse(terms, new Newest(store)) });
+}
+
+const tools = { open, openReal, IndexedDbStore, verifyNatively, verifyPortably, unhex, nextTask };
 
 /** What the tests call in a page. */
 export type Tools = typeof tools;

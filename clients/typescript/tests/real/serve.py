@@ -1,0 +1,34 @@
+"""Run a real collector for the tests of the TypeScript client, and say at the end what it stored.
+
+Prints one line of JSON with its address and the policy of its campaign; ends when its standard input does, and then
+prints another with the number of distinct reports of each stream, and of clients.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from hushcount.policy import terms_of
+from tests.hushcount.campaigns.vouched import KEY, public_part
+from tests.hushcount.delivery.test_real_collector import prepared, stopped
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        site = prepared(Path(folder) / "site", cap=100, origins=["*"])
+        policy = json.loads(terms_of(site.campaign(), (public_part(KEY),)).text())
+        with stopped(site) as collector:
+            sys.stdout.write(json.dumps({"url": collector.url, "policy": policy}) + "\n")
+            sys.stdout.flush()
+            sys.stdin.read()
+        stored = {stream: len(set(site.sealed(stream))) for stream in ("reports", "discovery")}
+        rows = [rows.view("u1").reshape(len(rows), -1) for rows in site.stored("reports")]
+        clients = {bytes(row[:16]) for block in rows for row in block}
+        sys.stdout.write(json.dumps({**stored, "clients": len(clients)}) + "\n")
+
+
+if __name__ == "__main__":
+    main()
