@@ -2,7 +2,7 @@ import { UsageError } from "../errors.js";
 import { valueOf, type Entry, type Store } from "../store/store.js";
 import { counted } from "./allowance.js";
 import { charge, chargedOf, recordOf, type BudgetLimits, type Charged, type Request } from "./ledger.js";
-import { spentOf, type Spent } from "./spent.js";
+import type { Spent } from "./spent.js";
 import { MOST_EPSILON } from "./units.js";
 
 /** Key of what was charged, and whether the person opted out. */
@@ -65,9 +65,15 @@ export class Budget {
     });
   }
 
-  /** Return what was spent and what is left. */
-  spent(now: number = Date.now()): Promise<Spent> {
-    return this.#store.change([BUDGET_KEY], ([found]) => ({ result: spentOf(chargedOf(valueOf(found)), this.limits, now) }));
+  /** Return what was spent and what is left; the sentences are loaded only here. */
+  async spent(now: number = Date.now()): Promise<Spent> {
+    const [charged, { spentOf }] = await Promise.all([this.#charged(), import("./spent.js")]);
+    return spentOf(charged, this.limits, now);
+  }
+
+  /** Return whether the person opted out. Whoever sends what was made before asks this first. */
+  async optedOut(): Promise<boolean> {
+    return (await this.#charged()).optedOut;
   }
 
   /** Make nothing from now on, in any tab: charging then throws OptedOut. What was spent stays spent. */
@@ -78,6 +84,10 @@ export class Budget {
   /** Make reports again. What was spent stays spent. */
   optIn(): Promise<void> {
     return this.#change((charged) => [{ ...charged, optedOut: false }, undefined]);
+  }
+
+  #charged(): Promise<Charged> {
+    return this.#store.change([BUDGET_KEY], ([found]) => ({ result: chargedOf(valueOf(found)) }));
   }
 
   #change<Result>(step: (charged: Charged) => readonly [Charged, Result]): Promise<Result> {

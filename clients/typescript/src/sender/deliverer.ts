@@ -59,7 +59,7 @@ interface Done {
 /** Send what is due, or all that waits if `early`. Throws HushcountError only if the store cannot be used. */
 export async function deliver(to: Delivering, early: boolean): Promise<Delivery> {
   const { store, campaign, queue, making } = to;
-  const optedOut = (await making.budget.spent()).optedOut;
+  const optedOut = await making.budget.optedOut();
   const done: Done = {
     sent: 0,
     remade: 0,
@@ -70,7 +70,7 @@ export async function deliver(to: Delivering, early: boolean): Promise<Delivery>
     maker: optedOut ? undefined : await to.present.refreshed(),
   };
   while ((await heldUntil(store, campaign, Date.now())) === undefined) {
-    if ((await making.budget.spent()).optedOut) {
+    if (await making.budget.optedOut()) {
       drop(to, done, "opted_out", await queue.clear());
       break;
     }
