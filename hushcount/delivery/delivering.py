@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -88,10 +89,10 @@ class Deliverer:
         )
 
     def seconds_to_wait(self) -> float:
-        """Return when there may be something to do again."""
+        """Return when there may be something to do again; 0 if what is due cannot be sent now."""
         now = time.time()
         due, held = self.queue.next_due(), held_until(self.queue, now)
-        return float("inf") if due is None else max(due, held or 0.0) - now
+        return math.inf if due is None else max(0.0, max(due, held or 0.0) - now)
 
     def _settle(self, claimed: Claimed, verdict: Verdict, client: Client | None, done: _Done) -> Client | None:
         """Do with a batch what the answer says; return the present client."""
@@ -119,12 +120,13 @@ class Deliverer:
     def _closed(self, claimed: Claimed, verdict: Verdict, client: Client | None, done: _Done) -> Client | None:
         """Turn reports that come too late into plain values, from which others are made; drop those without a value."""
         kept = [one.value is not None for one in claimed.waiting]
+        if not done.asked:
+            # Also if nothing is made anew: the next reports are to be of the present epoch.
+            done.asked = True
+            client = self.present.refreshed(anyway=True)
         if verdict.reason == "epoch_closed" and not any(kept):
             self._drop(done, verdict.reason, self.queue.remove(claimed), claimed.stream)
             return client
-        if not done.asked:
-            done.asked = True
-            client = self.present.refreshed(anyway=True)
         if client is None or client.campaign.fingerprint.hex() == claimed.fingerprint:
             # The collector is about to change epochs, or serves what it does not take.
             self._again(claimed, verdict)

@@ -27,7 +27,7 @@ from hushcount.newest import Newest, Untrusted
 from hushcount.policy import Policy
 from hushcount.spent import Spent
 
-_SHORTEST_SLEEP, _LONGEST_SLEEP = 0.05, 60.0
+_LONGEST_SLEEP = 60.0
 _LONGEST_DELAY = timedelta(days=1)
 
 
@@ -227,15 +227,16 @@ class Sender:
     def _run(self) -> None:
         ending, wake = self._ending, self._wake
         while not ending.is_set():
+            self._wakes_at = math.inf
             wake.clear()
+            sleep = 0.0
             try:
                 self._deliverer.deliver(early=False)
-                sleep = max(_SHORTEST_SLEEP, self._deliverer.seconds_to_wait())
+                sleep = self._deliverer.seconds_to_wait()
             except HushcountError as error:
                 self._tell("again", str(error))
-                sleep = _LONGEST_SLEEP
             # Other processes may queue, and the clock may change: look once a minute.
-            sleep = min(sleep, _LONGEST_SLEEP)
+            sleep = min(sleep or _LONGEST_SLEEP, _LONGEST_SLEEP)
             self._wakes_at = time.time() + sleep
             wake.wait(sleep)
 

@@ -25,7 +25,7 @@ from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, col
 
 FORKS = get_context("fork")
 VALUES = ("one", "four", "two", "five")
-KILLS = 25
+KILLS = 15
 ROOMS = (os.sep + "delivery" + os.sep, "client_files.py", "whole_files.py")
 
 
@@ -213,7 +213,7 @@ ACTIONS = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(ACTIONS, st.booleans())
 def test_every_report_is_sent_dropped_or_waiting_whatever_the_collector_does(actions: Any, keep_values: bool) -> None:
     with collecting(max_age=0) as collector:

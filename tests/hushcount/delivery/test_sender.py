@@ -14,6 +14,7 @@ import pytest
 from hushcount.allowance import OverCap
 from hushcount.budget import Budget, BudgetSpent, OptedOut
 from hushcount.delivery import AsyncSender, Delivery, QueueFull, Sender
+from hushcount.delivery.delivering import Deliverer
 from hushcount.errors import NotYet, UsageError
 from hushcount.newest import Newest, Untrusted
 from hushcount.policy import Policy
@@ -191,6 +192,8 @@ def test_reports_of_a_closed_epoch_are_dropped_with_a_count(collector: FakeColle
     one.report(VALUE)
     collector.epochs.append(campaign(collector.campaign))
     assert one.deliver() == Delivery(dropped={"epoch_closed": 2})
+    one.report(VALUE)
+    assert one.deliver() == Delivery(sent=2), "the next report is of the present epoch"
 
 
 def test_with_plain_values_they_are_made_anew_under_the_present_epoch(collector: FakeCollector, tmp_path: Path) -> None:
@@ -454,6 +457,27 @@ def test_a_thread_delivers_and_the_block_ends_it(collector: FakeCollector, tmp_p
             time.sleep(0.01)
     assert len(collector.posts) == 2
     assert one._thread is None
+
+
+def test_a_thread_rests_while_a_value_waits_for_a_campaign(
+    collector: FakeCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    deliver = Deliverer.deliver
+
+    def counted(self: Deliverer, early: bool) -> Delivery:
+        calls.append(early)
+        return deliver(self, early)
+
+    monkeypatch.setattr(Deliverer, "deliver", counted)
+    collector.down = True
+    with sender(collector, keep_values=True) as one:
+        one.report(VALUE)
+        time.sleep(0.5)
+        assert len(calls) <= 3
+        collector.down = False
+        one._present._next_attempt = 0.0
+    assert len(collector.posts) == 2
 
 
 def test_without_a_folder_the_end_of_the_block_sends_what_waits(collector: FakeCollector) -> None:
