@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Literal
 
+from hushcount.campaigns.delegation import read_campaign_signature
 from hushcount.campaigns.signatures import signature_path
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.windows import window_at
@@ -21,6 +22,8 @@ from pipelines.files import storage
 
 _SOON = timedelta(days=14)
 _LONG = timedelta(days=90)
+_FEW = 3
+"""Epochs that a publisher may still sign, below which the operator is told."""
 _ROLES: Mapping[Party, Literal["analyzer", "aux_server"]] = {"analyzer": "analyzer", "aux-server": "aux_server"}
 
 
@@ -76,6 +79,21 @@ def signature(view: View) -> Iterator[Finding]:
             f"epoch {parts[-1].epoch} has none, the one before has",
             "hushcount campaign sign it, and replace collection.json by a copy of itself, so that collectors read it",
         )
+
+
+def publisher(view: View) -> Iterator[Finding]:
+    """Check that clients believe the publisher that signed the newest epoch, and for how long it may go on."""
+    path = signature_path(view.epochs.directory / view.epochs.collection.epochs[-1].file)
+    delegation = read_campaign_signature(path).delegation if path.exists() else None
+    if delegation is None:
+        return
+    left, epochs = delegation.publisher.not_after - view.now, delegation.last_epoch - view.epochs.newest[1].epoch
+    verdict: Verdict = "bad" if left <= timedelta() else "warning" if left <= _SOON or epochs < _FEW else "good"
+    says = f"may sign {epochs} epochs more, its key is valid until {delegation.publisher.not_after.isoformat()}"
+    cure = "hushcount campaign delegate anew, with the operator's key"
+    if left <= timedelta():
+        cure = "clients refuse the campaign: hushcount campaign sign it with another key, and replace collection.json"
+    yield Finding(f"publisher of {view.campaign}", verdict, says, cure)
 
 
 def volume(view: View) -> Iterator[Finding]:

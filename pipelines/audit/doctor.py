@@ -18,7 +18,14 @@ from pipelines.files.storage_errors import told
 
 Checks = tuple[Callable[[View], Iterator[Finding]], ...]
 """In the order in which they are shown; a check that cannot be made is shown by its function's name."""
-_OF_FILES: Checks = (campaign.epoch, campaign.keys, campaign.signature, foresight.next_epoch, foresight.year)
+_OF_FILES: Checks = (
+    campaign.epoch,
+    campaign.keys,
+    campaign.signature,
+    campaign.publisher,
+    foresight.next_epoch,
+    foresight.year,
+)
 _OF_SETTINGS: Checks = (
     whole.sign_with, whole.shuffler_keys, whole.aux_server_keys, whole.opening_engine, whole.ledger,
     whole.authentication, whole.store,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import kept_ending
+from hushcount.campaigns.log import require_follows
 from hushcount.campaigns.signatures import signature_path
 from hushcount.collection.epochs import COLLECTION_FILE, CollectionFile, EpochPart, read_collection, read_epoch
 from hushcount.collection.windows import window_at
@@ -47,7 +48,8 @@ def publish(
         The published epoch; an unchanged file is not published again.
 
     Raises:
-        UsageError: the file is invalid, or its epoch or `begins` is not later than the published ones, or too early.
+        UsageError: the file is invalid, or its epoch or `begins` is not later than the published ones, or too early; or
+            it does not name the head of what is published.
         HushcountError: somebody else is publishing, and does not come to an end.
     """
     campaign = Campaign.read(campaign_path)
@@ -115,6 +117,7 @@ def publish_alone(
         _require_later(campaign.epoch, start, earlier[-1])
         if not early:
             _require_length(deployment, campaign, start, earlier[-1])
+    require_follows(campaign, published[earlier[-1].epoch][1] if earlier else None)
     name = f"epoch-{campaign.epoch:06d}{campaign_path.suffix}"
     _copy(campaign, campaign_path, folder, name, _served(folder, published.values()))
     # The files that collection.json names must be on the disk before it.

@@ -111,6 +111,17 @@ class NextEpochPart(Part):
         description="the operator's key directory, relative to this file, env:NAME or gcp-secret://NAME: new epochs "
         "are signed; needed where the newest is",
     )
+    delegation: str | None = Field(
+        default=None,
+        description="file of hushcount campaign delegate: sign_with is then the publisher's, and the operator's key "
+        "can stay offline",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> NextEpochPart:
+        if self.delegation is not None and self.sign_with is None:
+            raise ValueError("delegation: needs sign_with, the key directory of the publisher that it names")
+        return self
 
 
 def most_epochs_a_year(least_length: timedelta) -> int:

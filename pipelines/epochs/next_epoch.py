@@ -28,7 +28,7 @@ from hushcount.formats.whole_files import write_new
 from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import plan
 from keys.listing import PUBLIC_FILE
-from keys.store import KeyReference, PublicFile, active_key, read_public
+from keys.store import PublicFile, read_public
 from pipelines.batches.hops import hop_names
 from pipelines.batches.rebuild import outputs
 from pipelines.batches.rows import hops_done, made_batches, streams_done
@@ -46,6 +46,7 @@ from pipelines.epochs.items import (
     updated,
     write_tracked,
 )
+from pipelines.epochs.signing import Signer, signer_of
 from pipelines.handover.names import Batch
 from pipelines.jobs.new_campaign import create_campaign
 
@@ -58,8 +59,8 @@ def follow(
     """Bring a campaign's items up to date with all finished batches, and publish the next epoch if anything changed.
 
     Nothing is published before the newest epoch begins, after one with an end, or before the newest has its least
-    length. Other active keys publish earlier: only the operator changes them. If found values are to be reviewed, they
-    join when the operator has approved them.
+    length. Other active keys publish earlier: only the operator changes them, and a publisher cannot sign them. If
+    found values are to be reviewed, they join when the operator has approved them.
 
     Args:
         now: the present when the run began. The epoch begins at the end of the window that is present when it is
@@ -69,7 +70,9 @@ def follow(
         The published epoch, or None.
 
     Raises:
-        UsageError: the mechanism cannot be planned for the new dictionary, or the epoch cannot be signed as the newest.
+        UsageError: the mechanism cannot be planned for the new dictionary, or the epoch cannot be signed as the newest,
+            or other keys are active and a publisher signs.
+        SignatureError: the operator did not delegate this epoch.
         HushcountError: somebody else is publishing, and does not come to an end.
     """
     path, campaign = epochs.newest
@@ -96,12 +99,12 @@ def follow(
     wanted = decisions.admitted(kept, given, listed, part.most_additions, not part.review)
     share = None if part.target_rank is None else tracked.target_share
     same_items = dictionary is None or Dictionary(wanted).digest == dictionary.digest
-    same_keys = (keys.analyzer, keys.aux_server) == (campaign.keys.analyzer, campaign.keys.aux_server)
+    same_keys = _same_keys(campaign, keys)
     if same_items and same_keys and _same_plan(campaign, part, share):
         return None
     if same_keys and window_at(now, deployment.windows.length).end < newest.begins + part.least_length:
         return None
-    signer = _signer(deployment, path, campaign, part, now)
+    signer = signer_of(deployment, path, campaign, part, now)
     with publishing(epochs.directory), _made(campaign, keys, wanted, part, share, signer) as (following, made):
         if read_collection(epochs.directory / COLLECTION_FILE) != epochs.collection:
             # Somebody published meanwhile: the next run follows that epoch.
@@ -121,9 +124,9 @@ def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: d
     path, campaign = epochs.newest
     tracked = read_tracked(epochs.directory / ITEMS_FILE, epochs.listed)
     share = None if part.target_rank is None else tracked.target_share
-    signer = _signer(deployment, path, campaign, part, now)
+    signer = signer_of(deployment, path, campaign, part, now)
     with _made(campaign, _keys(deployment, campaign, now), epochs.listed, part, share, signer) as (following, _):
-        signed = "unsigned" if signer is None else f"signed by {signer.id}"
+        signed = "unsigned" if signer is None else f"signed by {signer}"
         return f"epoch {following.epoch} can be planned, {signed}"
 
 
@@ -223,9 +226,15 @@ def _made(
     wanted: tuple[str, ...],
     part: NextEpochPart,
     share: float | None,
-    signer: KeyReference | None,
+    signer: Signer | None,
 ) -> Iterator[tuple[Campaign, Path]]:
     """Make the next campaign, signed if there is a signer; its file is gone after the block."""
+    if signer is not None and signer.delegation is not None and not _same_keys(campaign, keys):
+        raise UsageError(
+            f"the parties' active keys are not those of epoch {campaign.epoch} of campaign {campaign.id}, and a "
+            "publisher cannot change keys: the operator must make the next epoch with hushcount campaign new --after, "
+            "sign it, publish it, and delegate anew"
+        )
     discovery = None
     if campaign.discovery is not None:
         discovery = campaign.discovery.model_dump(exclude={"hash_key", "hash_key_commitment"})
@@ -247,27 +256,17 @@ def _made(
             shuffle=campaign.shuffle.model_dump(),
             discovery=discovery,
             epoch=campaign.epoch + 1,
+            previous=campaign.head,
         )
         path = Path(scratch) / f"{campaign.id}.json"
         following.write(path)
         if signer is not None:
-            signature = signer.sign(following.fingerprint, "campaign")
-            write_new(signature_path(path), signature.model_dump_json() + "\n", _FILE_MODE)
+            write_new(signature_path(path), signer.sign(following).text(), _FILE_MODE)
         yield Campaign.read(path), path
 
 
-def _signer(
-    deployment: Deployment, path: Path, campaign: Campaign, part: NextEpochPart, now: datetime
-) -> KeyReference | None:
-    """Return the operator's key that signs the next epoch, or None if the newest is not signed either."""
-    if part.sign_with is None:
-        if signature_path(path).exists():
-            raise UsageError(
-                f"epoch {campaign.epoch} is signed, and clients that verify would refuse an unsigned one after it: set "
-                f"sign_with under [next_epoch.{campaign.id}] to the operator's key directory"
-            )
-        return None
-    return active_key(deployment.key_source(part.sign_with), "operator", now)
+def _same_keys(campaign: Campaign, keys: PublicFile) -> bool:
+    return (keys.analyzer, keys.aux_server) == (campaign.keys.analyzer, campaign.keys.aux_server)
 
 
 def _keys(deployment: Deployment, campaign: Campaign, now: datetime) -> PublicFile:

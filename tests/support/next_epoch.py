@@ -35,6 +35,11 @@ def newest(site: Site, campaign: str = "words") -> Campaign:
     return Campaign.read(folder / read_collection(folder / "collection.json").epochs[-1].file)
 
 
+def after_newest(site: Site) -> list[object]:
+    """Return the options of a campaign file that follows the last epoch."""
+    return ["--after", newest(site).path]
+
+
 def items(campaign: Campaign) -> tuple[str, ...]:
     """Return what the campaign's dictionary lists."""
     dictionary = campaign.read_dictionary()

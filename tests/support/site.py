@@ -47,8 +47,9 @@ class Site:
         folder = self.root / "campaigns" / "words"
         folder.mkdir(parents=True, exist_ok=True)
         # The id of a campaign follows from the file's name.
+        after = ["--after", folder / str(self.epochs[-1]["file"])] if self.epochs else []
         path = new_campaign(
-            folder / "words.json", self.keys, "--epoch", epoch, dictionary=self.words, min_batch=FLOOR,
+            folder / "words.json", self.keys, "--epoch", epoch, *after, dictionary=self.words, min_batch=FLOOR,
             discovery=1.0 if self.discovery else None,
         )  # fmt: skip
         path = path.rename(folder / f"epoch-{epoch:06d}.json")

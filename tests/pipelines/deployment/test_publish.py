@@ -30,7 +30,10 @@ def made(site: Site, epoch: int, folder: str = "elsewhere", name: str = "words.j
     """Return a campaign file that is not published yet."""
     source = site.root / folder
     source.mkdir()
-    return new_campaign(source / name, site.keys, "--epoch", epoch, dictionary=site.words)
+    after = (
+        ["--after", site.root / "campaigns" / "words" / collection(site).epochs[0].file] if name == "words.json" else []
+    )
+    return new_campaign(source / name, site.keys, "--epoch", epoch, *after, dictionary=site.words)
 
 
 def folder(site: Site) -> Path:
@@ -117,7 +120,7 @@ def test_a_file_that_is_collected_under_is_never_replaced(site: Site, taken: str
 
 def test_a_campaign_file_that_lies_in_its_folder_already_is_published_with_its_signature(site: Site) -> None:
     done("keys", "new", "--role", "operator", "--out", site.root / "operator")
-    second = new_campaign(folder(site) / "words.json", site.keys, "--epoch", 2, dictionary=site.words)
+    second = new_campaign(folder(site) / "words.json", site.keys, "--after", site.campaign, dictionary=site.words)
     second = second.rename(folder(site) / "epoch-000002.json")
     done("campaign", "sign", "--campaign", second, "--keys", site.root / "operator")
     publish(site.deployment, second, now=at(0.5))
@@ -175,3 +178,27 @@ def test_the_lock_of_a_killed_process_does_not_outlive_it(site: Site) -> None:
         assert holder.stdout.readline() == b"held\n"
         os.kill(holder.pid, signal.SIGKILL)
     assert publish(site.deployment, made(site, 2), now=at(0.5)).begins == START + DAY
+
+
+@pytest.mark.parametrize("after", ["nothing", "another file"])
+def test_an_epoch_that_does_not_continue_what_is_published_is_refused(site: Site, after: str) -> None:
+    """Clients that saw the first epoch would refuse it, and so would every collector."""
+    (site.root / "a").mkdir()
+    other = new_campaign(site.root / "a" / "words.json", site.keys, dictionary=site.words, epsilon=1.0)
+    given = ["--after", other] if after == "another file" else []
+    second = new_campaign(
+        (site.root / "a" / "second.json"), site.keys, "--epoch", 2, *given, "--id", "words", dictionary=site.words
+    )
+    before = sorted(folder(site).iterdir())
+    head = Campaign.read(site.campaign).head.hex()
+    refused(
+        "epoch", "publish", "--config", site.config, "--campaign", second,
+        says=["previous of epoch 2 of campaign words is", f"must be {head}", "hushcount campaign new --after"],
+    )  # fmt: skip
+    assert [path for path in sorted(folder(site).iterdir()) if path.name != ".publish.lock"] == before
+
+
+def test_the_first_epoch_that_is_published_follows_none(site: Site) -> None:
+    second = made(site, 2)
+    (site.root / "campaigns").rename(site.root / "gone")
+    refused("epoch", "publish", "--config", site.config, "--campaign", second, says=["must be absent"])

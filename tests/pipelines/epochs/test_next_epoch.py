@@ -24,7 +24,7 @@ from pipelines.epochs.items import TrackedItem, TrackedItems, write_tracked
 from pipelines.epochs.next_epoch import follow
 from tests.support.collecting import DAY, START, collect, window_name
 from tests.support.jobs import done, new_campaign, summary, write_lines
-from tests.support.next_epoch import AT_ONCE, NEW, collection, follow_with, items, newest, sent, tracked
+from tests.support.next_epoch import AT_ONCE, NEW, after_newest, collection, follow_with, items, newest, sent, tracked
 from tests.support.site import Site, at
 
 
@@ -178,7 +178,7 @@ def test_an_epoch_that_was_published_by_hand_is_followed_and_not_undone(site: Si
     collect(site.store, site.campaign, sent(200), day=0)
     site.run(1.1)
     listed = write_lines(site.root / "more.txt", ["delta", "alpha", "gamma", NEW])
-    third = new_campaign(site.root / "words.json", site.keys, "--epoch", 3, dictionary=listed, discovery=1.0)
+    third = new_campaign(site.root / "words.json", site.keys, *after_newest(site), dictionary=listed, discovery=1.0)
     publish(site.deployment, third, at(3), at(1.2))
     assert site.run(3.1).published == []
     assert [(one.item, one.source) for one in tracked(site).items] == [
@@ -203,7 +203,7 @@ def test_an_item_that_aged_out_and_was_put_back_by_hand_is_given_and_stays(site:
         assert tracked(site).items[-1] == old
         for epoch in (2, 3):
             by_hand = new_campaign(
-                site.root / "words.json", site.keys, "--epoch", epoch, dictionary=listed, discovery=1.0
+                site.root / "words.json", site.keys, *after_newest(site), dictionary=listed, discovery=1.0
             ).rename(site.root / f"{epoch}.json")
             publish(deployment, by_hand, at(2 + epoch), at(3.2))
         for day in (5.1, 6.1):
@@ -249,7 +249,9 @@ def test_an_epoch_that_somebody_publishes_meanwhile_is_left_to_the_next_run(site
     seen = TrackedItem(item=NEW, source="discovered", first_seen=window_name(0), last_seen=window_name(0))
     given = tuple(TrackedItem(item=item, source="given") for item in items(newest(site)))
     write_tracked(folder / "items.json", TrackedItems(items=(*given, seen)))
-    second = new_campaign(site.root / "words.json", site.keys, "--epoch", 2, dictionary=site.words, discovery=1.0)
+    second = new_campaign(
+        site.root / "words.json", site.keys, *after_newest(site), dictionary=site.words, discovery=1.0
+    )
     publish(deployment, second, now=at(1.5))
     with opened(deployment.state) as state, state.begin() as connection:
         assert follow(connection, deployment, epochs, part, at(1.5)) is None

@@ -23,7 +23,7 @@ from pipelines.jobs.results import write_found
 from pipelines.outputs.counts import HopCounts, StreamCounts
 from tests.support.collecting import DAY, START, window_name
 from tests.support.jobs import done, new_campaign, refused
-from tests.support.next_epoch import items, newest
+from tests.support.next_epoch import after_newest, items, newest
 from tests.support.site import Site, at
 
 COUNTS = json.dumps(HopCounts.of("discover", {"discovery": StreamCounts(50, 50, {})}).data())
@@ -152,11 +152,13 @@ def test_what_a_remembering_client_spends_in_a_year_is_stated_and_an_epoch_by_ha
         site.root / "kept.json", site.keys, "--memory", "--memory-values", 3, dictionary=site.words
     )
     assert spent_in(6, Campaign.read(remembering)) == "each client spends epsilon 36 at most, for 3 values an epoch"
-    second = new_campaign(site.root / "words.json", site.keys, "--epoch", 2, dictionary=site.words)
+    second = new_campaign(site.root / "words.json", site.keys, *after_newest(site), dictionary=site.words)
     early = ("epoch", "publish", "--config", site.config, "--campaign", second, "--begins", at(72.9).isoformat())
     refused(*early, says=["least_length", "--early"])
     assert publish(site.deployment, second, at(73), at(0.5)).begins == START + timedelta(days=73)
-    third = new_campaign(site.root / "again.json", site.keys, "--epoch", 3, "--id", "words", dictionary=site.words)
+    third = new_campaign(
+        site.root / "again.json", site.keys, "--id", "words", *after_newest(site), dictionary=site.words
+    )
     done(*(*early[:5], third, "--begins", at(80).isoformat()), "--early")
 
 

@@ -1,0 +1,50 @@
+"""Who signs the next epoch: the operator, or a publisher to whom it delegates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.delegation import CampaignSignature, Delegation, read_delegation
+from hushcount.campaigns.signatures import signature_path
+from hushcount.errors import UsageError
+from keys import vouching
+from keys.store import KeyReference, active_key
+from pipelines.deployment.settings import Deployment, NextEpochPart
+
+
+@dataclass(frozen=True)
+class Signer:
+    """The key that signs; with a delegation it is its publisher's."""
+
+    key: KeyReference
+    delegation: Delegation | None
+
+    def sign(self, campaign: Campaign) -> CampaignSignature:
+        """Sign a campaign file; SignatureError if the operator did not delegate it."""
+        return vouching.sign_campaign(self.key, campaign, self.delegation)
+
+    def __str__(self) -> str:
+        if self.delegation is None:
+            return self.key.id
+        return f"{self.key.id}, the publisher's, which may sign up to epoch {self.delegation.last_epoch}"
+
+
+def signer_of(
+    deployment: Deployment, path: Path, campaign: Campaign, part: NextEpochPart, now: datetime
+) -> Signer | None:
+    """Return who signs the epoch after a campaign file, or None if that file is not signed either."""
+    if part.sign_with is None:
+        if signature_path(path).exists():
+            raise UsageError(
+                f"epoch {campaign.epoch} is signed, and clients that verify would refuse an unsigned one after it: set "
+                f"sign_with under [next_epoch.{campaign.id}] to the operator's key directory, or delegation too and "
+                "sign_with to a publisher's"
+            )
+        return None
+    source = deployment.key_source(part.sign_with)
+    if part.delegation is None:
+        return Signer(active_key(source, "operator", now), None)
+    return Signer(active_key(source, "publisher", now), read_delegation(deployment.base / part.delegation))

@@ -1,0 +1,106 @@
+"""Epochs that a publisher signs: the operator's key stays offline, and what costs clients more needs it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.delegation import read_campaign_signature
+from hushcount.campaigns.signatures import signature_path
+from hushcount.newest import Newest
+from hushcount.policy import Policy, terms_of
+from keys.rotation import rotate
+from keys.store import verify_keys
+from pipelines.audit.doctor import examine
+from tests.support.collecting import collect
+from tests.support.jobs import done, refused
+from tests.support.next_epoch import AT_ONCE, NEW, follow_with, items, newest, sent
+from tests.support.site import Site, at
+
+BY_PUBLISHER = 'sign_with = "publisher"\ndelegation = "delegation.json"\n'
+FINDING = "publisher of words"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """A site whose operator signed the first epoch, delegates up to the second one, and took its key away."""
+    made = Site(tmp_path, discovery=True, tail=f"[next_epoch.words]\n{AT_ONCE}")
+    for role in ("operator", "publisher"):
+        done("keys", "new", "--role", role, "--out", tmp_path / role)
+    done("campaign", "sign", "--campaign", made.campaign, "--keys", tmp_path / "operator")
+    delegate(made, 2)
+    follow_with(made, BY_PUBLISHER)
+    return made
+
+
+def delegate(site: Site, last_epoch: int) -> None:
+    (site.root / "delegation.json").unlink(missing_ok=True)
+    done(
+        "campaign", "delegate", "--campaign", newest(site).path, "--keys", site.root / "operator", "--publisher",
+        site.root / "publisher", "--last-epoch", last_epoch, "--out", site.root / "delegation.json",
+    )  # fmt: skip
+
+
+def found(site: Site, name: str, day: float) -> tuple[str, str]:
+    (one,) = (check for check in examine(site.deployment, at(day)) if check.name == name)
+    return one.verdict, one.says
+
+
+def test_a_client_follows_from_the_operators_epoch_to_the_publishers(site: Site, tmp_path: Path) -> None:
+    operator = verify_keys(tmp_path / "operator", "operator")
+    first = Campaign.read(site.campaign)
+    policy = Policy(**dict(terms_of(first, operator)), newest=Newest(tmp_path / "newest.json"))
+    policy.accept(first, read_campaign_signature(signature_path(site.campaign)))
+    for private in (tmp_path / "operator").glob("*.key"):
+        private.unlink()
+    collect(site.store, site.campaign, sent(200), day=0)
+    assert site.run(1.1).published == ["words/2"]
+    second = newest(site)
+    assert items(second) == ("alpha", "beta", "gamma", NEW)
+    assert second.previous == first.head.hex()
+    assert second.path is not None
+    policy.accept(second, read_campaign_signature(signature_path(second.path)))
+    assert found(site, FINDING, 1.2)[0] == "warning"
+    assert "may sign 0 epochs more" in found(site, FINDING, 1.2)[1]
+
+
+def test_keys_that_were_rotated_need_the_operator(site: Site) -> None:
+    rotate(site.keys, ("analyzer",), overlap=timedelta(days=7), begins=at(1.05))
+    finished = site.run(1.1)
+    assert finished.published == []
+    (problem,) = finished.problems
+    for said in ("active keys are not those of epoch 1", "a publisher cannot change keys", "the operator must make"):
+        assert said in problem
+    verdict, says = found(site, "next epoch of words", 1.1)
+    assert verdict == "bad"
+    assert says in problem
+
+
+def test_an_epoch_beyond_the_delegation_needs_the_operator(site: Site) -> None:
+    delegate(site, 1)
+    collect(site.store, site.campaign, sent(200), day=0)
+    finished = site.run(1.1)
+    assert finished.published == []
+    assert "the publisher may sign up to 1: the operator must delegate anew" in finished.problems[0]
+    delegate(site, 9)
+    said = found(site, "next epoch of words", 1.2)
+    assert said[0] == "good"
+    assert said[1].endswith("the publisher's, which may sign up to epoch 9")
+    assert site.run(1.3).published == ["words/2"]
+    assert found(site, FINDING, 1.4)[0] == "good"
+    # When its key ends, clients refuse what it signed.
+    assert found(site, FINDING, 360)[0] == "warning"
+    assert found(site, FINDING, 400)[0] == "bad"
+
+
+def test_the_publisher_needs_the_delegation_and_its_own_key(site: Site) -> None:
+    collect(site.store, site.campaign, sent(200), day=0)
+    follow_with(site, 'sign_with = "publisher"\n')
+    assert "no active key of the operator" in site.run(1.1).problems[0]
+    follow_with(site, 'sign_with = "operator"\ndelegation = "delegation.json"\n')
+    assert "no active key of the publisher" in site.run(1.2).problems[0]
+    follow_with(site, 'delegation = "delegation.json"\n')
+    refused("run", "--config", site.config, says=["delegation: needs sign_with"])
