@@ -1,0 +1,135 @@
+/** A collector that serves what it likes: a sender uses no campaign file that its policy refuses, and goes on with the one before. */
+
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { NotYet, Untrusted } from "../src/errors.js";
+import { batches, type Queued } from "../src/sender/queue.js";
+import { Leaving } from "../src/sender/leaving.js";
+import { Sender } from "../src/sender/sender.js";
+import { MemoryStore } from "../src/store/memory-store.js";
+import { Newest } from "../src/trust/newest.js";
+import { Policy } from "../src/trust/policy.js";
+import { vectors, type Entry } from "./vectors.js";
+
+const entry = vectors("policies").accept.find(({ campaign, signature }) => campaign === "large-integer" && signature) as Entry;
+const file = vectors("campaigns").accept.find(({ name }) => name === "large-integer")?.file as Entry;
+const open: Sender[] = [];
+
+/** What a collector answers to a request for the campaign file. */
+interface Served {
+  readonly body: string | ReadableStream;
+  readonly type?: string;
+  readonly signature?: string;
+}
+
+function signatureHeader(signature: unknown): string {
+  return `:${Buffer.from(JSON.stringify(signature)).toString("base64")}:`;
+}
+
+const GOOD: Served = { body: JSON.stringify(file), signature: signatureHeader(entry.signature) };
+
+function setUp(first: Served): { sender: Sender; serve: (served: Served) => void; posts: () => number } {
+  let [served, posts] = [first, 0];
+  const fetcher = (url: string, init: RequestInit): Promise<Response> => {
+    if (init.method === "POST") {
+      posts += 1;
+      return Promise.resolve(new Response(null, { status: 202 }));
+    }
+    if (!url.endsWith(`/campaigns/${file.id}`)) return Promise.resolve(new Response(null, { status: 404 }));
+    const { body, type = "application/json", signature } = served;
+    const headers = { "Content-Type": type, ...(signature === undefined ? {} : { "Campaign-Signature": signature }) };
+    return Promise.resolve(new Response(body, { headers }));
+  };
+  const store = new MemoryStore();
+  const policy = Policy.parse(entry.policy, new Newest(store));
+  const sender = new Sender({ site: "https://collector.example.com", policy, store, delaySeconds: 0, fetch: fetcher });
+  open.push(sender);
+  return { sender, posts: () => posts, serve: (next) => (served = next) };
+}
+
+function endless(): ReadableStream {
+  return new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(1 << 16).fill(0x20)) });
+}
+
+const HOSTILE: readonly (readonly [string, () => Served])[] = [
+  ["unsigned", () => ({ body: GOOD.body })],
+  ["with more epsilon than was signed", () => ({ ...GOOD, body: JSON.stringify({ ...file, mechanism: { ...file.mechanism, epsilon: 40 } }) })],
+  ["of another campaign", () => ({ ...GOOD, body: JSON.stringify({ ...file, id: "another" }) })],
+  ["with a field more", () => ({ ...GOOD, body: JSON.stringify({ ...file, more: 1 }) })],
+  ["with __proto__", () => ({ ...GOOD, body: GOOD.body.toString().replace("{", '{"__proto__": {"memory": true},') })],
+  ["nested deeply", () => ({ ...GOOD, body: "[".repeat(500_000) })],
+  ["without end", () => ({ ...GOOD, body: endless() })],
+  ["that is no UTF-8", () => ({ ...GOOD, body: new Blob([new Uint8Array([0xff, 0xfe])]).stream() })],
+  ["of nothing", () => ({ ...GOOD, body: "null" })],
+  ["in TOML", () => ({ ...GOOD, type: "application/toml" })],
+  ["with a signature that is no byte sequence", () => ({ ...GOOD, signature: "?1" })],
+  ["with a long signature", () => ({ ...GOOD, signature: `:${"A".repeat(8000)}:` })],
+  ["with a nested signature", () => ({ ...GOOD, signature: `:${Buffer.from("[".repeat(3000)).toString("base64")}:` })],
+];
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: Date.parse(entry.at), toFake: ["Date"] });
+});
+
+afterEach(() => {
+  for (const sender of open.splice(0)) sender.close();
+  vi.useRealTimers();
+});
+
+describe("a campaign file", () => {
+  test("that the policy accepts is used", async () => {
+    const { sender, posts } = setUp(GOOD);
+    await sender.report("dark-mode");
+    expect((await sender.deliver()).waiting).toBe(0);
+    expect(posts()).toBeGreaterThan(0);
+  });
+
+  test.each(HOSTILE)("%s is refused before anything is charged or sent", async (_, make) => {
+    const { sender, posts } = setUp(make());
+    const fault: unknown = await sender.report("dark-mode").catch((error: unknown) => error);
+    expect(fault instanceof Untrusted || fault instanceof NotYet).toBe(true);
+    expect(posts()).toBe(0);
+    expect((await sender.spent()).epsilon).toBe(0);
+    expect(sender.log.map(({ what }) => what)).not.toContain("fetched");
+  });
+
+  test.each(HOSTILE)("%s changes nothing for a sender that has one", async (_, make) => {
+    const { sender, serve } = setUp(GOOD);
+    await sender.report("one");
+    serve(make());
+    vi.setSystemTime(Date.parse(entry.at) + 86_400_000);
+    await sender.report("two");
+    expect((await sender.spent()).streams[0]?.reports).toBe(2);
+    expect(sender.log.map(({ what }) => what)).toEqual(["fetched", "queued", expect.stringMatching(/refused|not_fetched/), "queued"]);
+  });
+});
+
+describe("a page that goes", () => {
+  const queued = Array.from({ length: 100 }, (_, number): Queued => {
+    const stream = number % 2 === 0 ? "reports" : "discovery";
+    return { key: String(number), waiting: { fingerprint: "f", stream, body: new Uint8Array(1000), due: 0 } };
+  });
+
+  test("sends no more bytes than outlive it, in one request for each stream", () => {
+    const requests = batches(queued, 60_000);
+    expect(requests.map(({ length }) => length)).toEqual([30, 30]);
+    expect(batches(queued.slice(0, 3), 500)).toEqual([]);
+  });
+
+  test("begins its requests at once, and each report leaves once", async () => {
+    const bodies: number[] = [];
+    const leaving = new Leaving();
+    leaving.add(queued.slice(0, 4));
+    leaving.remove(["0"]);
+    const fetcher = (_: string, init: RequestInit): Promise<Response> => {
+      expect(init.keepalive).toBe(true);
+      bodies.push((init.body as Uint8Array).length);
+      return Promise.resolve(new Response(null, { status: 202 }));
+    };
+    const target = { fetcher, base: "https://collector.example.com/v1/campaigns/c", token: "t" };
+    const sent = leaving.send(target);
+    // Nothing was awaited: a page that goes has no next task.
+    expect(bodies).toEqual([2000, 1000]);
+    expect([...(await sent)].sort()).toEqual(["1", "2", "3"]);
+    expect(await leaving.send(target)).toEqual([]);
+  });
+});
