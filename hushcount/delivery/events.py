@@ -38,7 +38,7 @@ class Event:
             again: they are sent again later. remade: made anew under the present campaign file. dropped: given up.
             forgotten: deleted when the person opted out.
         reports: how many.
-        stream: of which kind, if they are of one.
+        stream: their stream, if they have one in common.
         reason: why, in the collector's word or a sentence of ours; no value stands in it.
     """
 
@@ -75,7 +75,7 @@ class Delivery:
     Attributes:
         sent: reports that the collector has on its disk.
         remade: reports that were made of plain values that waited.
-        added: how many of them are more than the plain values, each of which may become a report of either stream.
+        added: how many more they are than those values: one value may become a report of each stream.
         dropped: reports that were given up, by reason.
         waiting: reports, and plain values, that wait now.
         held_until: before this moment nothing is sent, because of failures; None: no failure.

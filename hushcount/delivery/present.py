@@ -45,7 +45,7 @@ class Present:
         """Why the last attempt failed; None if it did not."""
 
     def client(self) -> Client | None:
-        """Return the client without asking the collector, nor waiting for who asks; None if there is none yet."""
+        """Return the client at once, without asking the collector; None if there is none yet."""
         if not self._read:
             with self._lock:
                 self._kept()

@@ -37,7 +37,7 @@ def fetch_documents(site: Site, id: str, kept: Documents, now: float) -> dict[st
 
     Raises:
         NoAnswer, NotServed: it cannot be had now.
-        FormatError: the campaign file is none.
+        FormatError: it is not a campaign file.
     """
     base = f"/v1/campaigns/{quote(id, safe='')}"
     before = kept.get("campaign")

@@ -53,7 +53,7 @@ class Sender:
         most_queued: reports that may wait; one more raises QueueFull, and nothing is made.
 
     Raises:
-        UsageError: an argument is none of these.
+        UsageError: an argument cannot be used.
     """
 
     def __init__(

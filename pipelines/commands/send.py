@@ -25,7 +25,7 @@ _LONGEST_LINE = 1 << 16
 def send(
     site: Annotated[str, Option(help="Address of the collector, as in https://collector.example.com.")],
     campaign: options.CampaignId,
-    policy: Annotated[Path, Option(help="Policy file of hushcount campaign policy: whose campaign, and its limits.")],
+    policy: Annotated[Path, Option(help="Policy file, from hushcount campaign policy.")],
     values: Annotated[
         list[str] | None, Argument(help="Values of one person; - reads them from standard input, one a line.")
     ] = None,

@@ -71,7 +71,7 @@ def test_a_redirect_is_an_answer_and_not_followed() -> None:
         (b"", "unreachable"),
     ],
 )
-def test_an_answer_that_is_too_long_or_not_whole_is_none(answer: bytes, failure: str) -> None:
+def test_an_answer_that_is_too_long_or_not_whole_is_refused(answer: bytes, failure: str) -> None:
     with serving(saying(answer)) as heard:
         assert failure_of(heard.site) == failure
 

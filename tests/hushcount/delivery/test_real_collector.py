@@ -34,7 +34,7 @@ def sign(site: Site, epoch: int) -> None:
 
 
 def prepared(base: Path, cap: int = 50, **collector: Any) -> Site:
-    """Return a deployment with a signed campaign, whose clients may send much."""
+    """Return a deployment with a signed campaign and a high cap."""
     site = make_site(base, collector={"authentication": "client-token", **collector})
     path = site.campaign_file()
     # The cap is raised before anything is published.
