@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Budget } from "../src/budget/budget.js";
 import { BudgetSpent, NotYet, OptedOut, OverCap, QueueFull, UsageError } from "../src/errors.js";
 import type { SenderOptions } from "../src/sender/options.js";
+import { Queue } from "../src/sender/queue.js";
 import { Sender } from "../src/sender/sender.js";
 import { MemoryStore } from "../src/store/memory-store.js";
 import type { Store } from "../src/store/store.js";
@@ -60,7 +61,14 @@ describe("reporting and delivering", () => {
   test("both reports of a value arrive once, with the token, and nothing that tells who sends", async () => {
     const { sender, collector } = tab();
     await sender.report("dark-mode");
-    expect(await sender.deliver()).toEqual({ sent: 2, remade: 0, dropped: {}, waiting: 0, heldUntil: undefined });
+    expect(await sender.deliver()).toEqual({
+      sent: 2,
+      remade: 0,
+      added: 0,
+      dropped: {},
+      waiting: 0,
+      heldUntil: undefined,
+    });
     await sender.deliver();
     expect(collector.arrived).toEqual(["discovery dark-mode", "reports dark-mode"]);
     const [post] = collector.posts;
@@ -171,6 +179,17 @@ describe("tabs that share a store", () => {
     vi.setSystemTime(START + 301_000);
     expect((await two.sender.deliver()).sent).toBe(1);
     expect(bodies[1]).toBe(bodies[0]);
+  });
+
+  test("a claim that another tab made a moment later is not taken over", async () => {
+    const store = new MemoryStore();
+    const queue = new Queue(store, "features", 10);
+    await queue.put([{ fingerprint: "f", stream: "reports", body: new Uint8Array(1), due: START }]);
+    const most = { reports: 9, bytes: 999 };
+    expect(await queue.claim(START + 5, most, true, false)).toBeDefined();
+    expect(await queue.claim(START, most, true, true)).toBeUndefined();
+    // One from before the clock was set back is.
+    expect(await queue.claim(START - 2 * DAY, most, true, true)).toBeDefined();
   });
 
   test("a clock that was set back does not keep a report for ever", async () => {
@@ -295,7 +314,7 @@ describe("without a campaign file", () => {
     expect(sender.log.map(({ what }) => what)).toEqual(["not_fetched", "waits"]);
     collector.online = true;
     vi.setSystemTime(START + 61_000);
-    expect(await sender.deliver()).toMatchObject({ sent: 2, remade: 2, waiting: 0 });
+    expect(await sender.deliver()).toMatchObject({ sent: 2, remade: 2, added: 1, waiting: 0 });
     expect(collector.arrived).toEqual(["discovery dark-mode", "reports dark-mode"]);
   });
 

@@ -17,12 +17,17 @@ const MOST_REPORTS = 128;
 const MOST_BYTES = 1 << 16;
 const AFTER_OVER_CAP = 3_600_000;
 
-/** What one call of `deliver` did. */
+/**
+ * What one call of `deliver` did. What waited before, and what was reported meanwhile, is now sent, dropped or waiting:
+ * `before + reported + added = sent + dropped + waiting`, where one tab delivers.
+ */
 export interface Delivery {
   /** Reports that the collector has on its disk. */
   readonly sent: number;
-  /** Reports that were made anew from plain values; they wait. */
+  /** Reports that were made of plain values that waited. */
   readonly remade: number;
+  /** How many of them are more than the plain values, each of which may become a report of either stream. */
+  readonly added: number;
   /** Reports that were given up, by reason. */
   readonly dropped: Readonly<Record<string, number>>;
   /** Reports, and plain values, that wait now. */
@@ -47,6 +52,7 @@ export interface Delivering {
 interface Done {
   sent: number;
   remade: number;
+  added: number;
   dropped: Record<string, number>;
   /** The collector was asked for the campaign file because an epoch was closed. */
   asked: boolean;
@@ -63,6 +69,7 @@ export async function deliver(to: Delivering, early: boolean): Promise<Delivery>
   const done: Done = {
     sent: 0,
     remade: 0,
+    added: 0,
     dropped: {},
     asked: false,
     overCap: false,
@@ -82,9 +89,9 @@ export async function deliver(to: Delivering, early: boolean): Promise<Delivery>
     else await settle(to, claimed, await post(to.target, claimed.reports, false), done);
     await nextTask();
   }
-  const { sent, remade, dropped } = done;
+  const { sent, remade, added, dropped } = done;
   const held = await heldUntil(store, campaign, Date.now());
-  return { sent, remade, dropped, waiting: await queue.waiting(), heldUntil: held };
+  return { sent, remade, added, dropped, waiting: await queue.waiting(), heldUntil: held };
 }
 
 /** Do with a batch what the answer says. */
@@ -171,6 +178,7 @@ async function makeAnew(to: Delivering, claimed: Claimed, done: Done): Promise<v
     const queued = await to.queue.replace(report, made);
     to.leaving.add(queued);
     done.remade += queued.length;
+    done.added += Math.max(0, queued.length - 1);
     to.log.add("remade", made.length);
   }
 }

@@ -92,8 +92,9 @@ export class Queue {
    */
   claim(now: number, most: Bounds, plain: boolean, early: boolean): Promise<Claimed | undefined> {
     return this.#store.change([{ prefix: this.#prefix, most: MOST_CLAIMED }], ([found = []]) => {
+      // Twice the lease, because another tab may have claimed after `now` was read here.
       const due = found.map(queuedOf).filter(({ key, waiting }) => {
-        const leased = timeOf(key) !== Math.floor(waiting.due) && isAhead(timeOf(key), now, LEASE);
+        const leased = timeOf(key) !== Math.floor(waiting.due) && isAhead(timeOf(key), now, 2 * LEASE);
         return !leased && (plain || waiting.fingerprint !== "") && (early || !isAhead(waiting.due, now, LONGEST_WAIT * 2));
       });
       const first = due[0];
