@@ -2,7 +2,7 @@
 
 import { blake2b, concat, utf8 } from "./bytes.js";
 import { FormatError } from "./errors.js";
-import { seal, sealAlike, sealBy } from "./wire/sealing.js";
+import { sealAlike, sealBy } from "./wire/sealing.js";
 
 const HASH_BYTES = 32;
 const NOTHING = 0xffff;
@@ -25,22 +25,28 @@ export function isTooLong(value: string, { maxValueBytes }: DiscoveryFormat): bo
  * Make a sealed discovery report.
  *
  * @param value undefined stands for "nothing to discover": a random hash and a random key, as no other report has.
- * @param fresh the 64 random bytes of such a report, and
- * @param secret the ephemeral secret of the outer box: for tests alone.
+ * @param fresh draws the 64 random bytes of such a report.
+ * @param secret the ephemeral secret of the outer box, 32 random bytes.
  */
 export async function discoveryReport(
   format: DiscoveryFormat,
   value: string | undefined,
-  fresh: Uint8Array = crypto.getRandomValues(new Uint8Array(2 * HASH_BYTES)),
-  secret?: Uint8Array,
+  fresh: () => Uint8Array,
+  secret: Uint8Array,
 ): Promise<Uint8Array> {
   const { binding, hashKey, analyzer, auxServer } = format;
-  // Both ways hash alike, so that time tells little.
-  const named = blake2b(concat(binding, utf8(value ?? "")), { length: HASH_BYTES, key: hashKey });
-  const [hash, key] = value === undefined ? [fresh.subarray(0, HASH_BYTES), fresh.subarray(HASH_BYTES)] : [named, hashKey];
+  const [hash, key] = value === undefined ? halves(fresh()) : [hashOf(value, format), hashKey];
   const inner = await sealAlike(analyzer, concat(binding, padded(value, format)), key);
-  const plain = concat(binding, hash, inner);
-  return secret === undefined ? seal(auxServer, plain) : sealBy(secret, auxServer, plain);
+  return sealBy(secret, auxServer, concat(binding, hash, inner));
+}
+
+/** Return the hash that a value's bin has in the campaign. */
+export function hashOf(value: string, { binding, hashKey }: DiscoveryFormat): Uint8Array {
+  return blake2b(concat(binding, utf8(value)), { length: HASH_BYTES, key: hashKey });
+}
+
+function halves(bytes: Uint8Array): readonly [Uint8Array, Uint8Array] {
+  return [bytes.subarray(0, HASH_BYTES), bytes.subarray(HASH_BYTES)];
 }
 
 /** Return a value in its length: all have one. Throws FormatError if it is longer; the value is not repeated. */

@@ -5,7 +5,7 @@ import type { Campaign } from "./campaign/campaign.js";
 import type { PublicKey } from "./campaign/sections.js";
 import { discoveryReport, isTooLong, type DiscoveryFormat } from "./discovery.js";
 import { FormatError, HushcountError, Untrusted, UsageError } from "./errors.js";
-import { systemWords } from "./maths/words.js";
+import { octetsOf, systemWords, type Words } from "./maths/words.js";
 import type { Mechanism } from "./oracles/mechanism.js";
 import type { Maker } from "./sender/making.js";
 import type { Answers } from "./store/answers.js";
@@ -15,10 +15,23 @@ import type { Policy } from "./trust/policy.js";
 import { digestOf, itemOf, otherItem, parseDictionary, type Dictionary } from "./values/dictionary.js";
 import { canonical, faultOfText } from "./values/items.js";
 import { assignedIn } from "./values/unicode13.js";
-import { seal } from "./wire/sealing.js";
+import { sealBy, SECRET_BYTES } from "./wire/sealing.js";
 
 const SALT_BYTES = 16;
 const NAME_END = 32;
+const FRESH_BYTES = 64;
+
+/** Where reports take their randomness from; the secrets are those of the boxes, each is used once. */
+export interface Randomness {
+  readonly words: Words;
+  readonly secret: () => Uint8Array;
+}
+
+/** The browser's cryptographic generator. */
+const SYSTEM: Randomness = {
+  words: systemWords,
+  secret: () => crypto.getRandomValues(new Uint8Array(SECRET_BYTES)),
+};
 
 /** A campaign file with what came along with it; nothing of it is believed yet. */
 export interface Offer {
@@ -30,6 +43,8 @@ export interface Offer {
   readonly dictionary: Uint8Array | undefined;
   /** Where answers are kept, if the campaign is of clients that remember. */
   readonly answers: Answers;
+  /** Given for tests alone. */
+  readonly random?: Randomness;
 }
 
 /**
@@ -42,7 +57,7 @@ export async function openMaker(offer: Offer): Promise<ReportMaker> {
   // Nothing long is read for a campaign that the policy refuses.
   const vouchedUntil = await policy.accept(campaign, signature, log);
   const dictionary = await dictionaryOf(offer);
-  return new ReportMaker(campaign, dictionary, offer.answers, vouchedUntil);
+  return new ReportMaker(offer, dictionary, vouchedUntil);
 }
 
 /** Makes reports of one campaign file. It charges nothing: whoever calls it does so before. */
@@ -50,13 +65,15 @@ export class ReportMaker implements Maker {
   readonly campaign: Campaign;
   readonly #dictionary: Dictionary | undefined;
   readonly #answers: Answers;
+  readonly #random: Randomness;
   readonly #vouchedUntil: number;
   readonly #discovery: DiscoveryFormat | undefined;
 
-  constructor(campaign: Campaign, dictionary: Dictionary | undefined, answers: Answers, vouchedUntil: number) {
+  constructor({ campaign, answers, random = SYSTEM }: Offer, dictionary: Dictionary | undefined, vouchedUntil: number) {
     this.campaign = campaign;
     this.#dictionary = dictionary;
     this.#answers = answers;
+    this.#random = random;
     this.#vouchedUntil = vouchedUntil;
     this.#discovery = discoveryFormatOf(campaign);
   }
@@ -80,9 +97,10 @@ export class ReportMaker implements Maker {
     const mechanism = requireMechanism(campaign);
     const to = validKey(campaign.keys.analyzer, campaign.id);
     const item = await this.#itemOf(value, mechanism);
-    const packed =
-      value !== null && campaign.memory ? await this.#remembered(item, mechanism) : mechanism.report(item, systemWords);
-    return seal(to, concat(campaign.binding("reports"), packed));
+    const { words, secret } = this.#random;
+    const remembers = value !== null && campaign.memory;
+    const packed = remembers ? await this.#remembered(item, mechanism) : mechanism.report(item, words);
+    return sealBy(secret(), to, concat(campaign.binding("reports"), packed));
   }
 
   /** Return a sealed discovery report; null, or a value that is too long, has nothing to discover. */
@@ -90,7 +108,9 @@ export class ReportMaker implements Maker {
     const format = this.#requireDiscovery();
     for (const key of [this.campaign.keys.analyzer, this.campaign.keys.auxServer]) if (key) validKey(key, this.campaign.id);
     const wanted = value === null ? undefined : await this.#newOf(value);
-    return discoveryReport(format, wanted !== undefined && isTooLong(wanted, format) ? undefined : wanted);
+    const { words, secret } = this.#random;
+    const told = wanted !== undefined && isTooLong(wanted, format) ? undefined : wanted;
+    return discoveryReport(format, told, () => octetsOf(FRESH_BYTES, words), secret());
   }
 
   /** Throw UsageError if there is something to discover in a value, and it is longer than the campaign allows. */
@@ -131,8 +151,9 @@ export class ReportMaker implements Maker {
       const key = placeKey(this.campaign, place);
       let found = await this.#answers.get(key);
       if (found === undefined) {
+        // It never leaves the device: no vector has it.
         const salt = crypto.getRandomValues(new Uint8Array(SALT_BYTES));
-        const drawn = concat(salt, itemName(item, salt), mechanism.report(item, systemWords));
+        const drawn = concat(salt, itemName(item, salt), mechanism.report(item, this.#random.words));
         try {
           found = await this.#answers.keep(key, drawn);
         } catch (error) {

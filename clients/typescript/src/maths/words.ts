@@ -18,6 +18,15 @@ export function systemWords(count: number): Uint32Array {
   return halves;
 }
 
+/** Draw random bytes: the words one after the other, little-endian; `count` is a multiple of 8. */
+export function octetsOf(count: number, words: Words): Uint8Array {
+  const bytes = new DataView(new ArrayBuffer(count));
+  words(count / 8).forEach((half, place) => {
+    bytes.setUint32(4 * place, half, true);
+  });
+  return new Uint8Array(bytes.buffer);
+}
+
 /** Draw an event of probability exactly threshold / 2**64. */
 export function event(threshold: bigint, words: Words): boolean {
   return wordOf(words) < threshold;

@@ -6,12 +6,8 @@ import { publicKey, x25519 } from "./x25519.js";
 
 /** How much longer a box is than what it holds. */
 export const SEAL_BYTES = 48;
-const SECRET_BYTES = 32;
-
-/** Seal to a public key. Throws FormatError if it is no valid X25519 key. */
-export function seal(to: Uint8Array, plain: Uint8Array): Promise<Uint8Array> {
-  return sealBy(crypto.getRandomValues(new Uint8Array(SECRET_BYTES)), to, plain);
-}
+/** Length of the secret of a box. */
+export const SECRET_BYTES = 32;
 
 /**
  * Seal such that the box is the same whoever makes it with this key.
@@ -23,7 +19,7 @@ export async function sealAlike(to: Uint8Array, plain: Uint8Array, key: Uint8Arr
   return sealBy((await sha512(seed)).subarray(0, SECRET_BYTES), to, plain);
 }
 
-/** Seal with a given ephemeral secret, which must be used once. */
+/** Seal with an ephemeral secret of 32 random bytes, which is wiped. Throws FormatError if `to` is no X25519 key. */
 export async function sealBy(secret: Uint8Array, to: Uint8Array, plain: Uint8Array): Promise<Uint8Array> {
   const [ephemeral, shared] = await Promise.all([publicKey(secret), x25519(secret, to)]);
   const nonce = blake2b(concat(ephemeral, to), { length: 24 });
