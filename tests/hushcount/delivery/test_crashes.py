@@ -23,6 +23,8 @@ from hushcount.delivery import Sender
 from hushcount.delivery.queue import Queue, database
 from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, policy
 
+# Python 3.12 and later warn of what is tested here.
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 FORKS = get_context("fork")
 VALUES = ("one", "four", "two", "five")
 KILLS = 15

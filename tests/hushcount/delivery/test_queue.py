@@ -16,6 +16,8 @@ import pytest
 from hushcount.delivery.queue import Claimed, Queue, QueueFull, Waiting, database
 from hushcount.errors import FormatError, HushcountError, UsageError
 
+# Python 3.12 and later warn of what is tested here.
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 NOW = 1_800_000_000.0
 ONE, OTHER = "1" * 64, "2" * 64
 
