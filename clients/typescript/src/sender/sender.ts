@@ -71,6 +71,8 @@ export class Sender {
     this.#making = { budget: this.#budget, window, delay, keepValues: options.keepValues ?? false };
     this.#reportInTurn = inTurn((values) => this.#reportAll(values), MOST_AT_ONCE);
     this.#others = new BroadcastChannel(`hushcount/${campaign}`);
+    // Node would wait for messages for ever; a browser has no such method.
+    (this.#others as { unref?: () => void }).unref?.();
     // Another tab heard the opt-out, and deleted what waited.
     this.#others.onmessage = () => {
       this.#leaving.clear();
