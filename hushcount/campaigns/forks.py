@@ -1,0 +1,74 @@
+"""Forks of a campaign's history: two places that were shown different files of one epoch, or one of them no file.
+
+Whoever can show each client a campaign file of its own can tell their reports apart. Such files have different heads,
+and nobody can bring two histories together again: each head stands for all before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.log import CampaignLog
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one place was shown of a campaign's history.
+
+    Attributes:
+        place: name of the place.
+        heads: the head of the log with each epoch, by the epoch's number.
+        whole: whether these are all epochs up to the newest of them.
+    """
+
+    place: str
+    heads: Mapping[int, bytes]
+    whole: bool
+
+    @property
+    def newest(self) -> int:
+        """The newest epoch, 0 if none was shown."""
+        return max(self.heads, default=0)
+
+
+@dataclass(frozen=True)
+class Fork:
+    """The first epoch of which two places were shown different histories."""
+
+    epoch: int
+    places: tuple[str, str]
+
+    def __str__(self) -> str:
+        return f"epoch {self.epoch} of {self.places[0]} is not that of {self.places[1]}"
+
+
+def seen_in_log(place: str, log: CampaignLog) -> Seen:
+    """Return what a log shows."""
+    return Seen(place, {entry.epoch: head for entry, head in zip(log.entries, log.heads, strict=True)}, True)
+
+
+def seen_in_file(place: str, campaign: Campaign) -> Seen:
+    """Return what a campaign file shows: its own epoch, and by its head all before it."""
+    return Seen(place, {campaign.epoch: campaign.head}, False)
+
+
+def forks(seen: Sequence[Seen]) -> list[Fork]:
+    """Return the forks between any two places. A place that was shown less than another one is no fork."""
+    found = (fork_of(one, other) for one, other in combinations(seen, 2))
+    return [fork for fork in found if fork is not None]
+
+
+def fork_of(one: Seen, other: Seen) -> Fork | None:
+    """Return the first epoch in which two histories differ, or None."""
+    for epoch in sorted({*one.heads, *other.heads}):
+        heads = one.heads.get(epoch), other.heads.get(epoch)
+        # Only a whole history shows that it lacks an epoch.
+        lacks = any(
+            head is None and seen.whole and epoch < seen.newest for head, seen in zip(heads, (one, other), strict=True)
+        )
+        if lacks or (None not in heads and heads[0] != heads[1]):
+            return Fork(epoch, (one.place, other.place))
+    return None

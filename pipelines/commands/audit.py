@@ -1,0 +1,106 @@
+"""hushcount campaign audit: compare what several places were shown of a campaign's history."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.delegation import CampaignSignature, read_campaign_signature, verify_campaign
+from hushcount.campaigns.forks import Seen, forks, seen_in_file, seen_in_log
+from hushcount.campaigns.log import LOG_BYTES, CampaignLog, parse_log
+from hushcount.campaigns.public_keys import VerifyKeyPart
+from hushcount.campaigns.signatures import SignatureError, signature_path
+from hushcount.delivery import Site
+from hushcount.delivery.publication import fetch_documents, read_publication
+from hushcount.errors import UsageError
+from hushcount.formats.reading import parse_object, read_file
+from keys import store
+from pipelines.console import options
+from pipelines.console.answer import Answer
+from pipelines.console.tables import Table
+
+
+def audit_campaign(
+    campaign: options.CampaignId,
+    places: Annotated[
+        list[str], Argument(help="Collectors, as in https://a.example.com; saved logs; campaign files that apps got.")
+    ],
+    keys: Annotated[
+        Path | None, Option(help="The operator's public.json: check the signature of each campaign file.")
+    ] = None,
+    plain_http: Annotated[bool, Option("--plain-http", help="Permit http:// to another machine.")] = False,
+) -> Answer:
+    """Use it to see whether everybody was shown one history. Exit status 1: a fork, or a file that nobody vouches for.
+
+    Run it from several networks: save what each collector serves as /v1/campaigns/ID/log, and compare all of it here.
+
+    Example: hushcount campaign audit --campaign settings https://a.example.com https://b.example.com log-at-home.json
+    """
+    trusted = None if keys is None else store.verify_keys(keys, "operator")
+    seen: list[Seen] = []
+    unsigned: list[str] = []
+    for place in places:
+        read = _of_site(Site(place, plain=plain_http), campaign) if "://" in place else _of_file(Path(place))
+        for one, signature in read:
+            if (one.campaign if isinstance(one, CampaignLog) else one.id) != campaign:
+                raise UsageError(f"{place} is not of campaign {campaign}: compare files of one campaign")
+            if isinstance(one, CampaignLog):
+                seen.append(seen_in_log(f"log of {place}", one))
+            else:
+                seen.append(seen_in_file(f"campaign file of {place}", one))
+                unsigned += _fault(trusted, one, signature, place)
+    return _answer(seen, unsigned)
+
+
+def _of_site(site: Site, campaign: str) -> Iterator[tuple[Campaign | CampaignLog, CampaignSignature | None]]:
+    """Yield what a client is shown by a collector."""
+    shown = read_publication(fetch_documents(site, campaign, {}, time.time()), campaign)
+    if shown.log is None:
+        raise UsageError(f"{site.address} serves no log of campaign {campaign}: ask its operator")
+    yield shown.campaign, shown.signature
+    yield shown.log, None
+
+
+def _of_file(path: Path) -> Iterator[tuple[Campaign | CampaignLog, CampaignSignature | None]]:
+    raw = b"" if path.suffix == ".toml" else read_file(path, "log or campaign file", LOG_BYTES)
+    if raw and "entries" in parse_object(raw, str(path)):
+        yield parse_log(raw, str(path)), None
+    else:
+        beside = signature_path(path)
+        yield Campaign.read(path), read_campaign_signature(beside) if beside.exists() else None
+
+
+def _fault(
+    trusted: Sequence[VerifyKeyPart] | None, campaign: Campaign, signature: CampaignSignature | None, place: str
+) -> list[str]:
+    if trusted is None:
+        return []
+    if signature is None:
+        return [f"the campaign file of {place} is unsigned"]
+    try:
+        verify_campaign(trusted, campaign, signature)
+    except SignatureError as error:
+        return [f"{place}: {error}"]
+    return []
+
+
+def _answer(seen: list[Seen], unsigned: list[str]) -> Answer:
+    found = forks(seen)
+    rows = [(one.place, str(one.newest), one.heads[one.newest].hex() if one.heads else "none") for one in seen]
+    table = Table("", ("place", "newest epoch", "head"), rows)
+    data = {
+        "places": [
+            {"place": one.place, "heads": {str(epoch): head.hex() for epoch, head in one.heads.items()}} for one in seen
+        ],
+        "forks": [{"epoch": fork.epoch, "places": list(fork.places)} for fork in found],
+        "unsigned": unsigned,
+    }
+    failure = "; ".join([*map(str, found), *unsigned])
+    if found:
+        failure += ": somebody was shown another campaign, report nothing to it and ask the operator"
+    return Answer(data, [table], failure)
