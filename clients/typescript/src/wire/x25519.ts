@@ -45,10 +45,6 @@ export async function multiplyNatively(secret: Uint8Array, point: Uint8Array): P
 
 /** Multiply without WebCrypto; undefined if the point has small order. */
 export async function multiplyPortably(secret: Uint8Array, point: Uint8Array): Promise<Uint8Array | undefined> {
-  const { x25519: curve } = await import("@noble/curves/ed25519.js");
-  try {
-    return curve.scalarMult(secret, point);
-  } catch {
-    return undefined;
-  }
+  const { multiply } = await import("./x25519-portable.js");
+  return multiply(secret, point);
 }
