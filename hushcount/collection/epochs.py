@@ -26,9 +26,7 @@ def _utc(moment: datetime) -> datetime:
 Instant = Annotated[datetime, AfterValidator(_utc)]
 CampaignFileName = Annotated[
     str,
-    text_of(
-        r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}\.(json|toml)$", "must be a plain file name that ends in .json or .toml"
-    ),
+    text_of(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}\.json$", "must be a plain file name that ends in .json"),
 ]
 
 

@@ -15,7 +15,7 @@ from hushcount.campaigns.signatures import SIGNATURE_BYTES
 from hushcount.delivery.documents import Document, NotServed, fetch
 from hushcount.delivery.site import Site
 from hushcount.errors import FormatError
-from hushcount.formats.reading import RECORD_BYTES, SETTINGS_BYTES, parse_object, parse_toml, validated
+from hushcount.formats.reading import RECORD_BYTES, parse_model
 from hushcount.items import MOST_SPELLED_BYTES
 
 Documents = Mapping[str, Document]
@@ -76,12 +76,7 @@ def read_publication(documents: Documents, id: str) -> Publication:
 
 
 def _campaign(document: Document) -> Campaign:
-    name = "the campaign file"
-    if not document.header("content-type").lower().startswith("application/toml"):
-        return validated(Campaign, parse_object(document.data, name), name)
-    if len(document.data) > SETTINGS_BYTES:
-        raise FormatError(f"{name} has {len(document.data):,} bytes, must have at most {SETTINGS_BYTES:,}")
-    return validated(Campaign, parse_toml(document.data, name), name)
+    return parse_model(Campaign, document.data, "the campaign file")
 
 
 def _dictionary(campaign: Campaign, document: Document | None) -> Dictionary | None:

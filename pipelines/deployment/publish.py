@@ -118,7 +118,7 @@ def publish_alone(
         if not early:
             _require_length(deployment, campaign, start, earlier[-1])
     require_follows(campaign, published[earlier[-1].epoch][1] if earlier else None)
-    name = f"epoch-{campaign.epoch:06d}{campaign_path.suffix}"
+    name = f"epoch-{campaign.epoch:06d}.json"
     _copy(campaign, campaign_path, folder, name, _served(folder, published.values()))
     # The files that collection.json names must be on the disk before it.
     sync(folder)

@@ -18,7 +18,7 @@ from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.reading import read_file
 from shuffler.collector import published
 
-_MEDIA_TYPES = {".json": b"application/json", ".toml": b"application/toml", ".gz": b"application/gzip"}
+_JSON = b"application/json"
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,7 @@ def _read_campaign(directory: Path, record: Path, known: CollectedCampaign | Non
         fault = str(error) if isinstance(error, HushcountError) else f"cannot read {path}: {error.strerror}"
         return replace(earlier, stamp=stamp, fault=fault)
     numbers = {entry.fingerprint: entry.epoch for entry in log.entries}
-    return CollectedCampaign(
-        directory.name, epochs, numbers, _document(log.text().encode(), b"application/json"), stamp, None
-    )
+    return CollectedCampaign(directory.name, epochs, numbers, _document(log.text().encode(), _JSON), stamp, None)
 
 
 def _read_epoch(directory: Path, part: EpochPart) -> CollectedEpoch:
@@ -144,14 +142,15 @@ def _read_epoch(directory: Path, part: EpochPart) -> CollectedEpoch:
     if campaign.dictionary is not None:
         # Reading it checks it: clients never get one that is not the campaign's.
         campaign.read_dictionary()
-        dictionary = _file(directory / campaign.dictionary.path, b"text/plain; charset=utf-8")
+        listed = directory / campaign.dictionary.path
+        dictionary = _file(listed, b"application/gzip" if listed.suffix == ".gz" else b"text/plain; charset=utf-8")
     return CollectedEpoch(
         part.epoch,
         part.begins.timestamp(),
         _seconds(part.ends),
         _seconds(part.grace_ends),
         targets,
-        _file(path, b"application/json"),
+        _file(path, _JSON),
         dictionary,
     )
 
@@ -168,7 +167,7 @@ def _file(path: Path, media_type: bytes) -> Document:
         # A byte sequence as RFC 8941 writes it in a header.
         raw = read_file(signature, "signature", SIGNATURE_BYTES)
         extra.append((b"campaign-signature", b":" + base64.b64encode(raw) + b":"))
-    return _document(path.read_bytes(), _MEDIA_TYPES.get(path.suffix, media_type), *extra)
+    return _document(path.read_bytes(), media_type, *extra)
 
 
 def _document(data: bytes, media_type: bytes, *more: tuple[bytes, bytes]) -> Document:

@@ -55,13 +55,12 @@ _SECURITY: Mapping[Authentication, Json] = {"none": {}, "bearer": {"bearer": []}
 _EVERYWHERE = ("malformed_request", "wrong_method", "too_slow", "head_too_long", "too_many_connections")
 _OF_CAMPAIGN = (*_EVERYWHERE, "unknown_campaign", "not_found", "epoch_not_begun", "campaign_unreadable")
 _DICTIONARY = ("unknown_fingerprint", "epoch_closed")
-_LOG: Json = {"application/json": {"type": "object"}}
+_OBJECT: Json = {"application/json": {"type": "object"}}
 
 
 def openapi(*ways: Authentication) -> Json:
     """Return the document with some ways to authorise a request: the collector's own, or for docs/openapi.json all."""
     security = [_SECURITY[way] for way in ways or _SECURITY]
-    campaign_file = {"application/json": {"type": "object"}, "application/toml": _TEXT}
     dictionary = {"text/plain": _TEXT, "application/gzip": _FILE}
     return {
         "openapi": "3.1.0",
@@ -75,19 +74,19 @@ def openapi(*ways: Authentication) -> Json:
         "paths": {
             f"{_CAMPAIGN}/reports": {"parameters": [_ID, _FINGERPRINT], "post": _post("reports", security)},
             f"{_CAMPAIGN}/discovery": {"parameters": [_ID, _FINGERPRINT], "post": _post("discovery", security)},
-            _CAMPAIGN: {"parameters": [_ID], "get": _file("campaign", "The campaign file.", campaign_file)},
+            _CAMPAIGN: {"parameters": [_ID], "get": _file("campaign", "The campaign file.", _OBJECT)},
             f"{_CAMPAIGN}/dictionary": {
                 "parameters": [_ID, _OF_EPOCH],
                 "get": _file("dictionary", "The dictionary of a campaign file.", dictionary, *_DICTIONARY),
             },
             f"{_CAMPAIGN}/log": {
                 "parameters": [_ID],
-                "get": _file("log", "Every epoch ever published, the oldest first.", _LOG, signed=False),
+                "get": _file("log", "Every epoch ever published, the oldest first.", _OBJECT, signed=False),
             },
             "/healthz": {"get": _get("healthz", "The process runs.", _object(alive={"type": "boolean"}))},
             "/readyz": {"get": _readiness()},
             "/metrics": {"get": _get("metrics", "Metrics for Prometheus.", {"text/plain": _TEXT})},
-            "/openapi.json": {"get": _get("openapi", "This document.", {"application/json": {"type": "object"}})},
+            "/openapi.json": {"get": _get("openapi", "This document.", _OBJECT)},
         },
         "components": {
             "schemas": {"Problem": _PROBLEM},

@@ -26,13 +26,11 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
 
 
-def made(site: Site, epoch: int, folder: str = "elsewhere", name: str = "words.json") -> Path:
+def made(site: Site, epoch: int, where: str = "elsewhere", name: str = "words.json") -> Path:
     """Return a campaign file that is not published yet."""
-    source = site.root / folder
+    source = site.root / where
     source.mkdir()
-    after = (
-        ["--after", site.root / "campaigns" / "words" / collection(site).epochs[0].file] if name == "words.json" else []
-    )
+    after = ["--after", folder(site) / collection(site).epochs[0].file] if name.startswith("words.") else []
     return new_campaign(source / name, site.keys, "--epoch", epoch, *after, dictionary=site.words)
 
 
@@ -61,6 +59,14 @@ def test_the_first_epoch_of_a_campaign_is_published_into_a_new_folder(site: Site
     said = done("epoch", "publish", "--config", site.config, "--campaign", other, "--json").json
     assert said["epoch"] == 1
     assert (site.root / "campaigns" / "other" / said["file"]).exists()
+
+
+def test_a_campaign_file_in_toml_is_published_in_json_which_every_client_reads(site: Site) -> None:
+    second = made(site, 2, name="words.toml")
+    published = publish(site.deployment, second)
+    there = folder(site) / published.file
+    assert json.loads(there.read_text())["epoch"] == 2
+    assert Campaign.read(there).fingerprint == Campaign.read(second).fingerprint
 
 
 def test_when_an_epoch_begins_is_a_time_with_its_zone(site: Site) -> None:

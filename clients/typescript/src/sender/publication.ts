@@ -44,7 +44,7 @@ export async function fetchDocuments(
   now: number,
 ): Promise<Documents> {
   const campaign = await fetchDocument(fetcher, base, kept.campaign, CAMPAIGN_BYTES, now);
-  const { fingerprint, hasDictionary } = read(fileOf(campaign));
+  const { fingerprint, hasDictionary } = read(parseJson(campaign.data, CAMPAIGN_BYTES, NAME));
   const log = await fetchDocument(fetcher, `${base}/log`, kept.log, LOG_BYTES, now).catch((error: unknown) => {
     // The policy says whether it needs one.
     if (error instanceof NotServed) return undefined;
@@ -61,18 +61,11 @@ export async function fetchDocuments(
 export async function readPublication({ campaign, log, dictionary }: Documents): Promise<Publication> {
   if (campaign === undefined) throw new FormatError(`${NAME} is missing`);
   return {
-    file: fileOf(campaign),
+    file: parseJson(campaign.data, CAMPAIGN_BYTES, NAME),
     signature: signatureOf(campaign.signature),
     log: log === undefined ? undefined : parseLog(parseJson(log.data, LOG_BYTES, "the log"), "the log"),
     dictionary: dictionary === undefined ? undefined : await unpacked(dictionary),
   };
-}
-
-function fileOf({ data, type }: Document): unknown {
-  if (type.toLowerCase().startsWith("application/toml")) {
-    throw new FormatError(`${NAME} is TOML: a browser reads JSON only, the operator must publish a .json file`);
-  }
-  return parseJson(data, CAMPAIGN_BYTES, NAME);
 }
 
 /** Read a byte sequence of RFC 8941 that holds a signature file. */
