@@ -31,7 +31,7 @@ class OverCap(HushcountError):
 
 
 class _Made(Part):
-    """How many reports were made in a window, by campaign file and stream."""
+    """How many reports were made in a window, by campaign and stream."""
 
     window: Annotated[str, AfterValidator(_window_name)] = ""
     reports: dict[str, NonNegativeInt] = Field(default_factory=dict)
@@ -70,7 +70,8 @@ class Allowance:
         self._made.change(lambda made: (self._counted(made, campaign, stream, number, now), None))
 
     def _counted(self, made: _Made, campaign: Campaign, stream: Stream, number: int, now: datetime | None) -> _Made:
-        name = f"{campaign.fingerprint.hex()}/{stream}"
+        # Not of each file: an operator may publish many epochs in one window.
+        name = f"{campaign.id}/{stream}"
         present = window_at(now or datetime.now(timezone.utc), self.window).name
         if present > made.window:
             made = _Made(window=present)

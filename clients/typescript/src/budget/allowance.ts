@@ -4,7 +4,7 @@ import { OverCap } from "../errors.js";
 import type { Value } from "../store/store.js";
 import type { Request } from "./ledger.js";
 
-/** How many reports were made in the window that began at that time, by campaign file and stream. */
+/** How many reports were made in the window that began at that time, by campaign and stream. */
 interface Made {
   readonly began: number;
   readonly reports: Readonly<Record<string, number>>;
@@ -22,7 +22,8 @@ export function counted(kept: Value | undefined, window: number, requests: reado
   const began = Math.floor(now / window) * window;
   let made = began > before.began ? { began, reports: {} } : before;
   for (const { campaign, stream, number } of requests) {
-    const name = `${campaign.fingerprint}/${stream}`;
+    // Not of each file: an operator may publish many epochs in one window.
+    const name = `${campaign.id}/${stream}`;
     const earlier = made.reports[name] ?? 0;
     if (earlier + number > campaign.cap) {
       throw new OverCap(
