@@ -14,7 +14,7 @@ from typing import Annotated, Literal, Protocol
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import FormatError, HushcountError, UsageError
-from hushcount.formats.client_files import ThreadLock, locked, read_private, remove_private, write_private
+from hushcount.formats.client_files import ThreadLock, locked, one_name, read_private, remove_private, write_private
 from hushcount.formats.models import Hex32, Part, text_of
 from hushcount.formats.reading import TABLE_BYTES, parse_model
 from hushcount.randomness import SystemWords, hex_seed
@@ -107,7 +107,7 @@ class FileMemory:
     def __post_init__(self) -> None:
         if not isinstance(self.path, (str, os.PathLike)) or not os.fspath(self.path):
             raise UsageError(f"path is {self.path!r}, must name the file of the memory, as in FileMemory('memory.bin')")
-        object.__setattr__(self, "path", Path(self.path))
+        object.__setattr__(self, "path", one_name(self.path))
         _require_limit(self.limit)
 
     def get(self, key: bytes) -> bytes | None:

@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 from hushcount.errors import HushcountError, UsageError
+from hushcount.formats.client_files import one_name
 
 
 def own_folder(path: Path) -> Path:
@@ -25,4 +26,4 @@ def own_folder(path: Path) -> Path:
         raise HushcountError(f"cannot make folder {path}: {error.strerror}") from None
     if os.name == "posix" and mode & 0o022:
         raise UsageError(f"folder {path} has mode {mode:04o}, must not be writable by others: chmod 700 {path}")
-    return path
+    return one_name(path)

@@ -52,6 +52,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_locks)
 
 
+def one_name(path: Path | str) -> Path:
+    """Return the one name of a file that links may give others: it is replaced, which a link would not survive."""
+    return Path(os.path.realpath(path))
+
+
 def read_private(path: Path, what: str, most: int) -> bytes | None:
     """Return the bytes of a file, None if there is none; `what` it is, for the errors.
 
@@ -141,6 +146,8 @@ class KeptValue(Generic[Value]):
     def __post_init__(self) -> None:
         if self.path is not None and (not isinstance(self.path, str | os.PathLike) or not os.fspath(self.path)):
             raise UsageError(f"path is {self.path!r}, must name the file of the {self.what}, as in '{self.what}.json'")
+        if self.path is not None:
+            object.__setattr__(self, "path", one_name(self.path))
 
     def read(self) -> Value:
         """Return the value; FormatError if the file is damaged, UsageError if it cannot be read."""

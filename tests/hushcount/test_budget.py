@@ -385,3 +385,14 @@ def test_words_show_numbers_exactly_however_many() -> None:
     for _ in range(7):
         budget.charge(campaign(1 / 3), "reports", 1, now=NOON)
     assert "Altogether epsilon 2.333333338 of 1,000,000 was spent, and 999,997.666666662 is left." in words(budget)
+
+
+def test_a_file_has_one_count_whatever_links_name_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "link.json").symlink_to(tmp_path / "budget.json")
+    monkeypatch.chdir(tmp_path)
+    names = [tmp_path / "budget.json", tmp_path / "link.json", Path("link.json")]
+    budgets = [Budget(name, lifetime=100.0) for name in names]
+    monkeypatch.chdir("/")
+    for budget in budgets * 2:
+        budget.charge(campaign(), "reports", 1)
+    assert {budget.spent().streams[0].reports for budget in budgets} == {6}
