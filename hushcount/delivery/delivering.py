@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Protocol
 
-from hushcount.allowance import OverCap
 from hushcount.budget import Budget, BudgetSpent
 from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
@@ -21,11 +20,13 @@ from hushcount.delivery.posting import post
 from hushcount.delivery.present import Present
 from hushcount.delivery.queue import Claimed, Queue, Waiting
 from hushcount.delivery.site import Site
+from hushcount.errors import HushcountError
 
 _MOST_REPORTS = 1000
 _MOST_BYTES = 1 << 18
 """Of one request; a collector takes a megabyte if its operator says nothing else. Refused ones are halved."""
-_SECONDS_OVER_CAP = 3_600.0
+_SECONDS_UNTIL_MADE = 3_600.0
+"""That values wait of which no report can be made now."""
 
 
 class TellEvent(Protocol):
@@ -46,8 +47,8 @@ class _Done:
     dropped: Counter[str] = field(default_factory=Counter)
     asked: bool = False
     """Whether the collector was asked for the campaign file because an epoch was closed."""
-    over_cap: bool = False
-    """Whether no more reports may be made in this window."""
+    makes: bool = True
+    """Whether reports can be made of plain values, as far as is known."""
     most: int = _MOST_REPORTS
 
 
@@ -70,7 +71,7 @@ class Deliverer:
             if self.budget.opted_out:
                 self._drop(done, "opted_out", self.queue.clear())
                 break
-            plain = client is not None and not done.over_cap
+            plain = client is not None and done.makes
             claimed = self.queue.claim(time.time(), done.most, _MOST_BYTES, plain, early)
             if claimed is None:
                 break
@@ -146,15 +147,15 @@ class Deliverer:
                 for stream in client.campaign.streams:
                     if one.stream in (None, stream):
                         ready.append(made(client, stream, one.value or "", True, self.delay))
-            except OverCap as error:
-                if not ready:
-                    # Of the other values none fits either.
-                    done.over_cap = True
-                    self.queue.give_back(claimed, time.time() + _SECONDS_OVER_CAP)
-                    self.tell("again", str(error), len(claimed.rows) - place, one.stream)
-                    return
             except BudgetSpent:
                 reason = "budget_spent"
+            except HushcountError as error:
+                if not ready:
+                    # The cap is reached, or keys have expired: the other values fare alike.
+                    done.makes = False
+                    self.queue.give_back(claimed, time.time() + _SECONDS_UNTIL_MADE)
+                    self.tell("again", str(error), len(claimed.rows) - place, one.stream)
+                    return
             if not self.queue.replace(claimed, place, ready):
                 continue
             if ready:

@@ -1,4 +1,7 @@
-"""The documents that a collector serves of a campaign, with a copy kept of each: fetched anew only if it changed."""
+"""The documents that a collector serves of a campaign, with a copy kept of each for as long as it is fresh.
+
+No request is conditional: an ETag that a collector gives to one client only would name that client ever after.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import base64
 import binascii
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hushcount.delivery.database import Database
 from hushcount.delivery.exchange import Reply, Request, exchange
@@ -16,8 +19,7 @@ from hushcount.errors import HushcountError
 from hushcount.formats.reading import parse_json
 
 _DEFAULT_AGE = 300.0
-_HEADERS = ("etag", "content-type", "campaign-signature")
-_ETAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{0,256}"')
+_HEADERS = ("content-type", "campaign-signature")
 _AGE = re.compile(r"(?:^|[,\s])max-age=([0-9]{1,9})(?:$|[,\s])")
 
 
@@ -31,7 +33,7 @@ class Document:
 
     Attributes:
         data: its bytes.
-        headers: ETag, Content-Type and Campaign-Signature, as far as they were there, in lower case.
+        headers: Content-Type and Campaign-Signature, as far as they were there, in lower case.
         fresh_until: until when there is no need to ask again, in seconds since 1970.
     """
 
@@ -57,25 +59,19 @@ class Document:
             return None
 
 
-def fetch(site: Site, path: str, kept: Document | None, most: int, now: float) -> Document:
-    """Fetch a document of at most `most` bytes; if it did not change, the kept one is returned, fresh again.
+def fetch(site: Site, path: str, most: int, now: float) -> Document:
+    """Fetch a document of at most `most` bytes.
 
-    The request shows no client token: a collector does not learn who asks.
+    The request shows no client token, nor anything that a collector gave to this client alone.
 
     Raises:
         NoAnswer: no whole answer came.
         NotServed: another answer came.
     """
-    etag = "" if kept is None else kept.header("etag")
-    reply = exchange(site, Request("GET", path, {"If-None-Match": etag} if etag else {}), most)
-    if reply.status == 304 and kept is not None and etag:
-        return replace(kept, fresh_until=_until(reply, now))
+    reply = exchange(site, Request("GET", path), most)
     if reply.status != 200:
         raise NotServed(f"the collector answered {reply.status} to a request for {path.partition('?')[0]}")
     headers = {name: reply.headers[name] for name in _HEADERS if name in reply.headers}
-    if not _ETAG.fullmatch(headers.get("etag", "")):
-        # It would be sent back as it is.
-        headers.pop("etag", None)
     return Document(reply.body, tuple(headers.items()), _until(reply, now))
 
 

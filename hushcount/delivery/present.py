@@ -10,7 +10,7 @@ from hushcount.delivery.database import Database
 from hushcount.delivery.documents import Document, NotServed, keep_documents, kept_documents
 from hushcount.delivery.events import What
 from hushcount.delivery.exchange import NoAnswer
-from hushcount.delivery.publication import Publication, fetch_documents, read_publication
+from hushcount.delivery.publication import Documents, Publication, fetch_documents, read_publication
 from hushcount.delivery.site import Site
 from hushcount.errors import HushcountError
 from hushcount.formats.client_files import ThreadLock
@@ -81,7 +81,8 @@ class Present:
 
     def _ask(self, before: Client | None) -> None:
         documents = fetch_documents(self._site, self._campaign, self._documents, time.time())
-        if before is not None and documents["campaign"].data == self._documents["campaign"].data:
+        # The same file may be signed anew, when the keys that vouched for it expire.
+        if before is not None and _signed(documents) == _signed(self._documents):
             self._documents = documents
             self._tell("unchanged", "")
             return
@@ -94,3 +95,7 @@ class Present:
         self.failure = error
         self._next_attempt = time.monotonic() + _SECONDS_AFTER_FAILURE
         self._tell(what, str(error))
+
+
+def _signed(documents: Documents) -> tuple[bytes, bytes | None]:
+    return documents["campaign"].data, documents["campaign"].signature

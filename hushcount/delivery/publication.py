@@ -33,7 +33,7 @@ class Publication:
 
 
 def fetch_documents(site: Site, id: str, kept: Documents, now: float) -> dict[str, Document]:
-    """Fetch the current campaign file and what belongs to it, all of it anew only if the file changed.
+    """Fetch the current campaign file, and what belongs to it unless that is kept.
 
     Raises:
         NoAnswer, NotServed: it cannot be had now.
@@ -41,18 +41,26 @@ def fetch_documents(site: Site, id: str, kept: Documents, now: float) -> dict[st
     """
     base = f"/v1/campaigns/{quote(id, safe='')}"
     before = kept.get("campaign")
-    fetched = {"campaign": fetch(site, base, before, RECORD_BYTES, now)}
+    fetched = {"campaign": fetch(site, base, RECORD_BYTES, now)}
     if before is not None and before.data == fetched["campaign"].data:
         return {**kept, **fetched}
     campaign = _campaign(fetched["campaign"])
     # The policy says whether it needs the log.
     with suppress(NotServed):
-        fetched["log"] = fetch(site, f"{base}/log", kept.get("log"), LOG_BYTES, now)
-    if campaign.dictionary is not None:
+        fetched["log"] = fetch(site, f"{base}/log", LOG_BYTES, now)
+    if campaign.dictionary is None:
+        return fetched
+    if "dictionary" in kept and before is not None and _lists_the_same(_campaign(before), campaign):
+        fetched["dictionary"] = kept["dictionary"]
+    else:
         most = min(MOST_BYTES, campaign.dictionary.items * (MOST_SPELLED_BYTES + 2) + 3)
         path = f"{base}/dictionary?fingerprint={campaign.fingerprint.hex()}"
-        fetched["dictionary"] = fetch(site, path, kept.get("dictionary"), most, now)
+        fetched["dictionary"] = fetch(site, path, most, now)
     return fetched
+
+
+def _lists_the_same(one: Campaign, other: Campaign) -> bool:
+    return one.dictionary is not None and one.dictionary == other.dictionary
 
 
 def read_publication(documents: Documents, id: str) -> Publication:

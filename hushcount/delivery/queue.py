@@ -20,7 +20,7 @@ from hushcount.errors import HushcountError
 
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS rows (id INTEGER PRIMARY KEY AUTOINCREMENT, campaign TEXT NOT NULL,"
-    " fingerprint TEXT NOT NULL, stream TEXT NOT NULL, body BLOB NOT NULL, value TEXT, due REAL NOT NULL,"
+    " fingerprint TEXT NOT NULL, stream TEXT NOT NULL, body BLOB NOT NULL, value BLOB, due REAL NOT NULL,"
     " claim TEXT NOT NULL DEFAULT '', claimed_until REAL NOT NULL DEFAULT 0)",
     "CREATE TABLE IF NOT EXISTS facts (campaign TEXT NOT NULL, name TEXT NOT NULL, fact TEXT NOT NULL,"
     " PRIMARY KEY (campaign, name))",
@@ -143,7 +143,7 @@ class Queue:
                 "UPDATE rows SET claim = ?, claimed_until = ? WHERE id = ?",
                 [(claim, now + self.lease, row[0]) for row in rows],
             )
-        waiting = tuple(Waiting(row[1], row[2] or None, bytes(row[3]), row[4], row[5]) for row in rows)
+        waiting = tuple(Waiting(row[1], row[2] or None, bytes(row[3]), _text(row[4]), row[5]) for row in rows)
         return Claimed(claim, tuple(row[0] for row in rows), waiting)
 
     def remove(self, claimed: Claimed) -> int:
@@ -222,9 +222,21 @@ class Queue:
     def _insert(self, tables: sqlite3.Connection, waiting: Sequence[Waiting]) -> None:
         tables.executemany(
             "INSERT INTO rows (campaign, fingerprint, stream, body, value, due) VALUES (?, ?, ?, ?, ?, ?)",
-            [(self.campaign, one.fingerprint, one.stream or "", one.body, one.value, one.due) for one in waiting],
+            [
+                (self.campaign, one.fingerprint, one.stream or "", one.body, _octets(one.value), one.due)
+                for one in waiting
+            ],
         )
 
 
 def _removed(tables: sqlite3.Connection, rows: Sequence[int]) -> int:
     return sum(tables.execute("DELETE FROM rows WHERE id = ?", (row,)).rowcount for row in rows)
+
+
+def _octets(value: str | None) -> bytes | None:
+    """Return a value as it is kept; a lone surrogate too, which SQLite's texts cannot hold."""
+    return None if value is None else value.encode(errors="surrogatepass")
+
+
+def _text(octets: bytes | None) -> str | None:
+    return None if octets is None else octets.decode(errors="surrogatepass")

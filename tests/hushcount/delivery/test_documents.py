@@ -1,4 +1,4 @@
-"""Documents of a collector: kept, asked for by ETag, bounded, and never believed before they are checked."""
+"""Documents of a collector: kept, bounded, and never believed before they are checked."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.hushcount.delivery.misbehaving import http, saying, serving
 
 NOW = 1_800_000_000.0
 PATH = "/v1/campaigns/words"
-KEPT = Document(b"kept", (("etag", '"a"'),), NOW)
+KEPT = Document(b"kept", (("content-type", "text/plain"),), NOW)
 
 
-def fetched(answer: bytes, kept: Document | None = None, most: int = 100) -> Document:
+def fetched(answer: bytes, most: int = 100) -> Document:
     with serving(saying(answer)) as heard:
-        return fetch(heard.site, PATH, kept, most, NOW)
+        return fetch(heard.site, PATH, most, NOW)
 
 
 @pytest.mark.parametrize(
@@ -42,27 +42,18 @@ def fetched(answer: bytes, kept: Document | None = None, most: int = 100) -> Doc
 def test_a_document_is_fresh_for_as_long_as_its_answer_says_and_a_day_at_most(cache: str, seconds: float) -> None:
     document = fetched(http(200, b"x", f"Cache-Control: {cache}"))
     assert document.fresh_until == NOW + seconds
-    assert fetched(http(304, b"", f"Cache-Control: {cache}"), KEPT) == replace(KEPT, fresh_until=NOW + seconds)
     assert document.is_fresh(NOW) is (seconds > 0)
     assert not document.is_fresh(NOW + seconds)
     assert not document.is_fresh(NOW - 2 * 86_400), "a clock that was set back"
 
 
-@pytest.mark.parametrize("etag", ['"a b"', '"a', "a", '"' + "x" * 257 + '"', '"\x0b"', '"\xff"', '"a"\r\n b'])
-def test_an_etag_that_is_none_is_not_sent_back(etag: str) -> None:
-    document = fetched(b"HTTP/1.1 200 OK\r\nETag: " + etag.encode("latin-1") + b"\r\nContent-Length: 1\r\n\r\nx")
-    assert document.headers == ()
-    with serving(saying(http(200, b"y"))) as heard:
-        fetch(heard.site, PATH, document, 100, NOW)
-    assert b"if-none-match" not in heard.requests[0].lower()
-
-
-def test_an_etag_is_sent_back_as_it_came() -> None:
-    document = fetched(http(200, b"x", 'ETag: W/"a!~"', "Set-Cookie: who=me"))
-    with serving(saying(http(304))) as heard:
-        assert fetch(heard.site, PATH, document, 100, NOW).data == b"x"
-    assert b'\r\nIf-None-Match: W/"a!~"\r\n' in heard.requests[0]
-    assert b"cookie" not in heard.requests[0].lower()
+def test_nothing_that_a_collector_gave_to_one_client_is_sent_back() -> None:
+    answer = http(200, b"x", 'ETag: "who"', "Set-Cookie: who=me", "Last-Modified: Mon, 23 Nov 2026 01:02:03 GMT")
+    with serving(saying(answer)) as heard:
+        for now in (NOW, NOW + 1000):
+            fetch(heard.site, PATH, 100, now)
+    assert heard.requests[0] == heard.requests[1]
+    assert b"who" not in heard.requests[1]
 
 
 @pytest.mark.parametrize("status", [201, 204, 206, 301, 302, 304, 403, 404, 409, 500, 503])
@@ -144,10 +135,25 @@ def test_another_campaign_than_the_one_that_was_asked_for_is_refused() -> None:
         served(lambda documents: documents, epochs=[campaign(id="others")])
 
 
-def test_an_unchanged_campaign_is_one_small_answer() -> None:
+def test_of_an_unchanged_campaign_only_its_file_is_fetched() -> None:
     with collecting() as collector:
         first = fetch_documents(Site(collector.address), "words", {}, NOW)
         again = fetch_documents(Site(collector.address), "words", first, NOW + 1000)
         assert {name: one.data for name, one in again.items()} == {name: one.data for name, one in first.items()}
         assert again["campaign"].fresh_until == NOW + 1300
         assert len(collector.gets) == 4
+
+
+def test_a_dictionary_is_fetched_anew_only_if_the_campaign_names_another() -> None:
+    with collecting() as collector:
+        first = fetch_documents(Site(collector.address), "words", {}, NOW)
+        collector.epochs.append(campaign(collector.campaign))
+        second = fetch_documents(Site(collector.address), "words", first, NOW + 1000)
+        assert [path.rpartition("/")[2] for path, _ in collector.gets[3:]] == ["words", "log"]
+        assert read_publication(second, "words").campaign == collector.campaign
+        part = collector.campaign.dictionary
+        assert part is not None
+        changed = {**part.model_dump(), "digest": "0" * 64}
+        collector.epochs.append(campaign(collector.campaign, dictionary=changed))
+        fetch_documents(Site(collector.address), "words", second, NOW + 2000)
+        assert "/dictionary?" in collector.gets[-1][0]

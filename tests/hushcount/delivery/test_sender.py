@@ -18,7 +18,7 @@ from hushcount.delivery.delivering import Deliverer
 from hushcount.errors import NotYet, UsageError
 from hushcount.newest import Newest, Untrusted
 from hushcount.policy import Policy
-from tests.hushcount.campaigns.vouched import STRANGER, signed
+from tests.hushcount.campaigns.vouched import KEY, NOW, STRANGER, public_part, signed
 from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, policy
 
 VALUE = "one"
@@ -248,14 +248,25 @@ def test_the_campaign_is_fetched_anew_only_if_it_changed(collector: FakeCollecto
     one.report(VALUE)
     assert told(one)[:4] == [("fetched", "epoch 2", 0), ("queued", "", 2), ("unchanged", "", 0), ("queued", "", 2)]
     assert len(collector.gets) == 4
-    # The next process has the kept copies, and asks by their ETag.
+    # The next process has the kept copies.
     other = sender(collector, tmp_path)
     other.report(VALUE)
     assert told(other)[0] == ("unchanged", "", 0)
-    assert "if-none-match" in collector.gets[-1][1]
     collector.epochs.append(campaign(collector.campaign))
     other.report(VALUE)
     assert ("fetched", "epoch 3", 0) in told(other)
+
+
+def test_a_campaign_that_is_signed_anew_is_vouched_for_longer(collector: FakeCollector) -> None:
+    collector.max_age = 0
+    later = public_part(STRANGER, days=60)
+    one = sender(collector, policy=policy(operator_keys=(public_part(KEY), later)))
+    one.report(VALUE)
+    collector.signature = signed(collector.campaign, STRANGER)
+    one.report(VALUE)
+    client = one._present.client()
+    assert client is not None
+    assert client._vouched_until == later.not_after
 
 
 def test_within_its_age_the_copy_is_used_without_a_question(collector: FakeCollector, tmp_path: Path) -> None:
@@ -382,6 +393,40 @@ def test_values_over_the_cap_wait_for_the_next_window(collector: FakeCollector) 
     one._present._next_attempt = 0.0
     assert one.deliver(early=True) == Delivery(sent=2, remade=2, added=1, waiting=2)
     assert one.deliver() == Delivery(waiting=2)
+
+
+def test_values_wait_while_no_key_vouches_and_other_reports_are_sent(collector: FakeCollector) -> None:
+    one = sender(collector, keep_values=True)
+    collector.down = True
+    one.report("two")
+    collector.down = False
+    one._present._next_attempt = 0.0
+    one.report(VALUE)
+    client = one._present.client()
+    assert client is not None
+    object.__setattr__(client, "_vouched_until", NOW)
+    done = one.deliver(early=True)
+    assert (done.sent, done.waiting) == (2, 1)
+    assert any("were valid until" in event.reason for event in one.log)
+    assert one.deliver().waiting == 1
+
+
+@pytest.mark.parametrize("value", ["very\ud800secret", "very\x00secret", "very secret" * 10_000, "", "\ud800"])
+@pytest.mark.parametrize("fetched", [True, False])
+def test_whatever_the_value_is_a_sender_that_keeps_values_acts_alike(
+    collector: FakeCollector, tmp_path: Path, value: str, fetched: bool
+) -> None:
+    one = sender(collector, tmp_path / "own", keep_values=True)
+    collector.down = not fetched
+    one.report(value)
+    collector.down = False
+    one._present._next_attempt = 0.0
+    if fetched:
+        collector.epochs.append(campaign(collector.campaign))
+    done = one.deliver(early=True)
+    assert (done.sent, done.remade, done.waiting) == (2, 2, 0)
+    assert "secret" not in repr(one.log)
+    assert all(b"secret" not in path.read_bytes() for path in (tmp_path / "own").iterdir())
 
 
 @pytest.mark.parametrize("durable", [True, False])
