@@ -20,7 +20,7 @@ PORTABLE := -m 'not long' -k 'not test_contract or golden or pack or pickled or 
 	tests/aux_server tests/audits/test_collusions.py tests/test_docs.py tests/vectors \
 	tests/pipelines/schedule/test_run.py
 
-.PHONY: help demo test test-all test-rest lint unit coverage vectors package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults deploy-tools check-deploy test-images image-bases lock-images docs week
+.PHONY: help demo test test-all test-rest lint unit coverage vectors package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults test-typescript deploy-tools check-deploy test-images image-bases lock-images docs week
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -116,6 +116,13 @@ build/mkdocs/installed: requirements-docs.lock
 	$(PYTHON) -m venv build/mkdocs
 	build/mkdocs/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
 	touch $@
+
+TYPESCRIPT := clients/typescript
+$(TYPESCRIPT)/node_modules/.package-lock.json: $(TYPESCRIPT)/package.json $(TYPESCRIPT)/package-lock.json
+	cd $(TYPESCRIPT) && npm ci --no-audit --no-fund --loglevel=error
+
+test-typescript: $(TYPESCRIPT)/node_modules/.package-lock.json  ## build the client for browsers, and check its types, tests, size and package: two minutes
+	cd $(TYPESCRIPT) && npm run --silent check && npm run --silent build && npm test && npm run --silent size && npm run --silent package
 
 docs: build/mkdocs/installed  ## build the pages as a site into build/site; reading it needs no network
 	$(PYTHON) docs/site.py prepare
