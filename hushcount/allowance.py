@@ -82,4 +82,5 @@ class Allowance:
                 f"{made.window}, where {before} were made: must be at most {cap} together; send the same bytes again "
                 "for a retry, wait for the next window, or give uncapped=True where many clients' are made here"
             )
-        return _Made(window=made.window, reports={**made.reports, name: before + number})
+        # A copy is not checked again: that the window is one takes as long as the rest of a report.
+        return made.model_copy(update={"reports": {**made.reports, name: before + number}})

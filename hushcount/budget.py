@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -249,6 +250,7 @@ class Budget:
         )
 
 
+@lru_cache
 def _units(value: float, unit: int, times: int) -> int:
     """Return `times` the decimal number that a float is written as, in whole units, rounded up."""
     return math.ceil(Fraction(repr(float(value))) * unit * times)

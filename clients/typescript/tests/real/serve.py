@@ -17,6 +17,7 @@ from tests.hushcount.delivery.test_real_collector import prepared, stopped
 
 
 def main() -> None:
+    """Collect until standard input ends."""
     with tempfile.TemporaryDirectory() as folder:
         site = prepared(Path(folder) / "site", cap=100, origins=["*"])
         policy = json.loads(terms_of(site.campaign(), (public_part(KEY),)).text())
