@@ -37,7 +37,7 @@ export function readingOf(changes: Partial<Asked> = {}): Reading {
     return campaignOf(epoch, changes);
   };
   return {
-    named: (file) => ({ fingerprint: read(file).fingerprint, hasDictionary: false }),
+    named: (file) => ({ fingerprint: read(file).fingerprint, dictionary: undefined }),
     open: ({ file }) => Promise.resolve(makerOf(read(file))),
   };
 }
@@ -75,18 +75,18 @@ export class FakeCollector {
   online = true;
   readonly posts: Post[] = [];
   gets = 0;
+  /** Headers of the requests for documents. */
+  readonly asked: Headers[] = [];
 
   readonly fetch = (url: string, init: RequestInit): Promise<Response> => {
     if (!this.online) return Promise.reject(new TypeError("offline"));
     const { pathname, searchParams } = new URL(url);
     if (init.method === "GET") {
       this.gets += 1;
+      this.asked.push(new Headers(init.headers));
       if (!pathname.endsWith("/features")) return Promise.resolve(new Response(null, { status: 404 }));
       const etag = `"${String(this.epoch)}"`;
       const headers = { ETag: etag, "Content-Type": "application/json", "Cache-Control": "max-age=300" };
-      if (new Headers(init.headers).get("if-none-match") === etag) {
-        return Promise.resolve(new Response(null, { status: 304, headers }));
-      }
       return Promise.resolve(new Response(JSON.stringify({ epoch: this.epoch }), { headers }));
     }
     const body = init.body as Uint8Array;

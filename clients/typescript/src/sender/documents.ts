@@ -1,4 +1,8 @@
-/** The documents that a collector serves of a campaign, with a copy kept of each: fetched anew only if it changed. */
+/**
+ * The documents that a collector serves of a campaign, with a copy kept of each for as long as it is fresh.
+ *
+ * No request is conditional: an ETag that a collector gives to one client only would name that client ever after.
+ */
 
 import { DeliveryError } from "../errors.js";
 import type { Store, Value } from "../store/store.js";
@@ -12,7 +16,6 @@ const MOST_DOCUMENTS = 10;
 /** What a collector served; headers are empty where there were none. */
 export interface Document {
   readonly data: Uint8Array;
-  readonly etag: string;
   readonly type: string;
   readonly signature: string;
   /** Until when there is no need to ask again, in milliseconds since 1970. */
@@ -25,38 +28,42 @@ export type Documents = Readonly<Record<string, Document>>;
 /** The collector answered with something else than the document. */
 export class NotServed extends DeliveryError {}
 
+/** Return whether two answers are the same file under the same signature. */
+export function isSame(one: Document, other: Document): boolean {
+  return (
+    one.signature === other.signature &&
+    one.data.length === other.data.length &&
+    one.data.every((byte, place) => byte === other.data[place])
+  );
+}
+
 /** Return whether there is no need to ask again. A clock that was set back makes a document stale. */
 export function isFresh({ freshUntil }: Document, now: number): boolean {
   return now < freshUntil && freshUntil <= now + LONGEST_WAIT;
 }
 
 /**
- * Fetch a document of at most `most` bytes; if it did not change, the kept one is returned, fresh again.
+ * Fetch a document of at most `mostBytes`.
  *
- * The request shows no client token: a collector does not learn who asks.
+ * The request shows no client token, nor anything that a collector gave to this client alone.
  *
  * @throws DeliveryError no whole answer came, or NotServed: another one.
  */
 export async function fetchDocument(
   fetcher: Fetch,
   url: string,
-  kept: Document | undefined,
   mostBytes: number,
   now: number,
 ): Promise<Document> {
-  const etag = kept?.etag ?? "";
-  const headers: Record<string, string> = etag === "" ? {} : { "If-None-Match": etag };
-  const answer = await send(fetcher, { url, headers, mostBytes });
+  const answer = await send(fetcher, { url, headers: {}, mostBytes });
   const header = (name: string): string => answer.headers.get(name) ?? "";
   const age = AGE.exec(header("cache-control").toLowerCase())?.[1];
   const freshUntil = now + (age === undefined ? DEFAULT_AGE : Math.min(Number(age) * 1000, LONGEST_WAIT));
-  if (answer.status === 304 && kept !== undefined && etag !== "") return { ...kept, freshUntil };
   if (answer.status !== 200) {
     throw new NotServed(`the collector answered ${String(answer.status)} to a request for a document of the campaign`);
   }
   return {
     data: answer.body,
-    etag: header("etag"),
     type: header("content-type"),
     signature: header("campaign-signature"),
     freshUntil,

@@ -2,7 +2,7 @@
 
 import { DeliveryError, HushcountError } from "../errors.js";
 import type { Store } from "../store/store.js";
-import { isFresh, keepDocuments, keptDocuments, type Documents } from "./documents.js";
+import { isFresh, isSame, keepDocuments, keptDocuments, type Documents } from "./documents.js";
 import type { EventLog } from "./events.js";
 import type { Fetch } from "./http.js";
 import type { Maker } from "./making.js";
@@ -78,7 +78,8 @@ export class Present {
     const named = (file: unknown): Named => this.#reading.named(file);
     try {
       const documents = await fetchDocuments(fetcher, base, this.#documents, named, Date.now());
-      const unchanged = this.#maker !== undefined && isSame(documents, this.#documents);
+      const { campaign: before } = this.#documents;
+      const unchanged = this.#maker !== undefined && before !== undefined && isSame(documents.campaign, before);
       if (!unchanged) this.#maker = await this.#reading.open(await readPublication(documents));
       this.#documents = documents;
       await keepDocuments(store, campaign, documents);
@@ -90,16 +91,6 @@ export class Present {
       this.#log.add(error instanceof DeliveryError ? "not_fetched" : "refused", 0, this.failure.message);
     }
   }
-}
-
-function isSame({ campaign }: Documents, { campaign: other }: Documents): boolean {
-  if (campaign === undefined || other === undefined) return false;
-  const { data } = other;
-  return (
-    campaign.signature === other.signature &&
-    campaign.data.length === data.length &&
-    campaign.data.every((byte, place) => byte === data[place])
-  );
 }
 
 /** Return an error's sentence if it is one of ours: others may repeat what nobody should read. */

@@ -4,7 +4,7 @@ import { FormatError } from "../errors.js";
 import { parseJson } from "../json.js";
 import { LOG_BYTES, parseLog, type CampaignLog } from "../trust/campaign-log.js";
 import { parseCampaignSignature, type CampaignSignature } from "../trust/delegation.js";
-import { fetchDocument, NotServed, type Document, type Documents } from "./documents.js";
+import { fetchDocument, isSame, NotServed, type Document, type Documents } from "./documents.js";
 import { readBounded, type Fetch } from "./http.js";
 
 const CAMPAIGN_BYTES = 1 << 20;
@@ -26,11 +26,12 @@ export interface Publication {
 /** What has to be known of a campaign file to fetch the rest. */
 export interface Named {
   readonly fingerprint: string;
-  readonly hasDictionary: boolean;
+  /** The digest of the dictionary, undefined for the open domain. */
+  readonly dictionary: string | undefined;
 }
 
 /**
- * Fetch the current campaign file and what belongs to it; what did not change is not sent again.
+ * Fetch the current campaign file, and what belongs to it unless that is kept.
  *
  * @param base the address of the campaign at its collector.
  * @param read checks the form of a campaign file; it throws FormatError.
@@ -42,18 +43,22 @@ export async function fetchDocuments(
   kept: Documents,
   read: (file: unknown) => Named,
   now: number,
-): Promise<Documents> {
-  const campaign = await fetchDocument(fetcher, base, kept.campaign, CAMPAIGN_BYTES, now);
-  const { fingerprint, hasDictionary } = read(parseJson(campaign.data, CAMPAIGN_BYTES, NAME));
-  const log = await fetchDocument(fetcher, `${base}/log`, kept.log, LOG_BYTES, now).catch((error: unknown) => {
+): Promise<Documents & { readonly campaign: Document }> {
+  const campaign = await fetchDocument(fetcher, base, CAMPAIGN_BYTES, now);
+  const before = kept.campaign;
+  if (before !== undefined && isSame(before, campaign)) return { ...kept, campaign };
+  const { fingerprint, dictionary: digest } = read(parseJson(campaign.data, CAMPAIGN_BYTES, NAME));
+  const log = await fetchDocument(fetcher, `${base}/log`, LOG_BYTES, now).catch((error: unknown) => {
     // The policy says whether it needs one.
     if (error instanceof NotServed) return undefined;
     throw error;
   });
   const path = `${base}/dictionary?fingerprint=${fingerprint}`;
-  const dictionary = hasDictionary
-    ? await fetchDocument(fetcher, path, kept.dictionary, DICTIONARY_BYTES, now)
-    : undefined;
+  const isKept = before !== undefined && read(parseJson(before.data, CAMPAIGN_BYTES, NAME)).dictionary === digest;
+  const dictionary =
+    digest === undefined
+      ? undefined
+      : ((isKept ? kept.dictionary : undefined) ?? (await fetchDocument(fetcher, path, DICTIONARY_BYTES, now)));
   return { campaign, ...(log === undefined ? {} : { log }), ...(dictionary === undefined ? {} : { dictionary }) };
 }
 

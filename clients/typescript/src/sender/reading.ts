@@ -13,7 +13,7 @@ export function reading({ policy, store, designs = [] }: SenderOptions): Reading
   return {
     named: (file) => {
       const { fingerprint, dictionary } = campaignOf(file, known);
-      return { fingerprint, hasDictionary: dictionary !== undefined };
+      return { fingerprint, dictionary: dictionary?.digest };
     },
     open: ({ file, ...rest }) =>
       openMaker({ ...rest, campaign: campaignOf(file, known), policy, answers: new Answers(store) }),
