@@ -76,7 +76,7 @@ def test_a_value_of_no_characters_that_many_post_makes_neither_an_item_nor_a_fau
 
 
 KILLED = """
-import json, os, shutil, signal, sys
+import json, os, shutil, signal, sys, tempfile
 from datetime import datetime
 from pathlib import Path
 from pipelines.deployment.settings import Deployment
@@ -104,8 +104,9 @@ def attempt(files):
 
 
 def collected():
-    campaign = read_campaigns(campaigns, {})["words"]
-    return campaign.fault or sorted(campaign.epochs)
+    with tempfile.TemporaryDirectory() as journal:
+        campaign = read_campaigns(campaigns, Path(journal) / "published", {})["words"]
+    return campaign.fault or sorted(epoch.epoch for epoch in campaign.epochs.values())
 
 
 shutil.copytree(campaigns, kept)

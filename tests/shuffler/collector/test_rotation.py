@@ -61,18 +61,22 @@ def site(tmp_path: Path) -> Site:
     made.config.write_text(made.config.read_text().replace('grace = "1h"', f'grace = "{GRACE}s"\npatience = "1s"'))
     made.campaign_file().unlink()
     add_campaign(made, "words", 1, discovery=False)
+    for_few(made.campaign_file())
     (tmp_path / "next").mkdir()
     words = write_lines(tmp_path / "next" / "words.txt", [f"word-{number}" for number in range(21)])
     done(
-        *("campaign", "new", "--id", "words", "--epoch", 2, "--mechanism", "ais", "--epsilon", 4),
+        *("campaign", "new", "--id", "words", "--after", made.campaign_file(), "--mechanism", "ais", "--epsilon", 4),
         *("--dictionary", words, "--keys", made.base / "keys", "--out", tmp_path / "next" / "words.json"),
     )
-    for path in (made.campaign_file(), tmp_path / "next" / "words.json"):
-        # Few clients post in a window of seconds.
-        data = json.loads(path.read_text())
-        data["shuffle"]["minimum_batch"] = 1
-        path.write_text(json.dumps(data))
+    for_few(tmp_path / "next" / "words.json")
     return made
+
+
+def for_few(path: Path) -> None:
+    """Let a campaign file have a batch of few reports: few clients post in a window of seconds."""
+    data = json.loads(path.read_text())
+    data["shuffle"]["minimum_batch"] = 1
+    path.write_text(json.dumps(data))
 
 
 def stored(site: Site) -> int:
