@@ -117,6 +117,15 @@ class Policy(PolicyTerms):
             Untrusted: the campaign breaks the policy, is unsigned, or does not continue what was accepted before.
             HushcountError: the newest epoch cannot be read or kept.
         """
+        until = self.check(campaign, signature, now)
+        if not self._trusts:
+            self.newest.keep(campaign, log)
+        return until
+
+    def check(
+        self, campaign: Campaign, signature: CampaignSignature | None, now: datetime | None = None
+    ) -> datetime | None:
+        """Check all but the history, and keep nothing: arguments, result and Untrusted as of `accept`."""
         if self._trusts:
             return None
         if campaign.id != self.campaign_id:
@@ -143,7 +152,6 @@ class Policy(PolicyTerms):
                 f"minimum batch of campaign {campaign.id} is {campaign.shuffle.minimum_batch}, the policy demands at "
                 f"least {self.min_batch}: do not report to it, or lower min_batch in the policy"
             )
-        self.newest.keep(campaign, log)
         return min(key.not_after for key in vouching)
 
     def _compared(self, campaign: Campaign) -> Iterator[tuple[str, float, str, float]]:

@@ -10,7 +10,7 @@ from hushcount.delivery.database import Database
 from hushcount.delivery.documents import Document, NotServed, keep_documents, kept_documents
 from hushcount.delivery.events import What
 from hushcount.delivery.exchange import NoAnswer
-from hushcount.delivery.publication import Documents, Publication, fetch_documents, read_publication
+from hushcount.delivery.publication import Check, Documents, Publication, fetch_documents, read_publication
 from hushcount.delivery.site import Site
 from hushcount.errors import HushcountError
 from hushcount.formats.client_files import ThreadLock
@@ -30,12 +30,16 @@ class Present:
         site: the collector.
         campaign: id.
         database: where the documents are kept.
+        check: what raises if the policy refuses a campaign file.
         make: what makes a client.
         tell: is told each step, with a reason.
     """
 
-    def __init__(self, site: Site, campaign: str, database: Database, make: MakeClient, tell: Tell) -> None:
-        self._site, self._campaign, self._database, self._make, self._tell = site, campaign, database, make, tell
+    def __init__(
+        self, site: Site, campaign: str, database: Database, check: Check, make: MakeClient, tell: Tell
+    ) -> None:
+        self._site, self._campaign, self._database = site, campaign, database
+        self._check, self._make, self._tell = check, make, tell
         self._lock = ThreadLock()
         self._read = False
         self._documents: dict[str, Document] = {}
@@ -80,7 +84,7 @@ class Present:
         return self._client
 
     def _ask(self, before: Client | None) -> None:
-        documents = fetch_documents(self._site, self._campaign, self._documents, time.time())
+        documents = fetch_documents(self._site, self._campaign, self._documents, time.time(), self._check)
         # The same file may be signed anew, when the keys that vouched for it expire.
         if before is not None and _signed(documents) == _signed(self._documents):
             self._documents = documents

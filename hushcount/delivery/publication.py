@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -20,6 +20,8 @@ from hushcount.items import MOST_SPELLED_BYTES
 
 Documents = Mapping[str, Document]
 """Documents by name: campaign, log, dictionary."""
+Check = Callable[[Campaign, CampaignSignature | None], object]
+"""What raises Untrusted if the policy refuses a campaign file."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,15 @@ class Publication:
     dictionary: Dictionary | None
 
 
-def fetch_documents(site: Site, id: str, kept: Documents, now: float) -> dict[str, Document]:
+def fetch_documents(
+    site: Site, id: str, kept: Documents, now: float, check: Check | None = None
+) -> dict[str, Document]:
     """Fetch the current campaign file, and what belongs to it unless that is kept.
 
     Raises:
         NoAnswer, NotServed: it cannot be had now.
         FormatError: it is not a campaign file.
+        Untrusted: it was refused by `check`, before what it claims to be long was fetched.
     """
     base = f"/v1/campaigns/{quote(id, safe='')}"
     before = kept.get("campaign")
@@ -45,6 +50,8 @@ def fetch_documents(site: Site, id: str, kept: Documents, now: float) -> dict[st
     if before is not None and before.data == fetched["campaign"].data:
         return {**kept, **fetched}
     campaign = _campaign(fetched["campaign"])
+    if check is not None:
+        check(campaign, _signature(fetched["campaign"]))
     # The policy says whether it needs the log.
     with suppress(NotServed):
         fetched["log"] = fetch(site, f"{base}/log", LOG_BYTES, now)
@@ -72,12 +79,10 @@ def read_publication(documents: Documents, id: str) -> Publication:
     campaign = _campaign(documents["campaign"])
     if campaign.id != id:
         raise FormatError(f"the collector serves campaign {campaign.id} as {id}: ask its operator")
-    raw, log = documents["campaign"].signature, documents.get("log")
-    if raw is not None and len(raw) > SIGNATURE_BYTES:
-        raise FormatError(f"the campaign's signature has {len(raw):,} bytes, must have at most {SIGNATURE_BYTES:,}")
+    log = documents.get("log")
     return Publication(
         campaign,
-        None if raw is None else parse_campaign_signature(raw, "the campaign's signature"),
+        _signature(documents["campaign"]),
         None if log is None else parse_log(log.data, "the campaign's log"),
         _dictionary(campaign, documents.get("dictionary")),
     )
@@ -85,6 +90,13 @@ def read_publication(documents: Documents, id: str) -> Publication:
 
 def _campaign(document: Document) -> Campaign:
     return parse_model(Campaign, document.data, "the campaign file")
+
+
+def _signature(document: Document) -> CampaignSignature | None:
+    raw, name = document.signature, "the campaign's signature"
+    if raw is not None and len(raw) > SIGNATURE_BYTES:
+        raise FormatError(f"{name} has {len(raw):,} bytes, must have at most {SIGNATURE_BYTES:,}")
+    return None if raw is None else parse_campaign_signature(raw, name)
 
 
 def _dictionary(campaign: Campaign, document: Document | None) -> Dictionary | None:

@@ -86,7 +86,7 @@ class Sender:
         tables = database(None if home is None else home / "queue.sqlite")
         site = Site(site) if isinstance(site, str) else site
         self._queue = Queue(tables, policy.campaign_id, most_queued, lease=60.0 + 10.0 * site.seconds)
-        self._present = Present(site, policy.campaign_id, tables, self._client, self._tell)
+        self._present = Present(site, policy.campaign_id, tables, policy.check, self._client, self._tell)
         self._deliverer = Deliverer(site, self._queue, self._present, self._budget, self._delay, self._tell)
         self._is_durable = home is not None
         self._thread: threading.Thread | None = None

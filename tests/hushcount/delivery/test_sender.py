@@ -318,6 +318,13 @@ def test_a_campaign_that_the_policy_refuses_is_an_error_if_there_is_no_other(
     assert told(one)[0][0] == "refused"
 
 
+def test_of_a_campaign_that_the_policy_refuses_nothing_more_is_fetched(collector: FakeCollector) -> None:
+    collector.signature = signed(collector.campaign, STRANGER)
+    with pytest.raises(Untrusted):
+        sender(collector).report(VALUE)
+    assert [path for path, _ in collector.gets] == ["/v1/campaigns/words"]
+
+
 def test_a_refused_successor_changes_nothing(collector: FakeCollector, tmp_path: Path) -> None:
     """It costs more than the policy allows."""
     collector.max_age = 0
