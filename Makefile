@@ -20,7 +20,7 @@ PORTABLE := -m 'not long' -k 'not test_contract or golden or pack or pickled or 
 	tests/aux_server tests/audits/test_collusions.py tests/test_docs.py tests/vectors \
 	tests/pipelines/schedule/test_run.py
 
-.PHONY: help demo test test-all test-rest lint unit coverage vectors package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults test-typescript deploy-tools check-deploy test-images image-bases lock-images docs week
+.PHONY: help demo test test-all test-rest lint unit coverage vectors package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults test-typescript test-browser deploy-tools check-deploy test-images image-bases lock-images docs week
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -123,6 +123,15 @@ $(TYPESCRIPT)/node_modules/.package-lock.json: $(TYPESCRIPT)/package.json $(TYPE
 
 test-typescript: $(TYPESCRIPT)/node_modules/.package-lock.json  ## build the client for browsers, and check its types, tests, size and package: two minutes
 	cd $(TYPESCRIPT) && npm run --silent check && npm run --silent build && npm test && npm run --silent size && npm run --silent package
+
+build/web/index.js: $(TYPESCRIPT)/node_modules/.package-lock.json $(shell find $(TYPESCRIPT)/src -name '*.ts')
+	cd $(TYPESCRIPT) && npm run --silent build
+	rm -rf build/web
+	$(TYPESCRIPT)/node_modules/.bin/esbuild $(TYPESCRIPT)/dist/index.js --bundle --splitting --minify --format=esm \
+		--target=es2022 --log-level=warning --outdir=build/web
+
+test-browser: $(VENV)/dev build/web/index.js  ## people in a real browser report to a real collector (needs npm, chromium)
+	$(BIN)/python -m pytest -q -s -o python_files='on_*.py' --engine beam tests/browser
 
 docs: build/mkdocs/installed  ## build the pages as a site into build/site; reading it needs no network
 	$(PYTHON) docs/site.py prepare

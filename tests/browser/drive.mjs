@@ -1,0 +1,58 @@
+// Drives one Chromium for tests/browser/chromium.py: a command a line in, its answer a line out, both JSON.
+import { createRequire } from "node:module";
+import { createInterface } from "node:readline";
+
+const require = createRequire(new URL("../../clients/typescript/package.json", import.meta.url));
+const { chromium } = require("playwright-core");
+const FLAGS = [
+  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+  "--disable-component-update", "--disable-sync",
+];
+
+const browser = await chromium.launch({ executablePath: process.argv[2], args: FLAGS });
+const pages = [];
+const posts = [];
+const faults = [];
+
+async function open(context, url) {
+  const page = await context.newPage();
+  page.setDefaultTimeout(300_000);
+  page.on("request", (request) => request.method() === "POST" && posts.push(request.url()));
+  page.on("pageerror", (error) => faults.push(String(error)));
+  page.on("console", (message) => {
+    if (message.text().includes("Content Security Policy")) faults.push(message.text());
+  });
+  await page.goto(url);
+  return pages.push(page) - 1;
+}
+
+const COMMANDS = {
+  // A person's device: nothing is shared with other devices.
+  device: async ({ url, ...options }) => open(await browser.newContext(options), url),
+  // Another tab of the same device.
+  tab: ({ page, url }) => open(pages[page].context(), url),
+  evaluate: ({ page, code, given }) => pages[page].evaluate(`(${code})(${JSON.stringify(given ?? null)})`),
+  offline: ({ page, value }) => pages[page].context().setOffline(value),
+  // The tab's process ends at once: no event of the page is heard.
+  crash: async ({ page }) => {
+    const crashed = pages[page].waitForEvent("crash");
+    await pages[page].goto("chrome://crash").catch(() => undefined);
+    await crashed;
+  },
+  screenshot: async ({ page, path }) => void (await pages[page].screenshot({ path })),
+  press: ({ page, key }) => pages[page].keyboard.press(key),
+  posts: () => posts.splice(0),
+  faults: () => faults.splice(0),
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { command, ...given } = JSON.parse(line);
+  const answer = {};
+  try {
+    answer.value = (await COMMANDS[command](given)) ?? null;
+  } catch (error) {
+    answer.error = String(error);
+  }
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
+}
+await browser.close();
