@@ -79,8 +79,8 @@ class Allowance:
         if before + number > cap:
             raise OverCap(
                 f"{number} more {stream} of campaign {campaign.id} in the window that began at "
-                f"{made.window}, where {before} were made: must be at most {cap} together; send the same bytes again "
-                "for a retry, wait for the next window, or give uncapped=True where many clients' are made here"
+                f"{made.window}, where {before} were made: must be at most {cap} together; wait for the next window, "
+                "and for a retry send the same bytes again"
             )
         # A copy is not checked again: that the window is one takes as long as the rest of a report.
         return made.model_copy(update={"reports": {**made.reports, name: before + number}})

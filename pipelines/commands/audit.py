@@ -67,8 +67,8 @@ def _of_site(site: Site, campaign: str) -> Iterator[tuple[Campaign | CampaignLog
 
 
 def _of_file(path: Path) -> Iterator[tuple[Campaign | CampaignLog, CampaignSignature | None]]:
-    raw = b"" if path.suffix == ".toml" else read_file(path, "log or campaign file", LOG_BYTES)
-    if raw and "entries" in parse_object(raw, str(path)):
+    raw = read_file(path, "log or campaign file", LOG_BYTES)
+    if "entries" in parse_object(raw, str(path)):
         yield parse_log(raw, str(path)), None
     else:
         beside = signature_path(path)

@@ -12,11 +12,11 @@ from typing import Annotated
 from typer import Argument, Option
 
 from hushcount.delivery import Delivery, Sender, Site
-from hushcount.errors import UsageError
+from hushcount.errors import HushcountError, UsageError
 from hushcount.newest import Newest
 from hushcount.policy import Policy
 from pipelines.console import options
-from pipelines.console.answer import Answer
+from pipelines.console.answer import Answer, note
 from pipelines.console.tables import by_reason, facts, stamp
 
 _LONGEST_LINE = 1 << 16
@@ -59,15 +59,16 @@ def send(
         delay=timedelta(),
         most_queued=100_000,
     )
-    reported, done = 0, Delivery()
+    reported = 0
     try:
         for value in _given(values or []):
             sender.report(value)
             reported += 1
-    finally:
-        # Also what was made before a value was refused.
+    except HushcountError:
         done = sender.deliver(early=True)
-    return _answer(reported, done, folder)
+        note(f"values before this one: {reported}; reports sent: {done.sent}, waiting: {done.waiting}")
+        raise
+    return _answer(reported, sender.deliver(early=True), folder)
 
 
 def _given(values: list[str]) -> Iterator[str]:

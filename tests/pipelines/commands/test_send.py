@@ -70,7 +70,8 @@ def test_reports_that_are_lost_are_an_error(collector: FakeCollector, terms: Pat
 
 def test_what_was_made_before_a_refusal_is_sent(collector: FakeCollector, terms: Path) -> None:
     collector.epochs[:] = [campaign(shuffle={"cap": 1, "minimum_batch": 10, "delta": 1e-7})]
-    refused(*words(collector, terms, "one", "two"), status=1, says=["must be at most 1 together"])
+    says = ["must be at most 1 together", "values before this one: 1; reports sent: 2, waiting: 0"]
+    refused(*words(collector, terms, "one", "two"), status=1, says=says)
     assert len(collector.received()) == 1
 
 
