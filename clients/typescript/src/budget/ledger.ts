@@ -101,7 +101,7 @@ export function charge(
   { campaign, stream, number, repeats }: Request,
   now: number,
 ): readonly [after: Charged, telling: number] {
-  requireOptedIn(before, campaign.id);
+  requireOptedIn(before);
   const [charged, cost] = [onDay(before, now), costOf(campaign, stream)];
   const left = leftOf(charged, limits).reduce((least, each) => (each < least ? each : least));
   const [telling, charges] = fitting(cost, left, number, repeats);
@@ -122,9 +122,9 @@ export function charge(
 }
 
 /** Throw OptedOut if the person opted out. */
-export function requireOptedIn({ optedOut }: Charged, campaign: string): void {
+export function requireOptedIn({ optedOut }: Pick<Charged, "optedOut">): void {
   if (!optedOut) return;
-  throw new OptedOut(`campaign ${campaign}: the person opted out, nothing is made until budget.optIn()`);
+  throw new OptedOut("the person opted out: nothing is made until budget.optIn()");
 }
 
 /** Return how many reports may tell a value, and how many charges they are. */

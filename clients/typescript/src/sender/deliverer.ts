@@ -70,7 +70,8 @@ export async function deliver(to: Delivering, early: boolean): Promise<Delivery>
     sent: 0,
     remade: 0,
     added: 0,
-    dropped: {},
+    // A reason may be any word, also one that every other object has.
+    dropped: Object.create(null) as Record<string, number>,
     asked: false,
     overCap: false,
     most: MOST_REPORTS,

@@ -1,5 +1,7 @@
 /** Calls that come one after another, done in groups: one step of the store serves many calls. */
 
+import { StoreError } from "../errors.js";
+
 interface Call<Value> {
   readonly value: Value;
   readonly resolve: () => void;
@@ -9,7 +11,8 @@ interface Call<Value> {
 /**
  * Return a function that does `work` with the values of many calls at once, at most so many, one group after the other.
  *
- * If the work fails for a group, it is tried with each half, so that one value that cannot be done spoils no other.
+ * If the work fails for a group, it is tried with each half, so that one value that cannot be done spoils no other. If
+ * the store fails, it fails for the group.
  */
 export function inTurn<Value>(work: (values: readonly Value[]) => Promise<void>, most: number): (value: Value) => Promise<void> {
   const waiting: Call<Value>[] = [];
@@ -21,7 +24,9 @@ export function inTurn<Value>(work: (values: readonly Value[]) => Promise<void>,
       for (const { resolve } of calls) resolve();
     } catch (error) {
       const half = Math.ceil(calls.length / 2);
-      if (calls.length > 1) {
+      // A store fails for all, and what was charged before it failed is not charged once more.
+      if (error instanceof StoreError) for (const { reject } of calls) reject(error);
+      else if (calls.length > 1) {
         await doGroup(calls.slice(0, half));
         await doGroup(calls.slice(half));
       } else {

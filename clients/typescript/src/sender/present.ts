@@ -48,7 +48,12 @@ export class Present {
 
   /** Return the maker; ask the collector first if it is time, or `anyway`. Undefined while there is none yet. */
   async refreshed(anyway = false): Promise<Maker | undefined> {
-    await (this.#kept ??= this.#readKept());
+    this.#kept ??= this.#readKept();
+    await this.#kept.catch((error: unknown) => {
+      // A store that could not be read now may be read at the next call.
+      this.#kept = undefined;
+      throw error;
+    });
     const now = Date.now();
     const campaign = this.#documents.campaign;
     const fresh = this.#maker !== undefined && campaign !== undefined && isFresh(campaign, now);

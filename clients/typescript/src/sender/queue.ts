@@ -18,6 +18,8 @@ const TIME_DIGITS = 14;
 const LEASE = 300_000;
 /** Most reports of one claim: reading more would keep the page from its work. */
 const MOST_CLAIMED = 128;
+/** The largest number of records that IndexedDB can be asked for. */
+const ALL = 2 ** 32 - 1;
 
 /** A report that waits, or a plain value that waits for a campaign file: that has no fingerprint and no body. */
 export interface Waiting {
@@ -76,7 +78,7 @@ export class Queue {
   /** Queue reports, all or none, unless the person opted out meanwhile. Throws QueueFull if there is no room. */
   put(waiting: readonly Waiting[]): Promise<Queued[]> {
     return this.#store.change([this.#count(), BUDGET_KEY], ([count, budget]) => {
-      requireOptedIn(chargedOf(valueOf(budget)), this.#campaign);
+      requireOptedIn(chargedOf(valueOf(budget)));
       this.#require(Number(valueOf(count)) + waiting.length);
       const queued = waiting.map((each) => this.#placed(each, each.due));
       return { put: queued.map(entryOf), result: queued };
@@ -140,9 +142,9 @@ export class Queue {
     });
   }
 
-  /** Remove all that waits; return how many there were. */
+  /** Remove all that waits, also what other tabs with a larger limit queued; return how many there were. */
   clear(): Promise<number> {
-    return this.#store.change([{ prefix: this.#prefix, most: this.#most, values: false }], ([keys = []]) => ({
+    return this.#store.change([{ prefix: this.#prefix, most: ALL, values: false }], ([keys = []]) => ({
       remove: keys.map(([key]) => key),
       result: keys.length,
     }));

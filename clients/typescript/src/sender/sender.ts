@@ -1,10 +1,12 @@
 /** From an app's value to a report on the collector's disk: make, queue, delay, batch, send, repeat. */
 
 import { Budget } from "../budget/budget.js";
+import { requireOptedIn } from "../budget/ledger.js";
 import type { Spent } from "../budget/spent.js";
 import { HushcountError, NotYet, Untrusted, UsageError } from "../errors.js";
 import { Answers } from "../store/answers.js";
 import type { Store } from "../store/store.js";
+import { Policy } from "../trust/policy.js";
 import { deliver, type Delivery } from "./deliverer.js";
 import { EventLog, type Event } from "./events.js";
 import { heldUntil, resume } from "./hold.js";
@@ -57,6 +59,7 @@ export class Sender {
   /** @throws UsageError an option is none of what it must be. */
   constructor(options: SenderOptions, open: (options: SenderOptions) => Reading = reading) {
     const { site, policy, store } = options;
+    if (!(policy instanceof Policy)) throw new UsageError("policy must be a Policy: give Policy.parse(...)");
     const { window, delay, mostQueued } = numbersOf(options);
     if (policy.campaignId === undefined) throw new UsageError("policy must be one that names its campaign");
     const campaign = policy.campaignId;
@@ -149,13 +152,14 @@ export class Sender {
    * What was spent stays counted. `Budget.optIn` of the same budget begins again.
    */
   async forget(): Promise<void> {
-    this.#leaving.clear();
-    this.#others.postMessage("forget");
+    this.#tellToForget();
     await this.#budget.optOut();
     await new Answers(this.#store).clear();
     this.#log.add("forgotten", await this.#queue.clear());
     await forgetToken(this.#store, this.#campaign);
     this.#token = undefined;
+    // Once more: a report may have come into the queue just before the opt-out.
+    this.#tellToForget();
   }
 
   /** The newest things that this object did, without any value. */
@@ -164,6 +168,8 @@ export class Sender {
   }
 
   async #reportAll(values: readonly string[]): Promise<void> {
+    // A collector that is asked for the campaign file would learn that a person who opted out is there.
+    requireOptedIn({ optedOut: await this.#budget.optedOut() });
     // A page that goes has no time to read the token.
     await this.#readToken();
     const maker = await this.#present.refreshed();
@@ -184,6 +190,15 @@ export class Sender {
     this.#wake();
   }
 
+  /** Let no tab send what it has noted for the moment when it goes. */
+  #tellToForget(): void {
+    this.#leaving.clear();
+    // By a channel of its own: that of a closed sender is closed.
+    const channel = new BroadcastChannel(this.#others.name);
+    channel.postMessage("forget");
+    channel.close();
+  }
+
   async #requireKeptValues(): Promise<void> {
     const { failure } = this.#present;
     if (failure instanceof Untrusted) throw failure;
@@ -195,7 +210,9 @@ export class Sender {
   }
 
   async #deliver(early: boolean): Promise<Delivery> {
-    const target = { ...this.#target, token: await this.#readToken() };
+    // After the opt-out nothing is sent, and no token made.
+    const token = (await this.#budget.optedOut()) ? "" : await this.#readToken();
+    const target = { ...this.#target, token };
     const delivering = {
       store: this.#store,
       campaign: this.#campaign,

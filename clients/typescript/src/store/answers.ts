@@ -1,3 +1,5 @@
+import { BUDGET_KEY } from "../budget/budget.js";
+import { chargedOf, requireOptedIn } from "../budget/ledger.js";
 import { hex } from "../bytes.js";
 import { HushcountError } from "../errors.js";
 import { valueOf, type Store } from "./store.js";
@@ -25,11 +27,13 @@ export class Answers {
   /**
    * Store an answer unless the key has one, and return the key's answer once that is stored for good.
    *
-   * @throws HushcountError it cannot be stored: the caller must then not send it.
+   * @throws HushcountError it cannot be stored, or the person opted out: the caller must then not send it.
    */
   keep(key: Uint8Array, answer: Uint8Array): Promise<Uint8Array> {
     const name = PREFIX + hex(key);
-    return this.#store.change([name, { prefix: PREFIX, count: true }], ([found, count]) => {
+    return this.#store.change([name, { prefix: PREFIX, count: true }, BUDGET_KEY], ([found, count, budget]) => {
+      // The opt-out deletes the answers, and none may come after it.
+      requireOptedIn(chargedOf(valueOf(budget)));
       const kept = bytesOf(valueOf(found));
       if (kept !== undefined) return { result: kept };
       if (Number(valueOf(count)) >= MOST_ANSWERS) {

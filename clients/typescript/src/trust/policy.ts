@@ -1,15 +1,17 @@
 /** What a client demands of a campaign before it reports to it: the app's limits and the keys that it trusts. */
 
-import { FormatError, SignatureError, Untrusted } from "../errors.js";
+import { FormatError, SignatureError, Untrusted, UsageError } from "../errors.js";
 import { fieldsOf, IDENTIFIER, listOf, numberOf, textOf } from "../fields.js";
 import type { Asked } from "./asked.js";
 import type { CampaignLog } from "./campaign-log.js";
 import { verifyCampaign, type CampaignSignature } from "./delegation.js";
-import type { Newest } from "./newest.js";
+import { Newest } from "./newest.js";
 import { parseVerifyKey, type VerifyKey } from "./signatures.js";
 
 const MOST_KEYS = 100;
 const NAME = "the policy";
+/** What the makers of policies alone have: in JavaScript "private" keeps nobody out. */
+const INSIDE = Symbol("policy");
 
 /** The content of `policy.json`, which an app ships; every client reads this one form, in any language. */
 export interface PolicyTerms {
@@ -38,7 +40,8 @@ export class Policy {
   readonly #terms: PolicyTerms | undefined;
   readonly #newest: Newest | undefined;
 
-  private constructor(terms?: PolicyTerms, newest?: Newest) {
+  private constructor(inside: typeof INSIDE, terms?: PolicyTerms, newest?: Newest) {
+    if (inside !== INSIDE) throw new UsageError("a policy must come from Policy.parse, or for tests Policy.trusting");
     this.#terms = terms;
     this.#newest = newest;
   }
@@ -47,15 +50,16 @@ export class Policy {
    * Read the data of `policy.json`.
    *
    * @param newest where the client keeps the newest epoch that it accepted.
-   * @throws FormatError, which names the field.
+   * @throws FormatError, which names the field. UsageError: no `newest` was given, and a rollback would pass.
    */
   static parse(data: unknown, newest: Newest): Policy {
-    return new Policy(termsOf(data), newest);
+    if (!(newest instanceof Newest)) throw new UsageError("newest must be a Newest: give new Newest(store)");
+    return new Policy(INSIDE, termsOf(data), newest);
   }
 
   /** Return a policy that believes any campaign file: for simulations and tests, where no person is measured. */
   static trusting(): Policy {
-    return new Policy();
+    return new Policy(INSIDE);
   }
 
   /** The campaign of this policy; undefined if it believes any. */

@@ -1,0 +1,158 @@
+/** The opt-out, and failures of the store, at moments that an app does not choose. */
+
+import { afterEach, expect, test, vi } from "vitest";
+import { Budget } from "../src/budget/budget.js";
+import { OptedOut, StoreError } from "../src/errors.js";
+import type { SenderOptions } from "../src/sender/options.js";
+import { Queue } from "../src/sender/queue.js";
+import { Sender } from "../src/sender/sender.js";
+import { Answers } from "../src/store/answers.js";
+import { MemoryStore } from "../src/store/memory-store.js";
+import type { Entry, Outcome, Store, Wanted } from "../src/store/store.js";
+import { Newest } from "../src/trust/newest.js";
+import { Policy } from "../src/trust/policy.js";
+import { FakeCollector, readingOf, refusal } from "./fake-maker.js";
+import { vectors } from "./vectors.js";
+
+const KEYS: unknown = vectors("policies").accept[0]?.policy.operator_keys;
+const open: Sender[] = [];
+
+function policyOf(store: Store): Policy {
+  return Policy.parse({ campaign_id: "features", operator_keys: KEYS, max_epsilon: 1 }, new Newest(store));
+}
+
+function tab(store: Store, collector: FakeCollector, options: Partial<SenderOptions> = {}): Sender {
+  const site = "https://collector.example.com";
+  const given = { site, policy: policyOf(store), delaySeconds: 600, fetch: collector.fetch, ...options, store };
+  const sender = new Sender(given, () => readingOf());
+  open.push(sender);
+  return sender;
+}
+
+/** A store that fails, or lets a test act, before a step. */
+class Disturbed extends MemoryStore {
+  before: (wanted: readonly Wanted[]) => void = () => undefined;
+
+  override async change<Result>(
+    wanted: readonly Wanted[],
+    step: (found: readonly (readonly Entry[])[]) => Outcome<Result>,
+  ): Promise<Result> {
+    this.before(wanted);
+    return super.change(wanted, step);
+  }
+}
+
+function keysOf(store: Store): Promise<string[]> {
+  return store.change([{ prefix: "", most: 9999, values: false }], ([found = []]) => ({ result: found.map(([key]) => key) }));
+}
+
+afterEach(() => {
+  for (const sender of open.splice(0)) sender.close();
+  vi.unstubAllGlobals();
+});
+
+test("a sender that was closed forgets too", async () => {
+  const [store, collector] = [new MemoryStore(), new FakeCollector()];
+  const sender = tab(store, collector);
+  await sender.report("dark-mode");
+  sender.close();
+  await sender.forget();
+  expect(await new Budget(store).optedOut()).toBe(true);
+  expect((await keysOf(store)).filter((key) => key.startsWith("queue/"))).toEqual([]);
+});
+
+test("a report that was on its way into the queue does not leave with the page after the opt-out", async () => {
+  const page = new EventTarget();
+  vi.stubGlobal("document", new EventTarget());
+  vi.stubGlobal("addEventListener", page.addEventListener.bind(page));
+  for (let steps = 0; steps < 40; steps += 1) {
+    const [store, collector] = [new MemoryStore(), new FakeCollector()];
+    const sender = tab(store, collector).start();
+    await sender.report("first");
+    const second = sender.report("second").catch(() => undefined);
+    for (let step = 0; step < steps; step += 1) await Promise.resolve();
+    await sender.forget();
+    await second;
+    await sender.deliver();
+    page.dispatchEvent(new Event("pagehide"));
+    await sender.deliver();
+    expect([steps, collector.arrived]).toEqual([steps, []]);
+    sender.close();
+  }
+});
+
+test("after the opt-out a report makes no request, and no token", async () => {
+  const [store, collector] = [new MemoryStore(), new FakeCollector()];
+  const sender = tab(store, collector);
+  await sender.forget();
+  await expect(sender.report("dark-mode")).rejects.toThrow(OptedOut);
+  await sender.deliver();
+  expect(collector.gets).toBe(0);
+  expect(await keysOf(store)).toEqual(["budget"]);
+});
+
+test("the opt-out deletes all that waits, also more than this tab's own limit", async () => {
+  const [store, collector] = [new MemoryStore(), new FakeCollector()];
+  const other = tab(store, collector, { mostQueued: 1000 });
+  for (const value of ["one", "two", "three"]) await other.report(value);
+  await tab(store, collector, { mostQueued: 1 }).forget();
+  expect(await new Queue(store, "features", 1000).waiting()).toBe(0);
+});
+
+test("an answer that was drawn during the opt-out is not kept", async () => {
+  const store = new MemoryStore();
+  const answers = new Answers(store);
+  await new Budget(store).optOut();
+  await answers.clear();
+  await expect(answers.keep(new Uint8Array(32), new Uint8Array(40))).rejects.toThrow(OptedOut);
+  expect(await keysOf(store)).toEqual(["budget"]);
+});
+
+test("a store that fails once does not stop a page for good", async () => {
+  const [store, collector] = [new Disturbed(), new FakeCollector()];
+  const sender = tab(store, collector);
+  let failures = 1;
+  store.before = ([wanted]) => {
+    if (typeof wanted !== "object" || !wanted.prefix.startsWith("document/") || failures === 0) return;
+    failures -= 1;
+    throw new StoreError("cannot read the database");
+  };
+  await expect(sender.report("dark-mode")).rejects.toThrow(StoreError);
+  await sender.report("dark-mode");
+});
+
+test("a store that is full charges the reports of many calls once", async () => {
+  const [store, collector] = [new Disturbed(), new FakeCollector()];
+  const sender = tab(store, collector);
+  await sender.report("first");
+  const before = (await sender.spent()).epsilon;
+  store.before = (wanted) => {
+    const [count] = wanted;
+    if (wanted.length === 2 && typeof count === "object" && count.prefix.startsWith("queue/")) throw new StoreError("full");
+  };
+  const said = await Promise.allSettled(Array.from({ length: 64 }, (_, place) => sender.report(String(place))));
+  expect(said.every(({ status }) => status === "rejected")).toBe(true);
+  // Each of 64 values costs 1 and 2.
+  expect((await sender.spent()).epsilon - before).toBeLessThanOrEqual(64 * 3);
+});
+
+test("a reason that is also the name of something else is counted as any other", async () => {
+  for (const reason of ["__proto__", "constructor"]) {
+    const [store, collector] = [new MemoryStore(), new FakeCollector()];
+    const sender = tab(store, collector);
+    await sender.report("dark-mode");
+    collector.answer = () => refusal(400, reason);
+    const { dropped } = await sender.deliver(true);
+    expect(Object.entries(dropped)).toEqual([[reason, 2]]);
+  }
+});
+
+test("only a policy that was read, and keeps the newest epoch, is one", () => {
+  const [store, collector] = [new MemoryStore(), new FakeCollector()];
+  const byHand = { campaignId: "features", accept: () => Promise.resolve(Infinity) };
+  expect(() => tab(store, collector, { policy: byHand as never })).toThrow("policy");
+  const terms = { campaign_id: "features", operator_keys: KEYS, max_epsilon: 1 };
+  expect(() => Policy.parse(terms, undefined as never)).toThrow("newest");
+  const made = Policy as unknown as new (...given: unknown[]) => Policy;
+  expect(() => new made()).toThrow("Policy.parse");
+});
