@@ -32,6 +32,7 @@ from tests.shuffler.collector.running import (
     wait_for,
     write_collection,
 )
+from tests.shuffler.collector.test_refusals import counts
 from tests.support.jobs import cli, done
 
 CLIENTS = 400
@@ -69,6 +70,8 @@ def test_an_honest_collector_takes_no_report_of_400_files_that_name_their_client
     with running(site) as collector, httpx.Client() as http:
         answers = Counter(sent(collector, http, client) for client in clients)
         assert sent(collector, http, deceived(honest, honest)) == "taken"
+        # The collector notes refusals once a second, in the window of that second.
+        wait_for(lambda: counts(site) == {"unknown_fingerprint": CLIENTS}, what="counting all refusals")
         collector.pass_by(LENGTH)
         wait_for(site.manifests, what="the manifest")
         assert collector.stop() == 0
