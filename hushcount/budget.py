@@ -104,7 +104,8 @@ class Budget:
     """Bounds what all reports of one client cost together; many threads may use it.
 
     Once the budget is spent, reports are of "other" and discovery reports have nothing to discover, whatever the values
-    are: silence would tell that. What is charged, and when the budget is spent, never depends on a value.
+    are: silence would tell that. What is charged, and when the budget is spent, never depends on a value. A client that
+    remembers has paid for an epoch with its first answer, and repeats it also when nothing is left.
 
     A day is one of UTC. A clock that is set back opens no day again. One that is set ahead opens the later day, once;
     then no other opens until that day is over, and `lifetime` bounds what can be charged that way.

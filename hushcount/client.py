@@ -154,7 +154,8 @@ class Client:
     def reports(self, values: Sequence[str], threads: int = 1) -> Octets:
         """Return uint8[n, L]: one sealed frequency report for each value, all of the same length.
 
-        Once the budget is spent, the reports are of "other", and the memory is not asked.
+        Once the budget is spent, the reports are of "other", and the memory is not asked; but where it has an answer of
+        the epoch, which was charged then, they go on repeating that.
 
         Raises:
             OverCap: they are more than this client may make in this window.

@@ -76,7 +76,8 @@ class Spent:
         yield _limit(f"On {self.day} (UTC)", "a day", self.today, self.per_day, self.left_today)
         yield _limit("Altogether", "the lifetime of this app", self.epsilon, self.lifetime, self.left)
         if math.isfinite(min(self.per_day, self.lifetime)):
-            instead = "is made" if self.silent else "tells anything of you, although reports are still sent"
+            # Reports may go on that repeat an answer, which was paid before.
+            instead = "that tells more of you is made" if self.silent else "tells more of you, although some are sent"
             yield f"When too little is left for a report, no report {instead}."
 
     def _condition(self) -> str:

@@ -190,6 +190,14 @@ class Queue:
                 tables.execute(f"DELETE FROM {table} WHERE campaign = ?", (self.campaign,))  # noqa: S608  # two constants
             return number
 
+    def clear_all(self) -> int:
+        """Remove the same of every campaign in the database; return how many waited."""
+        with self.database.change() as tables:
+            number = int(tables.execute("SELECT count(*) FROM rows").fetchone()[0])
+            tables.execute("DELETE FROM rows")
+            tables.execute("DELETE FROM facts")
+            return number
+
     def fact(self, name: str) -> str | None:
         """Return what was noted under a name, or None."""
         with self.database.change() as tables:

@@ -171,11 +171,12 @@ class Sender:
     def forget(self) -> None:
         """Opt out, durably: nothing is made or sent any more, and what waits, answers and the token are deleted.
 
-        What was spent stays counted. `Budget.opt_in` of the same budget begins again.
+        So are those of other campaigns in the folder, which is one person's. What was spent stays counted.
+        `Budget.opt_in` of the same budget begins again.
         """
         self._budget.opt_out()
         self._memory.forget()
-        self._tell("forgotten", "", self._queue.clear())
+        self._tell("forgotten", "", self._queue.clear_all())
 
     @property
     def log(self) -> tuple[Event, ...]:
@@ -205,7 +206,10 @@ class Sender:
                 "keep_values=True, and values wait on this device"
             )
         if self._budget.opted_out:
-            raise OptedOut(f"the person opted out of campaign {self._policy.campaign_id}: nothing waits or is sent")
+            raise self._opted_out()
+
+    def _opted_out(self) -> OptedOut:
+        return OptedOut(f"the person opted out of campaign {self._policy.campaign_id}: nothing waits or is sent")
 
     def _tell(self, what: What, reason: str, reports: int = 0, stream: Stream | None = None) -> None:
         self._log.add(Event(datetime.now(timezone.utc), what, reports, stream, reason))
@@ -220,6 +224,10 @@ class Sender:
     def _put(self, waiting: list[Waiting], what: What) -> None:
         if waiting:
             self._queue.put(waiting)
+            if self._budget.opted_out:
+                # Another thread or process may have opted out, and emptied the queue, while these were made.
+                self._queue.clear()
+                raise self._opted_out()
             self._tell(what, "", len(waiting))
             if min(one.due for one in waiting) < self._wakes_at:
                 self._wake.set()

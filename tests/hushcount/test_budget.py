@@ -374,10 +374,10 @@ def test_in_words_what_was_spent_on_what() -> None:
         "except with a chance of 1 in 83, as long as the parties that handle them keep to their roles.",
         "On 2030-03-04 (UTC) epsilon 0.002 of 0.5 was spent, and 0.498 is left.",
         "Altogether epsilon 2.898 of 100 was spent, and 97.102 is left.",
-        "When too little is left for a report, no report tells anything of you, although reports are still sent.",
+        "When too little is left for a report, no report tells more of you, although some are sent.",
     )
     silent = Budget(lifetime=0.0, when_spent="nothing")
-    assert (words(silent))[-1] == "When too little is left for a report, no report is made."
+    assert (words(silent))[-1] == "When too little is left for a report, no report that tells more of you is made."
 
 
 def test_words_show_numbers_exactly_however_many() -> None:

@@ -119,6 +119,16 @@ def test_a_memory_is_not_touched_by_a_spent_budget_and_its_epoch_is_charged_whol
     assert shown(again, again.reports(["one"])) == ["other"]
 
 
+def test_an_epoch_that_was_paid_is_repeated_when_nothing_is_left_and_words_do_not_deny_it() -> None:
+    for silent in (False, True):
+        budget = Budget(lifetime=CERTAIN, when_spent="nothing" if silent else "other")
+        client = client_of(budget, ProcessMemory())
+        assert len({shown(client, client.reports(["one"]))[0] for _ in range(20)}) == 1
+        spent = client.spent()
+        assert (spent.left, spent.streams[0].reports, spent.streams[0].blank) == (0.0, 20, 0)
+        assert "tells more of you" in spent.words()[-1]
+
+
 def test_if_the_app_wants_nothing_nothing_is_made_or_taken() -> None:
     allowance, memory = Allowance(YEAR), ProcessMemory()
     budget = Budget(lifetime=CERTAIN - 1e-9, when_spent="nothing")

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushcount.delivery import Sender
-from hushcount.delivery.queue import Queue, database
+from hushcount.delivery.queue import Queue, Waiting, database
 from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, policy
 
 # Python 3.12 and later warn of what is tested here.
@@ -256,10 +256,15 @@ def test_every_report_is_sent_dropped_or_waiting_whatever_the_collector_does(act
         assert len(collector.received()) == len(set(collector.received()))
 
 
-def test_the_queue_of_another_campaign_in_the_folder_is_left_alone(collector: FakeCollector, tmp_path: Path) -> None:
+def test_opting_out_empties_the_folder_of_all_campaigns_as_the_budget_is_of_all(
+    collector: FakeCollector, tmp_path: Path
+) -> None:
     other = Queue(database(tmp_path / "queue.sqlite"), "others")
     other.note("token", "theirs")
+    other.put([Waiting("", None, b"", "very secret")])
     one = sender(collector, tmp_path)
     one.report("one")
     one.forget()
-    assert other.fact("token") == "theirs"
+    assert other.fact("token") is None
+    assert other.waiting() == 0
+    assert b"secret" not in (tmp_path / "queue.sqlite").read_bytes()

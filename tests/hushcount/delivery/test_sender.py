@@ -15,6 +15,7 @@ from hushcount.allowance import OverCap
 from hushcount.budget import Budget, BudgetSpent, OptedOut
 from hushcount.delivery import AsyncSender, Delivery, QueueFull, Sender
 from hushcount.delivery.delivering import Deliverer
+from hushcount.delivery.queue import Queue
 from hushcount.errors import NotYet, UsageError
 from hushcount.newest import Newest, Untrusted
 from hushcount.policy import Policy
@@ -459,6 +460,25 @@ def test_opting_out_empties_the_queue_and_nothing_is_made_or_sent_any_more(
     one.report(VALUE)
     assert one.deliver() == Delivery(sent=2)
     assert {post.token for post in collector.posts} != {token}
+
+
+def test_who_opts_out_while_a_report_is_made_finds_nothing_left(
+    collector: FakeCollector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = sender(collector, tmp_path / "own", keep_values=True)
+    put = Queue.put
+
+    def late(queue: Queue, waiting: Any) -> None:
+        one.forget()
+        put(queue, waiting)
+
+    monkeypatch.setattr(Queue, "put", late)
+    with pytest.raises(OptedOut):
+        one.report("four")
+    monkeypatch.undo()
+    assert b"four" not in (tmp_path / "own" / "queue.sqlite").read_bytes()
+    one._budget.opt_in()
+    assert one.deliver(early=True) == Delivery()
 
 
 def test_opting_out_deletes_the_answers_that_a_client_remembers(collector: FakeCollector, tmp_path: Path) -> None:

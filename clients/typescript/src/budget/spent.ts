@@ -81,7 +81,8 @@ export function spentOf(kept: Charged, limits: BudgetLimits, now: number): Spent
 
 function wordsOf(spent: Omit<Spent, "words">): string[] {
   const { epsilon, delta, day } = spent;
-  const instead = spent.silent ? "is made" : "tells anything of you, although reports are still sent";
+  // Reports may go on that repeat an answer, which was paid before.
+  const instead = spent.silent ? "that tells more of you is made" : "tells more of you, although some are sent";
   return [
     ...(spent.optedOut ? ["You opted out: this device makes no report until you opt in again."] : []),
     ...spent.streams.flatMap(wordsOfStream),
