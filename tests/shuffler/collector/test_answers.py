@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from hushcount.campaigns.log import parse_log
 from tests.shuffler.collector.running import (
     STREAM,
     Running,
@@ -197,6 +198,39 @@ def test_the_current_epoch_is_served_with_its_signature(epochs: tuple[Site, Runn
     assert answer.content == site.campaign_file(epoch=3).read_bytes()
     assert answer.headers["campaign-signature"] == f":{base64.b64encode(SIGNED.encode()).decode()}:"
     problem(collector.get("/v1/campaigns/words/dictionary"), 404, "not_found")
+
+
+def test_the_log_lists_every_epoch_with_its_signature(epochs: tuple[Site, Running]) -> None:
+    site, collector = epochs
+    answer = collector.get("/v1/campaigns/words/log")
+    log = parse_log(answer.content, "log")
+    # Also the one that is closed, and the one that has not begun.
+    assert [entry.fingerprint for entry in log.entries] == [site.fingerprint(epoch=epoch) for epoch in (1, 2, 3, 4)]
+    assert log.heads[-1] == site.campaign(epoch=4).head
+    signatures = [entry.signature for entry in log.entries]
+    assert signatures[2] is not None
+    assert json.loads(signatures[2].text()) == json.loads(SIGNED)
+    assert signatures[:2] == [None, None]
+    again = collector.get("/v1/campaigns/words/log", headers={"if-none-match": answer.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    # Whoever asks after an epoch was published sees it.
+    assert answer.headers["cache-control"] == "public, max-age=0"
+
+
+def test_the_dictionary_of_an_epoch_is_served_while_its_reports_are_accepted(epochs: tuple[Site, Running]) -> None:
+    site, collector = epochs
+
+    def asked(fingerprint: str) -> httpx.Response:
+        return collector.get(f"/v1/campaigns/words/dictionary?fingerprint={fingerprint}")
+
+    answer = asked(site.fingerprint(epoch=2))
+    dictionary = site.campaign(epoch=2).read_dictionary()
+    assert dictionary is not None
+    assert (answer.status_code, tuple(answer.text.splitlines())) == (200, dictionary.items)
+    problem(asked(site.fingerprint(epoch=3)), 404, "not_found")
+    for fingerprint, name in ((site.fingerprint(), "closed"), (site.fingerprint(epoch=4), "not_begun")):
+        assert problem(asked(fingerprint), 409, f"epoch_{name}")["current_epoch"] == 3
+    problem(asked("0" * 64), 409, "unknown_fingerprint")
 
 
 def test_a_new_collection_file_is_noticed_and_a_damaged_one_leaves_the_last(epochs: tuple[Site, Running]) -> None:
