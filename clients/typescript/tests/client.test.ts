@@ -1,5 +1,5 @@
 import { xsalsa20poly1305, hsalsa } from "@noble/ciphers/salsa.js";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { blake2b, concat, hex, utf8 } from "../src/bytes.js";
 import { Budget } from "../src/budget/budget.js";
 import { Client, type ClientOptions } from "../src/client.js";
@@ -50,6 +50,10 @@ async function opened(box: Uint8Array, secret: Uint8Array): Promise<Uint8Array> 
   const nonce = blake2b(concat(box.subarray(0, 32), await publicKey(secret)), { length: 24 });
   return xsalsa20poly1305(new Uint8Array(key.buffer), nonce).decrypt(box.subarray(32));
 }
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 describe("a client", () => {
   test("makes reports of one length that the analyzer opens", async () => {
@@ -138,6 +142,22 @@ describe("a client", () => {
     const strict = Policy.parse({ ...policy, campaign_id: "vectors.grr" }, new Newest(new MemoryStore()));
     await expect(open("grr", { policy: strict, dictionary: utf8("another\n") })).rejects.toThrow(Untrusted);
     await expect(open("grr", { dictionary: utf8("another\n") })).rejects.toThrow(/the dictionary is not/);
+  });
+
+  test("makes nothing once the keys that vouch have expired, however long it lives", async () => {
+    const { policy, at, signature, campaign: name } = vectors("policies").accept[0] as Entry;
+    const { file } = vectors("campaigns").accept.find((entry) => entry.name === name) as Entry;
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.parse(at) });
+    const client = await Client.open({
+      campaign: utf8(JSON.stringify(file)),
+      policy: Policy.parse(policy, new Newest(new MemoryStore())),
+      signature: utf8(JSON.stringify(signature)),
+      dictionary: DICTIONARY,
+    });
+    await client.report("one");
+    vi.setSystemTime(Date.parse("2027-01-01T00:00:00Z"));
+    const said = await refusal(() => client.report("one"));
+    expect(said).toMatch(/the keys that vouch for campaign vectors.grr were valid until 2027-01-01T00:00:00.000Z/);
   });
 
   test("refuses a value that is no string", async () => {

@@ -144,7 +144,8 @@ export function weightedDesign(epsilon: number, design: Design): Responder {
       const [holding, missing] = choicesOf(own < turns ? 0 : own);
       const [held, other] = [rowOf(holding, words), rowOf(missing, words)];
       const row = kept ? held : other;
-      const turn = ((row % turns) + (own < turns ? own : 0)) % turns;
+      // A cell that stays is number `turns`, or there is one turn: it turns nothing.
+      const turn = ((row % turns) + own) % turns;
       return { numbers: [BigInt(row - (row % turns) + turn)] };
     },
   };
