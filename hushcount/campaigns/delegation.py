@@ -73,7 +73,7 @@ class CampaignSignature(Signature):
 
 
 def verify_campaign(
-    keys: Sequence[VerifyKeyPart], campaign: Campaign, signature: Signature, at: datetime | None = None
+    keys: Sequence[VerifyKeyPart], campaign: Campaign, signature: CampaignSignature, at: datetime | None = None
 ) -> tuple[VerifyKeyPart, ...]:
     """Check a campaign's signature: of its fingerprint, so that it holds for the redacted file too.
 
@@ -90,7 +90,7 @@ def verify_campaign(
         SignatureError: as in `verify`, a key that vouches is not valid now, or the delegation is of other terms.
     """
     now = at or datetime.now(timezone.utc)
-    delegation = signature.delegation if isinstance(signature, CampaignSignature) else None
+    delegation = signature.delegation
     delegators: tuple[VerifyKeyPart, ...] = ()
     if delegation is not None:
         delegators = (verify(keys, delegation.signed(), "delegation", delegation.signature),)

@@ -12,10 +12,13 @@ import pytest
 from hushcount.delivery.database import Database
 from hushcount.delivery.documents import Document, NotServed, fetch, keep_documents, kept_documents
 from hushcount.delivery.exchange import NoAnswer
-from hushcount.delivery.publication import fetch_documents, read_publication
+from hushcount.delivery.publication import Publication, fetch_documents, read_publication
 from hushcount.delivery.queue import database
 from hushcount.delivery.site import Site
 from hushcount.errors import HushcountError
+from tests.hushcount.campaigns.test_campaign_file import WORDS
+from tests.hushcount.campaigns.test_chain import log_of
+from tests.hushcount.campaigns.vouched import signed
 from tests.hushcount.delivery.fake_collector import campaign, collecting
 from tests.hushcount.delivery.misbehaving import http, saying, serving
 
@@ -77,12 +80,12 @@ def test_documents_are_kept_as_they_came_by_campaign() -> None:
     assert kept_documents(tables, "words") == kept_documents(tables, "others") == {"campaign": KEPT}
 
 
-def served(change: Callable[[dict[str, Document]], Any], **options: Any) -> None:
+def served(change: Callable[[dict[str, Document]], Any], **options: Any) -> Publication:
     """Read what a collector serves, changed."""
     with collecting(**options) as collector:
         documents = fetch_documents(Site(collector.address), "words", {}, NOW)
         change(documents)
-        read_publication(documents, "words")
+        return read_publication(documents, "words")
 
 
 def text(name: str, data: bytes, **headers: str) -> Callable[[dict[str, Document]], None]:
@@ -95,8 +98,10 @@ def text(name: str, data: bytes, **headers: str) -> Callable[[dict[str, Document
 
 
 def test_a_publication_is_read_as_it_was_served() -> None:
-    served(lambda documents: documents)
-    served(lambda documents: documents.pop("log"))
+    of = campaign()
+    whole = Publication(of, signed(of), log_of([of]), WORDS)
+    assert served(lambda documents: documents) == whole
+    assert served(lambda documents: documents.pop("log")) == replace(whole, log=None)
 
 
 @pytest.mark.parametrize(
