@@ -100,7 +100,9 @@ def _answer(seen: list[Seen], unsigned: list[str]) -> Answer:
         "forks": [{"epoch": fork.epoch, "places": list(fork.places)} for fork in found],
         "unsigned": unsigned,
     }
-    failure = "; ".join([*map(str, found), *unsigned])
+    pairs = Table("", ("fork at epoch", "between", "and"), [(str(fork.epoch), *fork.places) for fork in found])
+    faults = list(unsigned)
     if found:
-        failure += ": somebody was shown another campaign, report nothing to it and ask the operator"
-    return Answer(data, [table], failure)
+        first = min(found, key=lambda fork: fork.epoch)
+        faults.insert(0, f"{first}: somebody was shown another campaign, report nothing to it and ask the operator")
+    return Answer(data, [table, pairs] if found else [table], "; ".join(faults))

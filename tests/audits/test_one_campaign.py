@@ -130,8 +130,14 @@ def test_an_audit_names_the_epoch_that_two_collectors_show_differently(two: tupl
         wait_for(lambda: len(second.get("/v1/campaigns/words/log").json()["entries"]) == 2)
         audit = cli("campaign", "audit", "--campaign", "words", *places, saved)
         assert audit.status == 1
-        assert f"epoch 2 of log of {first.url} is not that of log of {second.url}" in audit.err
-        assert "log.json is not" not in audit.err
+        assert f"epoch 2 of campaign file of {first.url} is not that of campaign file of {second.url}" in audit.err
+        forks = cli("campaign", "audit", "--campaign", "words", *places, saved, "--json").json["forks"]
+        pairs = [fork["places"] for fork in forks]
+        assert {fork["epoch"] for fork in forks} == {2}
+        assert [f"log of {url}" for url in places] in pairs
+        # Each fork is between the two collectors.
+        assert len(pairs) == 4
+        assert all(one.endswith(first.url) and another.endswith(second.url) for one, another in pairs)
         # The file that an app got is a place too.
         got = cli("campaign", "audit", "--campaign", "words", first.url, other.campaign_file(epoch=2))
         assert got.status == 1
