@@ -6,6 +6,7 @@ import { parseCampaign } from "./campaign/campaign.js";
 import { UsageError } from "./errors.js";
 import { parseJson } from "./json.js";
 import { openMaker, type ReportMaker } from "./making.js";
+import { MOST_SECONDS, requireIn } from "./sender/options.js";
 import { parseDesigns } from "./oracles/design.js";
 import { Answers } from "./store/answers.js";
 import { MemoryStore } from "./store/memory-store.js";
@@ -67,6 +68,7 @@ export class Client {
    */
   static async open(options: ClientOptions): Promise<Client> {
     const { policy, store = new MemoryStore(), windowSeconds = DAY } = options;
+    requireIn("windowSeconds", windowSeconds, 1, MOST_SECONDS);
     if (!(policy instanceof Policy)) throw new UsageError("policy must be a Policy: what this client demands of a campaign");
     const campaign = parseCampaign(options.campaign, parseDesigns(options.designs ?? []));
     if (campaign.memory && options.store === undefined) {
@@ -132,7 +134,7 @@ export class Client {
   /** Count and charge a report for good, before it is drawn; return whether it may tell its value. */
   async #charged(stream: Stream, repeats: boolean): Promise<boolean> {
     const { campaign } = this.#maker;
-    this.#maker.requireVouched(Date.now());
+    this.#maker.requireValid(Date.now(), [stream]);
     const [telling = 0] = await this.#budget.charge([{ campaign, stream, repeats, number: 1 }], this.#window);
     return telling > 0;
   }

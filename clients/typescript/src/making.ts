@@ -9,12 +9,13 @@ import { octetsOf, systemWords, type Words } from "./maths/words.js";
 import type { Mechanism } from "./oracles/mechanism.js";
 import type { Maker } from "./sender/making.js";
 import type { Answers } from "./store/answers.js";
+import type { Stream } from "./trust/asked.js";
 import type { CampaignLog } from "./trust/campaign-log.js";
 import type { CampaignSignature } from "./trust/delegation.js";
 import type { Policy } from "./trust/policy.js";
 import { digestOf, itemOf, otherItem, parseDictionary, type Dictionary } from "./values/dictionary.js";
 import { canonical, faultOfText } from "./values/items.js";
-import { assignedIn } from "./values/unicode13.js";
+import { loadAssigned } from "./values/unicode13.js";
 import { sealBy, SECRET_BYTES } from "./wire/sealing.js";
 
 const SALT_BYTES = 16;
@@ -57,6 +58,12 @@ export async function openMaker(offer: Offer): Promise<ReportMaker> {
   // Nothing long is read for a campaign that the policy refuses.
   const vouchedUntil = await policy.accept(campaign, signature, log);
   const dictionary = await dictionaryOf(offer);
+  // Before there is a value: what a page loads, and when, must not depend on one.
+  await loadAssigned();
+  // A key that nothing can be sealed to is found out before a report is charged.
+  for (const { key } of campaign.streams.flatMap((stream) => keysOf(campaign, stream))) {
+    await sealBy(SYSTEM.secret(), key, new Uint8Array());
+  }
   return new ReportMaker(offer, dictionary, vouchedUntil);
 }
 
@@ -78,8 +85,8 @@ export class ReportMaker implements Maker {
     this.#discovery = discoveryFormatOf(campaign);
   }
 
-  /** Throw Untrusted once the keys that vouch for the campaign have expired. */
-  requireVouched(now: number): void {
+  requireValid(now: number, streams: readonly Stream[]): void {
+    for (const stream of streams) for (const key of keysOf(this.campaign, stream)) requireValidKey(key, this.campaign.id, now);
     if (now < this.#vouchedUntil) return;
     throw new Untrusted(
       `the keys that vouch for campaign ${this.campaign.id} were valid until ` +
@@ -95,18 +102,16 @@ export class ReportMaker implements Maker {
   async report(value: string | null): Promise<Uint8Array> {
     const { campaign } = this;
     const mechanism = requireMechanism(campaign);
-    const to = validKey(campaign.keys.analyzer, campaign.id);
     const item = await this.#itemOf(value, mechanism);
     const { words, secret } = this.#random;
     const remembers = value !== null && campaign.memory;
     const packed = remembers ? await this.#remembered(item, mechanism) : mechanism.report(item, words);
-    return sealBy(secret(), to, concat(campaign.binding("reports"), packed));
+    return sealBy(secret(), campaign.keys.analyzer.key, concat(campaign.binding("reports"), packed));
   }
 
   /** Return a sealed discovery report; null, or a value that is too long, has nothing to discover. */
   async discoveryReport(value: string | null): Promise<Uint8Array> {
     const format = this.#requireDiscovery();
-    for (const key of [this.campaign.keys.analyzer, this.campaign.keys.auxServer]) if (key) validKey(key, this.campaign.id);
     const wanted = value === null ? undefined : await this.#newOf(value);
     const { words, secret } = this.#random;
     const told = wanted !== undefined && isTooLong(wanted, format) ? undefined : wanted;
@@ -129,13 +134,13 @@ export class ReportMaker implements Maker {
 
   async #itemOf(value: string | null, { domain }: Mechanism): Promise<bigint> {
     if (value === null) return otherItem(domain);
-    const assigned = await assignedIn(value);
+    const assigned = await loadAssigned();
     return itemOf(canonical(value, assigned), this.#dictionary, domain, assigned);
   }
 
   /** Return the one spelling of a value; undefined if it is listed, or may be no item. */
   async #newOf(value: string): Promise<string | undefined> {
-    const assigned = await assignedIn(value);
+    const assigned = await loadAssigned();
     const text = canonical(value, assigned);
     return this.#dictionary?.has(text) === true || faultOfText(text, assigned) !== undefined ? undefined : text;
   }
@@ -194,9 +199,13 @@ function requireMechanism({ id, mechanism }: Campaign): Mechanism {
   throw new UsageError(`campaign ${id} carries no frequency reports, only discovery`);
 }
 
-function validKey({ key, notBefore, notAfter }: PublicKey, id: string): Uint8Array {
-  const now = Date.now();
-  if (notBefore <= now && now < notAfter) return key;
+/** Return the keys to which the reports of a stream are sealed. */
+function keysOf({ keys: { analyzer, auxServer } }: Campaign, stream: Stream): readonly PublicKey[] {
+  return stream === "discovery" && auxServer !== undefined ? [analyzer, auxServer] : [analyzer];
+}
+
+function requireValidKey({ notBefore, notAfter }: PublicKey, id: string, now: number): void {
+  if (notBefore <= now && now < notAfter) return;
   throw new UsageError(`a key of campaign ${id} is not valid now: fetch the newest campaign, or set the device's clock`);
 }
 

@@ -51,7 +51,7 @@ function makerOf(campaign: Asked): Maker {
   };
   return {
     campaign,
-    requireVouched: () => undefined,
+    requireValid: () => undefined,
     repeats: () => Promise.resolve(false),
     report: (value) => sealed("reports", value),
     discoveryReport: (value) => sealed("discovery", value),

@@ -61,7 +61,7 @@ test("a sender that was closed forgets too", async () => {
   expect((await keysOf(store)).filter((key) => key.startsWith("queue/"))).toEqual([]);
 });
 
-test("a report that was on its way into the queue does not leave with the page after the opt-out", async () => {
+test("a report that was on its way into the queue does not leave with the page after an opt-out", async () => {
   const page = new EventTarget();
   vi.stubGlobal("document", new EventTarget());
   vi.stubGlobal("addEventListener", page.addEventListener.bind(page));
@@ -73,6 +73,8 @@ test("a report that was on its way into the queue does not leave with the page a
     for (let step = 0; step < steps; step += 1) await Promise.resolve();
     await sender.forget();
     await second;
+    // What was forgotten stays so.
+    await new Budget(store).optIn();
     await sender.deliver();
     page.dispatchEvent(new Event("pagehide"));
     await sender.deliver();

@@ -132,6 +132,7 @@ describe("clients", () => {
       answers: new Answers(new MemoryStore()),
       random: { words, secret: () => unhex(entry.ephemeral_secret ?? "00".repeat(32)) },
     });
+    maker.requireValid(Date.now(), [entry.stream]);
     if (entry.stream === "discovery" && entry.value !== null) await maker.requireShort(entry.value);
     const made = await (entry.stream === "reports" ? maker.report(entry.value) : maker.discoveryReport(entry.value));
     expect(() => words(1), "every word is taken").toThrow(/must be more/);

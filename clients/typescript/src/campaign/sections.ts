@@ -7,7 +7,7 @@ import type { MechanismTerms } from "../oracles/catalogue.js";
 
 /** As Python writes it: UTC as Z, a fraction only if there is one. The fingerprint is of the text. */
 const CANONICAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.(?!0{6})\d{6})?(?:Z|(?![+-]00:00)[+-]\d\d:\d\d)$/;
-const FILE_NAME = /^[^/\\:.\x00-\x1f][^/\\:\x00-\x1f]{0,127}$/;
+const FILE_NAME = /^[^/\\:.\x00-\x1f][^/\\:\x00-\x1f]{0,127}$/u;
 const EPSILON = [1e-4, 40] as const;
 /** The open interval (0, 1), as doubles. */
 const INSIDE = [Number.MIN_VALUE, 1 - Number.EPSILON / 2] as const;

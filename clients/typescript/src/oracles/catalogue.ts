@@ -148,7 +148,7 @@ function windows(given: Given): Mechanism {
 
 function weighted(given: Given): Mechanism {
   const { design: name, s } = given.parameters;
-  const design = designNamed(String(name), given.designs);
+  const design = designNamed(typeof name === "string" ? name : "", given.designs);
   if (design.width < (given.domain ?? 0)) {
     throw new FormatError(`the design has ${String(design.width)} cells, must have one for each item`);
   }
@@ -164,7 +164,7 @@ function blocksOf(given: Given): bigint {
 
 function poolOf(given: Given): Encoder {
   const [k, m] = [Number(integer(given, "k")), Number(integer(given, "m"))];
-  const encoder = pool(k, m, String(given.parameters.seed));
+  const encoder = pool(k, m, given.parameters.seed);
   if (k > 1 && k * m > MOST_TALLY_CELLS) throw new FormatError("k times m must be at most 2**28 cells of the tally");
   return encoder;
 }

@@ -24,10 +24,10 @@ export function identity(cells: bigint): Encoder {
 }
 
 /** Return k functions fixed for the campaign: polynomials of degree 2 over fingerprints, expanded from the seed. */
-export function pool(k: number, m: number, seed: string): Encoder {
+export function pool(k: number, m: number, seed: unknown): Encoder {
   if (!(k >= 1 && k <= 2 ** 18)) throw new FormatError(`k is ${String(k)}, must be in 1..${String(2 ** 18)}`);
   if (!(m >= 2 && m <= 2 ** 24)) throw new FormatError(`m is ${String(m)}, must be in 2..${String(2 ** 24)} cells`);
-  if (!/^[0-9a-f]{64}$/.test(seed)) throw new FormatError("seed must be 64 hexadecimal digits, in lower case");
+  if (typeof seed !== "string" || !/^[0-9a-f]{64}$/.test(seed)) throw new FormatError("seed must be 64 hexadecimal digits, in lower case");
   const cells = BigInt(m);
   const cell = (item: bigint, [row = 0n]: readonly bigint[]): bigint => {
     const [c0, c1, c2] = coefficients(seed, k, Number(row));

@@ -11,8 +11,8 @@ const STRETCH = 8;
 /** What makes the reports of one campaign file. It charges nothing. */
 export interface Maker {
   readonly campaign: Asked;
-  /** Throw Untrusted once the keys that vouch for the campaign have expired. */
-  requireVouched(now: number): void;
+  /** Throw unless the keys that vouch for the campaign, and those to seal reports of these streams to, are valid. */
+  requireValid(now: number, streams: readonly Stream[]): void;
   /** Return whether the memory has an answer of this epoch; false without a memory. */
   repeats(): Promise<boolean>;
   /** Return a sealed frequency report; null tells nothing: "other", drawn afresh, and no memory is touched. */
@@ -45,7 +45,7 @@ export interface Making {
  */
 export async function make(maker: Maker, wishes: readonly Wish[], making: Making): Promise<Waiting[]> {
   const { campaign } = maker;
-  maker.requireVouched(Date.now());
+  maker.requireValid(Date.now(), campaign.streams);
   const repeats = await maker.repeats();
   const requests = campaign.streams
     .map((stream) => ({ campaign, stream, repeats, number: wishes.filter((wish) => wish.stream === stream).length }))

@@ -8,6 +8,8 @@ import type { Fetch } from "./http.js";
 import { LONGEST_WAIT } from "./timing.js";
 
 const SECOND = 1000;
+/** The longest window, in seconds. */
+export const MOST_SECONDS = Number.MAX_SAFE_INTEGER / SECOND;
 const LARGEST_QUEUE = 100_000;
 
 /** What a sender needs. */
@@ -49,12 +51,13 @@ export interface Numbers {
 export function numbersOf(options: SenderOptions): Numbers {
   const { mostQueued = 1000, delaySeconds = 600, windowSeconds = 86_400 } = options;
   requireIn("delaySeconds", delaySeconds, 0, LONGEST_WAIT / SECOND);
-  requireIn("windowSeconds", windowSeconds, 1, Number.MAX_SAFE_INTEGER / SECOND);
+  requireIn("windowSeconds", windowSeconds, 1, MOST_SECONDS);
   requireIn("mostQueued", mostQueued, 1, LARGEST_QUEUE);
   return { window: windowSeconds * SECOND, delay: delaySeconds * SECOND, mostQueued };
 }
 
-function requireIn(name: string, value: number, least: number, most: number): void {
+/** Throw UsageError unless a number is in its range. */
+export function requireIn(name: string, value: number, least: number, most: number): void {
   if (value >= least && value <= most) return;
   throw new UsageError(`${name} is ${String(value)}, must be from ${String(least)} to ${String(most)}`);
 }

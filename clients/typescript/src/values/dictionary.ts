@@ -3,7 +3,7 @@
 import { blake2b, hex, utf8 } from "../bytes.js";
 import { FormatError } from "../errors.js";
 import { canonical, faultOfItem, fingerprintOf, OTHER } from "./items.js";
-import { assignedIn, type Assigned } from "./unicode13.js";
+import { loadAssigned, type Assigned } from "./unicode13.js";
 
 const NAME = "the dictionary";
 const MOST_ITEMS = 2 ** 24;
@@ -25,7 +25,7 @@ export async function parseDictionary(bytes: Uint8Array, most = MOST_ITEMS): Pro
     throw new FormatError(`${NAME} is not UTF-8`);
   }
   if (text === "") throw new FormatError(`${NAME} is empty, must hold at least 1 item`);
-  const assigned = await assignedIn(text);
+  const assigned = await loadAssigned();
   const lines = text.replace(/^\ufeff/, "").replace(/\n$/, "").split("\n");
   if (lines.length > most) throw new FormatError(`${NAME} has more items than the ${String(most)} that it may have`);
   const items = new Map<string, number>();

@@ -13,9 +13,17 @@ export type Assigned = (code: number) => boolean;
 
 let loaded: Promise<Assigned> | undefined;
 
-/** Return the test of code points that some texts need; the table is loaded only if one has letters beyond U+02FF. */
-export async function assignedIn(text: string): Promise<Assigned> {
-  return isPlain(text) ? () => true : (loaded ??= load());
+/**
+ * Return the test of code points; its table is loaded once.
+ *
+ * Privacy: it is loaded whatever the values are. The request for it would tell that a value has other letters.
+ */
+export function loadAssigned(): Promise<Assigned> {
+  loaded ??= load().catch((error: unknown) => {
+    loaded = undefined;
+    throw error;
+  });
+  return loaded;
 }
 
 /** Return NFC of a text by the tables of 13.0; lone surrogates stay as they are. */
