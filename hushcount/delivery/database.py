@@ -34,7 +34,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Database:
-    """Tables in a file of mode 0600, or in memory if `path` is None; many threads and, of a file, processes may use it.
+    """Tables in a file of mode 0600, or in memory if `path` is None; threads and processes may share it.
 
     In memory it belongs to the process that made it: a child that is forked later begins with an empty one.
 

@@ -26,7 +26,7 @@ _MOST_REPORTS = 1000
 _MOST_BYTES = 1 << 18
 """Of one request; a collector takes a megabyte if its operator says nothing else. Refused ones are halved."""
 _SECONDS_UNTIL_MADE = 3_600.0
-"""That values wait of which no report can be made now."""
+"""How long a value waits if no report can be made of it now."""
 
 
 class TellEvent(Protocol):

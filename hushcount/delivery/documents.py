@@ -1,6 +1,6 @@
 """The documents that a collector serves of a campaign, with a copy kept of each for as long as it is fresh.
 
-No request is conditional: an ETag that a collector gives to one client only would name that client ever after.
+No request is conditional: an ETag that a collector gives to one client only would name that client from then on.
 """
 
 from __future__ import annotations

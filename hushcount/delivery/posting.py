@@ -15,7 +15,7 @@ _MOST_ANSWER_BYTES = 1 << 16
 def post(site: Site, queue: Queue, claimed: Claimed) -> Verdict:
     """Post claimed reports with the campaign's client token, and return what the answer means for them.
 
-    The token is drawn at the first post, and the same ever after.
+    The token is drawn at the first post, and then stays the same.
     """
     token = queue.noted_once("token", lambda: secrets.token_urlsafe(32))
     headers = {"Content-Type": "application/octet-stream", "Client-Token": token}
