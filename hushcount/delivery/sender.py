@@ -109,6 +109,9 @@ class Sender:
         """
         if not isinstance(value, str):
             raise UsageError(f"a value is a {type(value).__name__}, must be a str")
+        # A collector that is asked for the campaign file learns that the person is there.
+        if self._budget.opted_out:
+            raise self._opted_out()
         self._go_on_after_fork()
         client = self._present.client() if self._is_running() else self._present.refreshed()
         if client is None and not (self._is_running() and self._keep_values):
@@ -205,8 +208,6 @@ class Sender:
                 f"campaign {self._policy.campaign_id} is not fetched yet ({failure}): report again later, or give "
                 "keep_values=True, and values wait on this device"
             )
-        if self._budget.opted_out:
-            raise self._opted_out()
 
     def _opted_out(self) -> OptedOut:
         return OptedOut(f"the person opted out of campaign {self._policy.campaign_id}: nothing waits or is sent")

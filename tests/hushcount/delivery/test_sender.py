@@ -481,6 +481,19 @@ def test_who_opts_out_while_a_report_is_made_finds_nothing_left(
     assert one.deliver(early=True) == Delivery()
 
 
+def test_who_opted_out_asks_the_collector_for_nothing(collector: FakeCollector, tmp_path: Path) -> None:
+    collector.max_age = 0
+    one = sender(collector, tmp_path)
+    one.report(VALUE)
+    one.forget()
+    asked = len(collector.gets)
+    for other in (one, sender(collector, tmp_path), sender(collector, tmp_path, keep_values=True)):
+        with pytest.raises(OptedOut):
+            other.report(VALUE)
+        assert other.deliver() == Delivery()
+    assert len(collector.gets) == asked
+
+
 def test_opting_out_deletes_the_answers_that_a_client_remembers(collector: FakeCollector, tmp_path: Path) -> None:
     collector.epochs[:] = [campaign(memory=True)]
     one = sender(collector, tmp_path)
