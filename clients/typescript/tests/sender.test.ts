@@ -1,9 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Budget } from "../src/budget/budget.js";
-import { BudgetSpent, NotYet, OptedOut, OverCap, QueueFull, UsageError } from "../src/errors.js";
+import { BudgetSpent, NotYet, OptedOut, OverCap, QueueFull, Untrusted, UsageError } from "../src/errors.js";
 import type { SenderOptions } from "../src/sender/options.js";
+import type { Maker } from "../src/sender/making.js";
+import type { Publication } from "../src/sender/publication.js";
 import { Queue } from "../src/sender/queue.js";
 import { Sender } from "../src/sender/sender.js";
+import { clientToken } from "../src/sender/token.js";
 import { MemoryStore } from "../src/store/memory-store.js";
 import type { Store } from "../src/store/store.js";
 import { Newest } from "../src/trust/newest.js";
@@ -318,6 +321,31 @@ describe("without a campaign file", () => {
     expect(collector.arrived).toEqual(["discovery dark-mode", "reports dark-mode"]);
   });
 
+  test("a value waits while no key vouches for the campaign, and holds up no report", async () => {
+    const { collector, store } = tab();
+    let expired = false;
+    const requireVouched = (): void => {
+      if (expired) throw new Untrusted("expired");
+    };
+    const reading = readingOf();
+    const opened = async (publication: Publication): Promise<Maker> => ({
+      ...(await reading.open(publication)),
+      requireVouched,
+    });
+    const given = { site: "https://collector.example.com", policy: policyOf(store), delaySeconds: 0, store };
+    const options = { ...given, fetch: collector.fetch, keepValues: true };
+    const sender = new Sender(options, () => ({ ...reading, open: opened }));
+    open.push(sender);
+    collector.online = false;
+    await sender.report("dark-mode");
+    collector.online = true;
+    vi.setSystemTime(START + 61_000);
+    await sender.report("light-mode");
+    expired = true;
+    expect(await sender.deliver(true)).toMatchObject({ sent: 2, waiting: 1 });
+    expect(sender.log).toContainEqual(expect.objectContaining({ what: "again", reason: "untrusted" }));
+  });
+
   test("otherwise the app is told to report later", async () => {
     const { sender, collector } = tab();
     collector.online = false;
@@ -372,6 +400,10 @@ describe("budget and opt-out", () => {
     const one = tab({ keepValues: true });
     const two = tab({ store: one.store, keepValues: true }, one.collector);
     await two.sender.report("dark-mode");
+    // The opt-out is of the budget, and so of all campaigns.
+    await clientToken(one.store, "others");
+    const other = new Queue(one.store, "others", 10);
+    await other.put([{ fingerprint: "", stream: "", body: new Uint8Array(), value: "dark-mode", due: 0 }]);
     await one.sender.forget();
     const kept = await dump(one.store);
     expect(kept).not.toMatch(/dark-mode|token|queue|answer/);

@@ -1,6 +1,6 @@
 /** Take what is due from the queue, send it in batches, and settle each batch by the answer. */
 
-import { BudgetSpent, OverCap } from "../errors.js";
+import { BudgetSpent, OverCap, Untrusted } from "../errors.js";
 import type { Store } from "../store/store.js";
 import type { Stream } from "../trust/asked.js";
 import type { EventLog } from "./events.js";
@@ -15,7 +15,7 @@ import type { Verdict } from "./verdict.js";
 /** Most reports of one request, and most bytes of them; refused ones are halved. */
 const MOST_REPORTS = 128;
 const MOST_BYTES = 1 << 16;
-const AFTER_OVER_CAP = 3_600_000;
+const UNTIL_MADE = 3_600_000;
 
 /**
  * What one call of `deliver` did. What waited before, and what was reported meanwhile, is now sent, dropped or waiting:
@@ -56,8 +56,8 @@ interface Done {
   dropped: Record<string, number>;
   /** The collector was asked for the campaign file because an epoch was closed. */
   asked: boolean;
-  /** No more reports may be made in this window. */
-  overCap: boolean;
+  /** Reports can be made of plain values, as far as is known. */
+  makes: boolean;
   most: number;
   maker: Maker | undefined;
 }
@@ -73,7 +73,7 @@ export async function deliver(to: Delivering, early: boolean): Promise<Delivery>
     // A reason may be any word, also one that every other object has.
     dropped: Object.create(null) as Record<string, number>,
     asked: false,
-    overCap: false,
+    makes: true,
     most: MOST_REPORTS,
     maker: optedOut ? undefined : await to.present.refreshed(),
   };
@@ -82,7 +82,7 @@ export async function deliver(to: Delivering, early: boolean): Promise<Delivery>
       drop(to, done, "opted_out", await queue.clear());
       break;
     }
-    const plain = done.maker !== undefined && !done.overCap;
+    const plain = done.maker !== undefined && done.makes;
     const claimed = await queue.claim(Date.now(), { reports: done.most, bytes: MOST_BYTES }, plain, early);
     if (claimed === undefined) break;
     to.leaving.remove(claimed.from);
@@ -164,10 +164,10 @@ async function makeAnew(to: Delivering, claimed: Claimed, done: Done): Promise<v
     const { value = "", stream } = report.waiting;
     const streams = maker.campaign.streams.filter((each) => stream === "" || stream === each);
     const made = await madeOf(to, maker, streams, value);
-    if (made === "over_cap") {
-      // Of the other values none fits either.
-      done.overCap = true;
-      await to.queue.giveBack(claimed.reports.slice(place), Date.now() + AFTER_OVER_CAP);
+    if (made === "over_cap" || made === "untrusted") {
+      // The cap is reached, or keys have expired: the other values fare alike, and hold up no other report.
+      done.makes = false;
+      await to.queue.giveBack(claimed.reports.slice(place), Date.now() + UNTIL_MADE);
       to.log.add("again", claimed.reports.length - place, made);
       return;
     }
@@ -189,12 +189,13 @@ async function madeOf(
   maker: Maker,
   streams: readonly Stream[],
   value: string,
-): Promise<readonly Waiting[] | "over_cap" | "budget_spent"> {
+): Promise<readonly Waiting[] | "over_cap" | "untrusted" | "budget_spent"> {
   try {
     const wishes = streams.map((stream) => ({ stream, value }));
     return await make(maker, wishes, { ...to.making, keepValues: true });
   } catch (error) {
     if (error instanceof OverCap) return "over_cap";
+    if (error instanceof Untrusted) return "untrusted";
     if (error instanceof BudgetSpent) return "budget_spent";
     throw error;
   }

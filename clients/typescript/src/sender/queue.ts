@@ -20,6 +20,7 @@ const LEASE = 300_000;
 const MOST_CLAIMED = 128;
 /** The largest number of records that IndexedDB can be asked for. */
 const ALL = 2 ** 32 - 1;
+const PREFIX = "queue/";
 
 /** A report that waits, or a plain value that waits for a campaign file: that has no fingerprint and no body. */
 export interface Waiting {
@@ -63,7 +64,7 @@ export class Queue {
   constructor(store: Store, campaign: string, most: number) {
     this.#store = store;
     this.#campaign = campaign;
-    this.#prefix = `queue/${campaign}/`;
+    this.#prefix = `${PREFIX}${campaign}/`;
     this.#most = most;
   }
 
@@ -144,7 +145,16 @@ export class Queue {
 
   /** Remove all that waits, also what other tabs with a larger limit queued; return how many there were. */
   clear(): Promise<number> {
-    return this.#store.change([{ prefix: this.#prefix, most: ALL, values: false }], ([keys = []]) => ({
+    return this.#clear(this.#prefix);
+  }
+
+  /** Remove the same of every campaign in the store. */
+  clearAll(): Promise<number> {
+    return this.#clear(PREFIX);
+  }
+
+  #clear(prefix: string): Promise<number> {
+    return this.#store.change([{ prefix, most: ALL, values: false }], ([keys = []]) => ({
       remove: keys.map(([key]) => key),
       result: keys.length,
     }));

@@ -21,7 +21,7 @@ import type { Target } from "./posting.js";
 import { Queue } from "./queue.js";
 import { reading } from "./reading.js";
 import { atMost } from "./timing.js";
-import { clientToken, forgetToken } from "./token.js";
+import { clientToken, forgetTokens } from "./token.js";
 
 const MINUTE = 60_000;
 /** Most values whose reports are made in one step of the store. */
@@ -149,14 +149,15 @@ export class Sender {
   /**
    * Opt out, durably: nothing is made or sent any more, in any tab, and what waits, answers and the token are deleted.
    *
-   * What was spent stays counted. `Budget.optIn` of the same budget begins again.
+   * So are those of other campaigns in the store, which is one person's. What was spent stays counted. `Budget.optIn`
+   * of the same budget begins again.
    */
   async forget(): Promise<void> {
     this.#tellToForget();
     await this.#budget.optOut();
     await new Answers(this.#store).clear();
-    this.#log.add("forgotten", await this.#queue.clear());
-    await forgetToken(this.#store, this.#campaign);
+    this.#log.add("forgotten", await this.#queue.clearAll());
+    await forgetTokens(this.#store);
     this.#token = undefined;
     // Once more: a report may have come into the queue just before the opt-out.
     this.#tellToForget();

@@ -1,6 +1,7 @@
 import { valueOf, type Store } from "../store/store.js";
 
 const TOKEN_BYTES = 32;
+const MOST_TOKENS = 1_000_000;
 
 /**
  * Return this client's own secret for a campaign at its collector, made at the first call and kept; all tabs get the same.
@@ -18,9 +19,12 @@ export function clientToken(store: Store, campaign: string): Promise<string> {
   });
 }
 
-/** Delete the token. */
-export function forgetToken(store: Store, campaign: string): Promise<void> {
-  return store.change([], () => ({ remove: [keyOf(campaign)], result: undefined }));
+/** Delete the tokens of all campaigns. */
+export function forgetTokens(store: Store): Promise<void> {
+  return store.change([{ prefix: keyOf(""), most: MOST_TOKENS, values: false }], ([keys = []]) => ({
+    remove: keys.map(([key]) => key),
+    result: undefined,
+  }));
 }
 
 function keyOf(campaign: string): string {
