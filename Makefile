@@ -20,7 +20,7 @@ PORTABLE := -m 'not long' -k 'not test_contract or golden or pack or pickled or 
 	tests/aux_server tests/audits/test_collusions.py tests/test_docs.py tests/vectors \
 	tests/pipelines/schedule/test_run.py
 
-.PHONY: help demo test test-all test-rest lint unit coverage vectors package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults test-typescript test-browser deploy-tools check-deploy test-images image-bases lock-images docs week
+.PHONY: help demo test test-all test-rest lint unit coverage vectors package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults test-typescript test-browser demo-web deploy-tools check-deploy test-images image-bases lock-images docs week
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -132,6 +132,10 @@ build/web/index.js: $(TYPESCRIPT)/node_modules/.package-lock.json $(shell find $
 
 test-browser: $(VENV)/dev build/web/index.js  ## people in a real browser report to a real collector (needs npm, chromium)
 	$(BIN)/python -m pytest -q -s -o python_files='on_*.py' --engine beam tests/browser
+
+demo-web: $(VENV)/server build/web/index.js  ## a page at http://127.0.0.1:8000 that counts which buttons are used, and estimates each minute (needs npm)
+	rm -rf build/demo-web
+	$(BIN)/python examples/web/demo.py --out build/demo-web
 
 docs: build/mkdocs/installed  ## build the pages as a site into build/site; reading it needs no network
 	$(PYTHON) docs/site.py prepare

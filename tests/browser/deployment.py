@@ -59,12 +59,13 @@ class Measured:
 
 
 def prepared(
-    base: Path, *, cap: int = 1, of_policy: dict[str, Any] | None = None, signer: str = "operator"
+    base: Path, *, page: Path = HERE, cap: int = 1, of_policy: dict[str, Any] | None = None, signer: str = "operator"
 ) -> Measured:
     """Make a deployment of a signed campaign and its page.
 
     Args:
         base: an empty folder.
+        page: the folder of the page's files.
         cap: reports of one person that are counted.
         of_policy: what the app's policy has otherwise than the operator's file.
         signer: whose key signs the campaign file; nobody's if empty.
@@ -83,7 +84,7 @@ def prepared(
     done("campaign", "policy", "--campaign", path, "--keys", base / "operator", "--out", policy)
     if signer:
         done("campaign", "sign", "--campaign", path, "--keys", base / signer)
-    pages = Pages([HERE, BUILT])
+    pages = Pages([page, BUILT])
     site.config.write_text(
         f"""store = "store"
 ledger = "ledger.db"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.browser.deployment import WORDS, Measured, prepared
 from tests.shuffler.collector.running import wait_for
 from tests.support.jobs import ALPHA, estimates, found, summary
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "web"
 PEOPLE = 2000
 AT_ONCE = 20
 LISTED = {WORDS[0]: 600, WORDS[1]: 400, WORDS[2]: 200, WORDS[3]: 100}
@@ -159,3 +161,27 @@ def test_nothing_is_sent_for_a_campaign_that_the_policy_refuses(
     assert says in said, said
     assert browser.posts() == []
     assert measured.site.sealed("reports") == measured.site.sealed("discovery") == []
+
+
+def test_the_example_page_counts_a_click_shows_its_cost_and_can_be_switched_off(
+    browser: Chromium, tmp_path: Path
+) -> None:
+    measured = prepared(tmp_path, page=EXAMPLE, cap=10)
+    click = "(name) => document.querySelector(`[data-feature=${name}]`).click()"
+    switch = "() => document.getElementById('counting').click()"
+    spent = "() => document.getElementById('spent').innerText"
+    with measured.open():
+        measured.pages.made["/settings.json"] = json.dumps({**measured.where, "windowSeconds": 60}).encode()
+        page = browser.device(measured.pages.origin, viewport={"width": 380, "height": 800})
+        assert page.run("() => document.documentElement.scrollWidth") == 380
+        page.run(click, "sort")
+        assert page.run("() => document.getElementById('text').value.split('\\n')[0]") == "apples"
+        wait_for(lambda: "made 1 blurred report" in page.run(spent))
+        wait_for(lambda: len(browser.posts()) > 0)
+        page.run(switch)
+        wait_for(lambda: "opted out" in page.run(spent))
+        browser.posts()
+        page.run(click, "reverse")
+        page.run("() => new Promise((resolve) => setTimeout(resolve, 3000))")
+        assert "made 1 blurred report" in page.run(spent)
+        assert browser.posts() == []

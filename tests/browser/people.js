@@ -32,8 +32,8 @@ async function crowd({ values, atOnce, ...where }) {
 }
 
 /** Open the one person of this device, as an app does: everything is in IndexedDB. */
-async function person(where, options = {}) {
-  const store = await IndexedDbStore.open();
+async function person(where, options = {}, name = "hushcount") {
+  const store = await IndexedDbStore.open(name);
   return senderOf(where, store, { budget: new Budget(store), ...options });
 }
 
