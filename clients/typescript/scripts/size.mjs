@@ -3,8 +3,8 @@ import { build } from "esbuild";
 import { gzipSync } from "node:zlib";
 
 const LIMITS = [
-  ["a client of one campaign", "{ Client, MemoryStore, Newest, Policy }", 28_000],
-  ["everything", "*", 35_500],
+  ["a client of one campaign", "{ Client, MemoryStore, Newest, Policy }", 28_500],
+  ["everything", "*", 36_000],
 ];
 /** The curve, which only browsers without X25519 or Ed25519 load, and all else that is loaded where it is needed. */
 const LATE = 30_000;

@@ -60,7 +60,7 @@ const HOSTILE: readonly (readonly [string, () => Served])[] = [
   ["without end", () => ({ ...GOOD, body: endless() })],
   ["that is no UTF-8", () => ({ ...GOOD, body: new Blob([new Uint8Array([0xff, 0xfe])]).stream() })],
   ["of nothing", () => ({ ...GOOD, body: "null" })],
-  ["in TOML", () => ({ ...GOOD, type: "application/toml" })],
+  ["in TOML", () => ({ ...GOOD, body: `format = 2\nid = "${file.id}"\n`, type: "application/toml" })],
   ["with a signature that is no byte sequence", () => ({ ...GOOD, signature: "?1" })],
   ["with a long signature", () => ({ ...GOOD, signature: `:${"A".repeat(8000)}:` })],
   ["with a nested signature", () => ({ ...GOOD, signature: `:${Buffer.from("[".repeat(3000)).toString("base64")}:` })],
