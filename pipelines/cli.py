@@ -72,7 +72,7 @@ HUSHCOUNT = (
     Row("trend", "Show how often items were used, window by window, with errors.", "epochs:trend"),
     Row("graph", "Build a job's graph, run nothing, and search it for keys.", "graph:graph"),
     Row("keys", "Make, rotate, retire, list and rehearse key pairs.", KEYS),
-    Row("campaign", "Make, show, redact, sign, delegate and verify campaign files.", CAMPAIGN),
+    Row("campaign", "Make, sign, check and compare campaign files; write policies.", CAMPAIGN),
     Row("design", "List and search the designs of the mechanism wss.", DESIGN),
     Row("ledger", "Set, show, check and export what releases cost.", LEDGER),
     Row("epoch", "Publish epochs, and review the values for the next one.", EPOCH),

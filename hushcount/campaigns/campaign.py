@@ -63,7 +63,7 @@ class Campaign(Part):
     @classmethod
     def _check_format(cls, value: object) -> object:
         if value == 1:
-            raise ValueError("is 1, of an earlier release, must be 2: make the campaign with hushcount campaign new")
+            raise ValueError("is 1, of an earlier version, must be 2: make the campaign with hushcount campaign new")
         return value
 
     @model_validator(mode="after")
