@@ -21,7 +21,7 @@ from hushcount.errors import UsageError
 from hushcount.formats.reading import parse_object, read_file
 from keys import store
 from pipelines.console import options
-from pipelines.console.answer import Answer
+from pipelines.console.answer import Answer, note
 from pipelines.console.tables import Table
 
 
@@ -54,6 +54,8 @@ def audit_campaign(
             else:
                 seen.append(seen_in_file(f"campaign file of {place}", one))
                 unsigned += _fault(trusted, one, signature, place)
+    if len(places) == 1:
+        note("one place shows no fork: give also what others were shown, such as a log that was saved elsewhere")
     return _answer(seen, unsigned)
 
 
