@@ -324,13 +324,13 @@ describe("without a campaign file", () => {
   test("a value waits while no key vouches for the campaign, and holds up no report", async () => {
     const { collector, store } = tab();
     let expired = false;
-    const requireVouched = (): void => {
+    const requireValid = (): void => {
       if (expired) throw new Untrusted("expired");
     };
     const reading = readingOf();
     const opened = async (publication: Publication): Promise<Maker> => ({
       ...(await reading.open(publication)),
-      requireVouched,
+      requireValid,
     });
     const given = { site: "https://collector.example.com", policy: policyOf(store), delaySeconds: 0, store };
     const options = { ...given, fetch: collector.fetch, keepValues: true };
@@ -343,7 +343,7 @@ describe("without a campaign file", () => {
     await sender.report("light-mode");
     expired = true;
     expect(await sender.deliver(true)).toMatchObject({ sent: 2, waiting: 1 });
-    expect(sender.log).toContainEqual(expect.objectContaining({ what: "again", reason: "untrusted" }));
+    expect(sender.log).toContainEqual(expect.objectContaining({ what: "again", reason: "no_valid_key" }));
   });
 
   test("otherwise the app is told to report later", async () => {

@@ -1,6 +1,6 @@
 /** Take what is due from the queue, send it in batches, and settle each batch by the answer. */
 
-import { BudgetSpent, OverCap, Untrusted } from "../errors.js";
+import { BudgetSpent, OverCap, Untrusted, UsageError } from "../errors.js";
 import type { Store } from "../store/store.js";
 import type { Stream } from "../trust/asked.js";
 import type { EventLog } from "./events.js";
@@ -164,7 +164,7 @@ async function makeAnew(to: Delivering, claimed: Claimed, done: Done): Promise<v
     const { value = "", stream } = report.waiting;
     const streams = maker.campaign.streams.filter((each) => stream === "" || stream === each);
     const made = await madeOf(to, maker, streams, value);
-    if (made === "over_cap" || made === "untrusted") {
+    if (made === "over_cap" || made === "no_valid_key") {
       // The cap is reached, or keys have expired: the other values fare alike, and hold up no other report.
       done.makes = false;
       await to.queue.giveBack(claimed.reports.slice(place), Date.now() + UNTIL_MADE);
@@ -189,13 +189,13 @@ async function madeOf(
   maker: Maker,
   streams: readonly Stream[],
   value: string,
-): Promise<readonly Waiting[] | "over_cap" | "untrusted" | "budget_spent"> {
+): Promise<readonly Waiting[] | "over_cap" | "no_valid_key" | "budget_spent"> {
   try {
     const wishes = streams.map((stream) => ({ stream, value }));
     return await make(maker, wishes, { ...to.making, keepValues: true });
   } catch (error) {
     if (error instanceof OverCap) return "over_cap";
-    if (error instanceof Untrusted) return "untrusted";
+    if (error instanceof Untrusted || error instanceof UsageError) return "no_valid_key";
     if (error instanceof BudgetSpent) return "budget_spent";
     throw error;
   }
