@@ -158,3 +158,27 @@ test("only a policy that was read, and keeps the newest epoch, is one", () => {
   const made = Policy as unknown as new (...given: unknown[]) => Policy;
   expect(() => new made()).toThrow("Policy.parse");
 });
+
+test("a device that comes back online while a delivery ends does not wait a minute", async () => {
+  const page = new EventTarget();
+  vi.stubGlobal("addEventListener", page.addEventListener.bind(page));
+  const [store, collector] = [new Disturbed(), new FakeCollector()];
+  const sender = tab(store, collector, { delaySeconds: 0 });
+  await sender.report("first");
+  await sender.deliver();
+  collector.online = false;
+  let offline = true;
+  store.before = ([wanted]) => {
+    // The first look at what is due after the failure.
+    if (!offline || sender.log.at(-1)?.what !== "again" || typeof wanted !== "object" || !("most" in wanted)) return;
+    if (wanted.most !== 1) return;
+    offline = false;
+    collector.online = true;
+    page.dispatchEvent(new Event("online"));
+  };
+  await sender.report("second");
+  sender.start();
+  await vi.waitFor(() => {
+    expect(collector.arrived.length).toBe(4);
+  }, 20_000);
+});

@@ -246,8 +246,12 @@ export class Sender {
   async #run(until: AbortSignal): Promise<void> {
     let rest = 0;
     while (!until.aborted) {
+      let called = false;
       const woken = new Promise<void>((resolve) => {
-        this.#wake = resolve;
+        this.#wake = () => {
+          called = true;
+          resolve();
+        };
       });
       const wait = Math.max(await this.#timeToWait(), rest);
       if (wait > 0) {
@@ -257,7 +261,9 @@ export class Sender {
       } else {
         await this.#deliverQuietly();
         // What is still due, such as a value without a campaign file, is tried again later.
-        rest = (await this.#timeToWait()) > 0 ? 0 : MINUTE;
+        const later = (await this.#timeToWait()) > 0;
+        // Who called meanwhile, such as a device that is online again, wants it now.
+        rest = later || called ? 0 : MINUTE;
       }
     }
   }
