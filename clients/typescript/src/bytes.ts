@@ -1,7 +1,6 @@
-import { blake2b as noble } from "@noble/hashes/blake2.js";
+import { blake2b as hashed } from "./blake2b.js";
 
 const TEXT = new TextEncoder();
-const PERSON_BYTES = 16;
 
 export function utf8(text: string): Uint8Array {
   return TEXT.encode(text);
@@ -34,10 +33,8 @@ export interface HashOptions {
 }
 
 export function blake2b(data: Uint8Array, options: HashOptions): Uint8Array {
-  const { length, person, ...rest } = options;
-  const personalization = new Uint8Array(PERSON_BYTES);
-  personalization.set(utf8(person ?? ""));
-  return noble(data, { dkLen: length, personalization, ...rest });
+  const { person = "", ...rest } = options;
+  return hashed(data, { ...rest, person: utf8(person) });
 }
 
 /** Return the non-negative integer in little-endian bytes. */

@@ -2,12 +2,11 @@
 
 import { Budget } from "./budget/budget.js";
 import type { Spent } from "./budget/spent.js";
-import { parseCampaign } from "./campaign/campaign.js";
+import { CAMPAIGN_BYTES, NAME, openCampaign } from "./campaign/campaign.js";
 import { UsageError } from "./errors.js";
 import { parseJson } from "./json.js";
 import { openMaker, type ReportMaker } from "./making.js";
 import { MOST_SECONDS, requireIn } from "./sender/options.js";
-import { parseDesigns } from "./oracles/design.js";
 import { Answers } from "./store/answers.js";
 import { MemoryStore } from "./store/memory-store.js";
 import type { Store } from "./store/store.js";
@@ -70,7 +69,7 @@ export class Client {
     const { policy, store = new MemoryStore(), windowSeconds = DAY } = options;
     requireIn("windowSeconds", windowSeconds, 1, MOST_SECONDS);
     if (!(policy instanceof Policy)) throw new UsageError("policy must be a Policy: what this client demands of a campaign");
-    const campaign = parseCampaign(options.campaign, parseDesigns(options.designs ?? []));
+    const campaign = await openCampaign(parseJson(options.campaign, CAMPAIGN_BYTES, NAME), options.designs);
     if (campaign.memory && options.store === undefined) {
       throw new UsageError(`campaign ${campaign.id} is of clients that remember: give a store`);
     }

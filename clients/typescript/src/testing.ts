@@ -1,11 +1,13 @@
 /** For tests of an app or of another client: reports made from given randomness. Never for people's values. */
 
-import { parseCampaign, type Campaign } from "./campaign/campaign.js";
+import { parseCampaign } from "./campaign/at-once.js";
+import type { Campaign } from "./campaign/campaign.js";
 import { UsageError } from "./errors.js";
 import { parseDesigns } from "./oracles/design.js";
 import type { Words } from "./maths/words.js";
 
-export { buildMechanism, type MechanismTerms } from "./oracles/catalogue.js";
+export { buildMechanism } from "./oracles/every.js";
+export type { MechanismTerms } from "./oracles/given.js";
 export type { Mechanism } from "./oracles/mechanism.js";
 export type { Campaign, Words };
 export { discoveryReport, type DiscoveryFormat } from "./discovery.js";

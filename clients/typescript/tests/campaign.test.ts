@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { hex, utf8 } from "../src/bytes.js";
-import { campaignOf, parseCampaign } from "../src/campaign/campaign.js";
+import { campaignOf, parseCampaign } from "../src/campaign/at-once.js";
 import type { Stream } from "../src/trust/asked.js";
 import { refusal } from "./refusals.js";
 import { askedOf, vectors, type Entry } from "./vectors.js";

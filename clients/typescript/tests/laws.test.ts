@@ -9,8 +9,12 @@
 import { describe, expect, test } from "vitest";
 import { integerOf } from "../src/bytes.js";
 import { systemWords, type Words } from "../src/maths/words.js";
-import { buildMechanism, type MechanismTerms } from "../src/oracles/catalogue.js";
-import { affine, hadamard, pool, type Encoder } from "../src/oracles/encoders.js";
+import { buildMechanism } from "../src/oracles/every.js";
+import type { MechanismTerms } from "../src/oracles/given.js";
+import { affine } from "../src/oracles/affine.js";
+import type { Encoder } from "../src/oracles/encoders.js";
+import { hadamard } from "../src/oracles/hadamard.js";
+import { pool } from "../src/oracles/pool.js";
 
 const REPORTS = 12_000;
 const SEED = "5eed".repeat(16);

@@ -3,11 +3,14 @@ import { describe, expect, test } from "vitest";
 import { hex, integerOf, unhex } from "../src/bytes.js";
 import { isPrime, primeAtLeast } from "../src/maths/primes.js";
 import { probabilityThreshold, spendingFlip, spendingThreshold, symmetricThreshold } from "../src/maths/thresholds.js";
-import { buildMechanism } from "../src/oracles/catalogue.js";
+import { buildMechanism } from "../src/oracles/every.js";
 import { nameOf, parseDesigns, weightedDesign } from "../src/oracles/design.js";
-import { affine, coefficients, hadamard, pool, primeOf } from "../src/oracles/encoders.js";
+import { affine, primeOf } from "../src/oracles/affine.js";
+import { hadamard } from "../src/oracles/hadamard.js";
+import { coefficients, pool } from "../src/oracles/pool.js";
 import { wordsOf } from "../src/testing.js";
-import { pack, reportBytes, subsetCode, subsetField } from "../src/wire/packing.js";
+import { pack, reportBytes } from "../src/wire/packing.js";
+import { subsetCode, subsetField } from "../src/wire/subsets.js";
 import { refusal } from "./refusals.js";
 import { vectors, type Entry } from "./vectors.js";
 

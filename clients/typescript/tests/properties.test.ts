@@ -1,16 +1,19 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { bytesOf, integerOf, utf8 } from "../src/bytes.js";
-import { parseCampaign } from "../src/campaign/campaign.js";
+import { parseCampaign } from "../src/campaign/at-once.js";
 import { canonicalJson } from "../src/canonical-json.js";
 import { HushcountError } from "../src/errors.js";
 import { parseJson } from "../src/json.js";
-import { eventBits, otherCells, uniform, type Words } from "../src/maths/words.js";
+import { eventBits } from "../src/maths/event-bits.js";
+import { otherCells } from "../src/maths/subsets.js";
+import { uniform, type Words } from "../src/maths/words.js";
 import { WORD_VALUES } from "../src/maths/thresholds.js";
 import { parseDictionary } from "../src/values/dictionary.js";
 import { canonical } from "../src/values/items.js";
 import { loadAssigned } from "../src/values/unicode13.js";
-import { bitLength, subsetCode, subsetField } from "../src/wire/packing.js";
+import { bitLength } from "../src/wire/packing.js";
+import { subsetCode, subsetField } from "../src/wire/subsets.js";
 import { vectors, type Entry } from "./vectors.js";
 
 function choose(of: number, size: number): bigint {

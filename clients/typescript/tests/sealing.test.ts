@@ -2,7 +2,7 @@ import { xsalsa20poly1305 } from "@noble/ciphers/salsa.js";
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { hex, unhex } from "../src/bytes.js";
-import { campaignOf } from "../src/campaign/campaign.js";
+import { campaignOf } from "../src/campaign/at-once.js";
 import { discoveryReport, hashOf, padded } from "../src/discovery.js";
 import { openMaker } from "../src/making.js";
 import { Answers } from "../src/store/answers.js";

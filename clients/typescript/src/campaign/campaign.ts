@@ -3,9 +3,9 @@
 import { blake2b, unhex } from "../bytes.js";
 import { FormatError } from "../errors.js";
 import { fieldsOf, HEX_32, IDENTIFIER, numberOf, textOf } from "../fields.js";
-import { parseJson } from "../json.js";
-import { buildMechanism } from "../oracles/catalogue.js";
-import type { Design } from "../oracles/design.js";
+import { familyOf } from "../oracles/catalogue.js";
+import type { MechanismTerms } from "../oracles/given.js";
+import { loadMechanism } from "../oracles/load.js";
 import type { Mechanism } from "../oracles/mechanism.js";
 import type { Asked, Stream } from "../trust/asked.js";
 import { headOf } from "../trust/campaign-log.js";
@@ -23,7 +23,7 @@ import {
 } from "./sections.js";
 
 export const CAMPAIGN_BYTES = 2 ** 20;
-const NAME = "the campaign file";
+export const NAME = "the campaign file";
 const BINDING_BYTES = 16;
 const HASH_BYTES = 32;
 const LENGTH_BYTES = 2;
@@ -42,18 +42,25 @@ export interface Campaign extends Asked {
   binding(stream: Stream): Uint8Array;
 }
 
-/** Read the bytes of a campaign file (JSON). Throws FormatError, with the field. */
-export function parseCampaign(bytes: Uint8Array, designs: readonly Design[] = []): Campaign {
-  return campaignOf(parseJson(bytes, CAMPAIGN_BYTES, NAME), designs);
+/** A campaign file that was checked except for the parameters of its mechanism, which may have to be loaded. */
+export interface Form extends Omit<Campaign, "mechanism" | "sealedBytes"> {
+  readonly mechanismTerms: MechanismTerms | undefined;
 }
 
 /**
- * Check the data of a campaign file.
+ * Check the data of a campaign file, and load its mechanism.
  *
- * @param designs that the app brings along, for mechanism `wss`.
+ * @param designs files that the app brings along, for mechanism `wss`.
  * @throws FormatError, which names the field: it is no campaign, or one of another release.
  */
-export function campaignOf(file: unknown, designs: readonly Design[] = []): Campaign {
+export async function openCampaign(file: unknown, designs: readonly unknown[] = []): Promise<Campaign> {
+  const form = formOf(file);
+  const { mechanismTerms: terms } = form;
+  return campaignFrom(form, terms === undefined ? unbuilt : await loadMechanism(terms.name, designs));
+}
+
+/** Check the data of a campaign file. Throws FormatError, which names the field. */
+export function formOf(file: unknown): Form {
   if (typeof file === "object" && file !== null && "format" in file && file.format !== 2) {
     throw new FormatError(`${NAME}: format must be 2: the operator must make the campaign anew, or you a newer client`);
   }
@@ -72,14 +79,10 @@ export function campaignOf(file: unknown, designs: readonly Design[] = []): Camp
   if (terms === undefined && discovery === undefined) throw new FormatError(`${NAME}: mechanism or discovery is missing`);
   if (terms === undefined && memory) throw new FormatError(`${NAME}: memory is of no use without a mechanism`);
   if (memoryValues > 1 && !memory) throw new FormatError(`${NAME}: memory_values must be 1 where memory is false`);
-  const mechanism = terms === undefined ? undefined : builtOf(terms, dictionary, designs);
+  if (terms !== undefined) inMechanism(() => familyOf(terms.name));
   // Twice the (epsilon, delta) of adding or removing a client is that of replacing it.
   const sides = discovery?.relation === "add-remove" ? 2 : 1;
   const fingerprint = fingerprintOf(fields);
-  const lengths: Readonly<Record<Stream, number>> = {
-    reports: BINDING_BYTES + (mechanism?.reportBytes ?? 0) + SEAL_BYTES,
-    discovery: 2 * (BINDING_BYTES + SEAL_BYTES) + HASH_BYTES + LENGTH_BYTES + (discovery?.maxValueBytes ?? 0),
-  };
   return {
     id,
     epoch,
@@ -87,14 +90,13 @@ export function campaignOf(file: unknown, designs: readonly Design[] = []): Camp
     terms: termsOf(fields),
     previous,
     head: headOf(previous, fingerprint),
-    streams: [...(mechanism ? (["reports"] as const) : []), ...(discovery ? (["discovery"] as const) : [])],
+    streams: [...(terms ? (["reports"] as const) : []), ...(discovery ? (["discovery"] as const) : [])],
     epsilon: terms?.epsilon ?? 0,
     memory,
     memoryValues,
     discovery: { epsilon: sides * (discovery?.epsilon ?? 0), delta: sides * (discovery?.delta ?? 0) },
     ...shuffle,
-    sealedBytes: (stream) => lengths[stream],
-    mechanism,
+    mechanismTerms: terms,
     dictionary,
     discoveryTerms: discovery,
     keys,
@@ -102,16 +104,30 @@ export function campaignOf(file: unknown, designs: readonly Design[] = []): Camp
   };
 }
 
-function builtOf(
-  terms: Parameters<typeof buildMechanism>[0],
-  dictionary: Listed | undefined,
-  designs: readonly Design[],
-): Mechanism {
+type Build = (terms: MechanismTerms, domain: number | undefined) => Mechanism;
+
+/** Return the campaign with its mechanism. Throws FormatError for a parameter that the mechanism cannot have. */
+export function campaignFrom(form: Form, build: Build): Campaign {
+  const { mechanismTerms: terms, dictionary, discoveryTerms: discovery } = form;
+  const domain = dictionary === undefined ? undefined : dictionary.items + 1;
+  const mechanism = terms === undefined ? undefined : inMechanism(() => build(terms, domain));
+  const lengths: Readonly<Record<Stream, number>> = {
+    reports: BINDING_BYTES + (mechanism?.reportBytes ?? 0) + SEAL_BYTES,
+    discovery: 2 * (BINDING_BYTES + SEAL_BYTES) + HASH_BYTES + LENGTH_BYTES + (discovery?.maxValueBytes ?? 0),
+  };
+  return { ...form, mechanism, sealedBytes: (stream) => lengths[stream] };
+}
+
+function inMechanism<Result>(work: () => Result): Result {
   try {
-    return buildMechanism(terms, dictionary === undefined ? undefined : dictionary.items + 1, designs);
+    return work();
   } catch (error) {
     throw error instanceof FormatError ? new FormatError(`${NAME}: mechanism: ${error.message}`) : error;
   }
+}
+
+function unbuilt(): never {
+  throw new FormatError(`${NAME} has no mechanism`);
 }
 
 function booleanOf(value: unknown): boolean {

@@ -3,7 +3,7 @@
 import { blake2b, hex, unhex } from "../bytes.js";
 import { FormatError } from "../errors.js";
 import { fieldsOf, HEX_32, KEY_ID, listOf, numberOf, textOf, timeOf } from "../fields.js";
-import type { MechanismTerms } from "../oracles/catalogue.js";
+import type { MechanismTerms } from "../oracles/given.js";
 
 /** As Python writes it: UTC as Z, a fraction only if there is one. The fingerprint is of the text. */
 const CANONICAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.(?!0{6})\d{6})?(?:Z|(?![+-]00:00)[+-]\d\d:\d\d)$/;

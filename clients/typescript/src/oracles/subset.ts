@@ -1,0 +1,29 @@
+import { FormatError } from "../errors.js";
+import { otherCells } from "../maths/subsets.js";
+import { event, uniform } from "../maths/words.js";
+import { subsetCode, subsetField } from "../wire/subsets.js";
+import { MOST_BYTES, requireSized, type Responder } from "./responders.js";
+
+/** Return the responder of subsets: one that holds the cell with probability keep / 2**64, else one that does not. */
+export function subset(width: bigint, size: bigint, keep: bigint): Responder {
+  requireSized(width, size, keep);
+  const [m, s] = [Number(width), Number(size)];
+  const octets = Math.min(s * Math.ceil(Math.log2(m)), m) / 8;
+  if (octets > MOST_BYTES || s > MOST_BYTES) {
+    throw new FormatError(`${String(s)} of ${String(m)} cells in a report are too many`);
+  }
+  const field = subsetField(m, s);
+  return {
+    width,
+    fields: [],
+    tail: field,
+    respond: (own, words) => {
+      const kept = event(keep, words);
+      const dropped = Number(uniform(size, words));
+      const cells = otherCells(m, s, Number(own), words);
+      // A uniform s-subset of the others, less a uniform one of its members, is a uniform (s-1)-subset.
+      if (kept) cells[dropped] = Number(own);
+      return { numbers: [], code: subsetCode(field, cells.sort((one, other) => one - other)) };
+    },
+  };
+}
