@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-
-Answers = Mapping[str, bytes]
-"""What is not a file: content by path, as `/policy.json`."""
 
 
 class Pages(ThreadingHTTPServer):
@@ -26,6 +23,7 @@ class Pages(ThreadingHTTPServer):
     def __init__(self, folders: list[Path], port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self._files = {f"/{path.name}": path for folder in reversed(folders) for path in folder.iterdir()}
+        # What is no file: content by path, as /settings.json.
         self.made: dict[str, bytes] = {}
         self.collector = ""
 
