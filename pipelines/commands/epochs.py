@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 from rich.console import RenderableType
 from typer import Option
 
+from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import MOST_ITEMS
+from hushcount.campaigns.signatures import signature_path
 from hushcount.errors import UsageError
 from hushcount.items import canonical
 from pipelines.console import options
-from pipelines.console.answer import Answer
+from pipelines.console.answer import Answer, note
 from pipelines.console.tables import Table, window_names
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def publish_epoch(
 ) -> Answer:
     """Use it to begin a campaign, and for each new campaign file: the epoch before ends when this one begins.
 
-    Put the dictionary beside the campaign file.
+    Put the dictionary and the signature beside the campaign file. To renew a signature, publish the file again.
 
     Example: hushcount epoch publish --config deployment.toml --campaign settings.json
     """
@@ -46,6 +48,10 @@ def publish_epoch(
 
     part = publish(Deployment.read(config), campaign, options.begins_at(begins), early=early)
     line = f"epoch {part.epoch} begins {part.begins.isoformat()}: {part.file}"
+    discovery = Campaign.read(campaign).discovery
+    # Clients get no redacted file.
+    if not signature_path(campaign).exists() and (discovery is None or discovery.hash_key is not None):
+        note(f"warning: {campaign} is unsigned, clients refuse it: hushcount campaign sign, and publish it again")
     return Answer(part.model_dump(mode="json"), [line])
 
 

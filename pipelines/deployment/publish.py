@@ -110,6 +110,7 @@ def publish_alone(
     if campaign.epoch in published:
         part, there = published[campaign.epoch]
         if there.fingerprint == campaign.fingerprint:
+            _renew_signature(campaign_path, folder, part)
             return part
     moment = (now or datetime.now(timezone.utc)).replace(microsecond=0)
     start = begins or (window_at(moment, deployment.windows.length).end if earlier else moment)
@@ -155,6 +156,18 @@ def _require_later(epoch: int, start: datetime, last: EpochPart) -> None:
         f"epoch {epoch} from {start.isoformat()} on must come after epoch {last.epoch}, which begins "
         f"{last.begins.isoformat()}{ends}: give a greater epoch, or a later --begins"
     )
+
+
+def _renew_signature(source: Path, folder: Path, part: EpochPart) -> None:
+    """Serve the signature beside the source from now on, if there is one: the first, or that of a newer key."""
+    signed = signature_path(source)
+    if not signed.exists():
+        return
+    write_over(signature_path(folder / part.file), signed.read_bytes(), _FILE_MODE)
+    sync(folder)
+    # Collectors read a campaign again when its collection file is replaced.
+    write_over(folder / COLLECTION_FILE, (folder / COLLECTION_FILE).read_bytes(), _FILE_MODE)
+    sync(folder)
 
 
 def _served(folder: Path, published: Collection[tuple[EpochPart, Campaign]]) -> set[Path]:

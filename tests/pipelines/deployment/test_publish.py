@@ -69,6 +69,24 @@ def test_a_campaign_file_in_toml_is_published_in_json_which_every_client_reads(s
     assert Campaign.read(there).fingerprint == Campaign.read(second).fingerprint
 
 
+def test_a_signature_is_added_or_renewed_by_publishing_again(site: Site) -> None:
+    second = made(site, 2)
+    publish_it = ("epoch", "publish", "--config", site.config, "--campaign", second)
+    assert "clients refuse it" in done(*publish_it).err
+    there, path = folder(site) / "epoch-000002.json.sig", folder(site) / "collection.json"
+    assert not there.exists()
+    for name in ("operator", "another"):
+        done("keys", "new", "--role", "operator", "--out", site.root / name)
+        Path(f"{second}.sig").unlink(missing_ok=True)
+        done("campaign", "sign", "--campaign", second, "--keys", site.root / name)
+        before, stamp = path.read_bytes(), path.stat().st_ino
+        assert done(*publish_it).err == ""
+        assert there.read_bytes() == Path(f"{second}.sig").read_bytes()
+        # Replaced by the same content, so that collectors read the campaign again.
+        assert path.read_bytes() == before
+        assert path.stat().st_ino != stamp
+
+
 def test_when_an_epoch_begins_is_a_time_with_its_zone(site: Site) -> None:
     command = ["epoch", "publish", "--config", site.config, "--campaign", made(site, 2)]
     for given in ("2099-01-01", "2099-01-01T00:00:00", "tomorrow"):
