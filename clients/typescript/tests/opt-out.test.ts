@@ -2,7 +2,7 @@
 
 import { afterEach, expect, test, vi } from "vitest";
 import { Budget } from "../src/budget/budget.js";
-import { OptedOut, StoreError } from "../src/errors.js";
+import { NotYet, OptedOut, StoreError } from "../src/errors.js";
 import type { SenderOptions } from "../src/sender/options.js";
 import { Queue } from "../src/sender/queue.js";
 import { Sender } from "../src/sender/sender.js";
@@ -49,6 +49,7 @@ function keysOf(store: Store): Promise<string[]> {
 afterEach(() => {
   for (const sender of open.splice(0)) sender.close();
   vi.unstubAllGlobals();
+  vi.useRealTimers();
 });
 
 test("a sender that was closed forgets too", async () => {
@@ -181,4 +182,39 @@ test("a device that comes back online while a delivery ends does not wait a minu
   await vi.waitFor(() => {
     expect(collector.arrived.length).toBe(4);
   }, 20_000);
+});
+
+test("a sender that was closed and started again hears another tab's opt-out", async () => {
+  const page = new EventTarget();
+  vi.stubGlobal("document", new EventTarget());
+  vi.stubGlobal("addEventListener", page.addEventListener.bind(page));
+  const [store, collector] = [new MemoryStore(), new FakeCollector()];
+  const sender = tab(store, collector).start();
+  sender.close();
+  sender.start();
+  await sender.report("dark-mode");
+  await tab(store, collector).forget();
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  page.dispatchEvent(new Event("pagehide"));
+  await sender.deliver();
+  expect(collector.arrived).toEqual([]);
+});
+
+test("a batch that was accepted is sent, whatever text a proxy adds to the answer", async () => {
+  const [store, collector] = [new MemoryStore(), new FakeCollector()];
+  const sender = tab(store, collector);
+  await sender.report("dark-mode");
+  collector.answer = () => new Response("Accepted", { status: 202 });
+  expect(await sender.deliver(true)).toMatchObject({ sent: 2, waiting: 0 });
+});
+
+test("a clock that is set back after a failure does not stop the fetching", async () => {
+  const [store, collector] = [new MemoryStore(), new FakeCollector()];
+  const sender = tab(store, collector);
+  collector.online = false;
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 365 * 86_400_000 });
+  await expect(sender.report("dark-mode")).rejects.toThrow(NotYet);
+  collector.online = true;
+  vi.useRealTimers();
+  await sender.report("dark-mode");
 });

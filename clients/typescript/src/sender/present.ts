@@ -57,7 +57,9 @@ export class Present {
     const now = Date.now();
     const campaign = this.#documents.campaign;
     const fresh = this.#maker !== undefined && campaign !== undefined && isFresh(campaign, now);
-    if (anyway || !(fresh || now < this.#nextAttempt)) {
+    // A clock that was set back leaves a moment that is too far ahead.
+    const soon = now < this.#nextAttempt && this.#nextAttempt <= now + AFTER_FAILURE;
+    if (anyway || !(fresh || soon)) {
       this.#asking ??= this.#ask().finally(() => {
         this.#asking = undefined;
       });

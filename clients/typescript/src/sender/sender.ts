@@ -48,7 +48,6 @@ export class Sender {
   readonly #making: Making;
   readonly #log = new EventLog();
   readonly #leaving = new Leaving();
-  readonly #others: BroadcastChannel;
   readonly #reportInTurn: (value: string) => Promise<void>;
   #token: string | undefined;
   #heldUntil = 0;
@@ -73,13 +72,6 @@ export class Sender {
     this.#present = new Present({ fetcher, base, campaign, store }, open(options), this.#log);
     this.#making = { budget: this.#budget, window, delay, keepValues: options.keepValues ?? false };
     this.#reportInTurn = inTurn((values) => this.#reportAll(values), MOST_AT_ONCE);
-    this.#others = new BroadcastChannel(`hushcount/${campaign}`);
-    // Node would wait for messages for ever; a browser has no such method.
-    (this.#others as { unref?: () => void }).unref?.();
-    // Another tab heard the opt-out, and deleted what waited.
-    this.#others.onmessage = () => {
-      this.#leaving.clear();
-    };
   }
 
   /**
@@ -130,6 +122,7 @@ export class Sender {
     };
     followPage({ onLeave, onReturn, onOnline }, running.signal);
     running.signal.addEventListener("abort", onReturn);
+    this.#hearOthers(running.signal);
     void this.#run(running.signal);
     return this;
   }
@@ -138,7 +131,6 @@ export class Sender {
   close(): void {
     this.#running?.abort();
     this.#running = undefined;
-    this.#others.close();
   }
 
   /** Return what was spent on what, with words for the person. */
@@ -191,11 +183,23 @@ export class Sender {
     this.#wake();
   }
 
+  /** Let go of what this tab would send as it goes, once another tab heard the opt-out and deleted what waited. */
+  #hearOthers(until: AbortSignal): void {
+    const channel = new BroadcastChannel(`hushcount/${this.#campaign}`);
+    // Node would wait for messages for ever; a browser has no such method.
+    (channel as { unref?: () => void }).unref?.();
+    channel.onmessage = () => {
+      this.#leaving.clear();
+    };
+    until.addEventListener("abort", () => {
+      channel.close();
+    });
+  }
+
   /** Let no tab send what it has noted for the moment when it goes. */
   #tellToForget(): void {
     this.#leaving.clear();
-    // By a channel of its own: that of a closed sender is closed.
-    const channel = new BroadcastChannel(this.#others.name);
+    const channel = new BroadcastChannel(`hushcount/${this.#campaign}`);
     channel.postMessage("forget");
     channel.close();
   }
