@@ -19,6 +19,6 @@ export async function loadMechanism(
   designs: readonly unknown[],
 ): Promise<(terms: MechanismTerms, domain: number | undefined) => Mechanism> {
   const { FAMILY } = await MODULES[familyOf(name)]();
-  const known = designs.length === 0 ? [] : (await import("./design.js")).parseDesigns(designs);
+  const known = designs.length === 0 ? [] : (await import("./families/weighted.js")).parseDesigns(designs);
   return (terms, domain) => buildFrom(FAMILY, terms, domain, known);
 }

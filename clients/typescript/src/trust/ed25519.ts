@@ -9,7 +9,7 @@ const KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
 const FIELD = (1n << 255n) - 19n;
 /** The order of the group of the base point. */
-export const ORDER = (1n << 252n) + 27742317777372353535851937790883648493n;
+const ORDER = (1n << 252n) + 27742317777372353535851937790883648493n;
 /** The y coordinates of the points whose order divides 8; the sign of x makes eight points of them. */
 const SMALL_ORDER: readonly bigint[] = [
   0n,
@@ -18,6 +18,12 @@ const SMALL_ORDER: readonly bigint[] = [
   0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n,
   0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n,
 ];
+
+/** What the portable way takes from here: a module that both import would be one more file of every page. */
+export interface Group {
+  readonly littleEndian: (bytes: Uint8Array) => bigint;
+  readonly order: bigint;
+}
 
 /** Return whether this key signed exactly this message; false too for a key or a signature of another form. */
 export async function verifyEd25519(key: Uint8Array, message: Uint8Array, signature: Uint8Array): Promise<boolean> {
@@ -52,7 +58,7 @@ export async function verifyNatively(
 /** Verify what is strict without WebCrypto. The curve is loaded only here. */
 export async function verifyPortably(key: Uint8Array, message: Uint8Array, signature: Uint8Array): Promise<boolean> {
   const { isSignature } = await import("./ed25519-portable.js");
-  return isSignature(key, message, signature);
+  return isSignature(key, message, signature, { littleEndian, order: ORDER });
 }
 
 function isFirmPoint(encoded: Uint8Array): boolean {
@@ -61,7 +67,7 @@ function isFirmPoint(encoded: Uint8Array): boolean {
 }
 
 /** Return a little-endian integer. */
-export function littleEndian(bytes: Uint8Array): bigint {
+function littleEndian(bytes: Uint8Array): bigint {
   let digits = "0x0";
   for (const byte of bytes.slice().reverse()) digits += byte.toString(16).padStart(2, "0");
   return BigInt(digits);

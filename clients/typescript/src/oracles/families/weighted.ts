@@ -3,8 +3,10 @@
 import { FormatError } from "../../errors.js";
 import { designNamed, weightedDesign } from "../design.js";
 import { identity } from "../encoders.js";
-import type { Family, Given } from "../given.js";
-import { mechanism, type Mechanism } from "../mechanism.js";
+import { built, type Family, type Given } from "../given.js";
+import type { Mechanism } from "../mechanism.js";
+
+export { parseDesigns } from "../design.js";
 
 export const FAMILY: Family = { wss: weighted };
 
@@ -15,5 +17,5 @@ function weighted(given: Given): Mechanism {
     throw new FormatError(`the design has ${String(design.width)} cells, must have one for each item`);
   }
   if (s !== undefined && s !== design.size) throw new FormatError(`s must be ${String(design.size)}, or left out`);
-  return mechanism(given.domain, identity(BigInt(design.width)), weightedDesign(given.epsilon, design));
+  return built(given, identity(BigInt(design.width)), () => weightedDesign(given.epsilon, design));
 }
