@@ -233,6 +233,19 @@ def test_the_dictionary_of_an_epoch_is_served_while_its_reports_are_accepted(epo
     problem(asked("0" * 64), 409, "unknown_fingerprint")
 
 
+def test_a_renewed_signature_is_served_to_whoever_has_the_file(epochs: tuple[Site, Running]) -> None:
+    site, collector = epochs
+    before = collector.get("/v1/campaigns/words")
+    signature = site.campaign_file(epoch=3).with_name("epoch-000003.json.sig")
+    for text in (SIGNED.replace("0", "1"), SIGNED):
+        signature.write_text(text)
+        write_collection(site, "words", three_epochs())
+        told = f":{base64.b64encode(text.encode()).decode()}:"
+        wait_for(lambda: collector.get("/v1/campaigns/words").headers["campaign-signature"] == told)  # noqa: B023  # called at once
+        again = collector.get("/v1/campaigns/words", headers={"if-none-match": before.headers["etag"]})
+        assert again.status_code == (304 if text == SIGNED else 200)
+
+
 def test_a_new_collection_file_is_noticed_and_a_damaged_one_leaves_the_last(epochs: tuple[Site, Running]) -> None:
     site, collector = epochs
     path: Path = site.base / "campaigns" / "words" / "collection.json"
