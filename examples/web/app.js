@@ -19,9 +19,10 @@ const show = (id, text) => {
 
 async function begin() {
   // The app's own settings; policy.json comes with the app, never from the collector.
-  const { site, policy, windowSeconds } = await (await fetch("/settings.json")).json();
+  const { site, policy, windowSeconds, factor } = await (await fetch("/settings.json")).json();
+  show("factor", `by a factor of ${factor} at most`);
   const store = await IndexedDbStore.open();
-  const budget = new Budget(store, { perDay: 40, lifetime: 400 });
+  const budget = new Budget(store, { perDay: 10, lifetime: 200 });
   const sender = new Sender({
     site, policy: Policy.parse(policy, new Newest(store)), store, budget, windowSeconds, delaySeconds: 10,
   });

@@ -11,6 +11,7 @@ import argparse
 import csv
 import http.client
 import json
+import math
 import secrets
 import subprocess
 import sys
@@ -34,6 +35,8 @@ FEATURES = ["sort", "unique", "upper-case", "reverse", "count"]
 SHARES = [0.4, 0.25, 0.2, 0.1, 0.05]
 WINDOW = 60
 CAP = 5
+EPSILON = 1.0
+"""Of one click."""
 
 
 def hushcount(*arguments: object) -> None:
@@ -50,7 +53,7 @@ def set_up(root: Path, pages: Pages, port: int, crowd: int) -> Path:
     (root / "features.txt").write_text("".join(f"{feature}\n" for feature in FEATURES))
     campaign, config = root / "features.json", root / "deployment.toml"
     hushcount(
-        "campaign", "new", "--id", "features", "--mechanism", "ss", "--epsilon", 2, "--cap", CAP,
+        "campaign", "new", "--id", "features", "--mechanism", "ss", "--epsilon", EPSILON, "--cap", CAP,
         "--keys", root / "keys", "--dictionary", root / "features.txt", "--min-batch", crowd // 2, "--out", campaign,
     )  # fmt: skip
     hushcount("campaign", "sign", "--campaign", campaign, "--keys", root / "operator")
@@ -73,7 +76,8 @@ origins = ["{pages.origin}"]
     now = datetime.now(timezone.utc).isoformat()
     hushcount("epoch", "publish", "--config", config, "--campaign", campaign, "--begins", now)
     settings = {"site": pages.collector, "policy": json.loads((root / "policy.json").read_text())}
-    pages.made["/settings.json"] = json.dumps({**settings, "windowSeconds": WINDOW}).encode()
+    factor = math.ceil(10 * math.exp(EPSILON)) / 10
+    pages.made["/settings.json"] = json.dumps({**settings, "windowSeconds": WINDOW, "factor": factor}).encode()
     return campaign
 
 
