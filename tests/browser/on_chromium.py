@@ -171,7 +171,9 @@ def test_the_example_page_counts_a_click_shows_its_cost_and_can_be_switched_off(
     switch = "() => document.getElementById('counting').click()"
     spent = "() => document.getElementById('spent').innerText"
     with measured.open():
-        measured.pages.made["/settings.json"] = json.dumps({**measured.where, "windowSeconds": 60, "factor": 2.8}).encode()
+        measured.pages.made["/settings.json"] = json.dumps(
+            {**measured.where, "windowSeconds": 60, "factor": 2.8}
+        ).encode()
         page = browser.device(measured.pages.origin, viewport={"width": 380, "height": 800})
         assert page.run("() => document.documentElement.scrollWidth") == 380
         wait_for(lambda: "by a factor of 2.8 at most" in page.run("() => document.body.innerText"))

@@ -27,6 +27,7 @@ from hushcount.policy import Policy
 from hushcount.wire.fields import MOST_BYTES
 from hushcount.wire.sealing import SEAL_BYTES
 from keys.store import active_key, verify_keys
+from keys.vouching import sign_campaign
 from tests.hushcount.campaigns.test_campaign_file import WORDS, changed
 from tests.support.jobs import done
 
@@ -170,7 +171,7 @@ def test_a_campaign_is_refused_when_read_or_gives_every_value_a_report_of_one_le
 def test_a_signature_by_a_key_whose_time_is_over_is_refused(tmp_path: Path) -> None:
     done("keys", "new", "--role", "operator", "--out", tmp_path / "operator")
     campaign = Campaign.model_validate(changed("epoch", 1))
-    signature = active_key(tmp_path / "operator", "operator").sign(campaign.fingerprint, "campaign")
+    signature = sign_campaign(active_key(tmp_path / "operator", "operator"), campaign)
     (key,) = keys = verify_keys(tmp_path / "operator", "operator")
     assert verify_campaign(keys, campaign, signature) == (key,)
     for moment in (key.not_after, key.not_before - timedelta(seconds=1), datetime(2200, 1, 1, tzinfo=timezone.utc)):
