@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 
 const PAGE = "{ Budget, Policy, Sender }";
 /** Of a page and one campaign, by the module of its mechanism; those of `cells` are in the page itself. */
-const CAMPAIGN_LIMITS = { cells: 28_500, sets: 30_200, weighted: 30_600, pools: 31_500 };
+const CAMPAIGN_LIMITS = { cells: 30_000, sets: 31_700, weighted: 32_100, pools: 33_000 };
 /** Of all that the package has, in one file, without the libraries for browsers that lack X25519, Ed25519 or SHA-512. */
 const WHOLE_LIMIT = 35_000;
 
@@ -14,7 +14,7 @@ const outputs = new Map(Object.entries(metafile.outputs).map(([path, output]) =>
 for (const [family, limit] of Object.entries(CAMPAIGN_LIMITS)) {
   const loaded = new Set();
   for (const [path, { entryPoint }] of outputs) {
-    if (entryPoint === "<stdin>" || entryPoint?.endsWith(`/families/${family}.js`)) load(path, loaded);
+    if (entryPoint === "<stdin>" || entryPoint?.endsWith(`/families/${family}.js`) || entryPoint?.endsWith("/unassigned.js")) load(path, loaded);
   }
   say(`one campaign's needs, ${family}`, [...loaded].reduce((sum, path) => sum + sizes.get(path), 0), limit);
 }

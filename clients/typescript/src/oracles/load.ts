@@ -1,5 +1,6 @@
 /** Load what one mechanism needs, and nothing of the others. */
 
+import { part } from "../loading.js";
 import { buildFrom, familyOf, type FamilyName } from "./catalogue.js";
 import { FAMILY as cells } from "./families/cells.js";
 import type { Family, MechanismTerms } from "./given.js";
@@ -13,12 +14,16 @@ const MODULES: Readonly<Record<FamilyName, () => Promise<{ readonly FAMILY: Fami
   weighted: () => import("./families/weighted.js"),
 };
 
-/** Return a function that builds the mechanism of this name, once what it needs is loaded. */
+/**
+ * Return a function that builds the mechanism of this name, once what it needs is loaded.
+ *
+ * @throws DeliveryError it cannot be loaded now. FormatError: a file of designs is none.
+ */
 export async function loadMechanism(
   name: string,
   designs: readonly unknown[],
 ): Promise<(terms: MechanismTerms, domain: number | undefined) => Mechanism> {
-  const { FAMILY } = await MODULES[familyOf(name)]();
-  const known = designs.length === 0 ? [] : (await import("./families/weighted.js")).parseDesigns(designs);
+  const { FAMILY } = await part(MODULES[familyOf(name)]());
+  const known = designs.length === 0 ? [] : (await part(import("./families/weighted.js"))).parseDesigns(designs);
   return (terms, domain) => buildFrom(FAMILY, terms, domain, known);
 }

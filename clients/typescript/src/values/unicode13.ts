@@ -5,6 +5,8 @@
  * before it from the text behind it; between such characters every later version normalises as 13.0 did.
  */
 
+import { part } from "../loading.js";
+
 /** Below this code point 13.0 assigns all, and all is its own normal form. */
 const FIRST_COMPOSED = 0x300;
 
@@ -46,7 +48,7 @@ function isPlain(text: string): boolean {
 }
 
 async function load(): Promise<Assigned> {
-  const { STEPS } = await import("./unassigned.js");
+  const { STEPS } = await part(import("./unassigned.js"));
   let edge = 0;
   const edges = Uint32Array.from(STEPS.split(" "), (step) => (edge += parseInt(step, 36)));
   return (code) => {
