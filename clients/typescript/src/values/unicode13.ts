@@ -50,7 +50,15 @@ function isPlain(text: string): boolean {
 async function load(): Promise<Assigned> {
   const { STEPS } = await part(import("./unassigned.js"));
   let edge = 0;
-  const edges = Uint32Array.from(STEPS.split(" "), (step) => (edge += parseInt(step, 36)));
+  let step = 0;
+  const edges: number[] = [];
+  for (let place = 0; place < STEPS.length; place += 1) {
+    const digit = STEPS.charCodeAt(place) - 48;
+    step = 32 * step + (digit & 31);
+    if (digit > 31) continue;
+    edges.push((edge += step));
+    step = 0;
+  }
   return (code) => {
     let [low, high] = [0, edges.length];
     while (low < high) {
