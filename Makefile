@@ -47,7 +47,7 @@ test-all: $(VENV)/dev  ## the whole suite on Beam's own engine, with large stati
 	$(BIN)/python -m pytest $(WORKERS) --engine beam
 
 test-rest: $(VENV)/dev  ## what `make test-all` adds to `make unit`, after it: long tests, and on Beam's own engine all that ran a job
-	$(BIN)/python -m pytest $(WORKERS) --engine beam --but build/covered
+	$(BIN)/python -m pytest $(WORKERS) --engine beam --but=build/covered
 
 lint: $(VENV)/dev  ## style, types, trust domains
 	$(BIN)/ruff check .
@@ -56,7 +56,7 @@ lint: $(VENV)/dev  ## style, types, trust domains
 	$(BIN)/lint-imports
 
 unit: $(VENV)/dev  ## the tests of `make test`
-	$(BIN)/python -m pytest $(WORKERS) -m 'not long' --covered-to build/covered
+	$(BIN)/python -m pytest $(WORKERS) -m 'not long' --covered-to=build/covered
 
 coverage: $(VENV)/dev  ## the tests of `make test`, and which lines none of them reaches: half as long again
 	$(BIN)/python -m pytest $(WORKERS) -m 'not long' --cov --cov-report=term:skip-covered

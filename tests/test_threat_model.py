@@ -100,8 +100,8 @@ def test_the_tests_of_every_claim_run_in_make_test_or_make_test_all_and_one_in_m
     assert "pytest $(WORKERS) --engine beam\n" in everything + "\n"
     called = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     # What `unit` writes `rest` leaves out, and nothing else; tests/support/test_covered.py tests both options.
-    assert unit.endswith("pytest $(WORKERS) -m 'not long' --covered-to build/covered")
-    assert rest.endswith("pytest $(WORKERS) --engine beam --but build/covered")
+    assert unit.endswith("pytest $(WORKERS) -m 'not long' --covered-to=build/covered")
+    assert rest.endswith("pytest $(WORKERS) --engine beam --but=build/covered")
     assert {"make lint", "make package unit", "make test-rest"} <= set(called)
     assert called.index("make package unit") < called.index("make test-rest")
 
