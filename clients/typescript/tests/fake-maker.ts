@@ -37,6 +37,7 @@ export function readingOf(changes: Partial<Asked> = {}): Reading {
     return campaignOf(epoch, changes);
   };
   return {
+    check: () => Promise.resolve(),
     named: (file) => ({ fingerprint: read(file).fingerprint, dictionary: undefined }),
     open: ({ file }) => Promise.resolve(makerOf(read(file))),
   };

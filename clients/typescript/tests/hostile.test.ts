@@ -27,13 +27,23 @@ function signatureHeader(signature: unknown): string {
 
 const GOOD: Served = { body: JSON.stringify(file), signature: signatureHeader(entry.signature) };
 
-function setUp(first: Served): { sender: Sender; serve: (served: Served) => void; posts: () => number } {
+interface SetUp {
+  readonly sender: Sender;
+  readonly serve: (served: Served) => void;
+  readonly posts: () => number;
+  /** Which documents were asked for. */
+  readonly asked: Set<string>;
+}
+
+function setUp(first: Served): SetUp {
   let [served, posts] = [first, 0];
+  const asked = new Set<string>();
   const fetcher = (url: string, init: RequestInit): Promise<Response> => {
     if (init.method === "POST") {
       posts += 1;
       return Promise.resolve(new Response(null, { status: 202 }));
     }
+    asked.add(new URL(url).pathname.split("/")[4] ?? "campaign");
     if (!url.endsWith(`/campaigns/${file.id}`)) return Promise.resolve(new Response(null, { status: 404 }));
     const { body, type = "application/json", signature } = served;
     const headers = { "Content-Type": type, ...(signature === undefined ? {} : { "Campaign-Signature": signature }) };
@@ -43,7 +53,7 @@ function setUp(first: Served): { sender: Sender; serve: (served: Served) => void
   const policy = Policy.parse(entry.policy, new Newest(store));
   const sender = new Sender({ site: "https://collector.example.com", policy, store, delaySeconds: 0, fetch: fetcher });
   open.push(sender);
-  return { sender, posts: () => posts, serve: (next) => (served = next) };
+  return { sender, posts: () => posts, serve: (next) => (served = next), asked };
 }
 
 function endless(): ReadableStream {
@@ -84,10 +94,12 @@ describe("a campaign file", () => {
   });
 
   test.each(HOSTILE)("%s is refused before anything is charged or sent", async (_, make) => {
-    const { sender, posts } = setUp(make());
+    const { sender, posts, asked } = setUp(make());
     const fault: unknown = await sender.report("dark-mode").catch((error: unknown) => error);
     expect(fault instanceof Untrusted || fault instanceof NotYet).toBe(true);
     expect(posts()).toBe(0);
+    // Nothing that it names is fetched, however long it may be.
+    expect([...asked]).toEqual(["campaign"]);
     expect((await sender.spent()).epsilon).toBe(0);
     expect(sender.log.map(({ what }) => what)).not.toContain("fetched");
   });

@@ -2,6 +2,7 @@
 
 import { DeliveryError, HushcountError } from "../errors.js";
 import type { Store } from "../store/store.js";
+import type { CampaignSignature } from "../trust/delegation.js";
 import { isFresh, isSame, keepDocuments, keptDocuments, type Documents } from "./documents.js";
 import type { EventLog } from "./events.js";
 import type { Fetch } from "./http.js";
@@ -14,6 +15,8 @@ const AFTER_FAILURE = 60_000;
 export interface Reading {
   /** Check the form of a campaign file. Throws FormatError. */
   named(file: unknown): Named;
+  /** Check a campaign file against the policy, as far as it goes without what it names. Throws Untrusted. */
+  check(file: unknown, signature: CampaignSignature | undefined): Promise<unknown>;
   /** Return what makes reports of a publication. Throws HushcountError if the policy refuses it, or it is damaged. */
   open(publication: Publication): Promise<Maker>;
 }
@@ -83,8 +86,9 @@ export class Present {
   async #ask(): Promise<void> {
     const { fetcher, base, store, campaign } = this.#source;
     const named = (file: unknown): Named => this.#reading.named(file);
+    const check = (...given: Parameters<Reading["check"]>): Promise<unknown> => this.#reading.check(...given);
     try {
-      const documents = await fetchDocuments(fetcher, base, this.#documents, named, Date.now());
+      const documents = await fetchDocuments(fetcher, base, this.#documents, named, check, Date.now());
       const { campaign: before } = this.#documents;
       const unchanged = this.#maker !== undefined && before !== undefined && isSame(documents.campaign, before);
       if (!unchanged) this.#maker = await this.#reading.open(await readPublication(documents));

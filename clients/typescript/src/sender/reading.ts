@@ -13,6 +13,7 @@ export function reading({ policy, store, designs = [] }: SenderOptions): Reading
       const { fingerprint, dictionary } = formOf(file);
       return { fingerprint, dictionary: dictionary?.digest };
     },
+    check: (file, signature) => policy.check(formOf(file), signature),
     open: async ({ file, ...rest }) =>
       openMaker({ ...rest, campaign: await openCampaign(file, designs), policy, answers: new Answers(store) }),
   };

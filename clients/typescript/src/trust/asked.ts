@@ -3,8 +3,8 @@
 /** The two streams of a campaign. */
 export type Stream = "reports" | "discovery";
 
-/** A campaign file that was read and checked; hashes are in hexadecimal digits. */
-export interface Asked {
+/** What the file itself says, without its mechanism; hashes are in hexadecimal digits. */
+export interface Terms {
   readonly id: string;
   readonly epoch: number;
   readonly fingerprint: string;
@@ -22,5 +22,9 @@ export interface Asked {
   readonly cap: number;
   readonly minimumBatch: number;
   readonly shuffleDelta: number;
+}
+
+/** A campaign file that was read and checked. */
+export interface Asked extends Terms {
   sealedBytes(stream: Stream): number;
 }

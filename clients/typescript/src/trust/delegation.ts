@@ -9,7 +9,7 @@ import { unhex } from "../bytes.js";
 import { canonicalJson } from "../canonical-json.js";
 import { SignatureError } from "../errors.js";
 import { fieldsOf, HEX_32, IDENTIFIER, numberOf, textOf } from "../fields.js";
-import type { Asked } from "./asked.js";
+import type { Terms } from "./asked.js";
 import { parseSignature, parseVerifyKey, signatureOf, verify, type Signature, type VerifyKey } from "./signatures.js";
 
 const GREATEST_EPOCH = 2 ** 31 - 1;
@@ -60,7 +60,7 @@ function parseDelegation(data: unknown, name: string): Delegation {
  */
 export async function verifyCampaign(
   keys: readonly VerifyKey[],
-  campaign: Asked,
+  campaign: Terms,
   signature: CampaignSignature,
   now: number,
 ): Promise<readonly VerifyKey[]> {
@@ -87,7 +87,7 @@ export function requireValid(keys: readonly VerifyKey[], now: number): void {
   );
 }
 
-function requireDelegated({ id, epoch, terms }: Asked, delegation: Delegation): void {
+function requireDelegated({ id, epoch, terms }: Terms, delegation: Delegation): void {
   if (delegation.campaign !== id || delegation.terms !== terms) {
     throw new SignatureError(
       `the publisher signed campaign ${id} with the terms ${terms}, but the operator delegated campaign ` +

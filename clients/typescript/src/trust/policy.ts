@@ -2,7 +2,7 @@
 
 import { FormatError, SignatureError, Untrusted, UsageError } from "../errors.js";
 import { fieldsOf, IDENTIFIER, listOf, numberOf, textOf } from "../fields.js";
-import type { Asked } from "./asked.js";
+import type { Asked, Terms } from "./asked.js";
 import type { CampaignLog } from "./campaign-log.js";
 import { verifyCampaign, type CampaignSignature } from "./delegation.js";
 import { Newest } from "./newest.js";
@@ -68,6 +68,19 @@ export class Policy {
   }
 
   /**
+   * Check a campaign, except the length of its reports, before anything is fetched that it names.
+   *
+   * @returns when the first of the keys that vouch expires.
+   * @throws Untrusted the campaign breaks the policy, or is unsigned.
+   */
+  async check(campaign: Terms, signature: CampaignSignature | undefined, now: number = Date.now()): Promise<number> {
+    if (this.#terms === undefined) return Infinity;
+    const vouching = await vouchingFor(this.#terms, campaign, signature, now);
+    requireWithin(this.#terms, campaign);
+    return Math.min(...vouching.map(({ notAfter }) => notAfter));
+  }
+
+  /**
    * Check a campaign, and keep its head durably as the newest.
    *
    * @param log the campaign's log, for a client that missed an epoch.
@@ -81,11 +94,12 @@ export class Policy {
     log?: CampaignLog,
     now: number = Date.now(),
   ): Promise<number> {
-    if (this.#terms === undefined) return Infinity;
-    const vouching = await vouchingFor(this.#terms, campaign, signature, now);
-    requireWithin(this.#terms, campaign);
+    const until = await this.check(campaign, signature, now);
+    if (this.#terms === undefined) return until;
+    const longest = Math.max(...campaign.streams.map((stream) => campaign.sealedBytes(stream)));
+    requireAtMost(campaign, "length of a report in bytes", longest, "max_report_bytes", this.#terms.maxReportBytes);
     await this.#newest?.keep(campaign, log);
-    return Math.min(...vouching.map(({ notAfter }) => notAfter));
+    return until;
   }
 }
 
@@ -109,7 +123,7 @@ function termsOf(data: unknown): PolicyTerms {
 
 async function vouchingFor(
   { campaignId, operatorKeys }: PolicyTerms,
-  campaign: Asked,
+  campaign: Terms,
   signature: CampaignSignature | undefined,
   now: number,
 ): Promise<readonly VerifyKey[]> {
@@ -131,28 +145,28 @@ async function vouchingFor(
   }
 }
 
-function requireWithin(terms: PolicyTerms, campaign: Asked): void {
+function requireWithin(terms: PolicyTerms, campaign: Terms): void {
   const [times, span] = campaign.memory ? [campaign.memoryValues, "an epoch"] : [campaign.cap, "a window"];
-  const longest = Math.max(...campaign.streams.map((stream) => campaign.sealedBytes(stream)));
   const delta = Math.max(campaign.discovery.delta, campaign.shuffleDelta);
   const compared: readonly (readonly [name: string, value: number, field: string, limit: number])[] = [
     [`epsilon of a client's frequency reports in ${span}`, times * campaign.epsilon, "max_epsilon", terms.maxEpsilon],
     ["epsilon of discovery", campaign.discovery.epsilon, "max_discovery_epsilon", terms.maxDiscoveryEpsilon],
     ["delta", delta, "max_delta", terms.maxDelta],
-    ["length of a report in bytes", longest, "max_report_bytes", terms.maxReportBytes],
   ];
-  for (const [name, value, field, limit] of compared) {
-    // Not "greater", which no comparison with NaN is.
-    if (value <= limit) continue;
-    throw new Untrusted(
-      `${name} of campaign ${campaign.id} is ${String(value)}, the policy allows at most ${String(limit)}: do not ` +
-        `report to it, or raise ${field} in the policy if that is what you promise your users`,
-    );
-  }
+  for (const [name, value, field, limit] of compared) requireAtMost(campaign, name, value, field, limit);
   if (campaign.minimumBatch < terms.minBatch) {
     throw new Untrusted(
       `minimum batch of campaign ${campaign.id} is ${String(campaign.minimumBatch)}, the policy demands at least ` +
         `${String(terms.minBatch)}: do not report to it, or lower min_batch in the policy`,
     );
   }
+}
+
+function requireAtMost({ id }: Terms, name: string, value: number, field: string, limit: number): void {
+  // Not "greater", which no comparison with NaN is.
+  if (value <= limit) return;
+  throw new Untrusted(
+    `${name} of campaign ${id} is ${String(value)}, the policy allows at most ${String(limit)}: do not report to it, ` +
+      `or raise ${field} in the policy if that is what you promise your users`,
+  );
 }
