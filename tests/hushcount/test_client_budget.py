@@ -262,6 +262,7 @@ print(kill_everywhere(Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "True"))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+@pytest.mark.long(but=("reports-False",))
 @pytest.mark.parametrize(("stream", "remembering"), [("reports", False), ("reports", True), ("discovery", False)])
 def test_a_process_killed_at_any_point_has_charged_what_left_it(tmp_path: Path, stream: str, remembering: bool) -> None:
     """The decision, the allowance, the charge, the draw, the memory, the report: nothing leaves before the charge."""

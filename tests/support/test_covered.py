@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 _TESTS = """
 import os
@@ -75,6 +77,7 @@ def run(folder: Path, *options: object) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.long
 def test_the_rest_is_what_did_not_run_or_would_run_on_another_engine(tmp_path: Path) -> None:
     (tmp_path / "test_some.py").write_text(_TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    long(but)\n    beam\n")

@@ -210,6 +210,7 @@ def test_a_child_of_a_fork_sees_the_rows_of_a_file_and_none_of_its_parents_memor
         assert queue.waiting() == 1
 
 
+@pytest.mark.long(but=("memory",))
 @pytest.mark.parametrize("kind", ["file", "memory"])
 def test_a_fork_while_threads_write_leaves_a_child_that_works(kind: str, tmp_path: Path) -> None:
     queue = Queue(database(tmp_path / "queue.sqlite" if kind == "file" else None), "words")
