@@ -65,6 +65,7 @@ def discovered(client: Client, value: str) -> Looks:
     return {"opened": np.array(labels, dtype=np.int64) @ np.array([1, 2, 4])}
 
 
+@pytest.mark.long(but=("False",))
 @pytest.mark.parametrize("remembering", [False, True])
 def test_of_a_spent_budget_two_values_cannot_be_told_apart(remembering: bool) -> None:
     """Nor can they from an honest client's unlisted value; four audits, failure probability 1e-6 together."""

@@ -26,6 +26,7 @@ from tests.support.plain_engine import instead_of_beam
 _DRAWN = ("dead_letters", "released", "bins", "ledger", "folder", "made_from")
 
 
+@pytest.mark.long
 @pytest.mark.beam
 def test_jobs_that_run_at_once_put_out_what_the_engine_does(tmp_path: Path) -> None:
     with world(Kind()) as here:

@@ -47,6 +47,7 @@ def test_the_plain_program_computes_wycheproofs_products() -> None:
     assert np.array_equal(expected(vectors.scalars, vectors.points), vectors.products), "libsodium's are these as well"
 
 
+@pytest.mark.long
 def test_the_plain_program_is_right_at_every_edge() -> None:
     """Each point with one scalar, in turn."""
     scalars = SCALARS[np.arange(len(POINTS)) % len(SCALARS)]

@@ -62,6 +62,7 @@ def names(store: type[StubStore], prefix: str) -> set[str]:
     return {re.sub(rf"^{RUN_FOLDER}/", "", name) for name in here}
 
 
+@pytest.mark.long
 def test_every_job_with_input_and_output_in_the_store(
     chain: Chain, store: type[StubStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

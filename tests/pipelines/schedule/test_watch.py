@@ -50,6 +50,7 @@ def test_a_watching_run_that_waits_for_another_ends_on_sigterm(tmp_path: Path) -
         assert process.wait(WAIT) == 0
 
 
+@pytest.mark.long
 def test_a_watching_run_closes_a_window_when_it_comes_and_ends_on_sigterm(tmp_path: Path) -> None:
     site = Site(tmp_path)
     collection = site.root / "campaigns" / "words" / "collection.json"

@@ -63,6 +63,7 @@ def test_a_closed_window_is_what_the_batch_jobs_make_of_its_segments(collected: 
     assert (out / FIRST.name).stat().st_mode & 0o77 == 0
 
 
+@pytest.mark.long
 def test_a_window_is_the_same_by_either_engine_that_opens(
     collected: Collected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
