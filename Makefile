@@ -135,7 +135,7 @@ test-browser: $(VENV)/dev build/web/index.js  ## people in a real browser report
 
 demo-web: $(VENV)/server build/web/index.js  ## a page at http://127.0.0.1:8000 that counts which buttons are used, and estimates each minute (needs npm)
 	rm -rf build/demo-web
-	$(BIN)/python examples/web/demo.py --out build/demo-web
+	$(BIN)/python -m examples.web.demo --out build/demo-web
 
 docs: build/mkdocs/installed  ## build the pages as a site into build/site; reading it needs no network
 	$(PYTHON) docs/site.py prepare

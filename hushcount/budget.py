@@ -95,8 +95,8 @@ def cost_of(campaign: Campaign, stream: Stream) -> Cost:
         epsilon = 0.0 if part is None else part.epsilon
         return Cost(_units(epsilon, _BILLION, times), 0, campaign.memory)
     rule = campaign.require_keep_rule()
-    sides = 1 if rule.relation == "replace-one" else 2
-    return Cost(_units(rule.epsilon, _BILLION, sides), _units(rule.delta, _WHOLE_DELTA, sides), False)
+    steps = rule.steps_replaced
+    return Cost(_units(rule.epsilon, _BILLION, steps), _units(rule.delta, _WHOLE_DELTA, steps), False)
 
 
 @dataclass(frozen=True, eq=False)

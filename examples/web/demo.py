@@ -1,6 +1,6 @@
 """A web page that counts which of its buttons are used, with a collector, and a run that closes windows each minute.
 
-    python examples/web/demo.py --out demo-web
+    python -m examples.web.demo --out demo-web
 
 Most of the crowd is simulated: one real person is fewer than any minimum batch.
 """
@@ -22,15 +22,13 @@ from pathlib import Path
 
 import numpy as np
 
+from examples.web.pages import Pages
+from hushcount.campaigns.campaign import Campaign
+from hushcount.client import Client
+from hushcount.policy import Policy
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(ROOT))
-
-from examples.web.pages import Pages  # noqa: E402
-from hushcount.campaigns.campaign import Campaign  # noqa: E402
-from hushcount.client import Client  # noqa: E402
-from hushcount.policy import Policy  # noqa: E402
-
 FEATURES = ["sort", "unique", "upper-case", "reverse", "count"]
 SHARES = [0.4, 0.25, 0.2, 0.1, 0.05]
 WINDOW = 60

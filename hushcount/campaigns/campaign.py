@@ -20,7 +20,7 @@ from hushcount.formats.canonical_json import canonical_json
 from hushcount.formats.models import Hex32, Part
 from hushcount.formats.reading import read_mapping, validated
 from hushcount.formats.unicode13 import VERSION, Version
-from hushcount.formats.whole_files import write_new
+from hushcount.formats.whole_files import write_once
 from hushcount.oracles.catalogue import build
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.wire.sealing import SEAL_BYTES
@@ -257,9 +257,5 @@ class Campaign(Part):
 
     def write(self, path: Path) -> None:
         """Write the campaign to a new file, .json or .toml; UsageError if it exists or has another ending."""
-        try:
-            write_new(path, self.text(path), 0o644)
-        except FileExistsError:
-            raise UsageError(f"campaign file {path} exists: a campaign is immutable, give another name") from None
-        except OSError as error:
-            raise UsageError(f"cannot write campaign file {path}: {error.strerror}") from None
+        there = "exists: a campaign is immutable, give another name"
+        write_once(path, "campaign file", self.text(path), if_there=there)

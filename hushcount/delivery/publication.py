@@ -57,17 +57,15 @@ def fetch_documents(
         fetched["log"] = fetch(site, f"{base}/log", LOG_BYTES, now)
     if campaign.dictionary is None:
         return fetched
-    if "dictionary" in kept and before is not None and _lists_the_same(_campaign(before), campaign):
+    # Not by its path: the dictionary of each epoch has a name of its own.
+    listed = None if before is None else _campaign(before).dictionary
+    if "dictionary" in kept and listed is not None and listed.digest == campaign.dictionary.digest:
         fetched["dictionary"] = kept["dictionary"]
     else:
         most = min(MOST_BYTES, campaign.dictionary.items * (MOST_SPELLED_BYTES + 2) + 3)
         path = f"{base}/dictionary?fingerprint={campaign.fingerprint.hex()}"
         fetched["dictionary"] = fetch(site, path, most, now)
     return fetched
-
-
-def _lists_the_same(one: Campaign, other: Campaign) -> bool:
-    return one.dictionary is not None and one.dictionary == other.dictionary
 
 
 def read_publication(documents: Documents, id: str) -> Publication:

@@ -82,9 +82,13 @@ class KeepRule:
 
     @property
     def replaced(self) -> tuple[float, float]:
-        """(epsilon, delta) of one client replaced: a removal and an addition, so twice that of add-remove."""
-        sides = 3 - self._sides
-        return sides * self.epsilon, sides * self.delta
+        """(epsilon, delta) of one client replaced."""
+        return self.steps_replaced * self.epsilon, self.steps_replaced * self.delta
+
+    @property
+    def steps_replaced(self) -> int:
+        """How often one client replaced costs (epsilon, delta): a removal and an addition cost add-remove twice."""
+        return 1 if self.relation == "replace-one" else 2
 
     @property
     def noise_scale(self) -> float:

@@ -8,12 +8,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hushcount.errors import UsageError
+
 
 def write_new(path: Path, data: str | bytes, mode: int) -> None:
     """Write a new file of this mode, text as UTF-8; OSError leaves none behind, FileExistsError the old one."""
     with _complete(path, data, mode) as temporary:
         # A link, unlike a rename, fails where the name is taken.
         os.link(temporary, path)
+
+
+def write_once(
+    path: Path, what: str, data: str | bytes, mode: int = 0o644, if_there: str = "exists: give another name"
+) -> None:
+    """Write a new file that a person asked for; UsageError if it is there, or cannot be written; `what` it is."""
+    try:
+        write_new(path, data, mode)
+    except FileExistsError:
+        raise UsageError(f"{what} {path} {if_there}") from None
+    except OSError as error:
+        raise UsageError(f"cannot write {what} {path}: {error.strerror}") from None
 
 
 def write_over(path: Path, data: str | bytes, mode: int) -> None:

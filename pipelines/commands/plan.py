@@ -17,7 +17,7 @@ from hushcount.designs import sources
 from hushcount.designs.balanced import Design
 from hushcount.designs.search import search_design as search
 from hushcount.errors import UsageError
-from hushcount.formats.whole_files import write_new
+from hushcount.formats.whole_files import write_once
 from hushcount.oracles.catalogue import CATALOGUE, frequency_oracle
 from hushcount.planning import planner
 from hushcount.planning.planner import Candidate, Plan, Task
@@ -211,10 +211,7 @@ def search_design(
     if out is None:
         out = sources.store_design(design)
     else:
-        try:
-            write_new(out, sources.file_text([design]), 0o644)
-        except FileExistsError:
-            raise UsageError(f"{out} exists: give another name") from None
+        write_once(out, "design", sources.file_text([design]))
     found = f"  {design.rows:,} rows, imbalance {design.imbalance:.1g}"
     return Answer(_design_facts(design, str(out)), [f"design {design.name}", found, f"  written to {out}"])
 

@@ -10,8 +10,7 @@ from typer import Option
 from hushcount.campaigns.campaign import GREATEST_EPOCH, Campaign
 from hushcount.campaigns.delegation import read_campaign_signature, read_delegation, verify_campaign
 from hushcount.campaigns.signatures import signature_path
-from hushcount.errors import UsageError
-from hushcount.formats.whole_files import write_new
+from hushcount.formats.whole_files import write_once
 from hushcount.policy import terms_of
 from keys import store, vouching
 from pipelines.console import options
@@ -88,12 +87,7 @@ def write_policy(
 
 
 def _write(path: Path, what: str, text: str) -> None:
-    try:
-        write_new(path, text, 0o644)
-    except FileExistsError:
-        raise UsageError(f"{what} {path} exists and is never overwritten: remove it first") from None
-    except OSError as error:
-        raise UsageError(f"cannot write {what} {path}: {error.strerror}") from None
+    write_once(path, what, text, if_there="exists and is never overwritten: remove it first")
 
 
 def _signed(title: str, key: str, fingerprint: bytes) -> Answer:

@@ -18,7 +18,7 @@ from hushcount.campaigns.dictionary import known_items
 from hushcount.collection.windows import window_start
 from hushcount.errors import UsageError
 from hushcount.estimating import estimated
-from hushcount.formats.whole_files import write_new
+from hushcount.formats.whole_files import write_once
 from hushcount.items import canonical
 from hushcount.oracles.estimates import Levels
 from pipelines.batches.rebuild import outputs
@@ -171,7 +171,4 @@ def write_plot(path: Path, table: pa.Table, items: list[str]) -> None:
     buffer = io.BytesIO()
     metadata = {"Software": None} if path.suffix == ".png" else {"Date": None}
     sheet.savefig(buffer, format=path.suffix[1:], dpi=110, metadata=metadata)
-    try:
-        write_new(path, buffer.getvalue(), _FILE_MODE)
-    except FileExistsError:
-        raise UsageError(f"plot {path} exists: give another name") from None
+    write_once(path, "plot", buffer.getvalue(), _FILE_MODE)

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from hushcount.campaigns.parts import Identifier
 from hushcount.errors import FormatError, UsageError
-from hushcount.formats.whole_files import write_new
+from hushcount.formats.whole_files import write_once
 from hushcount.privacy.composition import Loss, basic
 from pipelines.ledger.balance import balance, committed, counted, files_of, is_stale, losses, spent
 from pipelines.ledger.file import VERSION, opened, put, read_charges, read_limit, read_limits, writing
@@ -188,12 +188,7 @@ def export(path: Path, out: Path) -> int:
         writer.writeheader()
         writer.writerows(rows)
         text = buffer.getvalue()
-    try:
-        write_new(out, text, 0o600)
-    except FileExistsError:
-        raise UsageError(f"{out} exists: give another name") from None
-    except OSError as error:
-        raise UsageError(f"cannot write {out}: {error.strerror}") from None
+    write_once(out, "table of charges", text, 0o600)
     return len(rows)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from hushcount.campaigns.campaign import Stream
+from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.signatures import SIGNATURE_BYTES, signature_path
 from hushcount.collection.envelopes import envelope_dtype
 from hushcount.collection.epochs import COLLECTION_FILE, EpochPart, epoch_folder, read_collection, read_epoch
@@ -114,10 +114,11 @@ def _read_campaign(directory: Path, record: Path, known: CollectedCampaign | Non
             return known
         now, collection = time.time(), read_collection(path)
         kept = published.kept_log(record, directory.name)
-        log = published.log_of(directory, collection, kept)
+        campaigns = [read_epoch(directory, part) for part in collection.epochs]
+        log = published.log_of(directory, collection, campaigns, kept)
         epochs = {
-            entry.fingerprint: _read_epoch(directory, part)
-            for part, entry in zip(collection.epochs, log.entries, strict=True)
+            campaign.fingerprint.hex(): _read_epoch(directory, part, campaign)
+            for part, campaign in zip(collection.epochs, campaigns, strict=True)
             if _seconds(part.grace_ends) > now
         }
         published.keep(record, kept, log)
@@ -128,10 +129,8 @@ def _read_campaign(directory: Path, record: Path, known: CollectedCampaign | Non
     return CollectedCampaign(directory.name, epochs, numbers, _document(log.text().encode(), _JSON), stamp, None)
 
 
-def _read_epoch(directory: Path, part: EpochPart) -> CollectedEpoch:
-    """Read an epoch's campaign file and dictionary, with their signatures if there are any."""
-    path = directory / part.file
-    campaign = read_epoch(directory, part)
+def _read_epoch(directory: Path, part: EpochPart, campaign: Campaign) -> CollectedEpoch:
+    """Read what clients need of an epoch: its campaign file as bytes, its dictionary, their signatures."""
     folder = f"{campaign.id}/{epoch_folder(campaign)}"
     targets = {}
     for stream in campaign.streams:
@@ -150,7 +149,7 @@ def _read_epoch(directory: Path, part: EpochPart) -> CollectedEpoch:
         _seconds(part.ends),
         _seconds(part.grace_ends),
         targets,
-        _file(path, _JSON),
+        _file(directory / part.file, _JSON),
         dictionary,
     )
 

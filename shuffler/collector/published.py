@@ -7,13 +7,14 @@ serves nothing that does not continue it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import read_campaign_signature
 from hushcount.campaigns.log import LOG_BYTES, CampaignLog, LogEntry, parse_log, require_follows
 from hushcount.campaigns.signatures import signature_path
-from hushcount.collection.epochs import CollectionFile, read_epoch
+from hushcount.collection.epochs import CollectionFile
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.reading import read_file, validated
 from hushcount.formats.whole_files import sync, write_over
@@ -30,20 +31,20 @@ def kept_log(folder: Path, campaign: str) -> CampaignLog:
     return parse_log(read_file(path, "published log", LOG_BYTES), f"published log {path}")
 
 
-def log_of(directory: Path, collection: CollectionFile, kept: CampaignLog) -> CampaignLog:
+def log_of(
+    directory: Path, collection: CollectionFile, campaigns: Sequence[Campaign], kept: CampaignLog
+) -> CampaignLog:
     """Return the log of a campaign's directory, made from the campaign file of each epoch.
 
     Raises:
-        UsageError: a campaign file is missing or invalid, or does not name the head of the log before it; or the log
-            does not continue the one that was kept.
+        UsageError: a campaign file does not name the head of the log before it, or the log does not continue the one
+            that was kept.
     """
     entries: list[LogEntry] = []
-    campaigns: list[Campaign] = []
-    for part in collection.epochs:
-        campaign, path = read_epoch(directory, part), signature_path(directory / part.file)
+    for part, campaign in zip(collection.epochs, campaigns, strict=True):
+        path = signature_path(directory / part.file)
         signature = read_campaign_signature(path) if path.exists() else None
         entries.append(LogEntry(epoch=part.epoch, fingerprint=campaign.fingerprint.hex(), signature=signature))
-        campaigns.append(campaign)
     data = {"campaign": directory.name, "entries": entries}
     log = validated(CampaignLog, data, f"the log of campaign {directory.name}")
     _require_continued(kept, log)

@@ -2,6 +2,7 @@
 
 import type { Maker } from "../src/sender/making.js";
 import type { Reading } from "../src/sender/present.js";
+import type { Named } from "../src/sender/publication.js";
 import type { Asked, Stream } from "../src/trust/asked.js";
 import { hex, utf8 } from "../src/bytes.js";
 import { FormatError } from "../src/errors.js";
@@ -36,9 +37,10 @@ export function readingOf(changes: Partial<Asked> = {}): Reading {
     if (typeof epoch !== "number") throw new FormatError("the campaign file: epoch must be a number");
     return campaignOf(epoch, changes);
   };
+  const named = (file: unknown): Named => ({ fingerprint: read(file).fingerprint, dictionary: undefined });
   return {
-    check: () => Promise.resolve(),
-    named: (file) => ({ fingerprint: read(file).fingerprint, dictionary: undefined }),
+    named,
+    check: (file) => Promise.resolve().then(() => named(file)),
     open: ({ file }) => Promise.resolve(makerOf(read(file))),
   };
 }

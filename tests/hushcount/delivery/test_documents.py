@@ -152,7 +152,11 @@ def test_of_an_unchanged_campaign_only_its_file_is_fetched() -> None:
 def test_a_dictionary_is_fetched_anew_only_if_the_campaign_names_another() -> None:
     with collecting() as collector:
         first = fetch_documents(Site(collector.address), "words", {}, NOW)
-        collector.epochs.append(campaign(collector.campaign))
+        listed = collector.campaign.dictionary
+        assert listed is not None
+        # A published epoch's dictionary has a name of its own.
+        renamed = {**listed.model_dump(), "path": "epoch-000002.dictionary.txt"}
+        collector.epochs.append(campaign(collector.campaign, dictionary=renamed))
         second = fetch_documents(Site(collector.address), "words", first, NOW + 1000)
         assert [path.rpartition("/")[2] for path, _ in collector.gets[3:]] == ["words", "log"]
         assert read_publication(second, "words").campaign == collector.campaign

@@ -15,8 +15,8 @@ const AFTER_FAILURE = 60_000;
 export interface Reading {
   /** Check the form of a campaign file. Throws FormatError. */
   named(file: unknown): Named;
-  /** Check a campaign file against the policy, as far as it goes without what it names. Throws Untrusted. */
-  check(file: unknown, signature: CampaignSignature | undefined): Promise<unknown>;
+  /** Check also what the policy demands, as far as it goes without what the file names. Throws Untrusted too. */
+  check(file: unknown, signature: CampaignSignature | undefined): Promise<Named>;
   /** Return what makes reports of a publication. Throws HushcountError if the policy refuses it, or it is damaged. */
   open(publication: Publication): Promise<Maker>;
 }
@@ -86,7 +86,7 @@ export class Present {
   async #ask(): Promise<void> {
     const { fetcher, base, store, campaign } = this.#source;
     const named = (file: unknown): Named => this.#reading.named(file);
-    const check = (...given: Parameters<Reading["check"]>): Promise<unknown> => this.#reading.check(...given);
+    const check = (...given: Parameters<Reading["check"]>): Promise<Named> => this.#reading.check(...given);
     try {
       const documents = await fetchDocuments(fetcher, base, this.#documents, named, check, Date.now());
       const { campaign: before } = this.#documents;

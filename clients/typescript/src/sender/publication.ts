@@ -35,7 +35,7 @@ export interface Named {
  *
  * @param base the address of the campaign at its collector.
  * @param read checks the form of a campaign file; it throws FormatError.
- * @param check what the policy demands of the file and its signature, before anything that it names is fetched.
+ * @param check does so too, and checks what the policy demands, before anything that the file names is fetched.
  * @throws DeliveryError it cannot be had now. FormatError: the campaign file is none. Untrusted: `check` refused it.
  */
 export async function fetchDocuments(
@@ -43,15 +43,14 @@ export async function fetchDocuments(
   base: string,
   kept: Documents,
   read: (file: unknown) => Named,
-  check: (file: unknown, signature: CampaignSignature | undefined) => Promise<unknown>,
+  check: (file: unknown, signature: CampaignSignature | undefined) => Promise<Named>,
   now: number,
 ): Promise<Documents & { readonly campaign: Document }> {
   const campaign = await fetchDocument(fetcher, base, CAMPAIGN_BYTES, now);
   const before = kept.campaign;
   if (before !== undefined && isSame(before, campaign)) return { ...kept, campaign };
   const file = parseJson(campaign.data, CAMPAIGN_BYTES, NAME);
-  const { fingerprint, dictionary: digest } = read(file);
-  await check(file, signatureOf(campaign.signature));
+  const { fingerprint, dictionary: digest } = await check(file, signatureOf(campaign.signature));
   const log = await fetchDocument(fetcher, `${base}/log`, LOG_BYTES, now).catch((error: unknown) => {
     // The policy says whether it needs one.
     if (error instanceof NotServed) return undefined;

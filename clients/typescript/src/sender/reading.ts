@@ -1,20 +1,26 @@
 /** How a sender reads campaign files. */
 
-import { formOf, openCampaign } from "../campaign/campaign.js";
+import { formOf, openCampaign, type Form } from "../campaign/campaign.js";
 import { openMaker } from "../making.js";
 import { Answers } from "../store/answers.js";
 import type { Reading } from "./present.js";
 import type { SenderOptions } from "./options.js";
+import type { Named } from "./publication.js";
 
 /** Return the reading of a sender with these options. */
 export function reading({ policy, store, designs = [] }: SenderOptions): Reading {
   return {
-    named: (file) => {
-      const { fingerprint, dictionary } = formOf(file);
-      return { fingerprint, dictionary: dictionary?.digest };
+    named: (file) => namedIn(formOf(file)),
+    check: async (file, signature) => {
+      const form = formOf(file);
+      await policy.check(form, signature);
+      return namedIn(form);
     },
-    check: (file, signature) => policy.check(formOf(file), signature),
     open: async ({ file, ...rest }) =>
       openMaker({ ...rest, campaign: await openCampaign(file, designs), policy, answers: new Answers(store) }),
   };
+}
+
+function namedIn({ fingerprint, dictionary }: Form): Named {
+  return { fingerprint, dictionary: dictionary?.digest };
 }
