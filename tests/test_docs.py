@@ -144,7 +144,7 @@ def test_the_chances_that_analysts_are_told_are_those_of_the_keep_rule() -> None
 def test_every_section_of_the_mathematics_that_code_cites_exists() -> None:
     sections = set(re.findall(r"^## (\d)\.", (ROOT / "docs" / "mathematics.md").read_text(), re.MULTILINE))
     cited = set()
-    for top in ("hushcount", "keys", "shuffler", "analyzer", "aux_server", "pipelines"):
+    for top in ("hushcount", "keys", "service", "shuffler", "evaluator", "analyzer", "aux_server", "pipelines"):
         for path in (ROOT / top).rglob("*.py"):
             cited |= set(re.findall(r"mathematics\.md(?: sections?)? (\d)", path.read_text(encoding="utf-8")))
     assert cited
@@ -159,7 +159,7 @@ def test_the_exported_json_schema_is_current() -> None:
 def test_modules_stay_small() -> None:
     long = {
         str(path.relative_to(ROOT)): lines
-        for top in ("hushcount", "keys", "shuffler", "analyzer", "aux_server", "pipelines")
+        for top in ("hushcount", "keys", "service", "shuffler", "evaluator", "analyzer", "aux_server", "pipelines")
         for path in (ROOT / top).rglob("*.py")
         if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 300
     }

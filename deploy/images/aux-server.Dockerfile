@@ -19,7 +19,9 @@ COPY --from=dependencies /opt/venv /opt/venv
 # The party's packages by name, and the client's: what is not named here is in no layer.
 COPY hushcount /opt/hushcount/hushcount
 COPY keys /opt/hushcount/keys
+COPY service /opt/hushcount/service
 COPY shuffler /opt/hushcount/shuffler
+COPY evaluator /opt/hushcount/evaluator
 COPY analyzer /opt/hushcount/analyzer
 COPY aux_server /opt/hushcount/aux_server
 COPY pipelines /opt/hushcount/pipelines

@@ -19,7 +19,9 @@ FROM ${BASE} AS party
 COPY --from=dependencies /opt/venv /opt/venv
 # The party's packages by name, and the client's: what is not named here is in no layer.
 COPY hushcount /opt/hushcount/hushcount
+COPY service /opt/hushcount/service
 COPY shuffler /opt/hushcount/shuffler
+COPY evaluator /opt/hushcount/evaluator
 COPY pipelines /opt/hushcount/pipelines
 COPY deploy/hand_on.py /opt/hushcount/hand_on.py
 COPY deploy/images/shuffler.py /opt/hushcount/shuffler_command.py

@@ -91,7 +91,7 @@ def ledger(view: View) -> Iterator[Finding]:
 def authentication(view: View) -> Iterator[Finding]:
     """Check how the collector here tells clients apart, and that it has what it needs for that."""
     if (collector := view.deployment.collector) is not None:
-        from shuffler.collector.admission.authentication import authenticator
+        from service.authentication import authenticator
 
         authenticator(collector, view.deployment.base)
         yield told_apart("authentication", collector.authentication)

@@ -12,9 +12,9 @@ from hushcount.errors import UsageError
 from hushcount.formats.whole_files import sync
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
-from shuffler.collector.admission.authentication import authenticator
+from service.authentication import authenticator
+from service.logs import log_to_stderr
 from shuffler.collector.http.server import serve
-from shuffler.collector.logs import log_to_stderr
 from shuffler.collector.service import CollectorSetup
 
 
@@ -28,7 +28,7 @@ def collect(deployment: Deployment) -> None:
     settings, segments = deployment.collector, deployment.folder("segments")
     if settings is None:
         raise UsageError(f"deployment file {deployment.path} has no [collector] table: add one with a name")
-    log_to_stderr()
+    log_to_stderr("collector")
     serve(
         CollectorSetup(
             settings=settings,

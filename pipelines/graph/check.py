@@ -31,7 +31,18 @@ from keys.store import campaign_key, private_keys
 from pipelines.graph import load
 
 AnyKey = PrivateKey | SigningKey
-PROJECT = ("hushcount", "keys", "shuffler", "analyzer", "aux_server", "pipelines", "experiments", "benchmarks")
+PROJECT = (
+    "hushcount",
+    "keys",
+    "service",
+    "shuffler",
+    "evaluator",
+    "analyzer",
+    "aux_server",
+    "pipelines",
+    "experiments",
+    "benchmarks",
+)
 # First bytes of bz2 and zlib data in base64: Beam packs by these two.
 _PACKED = re.compile(rb"(?:QlpoO[A-Za-z0-9+/]|eN[opqr])[A-Za-z0-9+/]{16,}")
 _DEPTH = 4

@@ -7,7 +7,6 @@ import hashlib
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign, Stream
@@ -16,6 +15,7 @@ from hushcount.collection.envelopes import envelope_dtype
 from hushcount.collection.epochs import COLLECTION_FILE, EpochPart, epoch_folder, read_collection, read_epoch
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.reading import read_file
+from service.epochs import EpochTimes, seconds, times_of
 from shuffler.collector import published
 
 _JSON = b"application/json"
@@ -44,22 +44,12 @@ class Document:
 
 
 @dataclass(frozen=True)
-class CollectedEpoch:
+class CollectedEpoch(EpochTimes):
     """One epoch of a campaign: when its reports are accepted, and the files that its clients need."""
 
-    epoch: int
-    begins: float  # seconds since 1970; the next two may be infinity
-    ends: float  # when clients stop making reports for it
-    grace_ends: float  # until when its reports are accepted
     targets: Mapping[Stream, Target] = field(hash=False)
     campaign_file: Document
     dictionary: Document | None
-
-    def accepts(self, now: float) -> bool:
-        return self.begins <= now < self.grace_ends
-
-    def is_current(self, now: float) -> bool:
-        return self.begins <= now < self.ends
 
 
 @dataclass(frozen=True)
@@ -72,10 +62,6 @@ class CollectedCampaign:
     log: Document | None  # of all epochs ever published; None if the files could never be read
     stamp: tuple[int, int, int]  # of the collection file when it was read last
     fault: str | None  # what is wrong with the present file, in one sentence
-
-    def current(self, now: float) -> CollectedEpoch | None:
-        """Return the epoch for which clients make reports, or None."""
-        return next((epoch for epoch in self.epochs.values() if epoch.is_current(now)), None)
 
 
 Campaigns = Mapping[str, CollectedCampaign]
@@ -119,7 +105,7 @@ def _read_campaign(directory: Path, record: Path, known: CollectedCampaign | Non
         epochs = {
             campaign.fingerprint.hex(): _read_epoch(directory, part, campaign)
             for part, campaign in zip(collection.epochs, campaigns, strict=True)
-            if _seconds(part.grace_ends) > now
+            if seconds(part.grace_ends) > now
         }
         published.keep(record, kept, log)
     except (HushcountError, OSError) as error:
@@ -144,18 +130,11 @@ def _read_epoch(directory: Path, part: EpochPart, campaign: Campaign) -> Collect
         listed = directory / campaign.dictionary.path
         dictionary = _file(listed, b"application/gzip" if listed.suffix == ".gz" else b"text/plain; charset=utf-8")
     return CollectedEpoch(
-        part.epoch,
-        part.begins.timestamp(),
-        _seconds(part.ends),
-        _seconds(part.grace_ends),
+        *times_of(part),
         targets,
         _file(directory / part.file, _JSON),
         dictionary,
     )
-
-
-def _seconds(moment: datetime | None) -> float:
-    return float("inf") if moment is None else moment.timestamp()
 
 
 def _file(path: Path, media_type: bytes) -> Document:

@@ -15,20 +15,23 @@ from datetime import timedelta
 from pathlib import Path
 
 from hushcount.errors import HushcountError, UsageError
+from service.authentication import Authenticator
+from service.client_limit import ClientLimit, Counted
+from service.exchange import IncomingBytes
+from service.logs import error_name
+from service.window_folders import remove_gone
 from shuffler.collector import published
-from shuffler.collector.admission.authentication import Authenticator
-from shuffler.collector.admission.limits import ClientLimit, IncomingBytes
 from shuffler.collector.campaigns import Campaigns, Target, accepted_targets, collected_epochs, read_campaigns
 from shuffler.collector.journals.writer import Writer
-from shuffler.collector.logs import error_name
 from shuffler.collector.metrics import Metrics
+from shuffler.collector.refusals import TOO_MANY_REPORTS, TOO_MANY_REPORTS_AT_ONCE
 from shuffler.collector.settings import CollectorPart
 from shuffler.collector.uploads.upload_queue import UploadQueue
 from shuffler.collector.uploads.uploader import Uploader, WriteWhole
-from shuffler.collector.windows import window_files
 
 _LOG = logging.getLogger("hushcount.collector")
 _TICK_SECONDS = 1.0
+REPORTS = Counted("reports", "send", TOO_MANY_REPORTS, TOO_MANY_REPORTS_AT_ONCE)
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Collector:
     def __init__(self, setup: CollectorSetup) -> None:
         self.setup = setup
         self.metrics = Metrics()
-        self.client_limit = ClientLimit(setup.settings.most_reports_a_client)
+        self.client_limit = ClientLimit(setup.settings.most_reports_a_client, REPORTS)
         self.incoming = IncomingBytes(setup.settings.most_incoming_bytes)
         self.metrics.incoming.set_function(lambda: self.incoming.present)
         self.metrics.ready.set_function(lambda: 0 if self.faults() else 1)
@@ -87,7 +90,7 @@ class Collector:
 
     async def start(self) -> None:
         """Recover what an earlier process left, and begin to collect. OSError: the journal cannot be written."""
-        window_files.remove_gone(self.setup.journal)
+        remove_gone(self.setup.journal)
         await self.writer.start()
         await self._turn()
         self._measure_room()

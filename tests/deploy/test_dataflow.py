@@ -186,7 +186,7 @@ def test_the_image_has_the_beam_of_the_lock_and_the_package_that_setup_py_names(
     (beams,) = re.findall(r"^apache-beam==(\S+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
     assert re.search(rf"^ARG SDK=apache/beam_python3\.\d+_sdk:{re.escape(beams)}$", recipe, re.MULTILINE)
     copied = set(re.findall(r"^COPY (\w+) /opt/hushcount/\1$", recipe, re.MULTILINE))
-    assert copied == {"hushcount", "pipelines", "keys", "shuffler", "analyzer", "aux_server"}
+    assert copied == {"hushcount", "pipelines", "keys", "service", "shuffler", "evaluator", "analyzer", "aux_server"}
 
 
 @pytest.fixture

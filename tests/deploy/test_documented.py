@@ -16,6 +16,7 @@ import pytest
 from hushcount.campaigns.campaign import Campaign
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import Deployment
+from pipelines.graph.check import PROJECT
 from tests.deploy.conftest import DEPLOY, RECIPES, ROOT, compose_command
 from tests.support.jobs import Chain
 
@@ -150,11 +151,7 @@ def unread(text: str, sources: str) -> list[str]:
 
 def test_what_an_image_sets_is_read_by_something() -> None:
     """A variable of ours that nothing reads would only seem to say something."""
-    sources = "\n".join(
-        path.read_text()
-        for folder in ("hushcount", "keys", "shuffler", "analyzer", "aux_server", "pipelines", "deploy")
-        for path in (ROOT / folder).rglob("*.py")
-    )
+    sources = "\n".join(path.read_text() for folder in (*PROJECT, "deploy") for path in (ROOT / folder).rglob("*.py"))
     assert unread("ENV HUSHCOUNT_OTHER=1", sources) == ["HUSHCOUNT_OTHER"]
     assert unread("ENV HUSHCOUNT_OTHER=1", f"{sources}HUSHCOUNT_OTHER") == []
     for path in RECIPES:

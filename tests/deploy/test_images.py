@@ -18,10 +18,11 @@ from tests.support.jobs import Chain
 
 FOLDER = DEPLOY / "images"
 PARTIES = {
-    "shuffler": {"hushcount", "shuffler", "pipelines"},
+    # The settings of an evaluator can be read there; without `keys` it cannot answer.
+    "shuffler": {"hushcount", "service", "shuffler", "evaluator", "pipelines"},
     # hushcount run composes all jobs and reads the collector's settings: these two hold all code, and no key.
-    "aux-server": {"hushcount", "keys", "shuffler", "aux_server", "analyzer", "pipelines"},
-    "analyzer": {"hushcount", "keys", "shuffler", "aux_server", "analyzer", "pipelines"},
+    "aux-server": {"hushcount", "keys", "service", "shuffler", "evaluator", "aux_server", "analyzer", "pipelines"},
+    "analyzer": {"hushcount", "keys", "service", "shuffler", "evaluator", "aux_server", "analyzer", "pipelines"},
 }
 MODULES = {"shuffler": "shuffler_command", "aux-server": "pipelines", "analyzer": "pipelines"}
 

@@ -18,8 +18,7 @@ from hushcount.collection.windows import Window
 from shuffler.collector.campaigns import Target
 from shuffler.collector.journals.journal import HEADER_BYTES, MARK_BYTES, Journal, JournalHeader
 from shuffler.collector.windows.manifest_counts import note_target
-from shuffler.collector.windows.window_files import JournalFile, journal_file, new_journal
-from shuffler.collector.windows.window_notes import segments_mark
+from shuffler.collector.windows.window_files import JournalFile, journal_file, new_journal, segments_mark
 
 _LOG = logging.getLogger("hushcount.collector")
 _MILLISECONDS = struct.Struct("<Q")

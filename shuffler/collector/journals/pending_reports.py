@@ -10,9 +10,10 @@ from pathlib import Path
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.windows import Window, window_start
+from service.window_folders import kept_windows
+from service.window_notes import seconds_of
 from shuffler.collector.journals.journal import FRAME_HEADER_BYTES, HEADER_BYTES, FrameHeader, JournalHeader
-from shuffler.collector.windows.window_files import folders, journals, kept_windows, receipts
-from shuffler.collector.windows.window_notes import seconds_of
+from shuffler.collector.windows.window_files import folders, journals, receipts
 
 
 @dataclass(frozen=True)

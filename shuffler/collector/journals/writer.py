@@ -20,12 +20,13 @@ from hushcount.collection.windows import Window, window_at
 from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import sync
 from hushcount.senders import WEAKEST, Authentication
+from service import window_folders, window_notes
+from service.logs import error_name
 from shuffler.collector.campaigns import Target
 from shuffler.collector.journals.open_journals import CommitGroup, OpenJournals, Uploadable, WaitingReports, WindowEnd
 from shuffler.collector.journals.watched_clock import ClockAhead, WatchedClock
-from shuffler.collector.logs import error_name
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.windows import window_files, window_notes
+from shuffler.collector.windows import window_files
 from shuffler.collector.windows.manifest_counts import add_refused, note_target
 
 _LOG = logging.getLogger("hushcount.collector")
@@ -141,7 +142,7 @@ class Writer:
         self._thread.shutdown()
 
     def _start(self) -> None:
-        kept = window_files.kept_windows(self._root)
+        kept = window_folders.kept_windows(self._root)
         now = self._clock.now()
         present = self._window_at(now)
         window_notes.note_ended(self._root, [name for name in kept if name != present.name])

@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from hushcount.errors import HushcountError
+from service.logs import error_name
 from shuffler.collector.journals.open_journals import Uploadable, WindowEnd
-from shuffler.collector.logs import error_name
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.uploads.uploader import StoreFailed, Uploader
 

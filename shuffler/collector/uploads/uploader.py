@@ -17,9 +17,10 @@ from hushcount.campaigns.campaign import Stream
 from hushcount.collection.manifests import Manifest, SegmentPart, divided, manifest_name
 from hushcount.errors import FormatError
 from hushcount.wire.blocks import Header, encode_blocks
+from service import window_folders, window_notes
 from shuffler.collector.journals.journal import JournalHeader, recover
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.windows import manifest_counts, window_files, window_notes
+from shuffler.collector.windows import manifest_counts, window_files
 from shuffler.collector.windows.window_files import JournalFile, Receipt
 
 _LOG = logging.getLogger("hushcount.collector")
@@ -97,7 +98,7 @@ class Uploader:
         """Write the manifests of a window that ended, and remove it from the disk."""
         if not (self.root / window).exists():
             # An earlier try may have stopped during the removal, and the window's key must go.
-            window_files.remove_gone(self.root)
+            window_folders.remove_gone(self.root)
             return
         for journal in window_files.journals(self.root, window):
             # Uploads precede the end of a window, but removing a journal would lose reports.
@@ -120,7 +121,7 @@ class Uploader:
                     self._manifests.add(path)
         if blocked is not None:
             raise blocked
-        window_files.remove_window(self.root, window)
+        window_folders.remove_window(self.root, window)
         self._manifests = {path for path in self._manifests if path.split("/")[-2] != window}
         _LOG.info("window uploaded", extra={"window": window})
 

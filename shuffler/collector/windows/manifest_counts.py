@@ -15,9 +15,10 @@ from hushcount.errors import FormatError
 from hushcount.formats.models import Hex32, Part
 from hushcount.formats.reading import parse_model
 from hushcount.formats.whole_files import sync, write_over
+from service.window_folders import make_folder
 from shuffler.collector.campaigns import Target
 from shuffler.collector.metrics import Metrics
-from shuffler.collector.windows.window_files import DAMAGED, REFUSED, JournalFile, make_folder
+from shuffler.collector.windows.window_files import DAMAGED, REFUSED, JournalFile
 
 _LOG = logging.getLogger("hushcount.collector")
 _ASIDE = "damaged"

@@ -21,26 +21,22 @@ damaged frames.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import secrets
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Stream
-from hushcount.collection.segment_names import MARK
-from hushcount.collection.windows import is_window
-from hushcount.errors import HushcountError, UsageError
+from hushcount.collection.segment_names import MARK, mark
+from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import sync
+from service.window_notes import authentication_of, window_key
 
 REFUSED = "refused.json"
 DAMAGED = ".damaged"
 _RECEIPT = ".receipt"
-_GONE = ".gone"
 _FILE = re.compile(
     rf"(?P<stream>reports|discovery)-(?P<segment>(?P<serial>[0-9]{{6}})-[0-9a-f]{{8}}-{MARK})"
     r"\.(journal|(?P<records>[0-9]+)\.(?P<bytes>[0-9]+)\.(?P<digest>[0-9a-f]{64})\.receipt)"
@@ -69,30 +65,9 @@ class Receipt:
     digest: str  # BLAKE2b-256 of its file, hexadecimal
 
 
-@contextmanager
-def locked(root: Path) -> Iterator[None]:
-    """Make the journal directory if it is missing, and lock it for this process."""
-    try:
-        root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(root / "lock", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise UsageError(f"cannot use journal directory {root}: {error.strerror}") from None
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise HushcountError(f"journal directory {root} is in use: stop the other collector") from None
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def make_folder(path: Path, root: Path) -> None:
-    """Make a directory under the root with its parents; all their names are on the disk when this returns."""
-    missing = [folder for folder in (path, *path.parents) if folder.is_relative_to(root) and not folder.exists()]
-    for folder in reversed(missing):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        sync(folder.parent)
+def segments_mark(root: Path, window: str) -> str:
+    """Return WAY-KEY of the segments of a window's next journals."""
+    return mark(authentication_of(root, window), window_key(root, window))
 
 
 def new_journal(folder: Path, stream: Stream, mark: str) -> Path:
@@ -146,25 +121,6 @@ def folders(root: Path, window: str) -> list[Path]:
     """
     names = (REFUSED, f"*{_RECEIPT}", f"*{DAMAGED}")
     return sorted({path.parent for name in names for path in (root / window).glob(f"*/*/{name}")})
-
-
-def remove_window(root: Path, window: str) -> None:
-    """Remove a window with its key; one rename comes first, so that half a window is never taken for a whole one."""
-    gone = root / f"{window}{_GONE}"
-    (root / window).rename(gone)
-    sync(root)
-    shutil.rmtree(gone)
-
-
-def remove_gone(root: Path) -> None:
-    """Remove what a kill during `remove_window` left."""
-    for path in root.glob(f"*{_GONE}"):
-        shutil.rmtree(path)
-
-
-def kept_windows(root: Path) -> list[str]:
-    """Return the names of the windows on the disk, oldest first."""
-    return sorted(path.name for path in root.iterdir() if is_window(path.name))
 
 
 def _stream(match: re.Match[str]) -> Stream:

@@ -25,9 +25,9 @@ from pipelines.ledger.report import describe
 from pipelines.outputs.account import Charged
 from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.summary import make_summary
+from service.window_notes import authentication_of as noted_of
+from service.window_notes import note_authentication
 from shuffler.collector.settings import CollectorPart
-from shuffler.collector.windows.window_notes import authentication_of as noted_of
-from shuffler.collector.windows.window_notes import note_authentication
 from tests.shuffler.collector.test_manifests import MANIFEST, SEGMENT
 
 

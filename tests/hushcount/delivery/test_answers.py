@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from hushcount.delivery.answers import Verdict, verdict
 from hushcount.delivery.exchange import Reply
 from hushcount.delivery.waits import LONGEST_WAIT, pause, random_seconds
-from shuffler.collector.admission.refusals import MEDIA_TYPE, REASONS, Refused
+from service.refusals import MEDIA_TYPE, Refused
+from shuffler.collector.refusals import REASONS
 
 HTML = Reply(403, {"content-type": "text/html"}, b"<html>Pay for the network of this hotel")
 
 
 def refusal(name: str, **headers: str) -> Reply:
     """Return the answer that a collector gives for a reason."""
-    refused = Refused(name, "detail", most_bytes=7)
+    refused = Refused(REASONS[name], "detail", most_bytes=7)
     return Reply(refused.reason.status, {"content-type": MEDIA_TYPE.decode(), **headers}, refused.body)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.audit.doctor import examine
-from shuffler.collector.windows import window_files
+from service import window_folders
 from tests.shuffler.collector.running import make_site
 from tests.shuffler.collector.test_windows import NOON, collect_at, target_of
 from tests.support.collecting import collect, window_name
@@ -27,7 +27,7 @@ def test_two_journals_of_one_name_write_over_nothing(tmp_path: Path, monkeypatch
     reports = [os.urandom(target_of(site).sealed_bytes) for _ in range(2)]
     for report in reports:
         with monkeypatch.context() as killed:
-            killed.setattr(window_files, "remove_window", stop)
+            killed.setattr(window_folders, "remove_window", stop)
             asyncio.run(collect_at(site, [NOON, NOON + HOUR], report))
         asyncio.run(collect_at(site, [NOON + HOUR], b"", keep=False))
         shutil.rmtree(site.journal)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from functools import partial
 
 from pipelines.deployment.collector import probe, write_durably
-from shuffler.collector.admission.authentication import Anyone
+from service.authentication import Anyone
 from shuffler.collector.service import Collector, CollectorSetup
 from shuffler.collector.settings import CollectorPart
 from tests.shuffler.collector.running import Site

@@ -13,8 +13,9 @@ import httpx
 import pytest
 
 from hushcount.collection.windows import duration, window_at
-from shuffler.collector.admission.limits import ClientLimit
-from shuffler.collector.admission.refusals import Refused
+from service.client_limit import ClientLimit
+from service.refusals import Refused
+from shuffler.collector.service import REPORTS
 from tests.shuffler.collector.running import LONG, STREAM, Site, limit_files, make_site, running
 
 TOKEN = {"client-token": "a" * 16}
@@ -81,7 +82,7 @@ def test_reports_that_were_not_kept_count_for_no_client(tmp_path: Path) -> None:
 
 def test_an_allowance_is_of_one_window_and_counts_nothing_unasked() -> None:
     window = window_at(datetime(2026, 1, 1, tzinfo=timezone.utc), timedelta(days=365))
-    limit = ClientLimit(1)
+    limit = ClientLimit(1, REPORTS)
     limit.reserve(b"client", 1, window)
     with pytest.raises(Refused):
         limit.reserve(b"client", 1, window)
@@ -93,7 +94,7 @@ def test_an_allowance_is_of_one_window_and_counts_nothing_unasked() -> None:
     with pytest.raises(Refused):
         limit.reserve(b"client", 1, window.next)
     limit.reserve(None, 5, window)
-    unlimited = ClientLimit(None)
+    unlimited = ClientLimit(None, REPORTS)
     unlimited.reserve(b"client", 100, window)
     unlimited.reserve(b"client", 100, window)
 
@@ -101,7 +102,7 @@ def test_an_allowance_is_of_one_window_and_counts_nothing_unasked() -> None:
 def test_invented_tokens_take_a_bounded_memory_and_lock_nobody_out() -> None:
     """97 bytes for each were kept until the window ended, however many came."""
     window = window_at(datetime(2026, 1, 1, tzinfo=timezone.utc), timedelta(days=365))
-    limit = ClientLimit(2, most_clients=1000)
+    limit = ClientLimit(2, REPORTS, most_clients=1000)
     for number in range(20_000):
         limit.reserve(b"invented %d" % number, 1, window)
         assert limit.clients <= 1000
@@ -112,7 +113,7 @@ def test_invented_tokens_take_a_bounded_memory_and_lock_nobody_out() -> None:
 
 def test_a_client_that_goes_on_sending_is_not_forgotten_among_invented_ones() -> None:
     window = window_at(datetime(2026, 1, 1, tzinfo=timezone.utc), timedelta(days=365))
-    limit = ClientLimit(2, most_clients=1000)
+    limit = ClientLimit(2, REPORTS, most_clients=1000)
     limit.reserve(b"flood", 2, window)
     for number in range(20_000):
         limit.reserve(b"invented %d" % number, 1, window)

@@ -9,8 +9,8 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
-from shuffler.collector.admission.refusals import REASONS
 from shuffler.collector.http.openapi import openapi
+from shuffler.collector.refusals import REASONS
 from tests.shuffler.collector.running import Running, make_site, running
 
 ROOT = Path(__file__).parents[3]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from hushcount.errors import UsageError
-from shuffler.collector.admission.authentication import read_digests
+from service.authentication import read_digests
 from tests.shuffler.collector.running import Running, Site, make_site, running
 
 AGENT = "canary-agent/7.3"
@@ -113,8 +113,8 @@ def test_a_client_has_one_token_in_a_window_and_its_time_is_the_windows(tokens: 
 def test_a_client_without_a_proper_token_is_refused(
     tmp_path_factory: pytest.TempPathFactory, token: str | None
 ) -> None:
-    from shuffler.collector.admission.authentication import ClientToken
-    from shuffler.collector.admission.refusals import Refused
+    from service.authentication import ClientToken
+    from service.refusals import Refused
 
     with pytest.raises(Refused) as caught:
         ClientToken().client(None if token is None else token.encode())

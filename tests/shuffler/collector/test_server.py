@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from uvicorn.server import ServerState
 
+from service.server import listening
 from shuffler.collector.http import server
 from tests.shuffler.collector.in_process import collector_of
 from tests.shuffler.collector.running import make_site
@@ -36,12 +37,12 @@ def test_a_sweep_that_has_failed_keeps_no_report_from_the_store(
         collectors.append(collector_of(site, YEAR))
         return collectors[0]
 
-    monkeypatch.setattr(server, "enforce_limits", fail)
+    monkeypatch.setattr("service.server.enforce_limits", fail)
     monkeypatch.setattr(server, "Collector", make)
 
     async def run() -> None:
         setup = collector_of(site, YEAR).setup
-        with server._listening("127.0.0.1", 0) as listener:
+        with listening("127.0.0.1", 0) as listener:
             await server._serve(setup, listener)
 
     asyncio.run(run())

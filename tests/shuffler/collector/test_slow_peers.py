@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from shuffler.collector.http.connection_limits import _MOST_HEAD_BYTES, LimitedProtocol
+from service.connection_limits import _MOST_HEAD_BYTES, LimitedProtocol
 from shuffler.collector.metrics import Metrics
 from tests.shuffler.collector.in_a_thread import App, Server, collecting, served
 from tests.shuffler.collector.running import STREAM, Site, make_site, wait_for

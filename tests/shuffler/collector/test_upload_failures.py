@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from service import window_folders, window_notes
+from service.logs import JsonLines
 from shuffler.collector.journals.open_journals import WindowEnd
-from shuffler.collector.logs import JsonLines
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.uploads import upload_queue
 from shuffler.collector.uploads.upload_queue import UploadQueue
 from shuffler.collector.uploads.uploader import Uploader
-from shuffler.collector.windows import manifest_counts, window_files, window_notes
+from shuffler.collector.windows import manifest_counts
 from tests.shuffler.collector.in_process import collector_of
 from tests.shuffler.collector.running import Site, make_started_site
 from tests.shuffler.collector.test_uploads import GONE, YEAR, appended, soon, uploaded_windows
@@ -90,7 +91,7 @@ def test_a_key_that_could_not_be_deleted_is_deleted_by_the_next_try(
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         real(path)
 
-    monkeypatch.setattr(window_files.shutil, "rmtree", remove)
+    monkeypatch.setattr(window_folders.shutil, "rmtree", remove)
     uploader = uploader_of(site)
     assert stopped(uploader, WINDOW).failures[WINDOW].name == "EIO"
     assert (site.journal / f"{WINDOW}.gone" / "key").exists()

@@ -16,14 +16,14 @@ from hushcount.collection.windows import named_window, window_at
 from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import write_over
 from pipelines.deployment.collector import probe, write_durably
-from shuffler.collector.admission.authentication import Anyone
+from service import window_folders, window_notes
+from service.authentication import Anyone
 from shuffler.collector.campaigns import Target
 from shuffler.collector.journals.watched_clock import WatchedClock
 from shuffler.collector.journals.writer import Writer
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.uploads.upload_queue import UploadQueue
 from shuffler.collector.uploads.uploader import Uploader
-from shuffler.collector.windows import window_files, window_notes
 from tests.shuffler.collector.running import LENGTH, LONG, Site, make_site, running, wait_for
 
 HOUR = timedelta(hours=1)
@@ -165,8 +165,8 @@ def test_half_a_removed_window_is_not_taken_for_a_window(tmp_path: Path) -> None
     gone = tmp_path / "20261121T120000Z.gone"
     gone.mkdir()
     (gone / "key").write_bytes(b"k")
-    assert window_files.kept_windows(tmp_path) == []
-    window_files.remove_gone(tmp_path)
+    assert window_folders.kept_windows(tmp_path) == []
+    window_folders.remove_gone(tmp_path)
     assert not gone.exists()
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from shuffler.collector.admission.limits import ClientLimit
-from shuffler.collector.admission.refusals import Refused
+from service.client_limit import ClientLimit
+from service.refusals import Refused
 from shuffler.collector.campaigns import Target
 from shuffler.collector.journals import open_journals
 from shuffler.collector.journals.journal import Journal
@@ -21,6 +21,7 @@ from shuffler.collector.journals.open_journals import Uploadable, WindowEnd
 from shuffler.collector.journals.watched_clock import WatchedClock
 from shuffler.collector.journals.writer import Writer
 from shuffler.collector.metrics import Metrics
+from shuffler.collector.service import REPORTS
 from shuffler.collector.windows import manifest_counts, window_files
 from tests.shuffler.collector.in_process import collector_of
 from tests.shuffler.collector.running import Site, make_started_site
@@ -143,7 +144,7 @@ def test_a_journal_that_cannot_be_closed_costs_no_other_target_its_reports(
 
 def test_a_window_that_was_left_counts_for_its_clients_until_the_next_is_entered(site: Site) -> None:
     target = target_of(site)
-    limit = ClientLimit(1)
+    limit = ClientLimit(1, REPORTS)
 
     async def steps(writer: Writer, clock: Clock) -> None:
         assert await kept(writer, target) == [True]

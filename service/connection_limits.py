@@ -14,11 +14,20 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from shuffler.collector.admission.refusals import MEDIA_TYPE, REFUSED_OUTSIDE, Refused, try_again
-from shuffler.collector.metrics import Metrics
-from shuffler.collector.settings import CollectorPart
+from service.metrics import ServiceMetrics
+from service.refusals import (
+    HEAD_TOO_LONG,
+    MALFORMED_REQUEST,
+    MEDIA_TYPE,
+    REFUSED_OUTSIDE,
+    TOO_MANY_CONNECTIONS,
+    TOO_SLOW,
+    Refused,
+    try_again,
+)
+from service.settings import ServicePart
 
-_LOG = logging.getLogger("hushcount.collector")
+_LOG = logging.getLogger("hushcount.service")
 _MOST_HEAD_BYTES = 1 << 14
 """Also for a body's other bytes: sizes of chunks, their extensions, headers after the last chunk."""
 _MOST_HEADERS = 100
@@ -28,9 +37,9 @@ _SWEEP_SECONDS = 0.5
 
 
 class LimitedConfig(Config):
-    """The server's configuration, with the collector's settings and metrics for each connection."""
+    """The server's configuration, with the service's settings and metrics for each connection."""
 
-    def __init__(self, app: Any, settings: CollectorPart, metrics: Metrics) -> None:
+    def __init__(self, app: Any, settings: ServicePart, metrics: ServiceMetrics) -> None:
         super().__init__(
             app,
             http=LimitedProtocol,
@@ -72,7 +81,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._since = self.loop.time()
         if len(self.connections) > self._settings.most_connections:
-            self._end(try_again("too_many_connections"))
+            self._end(try_again(TOO_MANY_CONNECTIONS))
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
@@ -144,7 +153,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         if self.transport.is_closing():
             return
-        self._refuse(Refused("malformed_request", "Send HTTP/1.1, with Content-Length or Transfer-Encoding: chunked."))
+        self._refuse(Refused(MALFORMED_REQUEST, "Send HTTP/1.1, with Content-Length or Transfer-Encoding: chunked."))
 
     def _refuse(self, refused: Refused) -> None:
         """End a connection that cannot be read further; bytes after a refusal get no second answer."""
@@ -172,7 +181,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if late and (silent or self._answered):
             self.transport.close()
         elif late:
-            self._end(Refused("too_slow", f"Send a request within {self._settings.body_seconds:g} seconds."))
+            self._end(Refused(TOO_SLOW, f"Send a request within {self._settings.body_seconds:g} seconds."))
 
     def _stalled(self, now: float) -> bool:
         """Return whether the peer takes nothing of an answer; a slow reader takes some of it."""
@@ -208,13 +217,11 @@ class LimitedProtocol(HttpToolsProtocol):
 
 
 def _head_too_long() -> Refused:
-    return Refused(
-        "head_too_long", f"Send at most {_MOST_HEAD_BYTES} bytes and {_MOST_HEADERS} headers before the body."
-    )
+    return Refused(HEAD_TOO_LONG, f"Send at most {_MOST_HEAD_BYTES} bytes and {_MOST_HEADERS} headers before the body.")
 
 
 def _chunks_too_long() -> Refused:
-    return Refused("malformed_request", "Send chunks without extensions, and no headers after the last one.")
+    return Refused(MALFORMED_REQUEST, "Send chunks without extensions, and no headers after the last one.")
 
 
 async def enforce_limits(state: ServerState) -> None:

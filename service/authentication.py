@@ -12,8 +12,8 @@ from hushcount.errors import UsageError
 from hushcount.formats.client_files import read_private
 from hushcount.formats.reading import RECORD_BYTES
 from hushcount.senders import Authentication
-from shuffler.collector.admission.refusals import Refused
-from shuffler.collector.settings import CollectorPart
+from service.refusals import UNAUTHORISED, Refused
+from service.settings import ServicePart
 
 _TOKEN = re.compile(rb"[\x21-\x7e]{16,256}")
 _LINE = re.compile(r"([a-z0-9][a-z0-9._-]{0,63})\s+(blake2b|sha256):([0-9a-f]{64})")
@@ -21,7 +21,7 @@ _LINE = re.compile(r"([a-z0-9][a-z0-9._-]{0,63})\s+(blake2b|sha256):([0-9a-f]{64
 
 @dataclass(frozen=True)
 class Anyone:
-    """Whoever reaches the collector may send. The cap binds nobody: every report counts as another client's."""
+    """Whoever reaches the service may send. The cap binds nobody: every report counts as another client's."""
 
     way: Authentication = "none"
     header: bytes | None = None
@@ -74,7 +74,7 @@ Authenticator = Anyone | BearerToken | ClientToken
 `client`, which takes that header's value, and returns what tells this client apart, if anything, or raises Refused."""
 
 
-def authenticator(settings: CollectorPart, directory: Path) -> Authenticator:
+def authenticator(settings: ServicePart, directory: Path) -> Authenticator:
     """Return the way in the settings; paths are relative to the directory.
 
     Raises:
@@ -110,4 +110,4 @@ def read_digests(path: Path) -> tuple[tuple[str, bytes], ...]:
 
 
 def _unauthorised(detail: str, scheme: bytes) -> Refused:
-    return Refused("unauthorised", detail, ((b"www-authenticate", scheme),))
+    return Refused(UNAUTHORISED, detail, ((b"www-authenticate", scheme),))

@@ -10,12 +10,11 @@ from datetime import timedelta
 from pathlib import Path
 
 from hushcount.collection.manifests import ID
-from hushcount.collection.segment_names import mark
 from hushcount.collection.windows import Window, is_window, window_at, window_start
 from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import sync, write_over
 from hushcount.senders import KEY, WEAKEST, Authentication, as_way, weakest
-from shuffler.collector.windows.window_files import make_folder
+from service.window_folders import make_folder
 
 KEY_BYTES = 32
 _ENDED = "ended"
@@ -80,15 +79,10 @@ def authentication_of(root: Path, window: str) -> Authentication:
     return WEAKEST if noted is None else as_way(noted)
 
 
-def segments_mark(root: Path, window: str) -> str:
-    """Return WAY-KEY of the segments of a window's next journals."""
-    return mark(authentication_of(root, window), window_key(root, window))
-
-
 def manifest_id(root: Path, window: str) -> str:
     """Return the id of a window's manifests: the one on the disk, or a new one.
 
-    Another journal directory has another id, so that no collector writes over another one's manifests.
+    Another directory has another id, so that no service writes over another one's manifests.
     """
     id = _noted(root / window / _ID) or ""
     if ID.fullmatch(id) is None:

@@ -1,4 +1,4 @@
-"""Which web pages may talk to the collector, and what their browsers ask before: CORS, of the Fetch standard.
+"""Which web pages may talk to a service, and what their browsers ask before: CORS, of the Fetch standard.
 
 A browser sends a report from any page anyway: CORS protects nobody's privacy here. It lets the page's client send its
 token and read the answer. Cookies are never asked for.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from shuffler.collector.admission.refusals import Headers
+from service.refusals import Headers
 
 ANY_ORIGIN = "*"
 PREFLIGHT: Headers = (

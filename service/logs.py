@@ -1,4 +1,4 @@
-"""The collector's log: one JSON object a line for each event, none for a request."""
+"""The log of a service: one JSON object a line for each event, none for a request."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, default=str)
 
 
-def log_to_stderr() -> None:
-    """Send the collector's events, and the HTTP server's errors, to standard error."""
+def log_to_stderr(service: str) -> None:
+    """Send the events of hushcount.SERVICE, and the HTTP server's errors, to standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())
     # The server's warnings are about single requests.
-    for name, level in (("hushcount.collector", logging.INFO), ("uvicorn.error", logging.ERROR)):
+    levels = {f"hushcount.{service}": logging.INFO, "hushcount.service": logging.INFO, "uvicorn.error": logging.ERROR}
+    for name, level in levels.items():
         logger = logging.getLogger(name)
         logger.handlers = [handler]
         logger.setLevel(level)

@@ -1,0 +1,15 @@
+"""What the project's HTTP services have in common: the collector and the evaluator stand on it (docs/adr/0035).
+
+    server             listens, answers until a signal comes, and stops
+    connection_limits  bounds what a connection may cost
+    exchange           reads requests and writes answers: headers, bodies, problems, CORS
+    openapi            the parts that each interface's document has
+    authentication     who may send, and what tells clients apart
+    client_limit       how much one client may do in a window
+    epochs             which campaign file a request may name now
+    window_folders     folders of windows on the local disk, under a lock
+    window_notes       small files about each window: key, id, length, the newest that ended
+    refusals, settings, metrics, logs
+
+It is no trust domain: it opens no report, holds no key of a party, and knows no party.
+"""

@@ -1,0 +1,40 @@
+"""What each service tells about itself: that it lives, whether it is ready, its metrics and its interface."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Protocol
+
+from prometheus_client.exposition import generate_latest
+
+from service.exchange import JSON, METRICS, Scope, Send, answer, not_found, require_method
+from service.metrics import ServiceMetrics
+from service.openapi import Json
+
+
+class Told(Protocol):
+    """A service that tells about itself."""
+
+    @property
+    def metrics(self) -> ServiceMetrics: ...
+
+    def faults(self) -> list[str]:
+        """Return why it is not ready, in sentences."""
+
+
+async def tell(service: Told, scope: Scope, send: Send, interface: Callable[[], Json]) -> None:
+    """Answer a request outside /v1; `interface` makes the OpenAPI document."""
+    path: str = scope["path"]
+    if path not in ("/healthz", "/readyz", "/metrics", "/openapi.json"):
+        raise not_found()
+    require_method(scope, "GET", "HEAD")
+    if path == "/healthz":
+        await answer(send, 200, JSON, b'{"alive": true}')
+    elif path == "/readyz":
+        faults = service.faults()
+        await answer(send, 503 if faults else 200, JSON, json.dumps({"ready": not faults, "faults": faults}).encode())
+    elif path == "/metrics":
+        await answer(send, 200, METRICS, generate_latest(service.metrics.registry))
+    else:
+        await answer(send, 200, JSON, json.dumps(interface()).encode())

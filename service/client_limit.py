@@ -1,0 +1,112 @@
+"""How much one client may do in the present window, counted by a keyed hash of what it shows."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from hushcount.collection.windows import Window
+from service.refusals import Reason, Refused
+
+_KEY_BYTES = 32
+_HASH_BYTES = 8
+_MOST_CLIENTS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What is counted: its name in messages, and the reasons for which too much of it is refused."""
+
+    things: str
+    verb: str  # what a client does with it
+    too_many: Reason
+    too_many_at_once: Reason
+
+
+class ClientLimit:
+    """Counts by a keyed hash of what clients show; forgotten with the window.
+
+    It takes about 130 bytes for each of at most a million clients: an attacker may invent tokens, and each counts as a
+    client. Beyond that number the client that has sent nothing for the longest is forgotten, and may send as much
+    again; so may all clients after a restart, unless the service begins the window with what it kept. No client is
+    refused because of others.
+
+    Args:
+        most: of one client in one window; None: no limit, and nothing is counted.
+        counted: what is counted.
+        most_clients: how many are remembered, at least 1.
+    """
+
+    def __init__(self, most: int | None, counted: Counted, most_clients: int = _MOST_CLIENTS) -> None:
+        self._most = most
+        self._counted = counted
+        self._most_clients = most_clients
+        self._window: Window | None = None
+        self._key = b""
+        self._sent: OrderedDict[int, int] = OrderedDict()
+        """Numbers by hash; the client that sent last comes last."""
+
+    def begin(self, window: Window, key: bytes) -> None:
+        """Count in a window from now on, by hashes under a key."""
+        self._window, self._key = window, key
+        self._sent.clear()
+
+    def add(self, name: int, number: int) -> None:
+        """Count what the client with this hash had before a restart."""
+        if self._most is not None:
+            self._sent[name] = self._sent.get(name, 0) + number
+            self._remember(name)
+
+    def reserve(self, client: bytes | None, number: int, window: Window | None) -> None:
+        """Count for a client before the work is done, or raise Refused: other requests of it may be on the way."""
+        if self._most is None or client is None or window is None:
+            return
+        most, counted = self._most, self._counted
+        if number > most:
+            raise Refused(
+                counted.too_many_at_once,
+                f"{counted.verb.capitalize()} at most {most} {counted.things} in one request: a client may "
+                f"{counted.verb} no more in a window.",
+                **{f"most_{counted.things}": most},
+            )
+        if window != self._window:
+            self.begin(window, secrets.token_bytes(_KEY_BYTES))
+        name = self.name_of(client)
+        sent = self._sent.setdefault(name, 0) + number
+        self._remember(name)
+        if sent > most:
+            left = max(1, int((window.end - datetime.now(timezone.utc)).total_seconds()) + 1)
+            raise Refused(
+                counted.too_many,
+                f"A client may {counted.verb} {most} {counted.things} in a window: {counted.verb} the others in the "
+                "next.",
+                ((b"retry-after", str(left).encode()),),
+                **{f"most_{counted.things}": most},
+            )
+        self._sent[name] = sent
+
+    def give_back(self, client: bytes | None, number: int, window: Window | None) -> None:
+        """Take back a reservation of a window for work that was not done."""
+        if self._most is None or client is None or window is None or window != self._window:
+            return
+        name = self.name_of(client)
+        if name in self._sent:
+            # A client that was forgotten meanwhile may have fewer than it gives back.
+            self._sent[name] = max(0, self._sent[name] - number)
+
+    @property
+    def clients(self) -> int:
+        """How many clients are remembered."""
+        return len(self._sent)
+
+    def name_of(self, client: bytes) -> int:
+        """Return the hash by which a client counts in the present window."""
+        return int.from_bytes(hashlib.blake2b(client, digest_size=_HASH_BYTES, key=self._key).digest(), "big")
+
+    def _remember(self, name: int) -> None:
+        self._sent.move_to_end(name)
+        if len(self._sent) > self._most_clients:
+            self._sent.popitem(last=False)

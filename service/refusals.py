@@ -1,0 +1,98 @@
+"""Refusals: the problem details of RFC 9457 for a client, and the reasons that are counted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+MEDIA_TYPE = b"application/problem+json"
+_TYPE = "urn:hushcount:problem:"
+REFUSED_OUTSIDE = "hushcount.refused"
+"""Extension in the scope of a request that the server refused and answered itself, with the name of the `reason`. The
+server counts it in `/metrics`, the application in the campaign's counts."""
+Headers = tuple[tuple[bytes, bytes], ...]
+_RETRY: Headers = ((b"retry-after", b"5"),)
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A kind of refusal: its name in counts and in `type`, its status and its title."""
+
+    name: str
+    status: int
+    title: str
+
+
+MALFORMED_REQUEST = Reason("malformed_request", 400, "The request is not HTTP")
+MISSING_FINGERPRINT = Reason("missing_fingerprint", 400, "The fingerprint of the campaign file is missing")
+UNAUTHORISED = Reason("unauthorised", 401, "The request is not authorised")
+NOT_FOUND = Reason("not_found", 404, "Nothing has this address")
+UNKNOWN_CAMPAIGN = Reason("unknown_campaign", 404, "The campaign is not collected here")
+WRONG_METHOD = Reason("wrong_method", 405, "The method is not allowed here")
+TOO_SLOW = Reason("too_slow", 408, "The request took too long to arrive")
+UNKNOWN_FINGERPRINT = Reason("unknown_fingerprint", 409, "No such campaign file is published here")
+EPOCH_NOT_BEGUN = Reason("epoch_not_begun", 409, "The epoch has not begun")
+EPOCH_CLOSED = Reason("epoch_closed", 409, "The epoch is closed")
+TOO_LONG = Reason("too_long", 413, "The body is too long")
+WRONG_TYPE = Reason("wrong_type", 415, "The body has the wrong type")
+HEAD_TOO_LONG = Reason("head_too_long", 431, "The head of the request is too long")
+QUEUE_FULL = Reason("queue_full", 503, "Too many requests are waiting")
+CAMPAIGN_UNREADABLE = Reason("campaign_unreadable", 503, "The campaign's files cannot be read")
+STORAGE_FAILING = Reason("storage_failing", 503, "The server cannot write to its disk")
+TOO_MANY_CONNECTIONS = Reason("too_many_connections", 503, "Too many connections are open")
+STOPPING = Reason("stopping", 503, "The server is stopping")
+
+OF_ALL_SERVICES = (
+    MALFORMED_REQUEST,
+    MISSING_FINGERPRINT,
+    UNAUTHORISED,
+    NOT_FOUND,
+    UNKNOWN_CAMPAIGN,
+    WRONG_METHOD,
+    TOO_SLOW,
+    UNKNOWN_FINGERPRINT,
+    EPOCH_NOT_BEGUN,
+    EPOCH_CLOSED,
+    TOO_LONG,
+    WRONG_TYPE,
+    HEAD_TOO_LONG,
+    QUEUE_FULL,
+    CAMPAIGN_UNREADABLE,
+    STORAGE_FAILING,
+    TOO_MANY_CONNECTIONS,
+    STOPPING,
+)
+"""The others are the service's own."""
+
+
+def by_name(*own: Reason) -> dict[str, Reason]:
+    """Return all reasons of a service, in the order of their statuses."""
+    reasons = sorted((*OF_ALL_SERVICES, *own), key=lambda reason: reason.status)
+    return {reason.name: reason for reason in reasons}
+
+
+class Refused(Exception):
+    """A request is refused for a reason, with more headers and members of the body if need be.
+
+    `detail` tells the client's author what to change. It repeats nothing that the client sent, except numbers.
+    """
+
+    def __init__(self, reason: Reason, detail: str, headers: Headers = (), /, **members: Any) -> None:
+        super().__init__(reason.name)
+        self.reason = reason
+        self.detail = detail
+        self.headers = headers
+        self.members = members
+
+    @property
+    def body(self) -> bytes:
+        """The problem details."""
+        reason = self.reason
+        problem = {"type": _TYPE + reason.name, "title": reason.title, "status": reason.status, "detail": self.detail}
+        return json.dumps({**problem, **self.members}).encode()
+
+
+def try_again(reason: Reason) -> Refused:
+    """Return a refusal that may not happen at a later try."""
+    return Refused(reason, "Nothing of this request was kept: send the same bytes again.", _RETRY)

@@ -1,0 +1,50 @@
+"""What the table of every HTTP service in a deployment file has."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from hushcount.formats.models import Part, text_of
+from hushcount.senders import Authentication
+
+Origin = Annotated[
+    str,
+    text_of(r"^(\*|https?://[a-z0-9.:\[\]-]{1,255})$", "must be '*', or scheme, host and port: https://example.com"),
+]
+"""Where a web page comes from, as browsers write it: in lower case, without a path."""
+
+
+class ServicePart(Part):
+    """Where a service listens, who may send, and what a connection may cost."""
+
+    host: str = Field(default="127.0.0.1", min_length=1, description="address to listen on")
+    port: int = Field(default=8080, ge=0, le=65535, description="port to listen on; 0 takes a free one")
+    authentication: Authentication = Field(
+        default="client-token", description="what a request must show; only client-token lets the cap bind a client"
+    )
+    tokens: str | None = Field(default=None, description="file of the apps' token digests, for bearer")
+    most_body_bytes: int = Field(default=1 << 20, ge=1 << 10, le=1 << 28, description="longest body of a request")
+    most_incoming_bytes: int = Field(
+        default=64 << 20,
+        ge=1 << 10,
+        le=1 << 40,
+        description="most bytes of incomplete bodies in memory",
+    )
+    body_seconds: float = Field(default=10.0, gt=0.0, le=600.0, description="how long a request may take to arrive")
+    origins: tuple[Origin, ...] = Field(
+        default=(), description="origins of web pages whose client may report, as https://example.com; '*': of all"
+    )
+    most_connections: int = Field(default=8192, ge=1, le=1 << 20, description="most open connections")
+
+    @model_validator(mode="after")
+    def _check_service(self) -> ServicePart:
+        if (self.authentication == "bearer") != (self.tokens is not None):
+            raise ValueError("tokens: must be given with authentication bearer, and only then")
+        if self.most_incoming_bytes < self.most_body_bytes:
+            raise ValueError(
+                f"most_incoming_bytes: is {self.most_incoming_bytes}, must be at least most_body_bytes, "
+                f"{self.most_body_bytes}, for the longest body to fit"
+            )
+        return self

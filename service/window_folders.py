@@ -1,0 +1,61 @@
+"""Folders of windows on the local disk: one process works on them, and a window leaves in one step."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hushcount.collection.windows import is_window
+from hushcount.errors import HushcountError, UsageError
+from hushcount.formats.whole_files import sync
+
+_GONE = ".gone"
+
+
+@contextmanager
+def locked(root: Path, what: str, whose: str) -> Iterator[None]:
+    """Make a directory if it is missing, and lock it for this process; both texts are for messages."""
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(root / "lock", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise UsageError(f"cannot use {what} {root}: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise HushcountError(f"{what} {root} is in use: stop the other {whose}") from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(path: Path, root: Path) -> None:
+    """Make a directory under the root with its parents; all their names are on the disk when this returns."""
+    missing = [folder for folder in (path, *path.parents) if folder.is_relative_to(root) and not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        sync(folder.parent)
+
+
+def remove_window(root: Path, window: str) -> None:
+    """Remove a window with its key; one rename comes first, so that half a window is never taken for a whole one."""
+    gone = root / f"{window}{_GONE}"
+    (root / window).rename(gone)
+    sync(root)
+    shutil.rmtree(gone)
+
+
+def remove_gone(root: Path) -> None:
+    """Remove what a kill during `remove_window` left."""
+    for path in root.glob(f"*{_GONE}"):
+        shutil.rmtree(path)
+
+
+def kept_windows(root: Path) -> list[str]:
+    """Return the names of the windows on the disk, oldest first."""
+    return sorted(path.name for path in root.iterdir() if is_window(path.name))

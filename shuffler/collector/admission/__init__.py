@@ -1,1 +1,0 @@
-"""Who may send, how much, and why a request is refused."""
