@@ -11,7 +11,7 @@ from apache_beam.pvalue import PCollection
 
 from aux_server.bins import Bins
 from hushcount.discovery.keep_rules import KeepRule
-from hushcount.randomness import SystemWords, Words, permutation
+from hushcount.randomness import WORD_VALUES, SystemWords, Words, permutation
 
 
 class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
@@ -67,10 +67,11 @@ def draw_kept(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> np
     if rule.name == "laplace":
         return noisy(rule, counts) >= rule.laplace_threshold
     thresholds = rule.optimal_thresholds
-    table = np.array(thresholds[:-1], dtype=np.uint64)
-    chance = table[np.minimum(counts, len(table) - 1)]
-    # The last threshold is 2**64, more than any 64-bit word: those bins are kept without a draw.
-    return (counts >= len(table)) | (words.words(len(counts)) < chance)
+    last = len(thresholds) - 1
+    # Under add-remove the last threshold is 2**64, more than any 64-bit word: the word then decides nothing.
+    certain = counts >= last if thresholds[-1] == WORD_VALUES else np.zeros(len(counts), dtype=np.bool_)
+    table = np.array([min(threshold, WORD_VALUES - 1) for threshold in thresholds], dtype=np.uint64)
+    return certain | (words.words(len(counts)) < table[np.minimum(counts, last)])
 
 
 def noisy(rule: KeepRule, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -135,9 +135,9 @@ def test_the_chances_that_analysts_are_told_are_those_of_the_keep_rule() -> None
     told = re.findall(r"(\d+)(?: reports)?(?: is revealed)? with (?:a probability of )?([\d.]+) %", page)
     rule = KeepRule("optimal", 1.0, 1e-8)
     assert [(int(count), float(chance)) for count, chance in told] == [
-        (30, round(100 * rule.keep_probability(30), 1)),
-        (36, round(100 * rule.keep_probability(36))),
-        (41, round(100 * rule.keep_probability(41))),
+        (20, round(100 * rule.keep_probability(20), 1)),
+        (25, round(100 * rule.keep_probability(25))),
+        (34, round(100 * rule.keep_probability(34))),
     ]
 
 

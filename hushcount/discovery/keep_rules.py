@@ -16,7 +16,10 @@ from hushcount.randomness import WORD_VALUES
 RuleName = Literal["optimal", "laplace"]
 Relation = Literal["replace-one", "add-remove"]
 _DIGITS = 60
-_SLACK = Fraction(1, 10**50)
+_BITS = 160
+"""Fractional bits of e^R and e^S, rounded down."""
+_LOSS_SHARE = Fraction(3, 4)
+"""The share of epsilon for bins that lose reports, under replace-one: the least counts for an even chance."""
 _LEVELS = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 MOST_CAP = 1000
 
@@ -25,23 +28,26 @@ MOST_CAP = 1000
 class KeepRule:
     """Keep or drop each bin by its count alone, so that the set of kept bins is (epsilon, delta)-private.
 
-    A client sends at most `cap` reports. Removing or adding them moves the counts by `cap` steps of one, each step
-    `(e0, d0)`. All t steps in one bin are `(t e0, d0 (1 + e^e0 + ... + e^((t-1) e0)))`; in several independent bins,
-    less. Replacing a client's reports is a removal and an addition: twice that.
+    A bin that loses a report is told apart by being kept, one that gains a report by being dropped: a rule bounds
+    `pi(c) <= e^R pi(c-1) + d` and `1 - pi(c-1) <= e^S (1 - pi(c)) + d`. A client sends at most `cap` reports, so that
+    bins lose cap reports at most and gain as many. All t steps in one bin are `(t R, d (1 + e^R + ... + e^((t-1) R)))`;
+    in several independent bins, less. An added or removed client makes bins gain or lose, never both. A replaced
+    one does both, so that R and S add up; the optimal rule then spends all of delta where a bin loses.
 
-        add-remove   e0 = epsilon / cap         d0 = delta / S        S = sum over i < cap of e^(i e0)
-        replace-one  e0 = epsilon / (2 cap)     d0 = delta / (2 S)
+        add-remove            R = S = epsilon / cap                             d = delta / sum over i < cap of e^(i R)
+        replace-one, optimal  R = 3/4 epsilon / cap, S = 1/4 epsilon / cap      likewise; none for a bin that gains
+        replace-one, laplace  R = S = epsilon / (2 cap)                         half of that, for each of the two
 
     Attributes:
-        name: "optimal", the greatest keep probability that (e0, d0) allows at every count; "laplace", the count with
+        name: "optimal", the greatest keep probability that these bounds allow at every count; "laplace", the count with
             discrete Laplace noise against a threshold.
         epsilon: in [0.0001, 40].
         delta: in (0, 1).
         relation: which data sets are neighbours; the unit is one client.
         cap: l, reports of one client, in 1..MOST_CAP.
 
-    Reference: Desfontaines, Voss, Gipson 2020 (optimal); [J] Algorithm 6 and Theorem 4 (laplace), whose (epsilon,
-    delta) holds for add-remove and one report only (docs/mathematics.md section 8).
+    Reference: Desfontaines, Voss, Gipson 2020 (optimal, R = S); [J] Algorithm 6 and Theorem 4 (laplace), whose
+    (epsilon, delta) holds for add-remove and one report only (docs/mathematics.md sections 6 and 8).
     """
 
     name: RuleName
@@ -58,23 +64,36 @@ class KeepRule:
             raise ValueError(f"cap is {self.cap}, must be in 1..{MOST_CAP}")
         if int(self.step_delta * WORD_VALUES) < 1:
             raise ValueError(f"delta is {self.delta}: a step of {float(self.step_delta):.3g} is below 2**-64, raise it")
-        if self.step_epsilon < Decimal("1e-4"):
+        if self._loss(Fraction(1, self._sides)) < Decimal("1e-4"):
             raise ValueError(f"epsilon is {self.epsilon} for cap {self.cap}: a step is below 1e-4, raise it")
 
     @cached_property
-    def step_epsilon(self) -> Decimal:
-        """e0, the loss that one report in a bin may cause."""
-        with localcontext() as context:
-            context.prec, context.rounding = _DIGITS, ROUND_FLOOR
-            return Decimal(self.epsilon) / (self.cap * self._sides)
+    def loss_epsilon(self) -> Decimal:
+        """R, by how much a report may raise the probability of a bin to be kept."""
+        return self._loss(Fraction(1, self._sides) if self._symmetric else _LOSS_SHARE)
+
+    @cached_property
+    def gain_epsilon(self) -> Decimal:
+        """S, by how much a report may lower the probability of a bin to be dropped."""
+        return self._loss(Fraction(1, self._sides) if self._symmetric else 1 - _LOSS_SHARE)
 
     @cached_property
     def step_delta(self) -> Fraction:
-        """d0, the probability with which a bin of one report may be kept."""
+        """d, the probability with which a bin of one report may be kept."""
         with localcontext() as context:
             context.prec, context.rounding = _DIGITS, ROUND_CEILING
-            growth = sum((self.step_epsilon * step).exp() for step in range(self.cap))
-            return Fraction(self.delta) / (Fraction(growth) * self._sides)
+            growth = sum((self.loss_epsilon * step).exp() for step in range(self.cap))
+            return Fraction(self.delta) / (Fraction(growth) * (self._sides if self._symmetric else 1))
+
+    def _loss(self, share: Fraction) -> Decimal:
+        """Return a share of epsilon, for one of the client's reports, rounded down."""
+        with localcontext() as context:
+            context.prec, context.rounding = _DIGITS, ROUND_FLOOR
+            return Decimal(self.epsilon) * share.numerator / (share.denominator * self.cap)
+
+    @property
+    def _symmetric(self) -> bool:
+        return self.name == "laplace" or self.relation == "add-remove"
 
     @property
     def _sides(self) -> int:
@@ -92,39 +111,41 @@ class KeepRule:
 
     @property
     def noise_scale(self) -> float:
-        """Scale of the laplace rule's discrete noise: `1/e0`, rounded up."""
-        return math.nextafter(float(1 / self.step_epsilon), math.inf)
+        """Scale of the laplace rule's discrete noise: `1/R`, rounded up."""
+        return math.nextafter(float(1 / self.loss_epsilon), math.inf)
 
     @cached_property
     def laplace_threshold(self) -> int:
-        """The least T with `Pr[1 + noise >= T] <= d0`, of the laplace rule.
+        """The least T with `Pr[1 + noise >= T] <= d`, of the laplace rule.
 
-        The discrete Laplace law of scale 1/e0 has `Pr[noise >= t] = a^t / (1 + a)` for t >= 1, `a = exp(-e0)`.
+        The discrete Laplace law of scale 1/R has `Pr[noise >= t] = a^t / (1 + a)` for t >= 1, `a = exp(-R)`.
         """
         with localcontext() as context:
             context.prec = _DIGITS
-            ratio = (-self.step_epsilon).exp()
+            ratio = (-self.loss_epsilon).exp()
             bound = Decimal(self.step_delta.numerator) / Decimal(self.step_delta.denominator) * (1 + ratio)
-            tail = (bound.ln() / -self.step_epsilon).to_integral_value(rounding=ROUND_CEILING)
+            tail = (bound.ln() / -self.loss_epsilon).to_integral_value(rounding=ROUND_CEILING)
         return 1 + max(1, int(tail))
 
     @cached_property
     def optimal_thresholds(self) -> tuple[int, ...]:
-        """The optimal rule's `pi(c) 2**64` for counts c = 0, 1, ... up to the first with pi(c) = 1.
+        """The optimal rule's `pi(c) 2**64` for counts c = 0, 1, ... up to the first that is as great as the next.
 
-        `pi(0) = 0`, `pi(c) = min(e pi(c-1) + d0, 1 - (1 - pi(c-1) - d0)/e, 1)`, in integers, rounded so that both
-        inequalities of (e0, d0) hold for the rounded probabilities.
+        `pi(0) = 0`, `pi(c) = min(e^R pi(c-1) + d, 1 - e^-S (1 - pi(c-1) - d), 1)`, where the second d is 0 under
+        replace-one; in integers, rounded so that both bounds hold for the rounded probabilities. Without the second d
+        no bin is certain: the chance of a drop ends at about 2**-64 / S.
         """
-        with localcontext() as context:
-            context.prec = _DIGITS
-            growth = Fraction(self.step_epsilon.exp()) - _SLACK
+        rise, fall = _growth(self.loss_epsilon), _growth(self.gain_epsilon)
         step = int(self.step_delta * WORD_VALUES)
+        forgiven = step if self._symmetric else 0
         kept = [0]
-        while kept[-1] < WORD_VALUES:
-            rising = int(growth * kept[-1]) + step
-            missing = max(0, WORD_VALUES - kept[-1] - step)
-            kept.append(min(rising, WORD_VALUES - math.ceil(missing / growth), WORD_VALUES))
-        return tuple(kept)
+        while True:
+            rising = (rise * kept[-1] >> _BITS) + step
+            missing = max(0, WORD_VALUES - kept[-1] - forgiven)
+            following = min(rising, WORD_VALUES + (-(missing << _BITS) // fall))
+            if following == kept[-1]:
+                return tuple(kept)
+            kept.append(following)
 
     def keep_probability(self, count: int) -> float:
         """Return the probability that a bin of `count` reports is kept."""
@@ -136,7 +157,7 @@ class KeepRule:
         short = self.laplace_threshold - count
         with localcontext() as context:
             context.prec = _DIGITS
-            ratio = (-self.step_epsilon).exp()
+            ratio = (-self.loss_epsilon).exp()
             if short >= 1:
                 return float(ratio**short / (1 + ratio))
             return float(1 - ratio ** (1 - short) / (1 + ratio))
@@ -151,3 +172,10 @@ class KeepRule:
         """Return keep probabilities by count: of one report, and where they pass 0.1 % to 99.9 %."""
         counts = {1, *(self.count_for(level) for level in _LEVELS)}
         return {count: self.keep_probability(count) for count in sorted(counts)}
+
+
+def _growth(loss: Decimal) -> int:
+    with localcontext() as context:
+        context.prec, context.rounding = _DIGITS, ROUND_FLOOR
+        # The last digits of exp are rounded to the nearest.
+        return int(loss.exp().next_minus() * (1 << _BITS))

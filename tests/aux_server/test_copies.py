@@ -100,9 +100,9 @@ def certain(campaign: Campaign) -> int:
 def test_one_report_copied_a_thousand_times_reveals_nothing(
     campaign: Campaign, key: KeyReference, by_files: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Kept with the probability of a single report, delta/4 = 2.5e-7 at most: fails no more often."""
+    """Kept with the probability of a single report, delta/2 = 5e-7 at most: fails no more often."""
     single = Client(campaign, policy=Policy.trusting(), dictionary=WORDS, uncapped=True).discovery_reports([VICTIM])
-    assert campaign.require_keep_rule().keep_probability(1) <= 2.5e-7
+    assert campaign.require_keep_rule().keep_probability(1) <= 5e-7
     assert certain(campaign) < 1000
     # In one block and over many, because a copy may come anywhere.
     blocks = [np.repeat(single, 400, axis=0), *[single] * 100, np.repeat(single, 500, axis=0)]

@@ -210,7 +210,7 @@ def test_the_cost_of_discovery_is_of_one_client_replaced() -> None:
         for relation, sides in (("replace-one", 1), ("add-remove", 2)):
             rule = KeepRule("optimal", 1.5, 1e-6, relation, cap)  # type: ignore[arg-type]
             assert rule.replaced == (1.5 * sides, 1e-6 * sides)
-            assert float(rule.step_epsilon) * 2 * cap == pytest.approx(rule.replaced[0])
+            assert float(rule.loss_epsilon + rule.gain_epsilon) * cap == pytest.approx(rule.replaced[0])
 
 
 def test_terms_of_a_campaign_allow_it_and_nothing_dearer(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 Floats = np.ndarray[Any, Any]
+_ROUNDING = 5e-16
 
 
 def moves(cap: int, *, replace: bool) -> Iterator[tuple[int, ...]]:
@@ -24,6 +25,8 @@ def moves(cap: int, *, replace: bool) -> Iterator[tuple[int, ...]]:
 
 def worst_delta(keep: Floats, epsilon: float, steps: tuple[int, ...]) -> float:
     """Return the largest delta at epsilon over all starting counts of the bins affected.
+
+    Counts are left out from which a bin tells the two apart no better than from another count (`frontier`).
 
     The hockey-stick divergence `sum over outcomes of max(0, P - e^epsilon Q)`, an outcome being the set of affected
     bins that are kept. Other bins are kept independently of these, the same before and after, and add nothing.
@@ -46,8 +49,7 @@ def _outcomes(keep: Floats, step: int, bins: int) -> tuple[Floats, Floats]:
 
     Bins that change alike may trade places, so unordered starting counts are enough.
     """
-    first, last = max(0, -step), len(keep) - max(0, step)
-    starts = np.array(list(combinations_with_replacement(range(first, last), bins)))
+    starts = np.array(list(combinations_with_replacement(frontier(keep, step), bins)))
     laws = []
     for counts in (starts, starts + step):
         law = np.ones((len(starts), 1))
@@ -56,6 +58,27 @@ def _outcomes(keep: Floats, step: int, bins: int) -> tuple[Floats, Floats]:
             law = (law[:, :, None] * np.stack([kept, 1.0 - kept], axis=1)[:, None, :]).reshape(len(starts), -1)
         laws.append(law)
     return laws[0], laws[1]
+
+
+def frontier(keep: Floats, step: int) -> list[int]:
+    """Return the starting counts that matter: from any other a bin can be simulated by the bin of one of these.
+
+    Whoever sees a bin can guess from it which of the two it is. The rates of wrong and of right guesses fill the hull
+    of (0, 0), (1, 1) and one point. A bin whose point lies in the hull of another, up to rounding, is a randomised
+    function of that one (Blackwell 1953), also beside other bins.
+    """
+    starts = np.arange(max(0, -step), len(keep) - max(0, step))
+    wrong, right = keep[starts + step], keep[starts]
+    dropped = wrong > right
+    wrong, right = np.where(dropped, 1.0 - wrong, wrong), np.where(dropped, 1.0 - right, right)
+    chosen: list[int] = []
+    for place in np.argsort(wrong - right, kind="stable"):
+        one, two = wrong[place], right[place] - _ROUNDING
+        under_first = two * wrong[chosen] <= right[chosen] * one
+        under_second = (1.0 - two) * (1.0 - wrong[chosen]) >= (1.0 - right[chosen]) * (1.0 - one)
+        if not (under_first & under_second).any():
+            chosen.append(int(place))
+    return [int(start) for start in starts[sorted(chosen)]]
 
 
 def _product(left: Floats, right: Floats) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -81,8 +81,27 @@ def test_the_laplace_law_sums_the_noise_beyond_the_threshold() -> None:
 @both_relations
 def test_the_optimal_rule_keeps_at_least_as_much_as_laplace(relation: str) -> None:
     optimal, laplace = (KeepRule(name, 1.0, 1e-6, relation, cap=2) for name in ("optimal", "laplace"))
-    for count in range(200):
+    # Under replace-one with a quarter of epsilon, where laplace has half: where a bin is as good as certain.
+    for count in range(200 if relation == "add-remove" else optimal.count_for(0.99)):
         assert optimal.keep_probability(count) >= laplace.keep_probability(count) - ROUNDING
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "cap", "even", "sure"),
+    [(0.5, 1, 47, 65), (1.0, 1, 25, 34), (2.0, 1, 13, 18), (4.0, 1, 7, 9), (1.0, 3, 74, 102)],
+)
+def test_the_optimal_rule_for_replace_one_needs_so_many_clients(epsilon: float, cap: int, even: int, sure: int) -> None:
+    rule = KeepRule("optimal", epsilon, 1e-8, "replace-one", cap)
+    assert (rule.count_for(0.5), rule.count_for(0.95)) == (even, sure)
+
+
+def test_no_other_share_needs_fewer_clients_for_an_even_chance() -> None:
+    rule = KeepRule("optimal", 1.0, 1e-8)
+    even = {share: recursion(share, 1.0 - share, 1e-8, 0.0) for share in (0.5, 0.6, 0.65, 0.7, 0.75, 0.78, 0.8, 0.9)}
+    clients = {share: int(np.argmax(keep >= 0.5)) for share, keep in even.items()}
+    assert clients[0.75] == rule.count_for(0.5) == 25
+    assert clients[0.5] == 35
+    assert sorted(clients.items(), key=lambda each: each[1])[0] == (0.78, 24)
 
 
 # The step law, in exact arithmetic
@@ -91,24 +110,27 @@ def test_the_optimal_rule_keeps_at_least_as_much_as_laplace(relation: str) -> No
 @both_relations
 @pytest.mark.parametrize("cap", [1, 2, 3])
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.2, 1e-9), (8.0, 0.01)])
-def test_every_step_of_the_rounded_optimal_rule_is_within_its_epsilon_and_delta(
+def test_every_step_of_the_rounded_optimal_rule_is_within_its_bounds(
     epsilon: float, delta: float, relation: str, cap: int
 ) -> None:
     rule = KeepRule("optimal", epsilon, delta, relation, cap)
-    sides = 2 if relation == "replace-one" else 1
+    replace = relation == "replace-one"
     with localcontext() as context:
         context.prec = 60
-        step = Decimal(epsilon) / (sides * cap)
-        growth = Fraction(step.exp())
-        d0 = Fraction(delta) / sides / sum(Fraction((step * i).exp()) for i in range(cap))
+        loss, gain = (Decimal(epsilon) * share / (4 * cap) for share in ((3, 1) if replace else (4, 4)))
+        rise, fall = Fraction(loss.exp()), Fraction(gain.exp())
+        lost = Fraction(delta) / sum(Fraction((loss * i).exp()) for i in range(cap))
+    gained = 0 if replace else lost
     exact = [Fraction(threshold, WORD_VALUES) for threshold in rule.optimal_thresholds]
     slack = Fraction(1, 10**40)
     assert exact[0] == 0
-    assert exact[-1] == 1
+    # Without a delta for bins that gain no bin is certain: the rounded chance of a drop ends at 1/S times 2**-64.
+    assert 0 <= 1 - exact[-1] <= (Fraction(fall / (fall - 1)) / WORD_VALUES if replace else 0)
+    assert exact[-1] < 1 or not replace
     for less, more in pairwise(exact):
-        assert less <= more
-        assert more - growth * less <= d0 + slack
-        assert (1 - less) - growth * (1 - more) <= d0 + slack
+        assert less < more
+        assert more - rise * less <= lost + slack
+        assert (1 - less) - fall * (1 - more) <= gained + slack
 
 
 # The claim, by enumeration
@@ -122,6 +144,11 @@ SETTINGS = [
     (4.0, 1e-3, 2, "replace-one"),
     (9.0, 5e-2, 3, "replace-one"),
 ]
+OPTIMAL = [
+    (0.5, 1e-8, 1), (1.0, 1e-8, 1), (2.0, 1e-8, 1), (4.0, 1e-12, 1),
+    (1.0, 1e-4, 2), (3.0, 1e-6, 2),
+    (3.0, 1e-3, 3), (6.0, 1e-4, 3),
+]  # fmt: skip
 
 
 @both_rules
@@ -137,6 +164,75 @@ def test_no_client_can_be_told_apart_better_than_claimed(
 ) -> None:
     rule = KeepRule(name, epsilon, delta, relation, cap)
     assert worst(rule, epsilon, cap, replace=relation == "replace-one") <= delta + ROUNDING
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "cap"), OPTIMAL)
+@pytest.mark.long(but=("1.0-1e-08-1", "3.0-1e-06-2", "6.0-0.0001-3"))
+def test_the_optimal_rule_for_replace_one_spends_delta_and_no_more(epsilon: float, delta: float, cap: int) -> None:
+    rule = KeepRule("optimal", epsilon, delta, "replace-one", cap)
+    found = worst(rule, epsilon, cap, replace=True)
+    assert 0.999 * delta <= found <= delta + ROUNDING
+    # What it spends is of bins that lose: alone, they have all of delta at three quarters of epsilon, no less.
+    assert worst(rule, 0.75 * epsilon, cap, replace=False) <= delta + ROUNDING
+    assert worst(rule, 0.70 * epsilon, cap, replace=False) > 2 * delta
+
+
+def recursion(loss: float, gain: float, lost: float, gained: float) -> np.ndarray:
+    """Return float64[counts]: the greatest keep probabilities of these bounds, in floating point."""
+    keep = [0.0]
+    while keep[-1] < 1 - 1e-15:
+        keep.append(min(math.exp(loss) * keep[-1] + lost, 1 - math.exp(-gain) * (1 - keep[-1] - gained), 1.0))
+    return np.array([*keep, keep[-1]])
+
+
+def test_the_code_is_the_recursion() -> None:
+    rule = KeepRule("optimal", 1.0, 1e-8)
+    for count, kept in enumerate(recursion(0.75, 0.25, 1e-8, 0.0)):
+        assert rule.keep_probability(count) == pytest.approx(kept, rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("loss", "gain", "lost", "gained", "least"),
+    [
+        (0.75, 0.25, 1.0, 0.0, None),
+        (0.50, 0.50, 0.5, 0.5, None),
+        # Losses of more than epsilon together; delta in full for bins that gain as well; all of it for each of both.
+        (0.75, 0.35, 1.0, 0.0, 2.0),
+        (0.85, 0.25, 1.0, 0.0, 2.0),
+        (0.75, 0.75, 1.0, 0.0, 2.0),
+        (1.00, 1.00, 1.0, 1.0, 2.0),
+        (0.75, 0.25, 1.0, 1.0, 1.5),
+        (0.50, 0.50, 1.0, 1.0, 1.5),
+        (0.75, 0.25, 0.5, 1.0, 1.1),
+        (0.75, 0.25, 1.5, 0.0, 1.4),
+    ],
+)
+def test_other_shares_of_epsilon_and_delta_are_rejected(
+    loss: float, gain: float, lost: float, gained: float, least: float | None
+) -> None:
+    delta = 1e-6
+    keep = recursion(loss, gain, lost * delta, gained * delta)
+    found = max(worst_delta(keep, 1.0, steps) for steps in moves(1, replace=True))
+    if least is None:
+        assert found <= delta + ROUNDING
+    else:
+        assert found > least * delta
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_no_count_is_left_out_that_tells_more(replace: bool) -> None:
+    # Every pair of starting counts of two bins, without the shortcut.
+    rule = KeepRule("optimal", 2.0, 1e-3, "replace-one" if replace else "add-remove")
+    keep = probabilities(rule)
+    for steps in ((1, -1), (-2, 1), (3, -3)) if replace else ((1, 1), (-2, -1)):
+        starts = [range(max(0, -step), len(keep) - max(0, step)) for step in steps]
+        found = 0.0
+        for counts in product(*starts):
+            laws = []
+            for at in (counts, [count + step for count, step in zip(counts, steps, strict=True)]):
+                laws.append(np.multiply.outer(*([keep[count], 1.0 - keep[count]] for count in at)))
+            found = max(found, float(np.maximum(laws[0] - math.exp(1.0) * laws[1], 0.0).sum()))
+        assert worst_delta(keep, 1.0, steps) == pytest.approx(found, rel=1e-12)
 
 
 def test_the_optimal_rule_spends_all_of_its_delta() -> None:
@@ -264,9 +360,18 @@ def test_the_optimal_rule_decides_at_its_threshold() -> None:
     threshold = rule.optimal_thresholds[count]
     words = ListedWords([threshold - 1, threshold])
     assert draw_kept(rule, np.array([count, count]), words).tolist() == [True, False]
+    last = len(rule.optimal_thresholds) - 1
+    greatest = rule.optimal_thresholds[last]
+    words = ListedWords([greatest - 1, greatest] * 2)
+    assert draw_kept(rule, np.array([last, last, last + 9, last + 9]), words).tolist() == [True, False] * 2
+
+
+def test_the_optimal_rule_for_add_remove_is_certain_at_last() -> None:
+    rule = KeepRule("optimal", 1.0, 1e-3, "add-remove")
     certain = len(rule.optimal_thresholds) - 1
     worst_word = WORD_VALUES - 1
     assert draw_kept(rule, np.array([certain, certain + 9]), ListedWords([worst_word] * 2)).all()
+    assert not draw_kept(rule, np.array([certain - 1]), ListedWords([worst_word])).any()
 
 
 @both_rules

@@ -31,7 +31,7 @@ from tests.support.statistics import FAILURE
 
 OTHERS = 40
 """Clients of a window: fewer than the minimum batch, and in two windows more."""
-EACH = 13
+EACH = 10
 VALUES = [value for value in ("first", "second", "third") for _ in range(EACH)]
 """Of a window's clients, with some that have none: in two windows the campaign's rule keeps them nearly always."""
 
@@ -110,14 +110,14 @@ def test_a_client_that_sends_its_cap_in_each_of_two_windows_is_stated_and_charge
 
 
 def test_what_is_revealed_of_such_a_batch_is_drawn_by_the_rule_for_both(site: Site) -> None:
-    """Fails with probability below 1e-6; by the campaign's own rule with more than 0.99."""
+    """Fails with probability below 1e-6; by the campaign's own rule with more than 0.95."""
     stated = summary(output(site, "found"))["privacy"]["discovery"]
     own = site.campaign().require_keep_rule()
     rule = KeepRule(own.name, own.epsilon, own.delta, own.relation, 2 * own.cap)
     assert (stated["epsilon"], stated["delta"]) == (own.epsilon, own.delta)
     assert stated["clients_for_even_chance"] == rule.count_for(0.5)
     assert rule.keep_probability(2 * EACH) ** 3 < FAILURE
-    assert own.keep_probability(2 * EACH) ** 3 > 0.99
+    assert own.keep_probability(2 * EACH) ** 3 > 0.95
     assert set(found(output(site, "found"))) < set(VALUES)
 
 
