@@ -20,13 +20,15 @@ from hushcount.campaigns.dictionary import Dictionary, items_of, other_item
 from hushcount.campaigns.log import CampaignLog
 from hushcount.campaigns.public_keys import PublicKeyPart, valid_key
 from hushcount.campaigns.signatures import signature_path
-from hushcount.discovery.making import pairs
-from hushcount.errors import HushcountError, UsageError
+from hushcount.discovery.making import Making, PendingDiscovery
+from hushcount.discovery.oblivious import Ask, require_public_key
+from hushcount.errors import UsageError
 from hushcount.items import canonical, fault_of_text
-from hushcount.memory import NAME_END, SALT_BYTES, Memory, item_name, place_key
+from hushcount.memory import Memory, place_key
 from hushcount.newest import Untrusted
 from hushcount.policy import Policy
 from hushcount.randomness import SystemWords
+from hushcount.remembering import remembered
 from hushcount.spent import Spent
 from hushcount.wire.sealing import Octets, Sealer, SealRows, seal_rows
 
@@ -61,6 +63,8 @@ class Client:
         queue: where the app keeps reports that wait to be sent; `forget` deletes them.
         uncapped: count nothing, in a process that makes many clients' reports, such as a load test. The guarantees for
             one client then do not hold for whoever sends more.
+        ask: puts questions to the evaluator, if the campaign has one. A client that answers later may go without, and
+            make each discovery report by `pending_discovery`.
         seal_rows: what seals, by default libsodium. Such a process may give another that makes the same boxes faster.
 
     Raises:
@@ -92,6 +96,7 @@ class Client:
     budget: Budget | None = None
     queue: Queue | None = None
     uncapped: bool = False
+    ask: Ask | None = None
     seal_rows: SealRows = seal_rows
     _vouched_until: datetime | None = field(default=None, init=False, repr=False)
 
@@ -123,7 +128,9 @@ class Client:
         if not self.uncapped and self.budget is None:
             object.__setattr__(self, "budget", Budget())
         if self.campaign.discovery is not None:
-            self.campaign.require_hash_key()
+            self.campaign.require_whole()
+        if self.campaign.is_oblivious:
+            require_public_key(self.campaign.require_evaluator_key())
         listed = self.campaign.dictionary
         if self.dictionary is None:
             object.__setattr__(self, "dictionary", self.campaign.read_dictionary())
@@ -171,7 +178,11 @@ class Client:
         telling = self._charged("reports", len(values))
         items[telling:] = other_item(mechanism)
         # Reports that repeat answers tell something all or none.
-        packed = self._remembered(items, self.memory) if self.memory is not None and telling else self._drawn(items)
+        packed = (
+            remembered(self.campaign, items, self.memory, self._drawn)
+            if self.memory is not None and telling
+            else self._drawn(items)
+        )
         binding = np.frombuffer(self.campaign.binding("reports"), dtype=np.uint8)
         head = np.broadcast_to(binding, (len(packed), len(binding)))
         return recipient.seal_many(np.concatenate([head, packed], axis=1), threads)
@@ -192,15 +203,26 @@ class Client:
             UsageError: a value is longer than the campaign allows; its length is named, never the value. An app that
                 then sends nothing tells the shuffler so; one that sends `discovery_report(None)` does not.
         """
-        texts = [None if value is None else _text(value) for value in values]
-        form, recipient = self.campaign.discovery_format, self._sealer(self.campaign.keys.analyzer)
-        outer = self._sealer(self.campaign.keys.aux_server)
-        wanted = [text if self._is_new(text) else None for text in texts]
-        for text in wanted:
-            form.require_length(text)
-        telling = self._charged("discovery", len(values))
-        wanted[telling:] = [None] * (len(values) - telling)
-        return outer.seal_many(pairs(form, recipient, wanted, threads), threads)
+        wanted, making = self._wanted(values), self._making()
+        if not self.campaign.is_oblivious:
+            return making.keyed(self._told(wanted), threads)
+        if self.ask is None:
+            raise UsageError(
+                f"campaign {self.campaign.id} has an evaluator: give Client(..., ask=...), or use pending_discovery"
+            )
+        key = self.campaign.require_evaluator_key()
+        return making.asked(self._told(wanted), self.ask, key, threads)
+
+    def pending_discovery(self, value: str | None) -> PendingDiscovery:
+        """Return a discovery report, counted and charged, whose question to the evaluator is asked later.
+
+        The question is the same for every value: send it once, at a time that does not depend on the value. If no
+        answer comes, send the blank. Raises as `discovery_reports`, and UsageError if the campaign has no evaluator.
+        """
+        if not self.campaign.is_oblivious:
+            raise UsageError(f"campaign {self.campaign.id} has no evaluator: use discovery_report")
+        wanted, making, key = self._wanted([value]), self._making(), self.campaign.require_evaluator_key()
+        return making.pending(self._told(wanted)[0], key)
 
     def spent(self) -> Spent:
         """Return what all reports under this client's budget cost, for the app to show: `Spent.words`."""
@@ -240,44 +262,27 @@ class Client:
         take = partial(self.allowance.take, self.campaign, stream, number)
         return self.budget.charge(self.campaign, stream, number, repeats=bool(repeats), also=take)
 
+    def _wanted(self, values: Sequence[str | None]) -> list[str | None]:
+        """Return what there is to discover in values; None where there is nothing."""
+        form = self.campaign.discovery_format
+        texts = [None if value is None else _text(value) for value in values]
+        wanted = [text if self._is_new(text) else None for text in texts]
+        for text in wanted:
+            form.require_length(text)
+        return wanted
+
+    def _told(self, wanted: list[str | None]) -> list[str | None]:
+        """Count and charge discovery reports, and return what they may tell."""
+        telling = self._charged("discovery", len(wanted))
+        return [*wanted[:telling], *[None] * (len(wanted) - telling)]
+
+    def _making(self) -> Making:
+        keys = self.campaign.keys
+        return Making(self.campaign.discovery_format, self._sealer(keys.analyzer), self._sealer(keys.aux_server))
+
     def _drawn(self, items: UInt64Array) -> Octets:
         mechanism = self.campaign.require_frequency()
         return mechanism.pack(mechanism.encode(items, SystemWords()))
-
-    def _remembered(self, items: UInt64Array, memory: Memory) -> Octets:
-        """Return uint8[n, report_bytes]: the one answer to each item in this campaign."""
-        distinct, place = np.unique(items, return_inverse=True)
-        answers = np.zeros((len(distinct), self.campaign.require_frequency().report_bytes), dtype=np.uint8)
-        for row, item in zip(answers, distinct, strict=True):
-            answer = self._answer(int(item), memory)
-            if len(answer) != len(row):
-                raise UsageError(f"the memory holds an answer of {len(answer)} bytes, the campaign's have {len(row)}")
-            row[:] = np.frombuffer(answer, dtype=np.uint8)
-        return answers[place.reshape(-1)]
-
-    def _answer(self, item: int, memory: Memory) -> bytes:
-        """Return the one answer to an item, drawn if a place is free for it; else that of the last place.
-
-        A place that cannot be kept is no place: to raise only for an item without an answer would tell.
-        """
-        last = b""
-        for place in range(self.campaign.memory_values):
-            key = place_key(self.campaign, place)
-            found = memory.get(key)
-            if found is None:
-                salt = SystemWords().words(SALT_BYTES // 8).tobytes()
-                drawn = self._drawn(np.array([item], dtype=np.uint64)).tobytes()
-                # Two threads that draw at the same time both take what was kept first.
-                try:
-                    found = memory.keep(key, salt + item_name(item, salt) + drawn)
-                except HushcountError:
-                    if not last:
-                        raise
-                    break
-            last = found
-            if last[SALT_BYTES:NAME_END] == item_name(item, last[:SALT_BYTES]):
-                break
-        return last[NAME_END:]
 
     def _is_new(self, value: str | None) -> bool:
         """Return whether there is something to discover; a value that is too long is refused later."""

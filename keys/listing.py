@@ -12,14 +12,15 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from hushcount.campaigns.public_keys import KeyId, PublicKeyPart, VerifyKeyPart
+from hushcount.campaigns.public_keys import EvaluatorKeyPart, KeyId, PublicKeyPart, VerifyKeyPart
 from hushcount.errors import UsageError
 from hushcount.formats.models import Hex32, Part
 from hushcount.formats.reading import parse_model, read_file
 from hushcount.formats.whole_files import write_new
 from keys import records
+from keys.evaluating import EvaluatorKey
 from keys.private import PrivateKey, SigningKey
-from keys.roles import SIGNING_ROLES, Role
+from keys.roles import EVALUATING_ROLES, SIGNING_ROLES, Role
 
 PUBLIC_FILE = "public.json"
 State = Literal["pending", "active", "expiring", "retired"]
@@ -49,10 +50,22 @@ class ListedKey(Part):
         return self
 
     @property
-    def part(self) -> PublicKeyPart | VerifyKeyPart:
+    def part(self) -> PublicKeyPart | EvaluatorKeyPart | VerifyKeyPart:
         """The key as others get it: without its history."""
-        kind = VerifyKeyPart if self.role in SIGNING_ROLES else PublicKeyPart
-        return kind(id=self.id, key=self.key, not_before=self.not_before, not_after=self.not_after)
+        return _kind(self.role)(id=self.id, key=self.key, not_before=self.not_before, not_after=self.not_after)
+
+
+def _kind(role: Role) -> type[PublicKeyPart] | type[EvaluatorKeyPart] | type[VerifyKeyPart]:
+    if role in SIGNING_ROLES:
+        return VerifyKeyPart
+    return EvaluatorKeyPart if role in EVALUATING_ROLES else PublicKeyPart
+
+
+def private_kind(role: Role) -> type[PrivateKey] | type[EvaluatorKey] | type[SigningKey]:
+    """Return the class of a role's private keys."""
+    if role in SIGNING_ROLES:
+        return SigningKey
+    return EvaluatorKey if role in EVALUATING_ROLES else PrivateKey
 
 
 class KeyListing(Part):
@@ -128,7 +141,7 @@ def new_key(role: Role, begins: datetime, days: int, overlap_seconds: int, wrap:
         ends = begins + timedelta(days)
     except OverflowError:
         raise UsageError(f"days is {days}, must end before the year 10000") from None
-    key = SigningKey.generate() if role in SIGNING_ROLES else PrivateKey.generate()
+    key = private_kind(role).generate()
     listed = ListedKey(
         role=role,
         id=key.id,

@@ -1,12 +1,14 @@
-"""The roles with keys: two parties open, four sign. The auxiliary server does both, with a key for each."""
+"""The roles with keys: two open, one evaluates, four sign. The auxiliary server has a key to open and one to sign."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 OpeningRole = Literal["analyzer", "aux_server"]
+EvaluatingRole = Literal["evaluator"]
 SigningRole = Literal["operator", "publisher", "shuffler", "aux_signer"]
-Role = Literal[OpeningRole, SigningRole]
+Role = Literal[OpeningRole, EvaluatingRole, SigningRole]
 OPENING_ROLES: tuple[OpeningRole, ...] = ("analyzer", "aux_server")
+EVALUATING_ROLES: tuple[EvaluatingRole, ...] = ("evaluator",)
 SIGNING_ROLES: tuple[SigningRole, ...] = ("operator", "publisher", "shuffler", "aux_signer")
-ROLES: tuple[Role, ...] = (*OPENING_ROLES, *SIGNING_ROLES)
+ROLES: tuple[Role, ...] = (*OPENING_ROLES, *EVALUATING_ROLES, *SIGNING_ROLES)

@@ -12,16 +12,17 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TypeVar
 
-from hushcount.campaigns.public_keys import PublicKeyPart, VerifyKeyPart
+from hushcount.campaigns.public_keys import EvaluatorKeyPart, PublicKeyPart, VerifyKeyPart
 from hushcount.campaigns.signatures import Purpose, Signature
 from hushcount.errors import RetiredKey, UsageError
 from hushcount.formats.models import Part
 from keys import records
-from keys.listing import PUBLIC_FILE, KeyListing, changing, new_key, read_listing
-from keys.private import PrivateKey, SigningKey
-from keys.roles import OPENING_ROLES, ROLES, SIGNING_ROLES, Role, SigningRole
+from keys.evaluating import EvaluatorKey
+from keys.listing import PUBLIC_FILE, KeyListing, changing, new_key, private_kind, read_listing
+from keys.private import Guarded, PrivateKey, SigningKey
+from keys.roles import EVALUATING_ROLES, OPENING_ROLES, ROLES, SIGNING_ROLES, Role, SigningRole
 
-AnyKey = TypeVar("AnyKey", PrivateKey, SigningKey)
+AnyKey = TypeVar("AnyKey", bound=Guarded)
 
 
 class PublicFile(Part):
@@ -29,6 +30,7 @@ class PublicFile(Part):
 
     analyzer: tuple[PublicKeyPart, ...] = ()
     aux_server: tuple[PublicKeyPart, ...] = ()
+    evaluator: tuple[EvaluatorKeyPart, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,19 +63,30 @@ class KeyReference:
 
     def read(self) -> PrivateKey:
         """Open a key that opens reports."""
-        if self.role in SIGNING_ROLES:
-            raise UsageError(f"{self.place} is of the {self.role}, who signs: it opens nothing")
+        self._require(OPENING_ROLES, "opens reports")
         return self._matching(PrivateKey)
+
+    def read_evaluator(self) -> EvaluatorKey:
+        """Open a key that evaluates what clients ask."""
+        self._require(EVALUATING_ROLES, "evaluates")
+        return self._matching(EvaluatorKey)
 
     def read_signing(self) -> SigningKey:
         """Open a key that signs."""
-        if self.role not in SIGNING_ROLES:
-            raise UsageError(f"{self.place} is of the {self.role}, who opens reports: it signs nothing")
+        self._require(SIGNING_ROLES, "signs")
         return self._matching(SigningKey)
+
+    def read_any(self) -> Guarded:
+        """Open a key of any role, to search for it where none may be."""
+        return self._matching(private_kind(self.role))
 
     def sign(self, payload: bytes, purpose: Purpose) -> Signature:
         """Open the key, sign with it, and forget it. `hushcount.campaigns.signatures` verifies, without a key."""
         return self.read_signing().sign(payload, purpose)
+
+    def _require(self, roles: Sequence[Role], does: str) -> None:
+        if self.role not in roles:
+            raise UsageError(f"{self.place} is of the {self.role}, must be of a role that {does}: {', '.join(roles)}")
 
     def _matching(self, kind: type[AnyKey]) -> AnyKey:
         text = records.is_text(self.source)
@@ -134,13 +147,13 @@ def active_key(source: Path | str, role: SigningRole, at: datetime | None = None
     return _reference(source, role, active.id)
 
 
-def private_keys(directory: Path) -> tuple[PrivateKey | SigningKey, ...]:
+def private_keys(directory: Path) -> tuple[Guarded, ...]:
     """Open every private key of a key directory, to search for them where no key may be."""
-    keys: list[PrivateKey | SigningKey] = []
+    keys: list[Guarded] = []
     for role in ROLES:
         for path in sorted(directory.glob(f"{role}-*.key")):
             reference = KeyReference(str(directory), role, path.stem.removeprefix(f"{role}-"))
-            keys.append(reference.read_signing() if role in SIGNING_ROLES else reference.read())
+            keys.append(reference.read_any())
     return tuple(keys)
 
 
@@ -167,17 +180,17 @@ def read_public(directories: Sequence[Path], at: datetime | None = None) -> Publ
         UsageError: a listing is missing or invalid, or a role in it has no active key.
     """
     now = at or datetime.now(timezone.utc)
-    active: dict[str, list[PublicKeyPart]] = {role: [] for role in OPENING_ROLES}
+    active: dict[str, list[PublicKeyPart | EvaluatorKeyPart | VerifyKeyPart]] = {}
     for directory in directories:
         listing = read_listing(directory)
-        for role in OPENING_ROLES:
+        for role in (*OPENING_ROLES, *EVALUATING_ROLES):
             key = listing.active(role, now)
             if key is None and listing.of(role):
                 spans = ", ".join(f"{one.id} from {one.not_before.isoformat()}" for one in listing.of(role))
                 raise UsageError(f"{directory} has no {role} key that is active at {now.isoformat()}: it has {spans}")
-            if key is not None and isinstance(key.part, PublicKeyPart):
-                active[role].append(key.part)
-    return PublicFile(analyzer=tuple(active["analyzer"]), aux_server=tuple(active["aux_server"]))
+            if key is not None:
+                active.setdefault(role, []).append(key.part)
+    return PublicFile.model_validate({role: tuple(dict(key) for key in keys) for role, keys in active.items()})
 
 
 def create(

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import CampaignSignature, Delegation, DelegationTerms
-from hushcount.campaigns.public_keys import VerifyKeyPart
+from hushcount.campaigns.public_keys import EvaluatorKeyPart, VerifyKeyPart
 from keys.store import KeyReference
 
 
-def delegate(operator: KeyReference, campaign: Campaign, publisher: VerifyKeyPart, last_epoch: int) -> Delegation:
-    """Let a publisher sign further epochs of a campaign under the same terms, up to one."""
+def delegate(
+    operator: KeyReference,
+    campaign: Campaign,
+    publisher: VerifyKeyPart,
+    last_epoch: int,
+    evaluator_keys: Sequence[EvaluatorKeyPart] = (),
+) -> Delegation:
+    """Let a publisher sign further epochs of a campaign under the same terms, up to one, with an evaluator's keys."""
     terms = DelegationTerms(
-        campaign=campaign.id, terms=campaign.terms.hex(), publisher=publisher, last_epoch=last_epoch
+        campaign=campaign.id,
+        terms=campaign.terms.hex(),
+        publisher=publisher,
+        last_epoch=last_epoch,
+        evaluator_keys=tuple(key.key for key in evaluator_keys),
     )
     return Delegation(**dict(terms), signature=operator.sign(terms.signed(), "delegation"))
 

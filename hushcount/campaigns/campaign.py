@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from hushcount.campaigns.dictionary import Dictionary, read_dictionary
 from hushcount.campaigns.parts import DictionaryPart, DiscoveryPart, Identifier, MechanismPart, ShufflePart
-from hushcount.campaigns.public_keys import KeysPart
+from hushcount.campaigns.public_keys import KeysPart, valid_key
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.discovery.pairs import DiscoveryFormat
 from hushcount.errors import UsageError
@@ -79,7 +80,10 @@ class Campaign(Part):
             wrong.append(f"memory_values: is {self.memory_values}, must be 1 where memory is false")
         if self.discovery is not None and not self.keys.aux_server:
             wrong.append("keys.aux_server: discovery needs the auxiliary server's key")
-        for role, listed in (("analyzer", self.keys.analyzer), ("aux_server", self.keys.aux_server)):
+        if bool(self.keys.evaluator) != self.is_oblivious:
+            needed = "one key with an oblivious hash" if self.is_oblivious else "no key without an oblivious hash"
+            wrong.append(f"keys.evaluator: holds {len(self.keys.evaluator)} keys, must hold {needed}")
+        for role, listed in self.keys:
             if len(listed) > 1:
                 wrong.append(f"keys.{role}: {len(listed)} keys, must be one; a new key needs a new epoch's campaign")
         shared = {key.id for key in self.keys.analyzer} & {key.id for key in self.keys.aux_server}
@@ -130,7 +134,8 @@ class Campaign(Part):
     def terms(self) -> bytes:
         """BLAKE2b-256 of all that a publisher may not change from one epoch to the next (`Delegation`).
 
-        It may change the dictionary, what is planned or drawn for it, and nothing that a client pays by.
+        It may change the dictionary, what is planned or drawn for it, and nothing that a client pays by. Which keys of
+        an evaluator it may name, the delegation says.
         """
         data = self._fixed()
         for name in ("epoch", "previous"):
@@ -140,7 +145,8 @@ class Campaign(Part):
         if self.mechanism is not None:
             del data["mechanism"]["parameters"]
         if self.discovery is not None:
-            del data["discovery"]["hash_key_commitment"]
+            data["discovery"].pop("hash_key_commitment", None)
+        del data["keys"]["evaluator"]
         return hashlib.blake2b(canonical_json(data), digest_size=32, person=b"campaign terms").digest()
 
     @property
@@ -159,7 +165,8 @@ class Campaign(Part):
             del data["dictionary"]["path"]
         if self.discovery is not None:
             data["discovery"].pop("hash_key", None)
-            data["discovery"]["hash_key_commitment"] = self.discovery.commitment
+            if not self.is_oblivious:
+                data["discovery"]["hash_key_commitment"] = self.discovery.commitment
         return data
 
     def binding(self, stream: Stream) -> bytes:
@@ -190,24 +197,32 @@ class Campaign(Part):
             raise UsageError(_NO_DISCOVERY.format(self.id))
         return self.keep_rule
 
-    def require_hash_key(self) -> bytes:
-        """Return the key of the discovery hash; UsageError if there is no discovery, or this file withholds the key."""
+    def require_whole(self) -> None:
+        """Raise UsageError if there is no discovery, or this file withholds the key of the discovery hash."""
         if self.discovery is None:
             raise UsageError(_NO_DISCOVERY.format(self.id))
-        if self.discovery.hash_key is None:
+        if self.discovery.hash_key_commitment is not None:
             raise UsageError(
                 f"this file of campaign {self.id} holds no hash key: it is for the shuffler and the auxiliary server; "
                 "clients and the analyzer need the whole one"
             )
-        return bytes.fromhex(self.discovery.hash_key)
+
+    @property
+    def is_oblivious(self) -> bool:
+        """Whether an evaluator answers for the names of values; else the campaign's hash key makes them."""
+        return self.discovery is not None and self.discovery.hash == "oblivious"
+
+    def require_evaluator_key(self, at: datetime | None = None) -> bytes:
+        """Return the evaluator's public key, 32 bytes; UsageError if it is not valid at the time, by default now."""
+        return bytes.fromhex(valid_key(self.keys.evaluator, at).key)
 
     def redacted(self) -> Campaign:
         """Return the same campaign, of the same fingerprint, without the key of the discovery hash.
 
         The shuffler and the auxiliary server need no more, and without the key cannot test a guessed value against the
-        hashes. Clients hold the key, so it is no secret from whoever asks one of them.
+        hashes. Clients hold the key, so it is no secret from whoever asks one of them. With an evaluator there is none.
         """
-        if self.discovery is None:
+        if self.discovery is None or self.is_oblivious:
             return self
         data = self.model_dump(mode="json")
         data["discovery"] |= {"hash_key": None, "hash_key_commitment": self.discovery.commitment}
@@ -217,7 +232,7 @@ class Campaign(Part):
 
     @property
     def discovery_format(self) -> DiscoveryFormat:
-        """The layout of the discovery reports, with an empty hash key if this file withholds it; UsageError if none."""
+        """The layout of the discovery reports, with an empty hash key if it holds none; UsageError if none."""
         part = self.discovery
         if part is None:
             raise UsageError(_NO_DISCOVERY.format(self.id))

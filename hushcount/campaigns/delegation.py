@@ -31,6 +31,9 @@ class DelegationTerms(Part):
     terms: Hex32 = Field(description="Campaign.terms of every file that the publisher may sign")
     publisher: VerifyKeyPart
     last_epoch: int = Field(ge=1, le=GREATEST_EPOCH)
+    evaluator_keys: tuple[Hex32, ...] = Field(
+        default=(), max_length=1000, description="the evaluator's public keys that the publisher may name, each once"
+    )
 
     def signed(self) -> bytes:
         """Return the bytes that the operator signs, for the purpose "delegation": canonical JSON without signature."""
@@ -55,6 +58,13 @@ class Delegation(DelegationTerms):
                 f"epoch of campaign {campaign.id} is {campaign.epoch}, the publisher may sign up to {self.last_epoch}: "
                 "the operator must delegate anew"
             )
+        for key in campaign.keys.evaluator:
+            # A publisher with a key of its own could test guesses alone.
+            if key.key not in self.evaluator_keys:
+                raise SignatureError(
+                    f"campaign {campaign.id} names the evaluator's key {key.id}, which is none of the "
+                    f"{len(self.evaluator_keys)} that the operator delegated: the operator must delegate anew"
+                )
         if signer != self.publisher.id:
             raise SignatureError(
                 f"the publisher's key is {signer}, the operator delegated to {self.publisher.id}: the operator must "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, field_serializer, field_validator, model_validator
 
@@ -91,6 +91,10 @@ class DiscoveryPart(Part):
     relation: Relation = "replace-one"
     rule: RuleName = "optimal"
     max_value_bytes: int = Field(default=64, ge=1, le=MAX_VALUE_BYTES, description="longest value, in UTF-8 bytes")
+    hash: Literal["keyed", "oblivious"] = Field(
+        default="keyed",
+        description="who can test a guess: any client's file, or nobody without the evaluator",
+    )
     hash_key: Hex32 | None = Field(
         default=None, description="key of the hash that bins are counted by, drawn anew for each campaign"
     )
@@ -100,13 +104,17 @@ class DiscoveryPart(Part):
 
     @model_validator(mode="after")
     def _check(self) -> DiscoveryPart:
-        if (self.hash_key is None) == (self.hash_key_commitment is None):
-            raise ValueError("hash_key, hash_key_commitment: exactly one of them must be given")
+        given = [key for key in (self.hash_key, self.hash_key_commitment) if key is not None]
+        if len(given) != (wanted := 1 if self.hash == "keyed" else 0):
+            raise ValueError(
+                f"hash_key, hash_key_commitment: {len(given)} of them are given, must be {wanted} where hash is "
+                f"{self.hash}"
+            )
         return self
 
     @property
     def commitment(self) -> str:
-        """A hash that binds a campaign to its hash key, 256 random bits that nobody can guess from it."""
+        """A hash that binds a campaign to its hash key, 256 random bits that nobody can guess from it; else empty."""
         if self.hash_key is None:
             return self.hash_key_commitment or ""
         return hashlib.blake2b(bytes.fromhex(self.hash_key), digest_size=32, person=b"hash key").hexdigest()

@@ -1,10 +1,10 @@
-"""Public keys: those that clients seal to, by role, and those that verify signatures."""
+"""Public keys: those that clients seal to, by role, that answers are proved with, and that verify signatures."""
 
 from __future__ import annotations
 
 import hashlib
 from datetime import datetime, timezone
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -16,6 +16,7 @@ KeyId = Annotated[str, text_of(r"^[0-9a-f]{16}$", "must be 16 hexadecimal digits
 
 
 _SIGNING = b"verify key"
+_EVALUATING = b"evaluator key"
 
 
 class _KeyPart(Part):
@@ -49,11 +50,20 @@ class VerifyKeyPart(_KeyPart):
     _person: ClassVar[bytes] = _SIGNING
 
 
+class EvaluatorKeyPart(_KeyPart):
+    """The evaluator's public key (ristretto255), and when clients may ask. Its id tells it from a PublicKeyPart."""
+
+    _person: ClassVar[bytes] = _EVALUATING
+
+
 class KeysPart(Part):
     """Public keys by role; clients take the newest that is valid."""
 
     analyzer: tuple[PublicKeyPart, ...] = Field(min_length=1)
     aux_server: tuple[PublicKeyPart, ...] = ()
+    evaluator: tuple[EvaluatorKeyPart, ...] = Field(
+        default=(), description="with discovery.hash oblivious: the one key, of this epoch alone"
+    )
 
 
 def key_id(public_key: bytes) -> str:
@@ -66,12 +76,20 @@ def verify_key_id(public_key: bytes) -> str:
     return _id_of(public_key, _SIGNING)
 
 
+def evaluator_key_id(public_key: bytes) -> str:
+    """Return the id of an evaluator's public key, which no other key has."""
+    return _id_of(public_key, _EVALUATING)
+
+
 def _id_of(public_key: bytes, person: bytes) -> str:
     return hashlib.blake2b(public_key, digest_size=8, person=person).hexdigest()
 
 
-def valid_key(keys: tuple[PublicKeyPart, ...], at: datetime | None = None) -> PublicKeyPart:
-    """Return the key that clients seal to now: the valid one that began last; UsageError if none is valid."""
+AnyKeyPart = TypeVar("AnyKeyPart", PublicKeyPart, EvaluatorKeyPart)
+
+
+def valid_key(keys: tuple[AnyKeyPart, ...], at: datetime | None = None) -> AnyKeyPart:
+    """Return the key that clients use now: the valid one that began last; UsageError if none is valid."""
     now = at or datetime.now(timezone.utc)
     valid = [key for key in keys if key.not_before <= now < key.not_after]
     if not valid:

@@ -1,37 +1,114 @@
-"""Pairs as a client makes them: the binding, the hash, and the value sealed to the analyzer."""
+"""Discovery reports as a client makes them: the binding, the name, and the value sealed to the analyzer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from hushcount.discovery.names import Name, blank_name, keyed_name, name_of
+from hushcount.discovery.oblivious import MOST_QUESTIONS, Ask, Questions, Unanswered, joined, questions_of
 from hushcount.discovery.pairs import HASH_BYTES, DiscoveryFormat
-from hushcount.randomness import SystemWords
 from hushcount.wire.sealing import SEAL_BYTES, Octets, Sealer
 
 
-def pairs(form: DiscoveryFormat, recipient: Sealer, values: Sequence[str | None], threads: int) -> Octets:
-    """Return uint8[n, L]: the plain content of a discovery report of each value; None has a hash that no other has."""
-    wanted, rows = _each_once(values)
-    return _pairs(form, recipient, wanted, threads)[rows]
+@dataclass(frozen=True)
+class Making:
+    """What reports are made with: their form, the analyzer's sealer and the auxiliary server's."""
+
+    form: DiscoveryFormat
+    inner: Sealer
+    outer: Sealer
+
+    def reports(self, values: Sequence[str | None], names: Sequence[Name], threads: int = 1) -> Octets:
+        """Return uint8[n, L]: a sealed report of each value under its name."""
+        return self.outer.seal_many(self._pairs(values, names, threads), threads)
+
+    def keyed(self, values: Sequence[str | None], threads: int) -> Octets:
+        """Return uint8[n, L]: a sealed report of each value, named by the campaign's hash key."""
+        wanted, rows = _each_once(values)
+        names = [blank_name() if value is None else keyed_name(self.form, value) for value in wanted]
+        return self.outer.seal_many(self._pairs(wanted, names, threads)[rows], threads)
+
+    def asked(self, values: Sequence[str | None], ask: Ask, public_key: bytes, threads: int) -> Octets:
+        """Return uint8[n, L]: a sealed report of each value, each named by one question.
+
+        Where the evaluator does not answer, reports are blank. So their number tells nothing of that either.
+        """
+        named: list[tuple[str | None, Name]] = []
+        for start in range(0, len(values), MOST_QUESTIONS):
+            some = values[start : start + MOST_QUESTIONS]
+            questions = questions_of([_input(self.form, value) for value in some])
+            try:
+                outputs = questions.finish(ask(questions.blinded), public_key)
+            except Unanswered:
+                named += [(None, blank_name()) for _ in some]
+                continue
+            named += [
+                (value, blank_name() if value is None else name_of(output))
+                for value, output in zip(some, outputs, strict=True)
+            ]
+        return self.reports([value for value, _ in named], [name for _, name in named], threads)
+
+    def pending(self, value: str | None, public_key: bytes) -> PendingDiscovery:
+        """Return a report whose question is not asked yet."""
+        blank = self.reports([None], [blank_name()]).tobytes()
+        return PendingDiscovery(blank, questions_of([_input(self.form, value)]), self, value, public_key)
+
+    def _pairs(self, values: Sequence[str | None], names: Sequence[Name], threads: int) -> Octets:
+        """Return uint8[n, L]: the binding, hash and inner box of each value."""
+        form = self.form
+        heads = _rows((form.binding + name.hash for name in names), len(form.binding) + HASH_BYTES)
+        inner = _rows((form.binding + form.pad(value) for value in values), form.sealed_value_bytes - SEAL_BYTES)
+        return np.concatenate([heads, self.inner.seal_many_alike(inner, [name.box_key for name in names], threads)], 1)
 
 
-def _pairs(form: DiscoveryFormat, recipient: Sealer, values: list[str | None], threads: int) -> Octets:
-    """Return uint8[n, L]: the binding, hash and inner box of each value."""
-    named = [_hash_and_key(form, value) for value in values]
-    heads = _rows((form.binding + bin_hash for bin_hash, _ in named), len(form.binding) + HASH_BYTES)
-    inner = _rows((form.binding + form.pad(value) for value in values), form.sealed_value_bytes - SEAL_BYTES)
-    return np.concatenate([heads, recipient.seal_many_alike(inner, [key for _, key in named], threads)], axis=1)
+@dataclass(frozen=True, eq=False)
+class PendingDiscovery:
+    """A discovery report, already counted and charged, whose name must still be asked for.
+
+    Attributes:
+        blank: a sealed report without a value: it goes if nobody answers.
+    """
+
+    blank: bytes = field(repr=False)
+    _questions: Questions = field(repr=False)
+    _making: Making = field(repr=False)
+    _value: str | None = field(repr=False)
+    _public_key: bytes = field(repr=False)
+
+    @property
+    def question(self) -> bytes:
+        """The blinded element, 32 bytes, to send once."""
+        return self._questions.blinded
+
+    def _named(self, output: bytes) -> bytes:
+        if self._value is None:
+            return self.blank
+        return self._making.reports([self._value], [name_of(output)]).tobytes()
+
+    def finish(self, answer: bytes) -> bytes:
+        """Return the sealed report by the evaluator's answer to this question alone, of the length of `blank`.
+
+        Raises:
+            Unanswered: the answer proves nothing; then send `blank`.
+        """
+        return finish_all([self], answer)[0]
 
 
-def _hash_and_key(form: DiscoveryFormat, value: str | None) -> tuple[bytes, bytes]:
-    """Return a value's hash and the key of its inner box; of None, random ones that no other report has."""
-    if value is None:
-        fresh = SystemWords().words(8).tobytes()
-        return fresh[:HASH_BYTES], fresh[HASH_BYTES:]
-    return form.hash(value), form.hash_key
+def finish_all(pending: Sequence[PendingDiscovery], answer: bytes) -> list[bytes]:
+    """Return the sealed report of each by one answer to all their questions, asked together in this order.
+
+    All are of one campaign file. Raises as `PendingDiscovery.finish`.
+    """
+    outputs = joined([one._questions for one in pending]).finish(answer, pending[0]._public_key)
+    return [one._named(output) for one, output in zip(pending, outputs, strict=True)]
+
+
+def _input(form: DiscoveryFormat, value: str | None) -> bytes | None:
+    return None if value is None else form.input(value)
 
 
 def _rows(parts: Iterable[bytes], length: int) -> Octets:

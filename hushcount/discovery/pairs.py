@@ -1,6 +1,6 @@
-"""Discovery reports: the sealed pair of a value's keyed hash and the value sealed once more (docs/mathematics.md 6).
+"""Discovery reports: the sealed pair of a value's hash and the value sealed once more (docs/mathematics.md 6).
 
-    report = sealed to aux_server( binding | H(value) | sealed to analyzer( binding | pad(value) ) )
+    report = sealed to aux_server( binding | hash of the value | sealed to analyzer( binding | pad(value) ) )
 
 The auxiliary server counts equal pairs and cannot open the value; the analyzer sees a value only after it was kept.
 The inner box is a function of the value alone: all clients' copies are the same bytes, so that the release does not
@@ -29,7 +29,7 @@ class DiscoveryFormat:
 
     Args:
         binding: 16 bytes that bind a report to its campaign.
-        hash_key: 32 bytes, random for each campaign.
+        hash_key: 32 bytes, random for each campaign; empty where names are asked for, or withheld.
         max_value_bytes: the longest value, in UTF-8 bytes, 1..4096.
     """
 
@@ -38,11 +38,15 @@ class DiscoveryFormat:
     max_value_bytes: int
 
     def hash(self, value: str) -> bytes:
-        """Return H(value): BLAKE2b, 256 bits, of binding and value, keyed by the campaign.
+        """Return the keyed hash of a value: BLAKE2b, 256 bits, of binding and value, keyed by the campaign.
 
         Cryptographic, because a client that could make two strings collide would merge their bins.
         """
         return hashlib.blake2b(self.binding + value.encode(), digest_size=HASH_BYTES, key=self.hash_key).digest()
+
+    def input(self, value: str) -> bytes:
+        """Return what the evaluator's pseudorandom function is applied to: the binding and the value."""
+        return self.binding + value.encode()
 
     def require_length(self, value: str | None) -> None:
         """Raise UsageError if the value is too long; it names the length, not the value."""

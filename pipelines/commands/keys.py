@@ -15,11 +15,14 @@ from keys.roles import OPENING_ROLES, Role
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
 
-RoleName = Literal["both", "analyzer", "aux-server", "operator", "publisher", "shuffler", "aux-signer", "handing-on"]
+RoleName = Literal[
+    "both", "analyzer", "aux-server", "evaluator", "operator", "publisher", "shuffler", "aux-signer", "handing-on"
+]
 _ROLES: dict[RoleName, tuple[Role, ...]] = {
     "both": OPENING_ROLES,
     "analyzer": ("analyzer",),
     "aux-server": ("aux_server",),
+    "evaluator": ("evaluator",),
     "operator": ("operator",),
     "publisher": ("publisher",),
     "shuffler": ("shuffler",),
@@ -39,8 +42,8 @@ def new_keys(
     role: Annotated[
         RoleName,
         Option(
-            help="Who the keys are for. analyzer and aux-server (both) open reports; operator, publisher, shuffler "
-            "and aux-signer sign. handing-on means shuffler and aux-signer."
+            help="Who the keys are for. analyzer and aux-server (both) open reports; evaluator answers clients' "
+            "questions; operator, publisher, shuffler and aux-signer sign. handing-on means shuffler and aux-signer."
         ),
     ] = "both",
     wrap: WrapOption = None,

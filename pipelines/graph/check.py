@@ -25,12 +25,11 @@ import hushcount
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.reading import parse_object
-from keys.private import PrivateKey, SigningKey
+from keys.private import Guarded
 from keys.roles import OpeningRole
 from keys.store import campaign_key, private_keys
 from pipelines.graph import load
 
-AnyKey = PrivateKey | SigningKey
 PROJECT = (
     "hushcount",
     "keys",
@@ -88,7 +87,7 @@ class Checked:
             raise HushcountError(f"the graph must not be sent: {found[0]}{more}")
 
 
-def job_keys(source: str, roles: tuple[OpeningRole, ...], campaign: Campaign) -> tuple[AnyKey, ...]:
+def job_keys(source: str, roles: tuple[OpeningRole, ...], campaign: Campaign) -> tuple[Guarded, ...]:
     """Return the keys that no graph may hold: all of a key directory, or those that `roles` open with from elsewhere.
 
     Raises:
@@ -100,7 +99,7 @@ def job_keys(source: str, roles: tuple[OpeningRole, ...], campaign: Campaign) ->
 
 def check(
     graph: beam_runner_api_pb2.Pipeline,
-    keys: tuple[AnyKey, ...] = (),
+    keys: tuple[Guarded, ...] = (),
     wheels: tuple[Path, ...] = (),
     forbidden: tuple[str, ...] = (),
 ) -> Checked:
@@ -185,7 +184,7 @@ def _unpacked(content: bytes, depth: int) -> Iterator[bytes]:
         yield from _unpacked(inner, depth - 1)
 
 
-def _tells(content: bytes, key: AnyKey) -> bool:
+def _tells(content: bytes, key: Guarded) -> bool:
     """Return whether content holds 8 consecutive bytes of a private key, in one of the usual forms."""
     secret = key.secret_for_storage()
     lowered, plain = content.lower(), content.replace(b"-", b"+").replace(b"_", b"/")

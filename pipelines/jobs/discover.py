@@ -93,7 +93,7 @@ def plan_discover(
     campaign = Campaign.read(campaign_path)
     campaign.require_keep_rule()
     if party != "aux-server":
-        campaign.require_hash_key()
+        campaign.require_whole()
     to = Output(out, overwrite, writer, signer)
     require_opening_engine()
     try:

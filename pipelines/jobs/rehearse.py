@@ -100,7 +100,7 @@ def rehearse(
     if not wanted:
         raise UsageError(f"campaign {campaign.id} carries no discovery reports: the auxiliary server opens nothing")
     if "analyzer" in wanted and campaign.discovery is not None:
-        campaign.require_hash_key()
+        campaign.require_whole()
     parties = tuple(_rehearse_party(campaign, campaign_path.parent, sources, role) for role in wanted)
     return Rehearsal(campaign.id, campaign.epoch, parties)
 

@@ -149,7 +149,7 @@ def require_keys(deployment: Deployment, campaign: Campaign, hops: Collection[st
     from keys.store import campaign_key
 
     if "discover" in hops:
-        campaign.require_hash_key()
+        campaign.require_whole()
     if "release" in hops:
         with suppress(RetiredKey):
             campaign_key(deployment.keys, "aux_server", campaign.keys.aux_server)

@@ -22,6 +22,7 @@ from hushcount.memory import FileMemory, Memory, ProcessMemory
 from hushcount.oracles.catalogue import build
 from hushcount.policy import Policy
 from hushcount.randomness import uniform
+from hushcount.remembering import remembered
 from tests.hushcount.campaigns.test_campaign_file import changed
 from tests.hushcount.test_client import ANALYZER
 from tests.support.enumeration import all_reports, laws
@@ -186,7 +187,7 @@ def test_answers_have_the_law_of_fresh_reports() -> None:
     client = client_of(None)
     mechanism = client.campaign.require_frequency()
     items = np.full(1, 7, dtype=np.uint64)
-    octets = np.concatenate([client._remembered(items, ProcessMemory()) for _ in range(number)])
+    octets = np.concatenate([remembered(client.campaign, items, ProcessMemory(), client._drawn) for _ in range(number)])
     reports, _ = mechanism.unpack(octets)
     supported = int(mechanism.supports(reports, np.repeat(items, number)).sum())
     assert stats.binomtest(supported, number, mechanism.p_star).pvalue > FAILURE

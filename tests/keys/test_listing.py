@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from hushcount.campaigns.public_keys import PublicKeyPart, VerifyKeyPart
 from hushcount.errors import UsageError
-from keys.listing import KeyListing, ListedKey, read_listing
-from keys.private import PrivateKey, SigningKey
+from keys.listing import KeyListing, ListedKey, private_kind, read_listing
 from keys.roles import OPENING_ROLES, ROLES, SIGNING_ROLES, Role
 from keys.store import create, read_public
 
@@ -28,8 +27,7 @@ def listed(
     number: int, begins: float, ends: float, overlap: float = 0, retired: float | None = None, role: Role = "analyzer"
 ) -> ListedKey:
     """Return the key of a secret that is known by its number; dates are in days."""
-    kind = SigningKey if role in SIGNING_ROLES else PrivateKey
-    key = kind(number.to_bytes(32, "big"))
+    key = private_kind(role)(number.to_bytes(32, "big"))
     return ListedKey(
         role=role,
         id=key.id,
@@ -76,7 +74,7 @@ def test_a_pending_key_that_is_retired_leaves_the_one_before_as_it_was() -> None
 
 def test_roles_have_states_of_their_own() -> None:
     listing = KeyListing(keys=tuple(listed(index, index, 30, role=role) for index, role in enumerate(ROLES, start=1)))
-    assert states(listing, 2) == ["active", "active", "pending", "pending", "pending", "pending"]
+    assert states(listing, 2) == ["active", "active", *["pending"] * 5]
 
 
 spans = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 50), st.integers(0, 20), st.booleans()), max_size=6)

@@ -146,9 +146,9 @@ def test_a_key_of_the_other_role_is_no_key(tmp_path: Path, public: PublicFile, m
 
 def test_who_signs_opens_nothing_and_who_opens_signs_nothing(tmp_path: Path, public: PublicFile) -> None:
     keys = tmp_path / "keys"
-    with pytest.raises(UsageError, match="is of the operator, who signs: it opens nothing"):
+    with pytest.raises(UsageError, match="is of the operator, must be of a role that opens reports"):
         key_reference(keys, "operator").read()
-    with pytest.raises(UsageError, match="is of the analyzer, who opens reports: it signs nothing"):
+    with pytest.raises(UsageError, match="is of the analyzer, must be of a role that signs"):
         key_reference(keys, "analyzer").read_signing()
 
 

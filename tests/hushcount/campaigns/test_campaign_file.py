@@ -17,7 +17,8 @@ from hushcount.campaigns.public_keys import PublicKeyPart, valid_key
 from hushcount.client import Client
 from hushcount.errors import UsageError
 from hushcount.policy import Policy
-from keys.private import PrivateKey
+from keys.evaluating import EvaluatorKey
+from keys.private import Guarded, PrivateKey
 from tests.support.schema import violations
 
 WORDS = Dictionary(("one", "two", "three"))
@@ -26,7 +27,14 @@ NOW = datetime.now(timezone.utc).replace(microsecond=0)
 
 def public(secret: int, start: int = -1, days: int = 30) -> dict[str, Any]:
     """Return a public key that is valid from `start` days from now on."""
-    key = PrivateKey(bytes([secret]) * 32)
+    return _listed(PrivateKey(bytes([secret]) * 32), start, days)
+
+
+def evaluator(secret: int) -> dict[str, Any]:
+    return _listed(EvaluatorKey(bytes([secret]) * 32), -1, 30)
+
+
+def _listed(key: Guarded, start: int, days: int) -> dict[str, Any]:
     begin = NOW + timedelta(days=start)
     return {
         "id": key.id,
@@ -51,9 +59,10 @@ def data() -> dict[str, Any]:
             "relation": "replace-one",
             "rule": "optimal",
             "max_value_bytes": 32,
+            "hash": "keyed",
             "hash_key": "ab" * 32,
         },
-        "keys": {"analyzer": [public(1)], "aux_server": [public(2)]},
+        "keys": {"analyzer": [public(1)], "aux_server": [public(2)], "evaluator": []},
     }
 
 
@@ -92,7 +101,27 @@ CHANGES: dict[str, Any] = {
     "keys.analyzer": [public(3)],
     "keys.analyzer.0": public(1, days=31),
     "keys.aux_server": [public(4)],
+    "discovery.hash": "oblivious",
+    "keys.evaluator": [evaluator(6)],
 }
+
+
+def with_change(path: str) -> dict[str, Any]:
+    """Return the campaign with one of CHANGES, and with what that one needs."""
+    different = changed(path, CHANGES[path])
+    if path == "mechanism.name":
+        different["mechanism"]["parameters"] = {}
+    if path == "memory_values":
+        different["memory"] = True
+    if path == "discovery.hash_key_commitment":
+        del different["discovery"]["hash_key"]
+    if path == "discovery.hash":
+        different["keys"]["evaluator"] = [evaluator(5)]
+    if path == "keys.evaluator":
+        different["discovery"]["hash"] = "oblivious"
+    if different["keys"]["evaluator"]:
+        del different["discovery"]["hash_key"]
+    return different
 
 
 def test_every_parameter_changes_the_fingerprint_and_both_bindings() -> None:
@@ -101,14 +130,8 @@ def test_every_parameter_changes_the_fingerprint_and_both_bindings() -> None:
         Campaign.model_validate(data()).binding("reports"),
         Campaign.model_validate(data()).binding("discovery"),
     }
-    for path, value in CHANGES.items():
-        different = changed(path, value)
-        if path == "mechanism.name":
-            different["mechanism"]["parameters"] = {}
-        if path == "memory_values":
-            different["memory"] = True
-        if path == "discovery.hash_key_commitment":
-            del different["discovery"]["hash_key"]
+    for path in CHANGES:
+        different = with_change(path)
         campaign = Campaign.model_validate(different)
         assert campaign.fingerprint not in seen, f"{path} gives the fingerprint of {seen[campaign.fingerprint]}"
         seen[campaign.fingerprint] = path
@@ -147,8 +170,8 @@ def test_the_fingerprint_is_as_it_was() -> None:
     assert (campaign.binding("reports").hex(), campaign.binding("discovery").hex()) == GOLDEN_BINDINGS
 
 
-GOLDEN = "85a35cbe3464975b8bc5ded137b2234b5aa1d9217a4bb3ca2f404e241a6404a5"
-GOLDEN_BINDINGS = ("1fab69b26722d8356cf7490c91ddba20", "eefd2b0c962db35538187623a47e06e6")
+GOLDEN = "7b0ef9667f40f3d19d9f066c788a68683bb1706af38cd93603662ac4259ce97c"
+GOLDEN_BINDINGS = ("5d4b30c53675d5dbc0418405a9fbe3d0", "652beda4c272c3be62a140201ff28ba9")
 
 
 @pytest.mark.parametrize("without", ["", "mechanism", "discovery", "dictionary"])

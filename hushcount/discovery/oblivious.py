@@ -1,0 +1,103 @@
+"""Ask for the names of values: the client's side of a verifiable oblivious pseudorandom function (docs/adr/0034).
+
+The client blinds an input, the evaluator applies its key to what it cannot read, and proves that it was the key that
+the campaign names. RFC 9497, mode VOPRF, suite ristretto255-SHA512.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hushcount.errors import HushcountError, UsageError
+from hushcount.randomness import SystemWords
+
+ELEMENT_BYTES = 32
+PROOF_BYTES = 64
+MOST_QUESTIONS = 300
+"""In one exchange: one proof covers them all."""
+
+Ask = Callable[[bytes], bytes]
+"""Blinded elements in, n x 32 bytes for n in 1..MOST_QUESTIONS; evaluated elements and a proof out, n x 32 + 64 bytes.
+
+Raises Unanswered if the evaluator cannot be reached or refuses.
+"""
+
+
+class Unanswered(HushcountError):
+    """The evaluator did not answer, or its answer proves nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """Blinded inputs that wait for one answer.
+
+    Attributes:
+        blinded: n x 32 bytes. Each element is uniform and fresh, whatever the input: it tells nothing.
+    """
+
+    blinded: bytes
+    _asked: tuple[Any, ...] = field(repr=False)
+
+    def finish(self, answer: bytes, public_key: bytes) -> list[bytes]:
+        """Return the 64-byte output of each input, if the proof shows that they were made with this public key.
+
+        Raises:
+            Unanswered: the answer's length, an element in it, or the proof is wrong.
+        """
+        wanted = len(self.blinded) + PROOF_BYTES
+        if len(answer) != wanted:
+            raise Unanswered(f"the evaluator's answer has {len(answer)} bytes, must have {wanted}")
+        suite = library()
+        try:
+            # The library wants the proof first.
+            evaluated = suite.VerifiableBatchOutput.deserialize(answer[-PROOF_BYTES:] + answer[:-PROOF_BYTES])
+            outputs = suite.Client.finalize_batch(list(self._asked), evaluated, suite.PublicKey.deserialize(public_key))
+        except BaseException as error:
+            # Where a batch's proof is wrong, version 0.2 panics: a BaseException of a type that has no name to import.
+            if not isinstance(error, ValueError) and type(error).__name__ != "PanicException":
+                raise
+            raise Unanswered("the evaluator's answer was not made with the campaign's evaluator key") from None
+        return [bytes(output) for output in outputs]
+
+
+def questions_of(inputs: Sequence[bytes | None]) -> Questions:
+    """Blind 1..MOST_QUESTIONS inputs for one exchange; None asks about random bytes, and looks like any other.
+
+    Randomness: the operating system's, by the library.
+    """
+    if not 1 <= len(inputs) <= MOST_QUESTIONS:
+        raise ValueError(f"inputs are {len(inputs)}, must be 1..{MOST_QUESTIONS}")
+    blind = library().Client.blind
+    asked = [blind(SystemWords().words(4).tobytes() if one is None else one) for one in inputs]
+    return Questions(b"".join(element.serialize() for _, element in asked), tuple(state for state, _ in asked))
+
+
+def joined(questions: Sequence[Questions]) -> Questions:
+    """Return several questions as one exchange, in this order."""
+    asked = (state for one in questions for state in one._asked)
+    return Questions(b"".join(one.blinded for one in questions), tuple(asked))
+
+
+def require_public_key(public_key: bytes) -> None:
+    """Raise UsageError if these 32 bytes are no evaluator's public key, or the library is not installed."""
+    try:
+        library().PublicKey.deserialize(public_key)
+    except ValueError:
+        raise UsageError("the campaign's evaluator key is no public key: fetch the newest campaign") from None
+
+
+def library() -> Any:
+    """Return the implementation of the suite; UsageError if it is not installed.
+
+    It reads the beginning of what it is given and ignores the rest: check lengths first.
+    """
+    try:
+        from voprf import ristretto
+    except ImportError:
+        raise UsageError(
+            "the campaign's names are made with an evaluator, and voprf is not installed: "
+            "pip install 'hushcount[oblivious]'"
+        ) from None
+    return ristretto

@@ -1,0 +1,1 @@
+"""The evaluator, its keys, and the function that it evaluates."""
