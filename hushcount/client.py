@@ -76,7 +76,9 @@ class Client:
         of its value, does not depend on values.
         A frequency report is epsilon-locally private, replace-one. A discovery report hides its value only as long as
         the auxiliary server and the analyzer do not collude, and within the (epsilon, delta) of the keep rule;
-        from the auxiliary server it hides only values that it cannot guess. A client that sends both pays for both.
+        from the auxiliary server it hides only values that it cannot guess, if the campaign's names are keyed; if they
+        are oblivious, those that nobody asked the evaluator about for it, and that the two do not test together.
+        A client that sends both pays for both.
         Without a memory, sending the same value again spends the budget again. With one, all frequency reports of a
         campaign's epoch together spend k epsilon, for k = `memory_values` different values; all values outside the
         dictionary count as one. A further value, or one that the memory has no room for, is answered as the last of

@@ -67,9 +67,14 @@ class Shuffled(Released):
 
 @dataclass(frozen=True, kw_only=True)
 class Discovery(Released):
-    """What the revealed values tell, by the keep rule, and how many clients it takes to reveal one."""
+    """What the revealed values tell, by the keep rule, and how many clients it takes to reveal one.
+
+    Attributes:
+        names: how clients name values, which decides who can test a guess.
+    """
 
     rule: str
+    names: Literal["keyed", "oblivious"]
     clients_for_even_chance: int
     clients_for_95_percent: int
 

@@ -46,7 +46,7 @@ def statement(
         shuffled = None if gained is None else _shuffled(units.reports, gained)
     if "discovery" in covered:
         try:
-            found = _discovery(rule_of(campaign, senders), units.discovery)
+            found = _discovery(campaign, rule_of(campaign, senders), units.discovery)
         except UsageError as error:
             refusal = f"Discovery is refused: {error}."
     if local is not None and found is not None and reports is not None:
@@ -101,7 +101,7 @@ def _shuffled(unit: Unit, gained: Amplified) -> Shuffled:
     )
 
 
-def _discovery(rule: KeepRule, unit: Unit) -> Discovery:
+def _discovery(campaign: Campaign, rule: KeepRule, unit: Unit) -> Discovery:
     return Discovery(
         epsilon=rule.epsilon,
         delta=rule.delta,
@@ -109,6 +109,7 @@ def _discovery(rule: KeepRule, unit: Unit) -> Discovery:
         relation=rule.relation,
         unit=unit.text,
         rule=rule.name,
+        names="oblivious" if campaign.is_oblivious else "keyed",
         clients_for_even_chance=rule.count_for(0.5),
         clients_for_95_percent=rule.count_for(0.95),
         against="the analyzer, if the auxiliary server and the shuffler are honest",

@@ -12,6 +12,11 @@ from hushcount.privacy.unit import Unit, Units
 _ONE_VALUE = "sent one value rather than another"
 _TOOK_PART = "took part (what the exact numbers of reports tell of that comes on top)"
 _ROLES = "as long as the parties keep to their roles"
+_KEYED = "the auxiliary server can test a value that it guesses"
+_OBLIVIOUS = (
+    "the auxiliary server can test a value that it guesses only together with the evaluator, or by a question to the "
+    "evaluator for each guess, and once the evaluator's key is destroyed it can test none"
+)
 _EXACT = " How many reports there were is published exactly, and shows that a client was added or removed."
 
 
@@ -98,7 +103,7 @@ def exact_sentences(result: Statement, units: Units, covered: Collection[Stream]
             f"Discovery reports are not randomised: the auxiliary server reveals a value only when enough {enough} "
             f"it (about {found.clients_for_even_chance} for an even chance), which is {_pair(found)}"
             f"-private for {found.unit}, {found.relation}, if the shuffler and the auxiliary server are honest; "
-            f"the auxiliary server can test a value that it guesses.{exact}"
+            f"{_OBLIVIOUS if found.names == 'oblivious' else _KEYED}.{exact}"
         )
     if total is not None:
         who = "A client that sends both" if result.per == "client" else "Whoever sends one report of each stream"
