@@ -106,7 +106,7 @@ def test_the_tests_of_every_claim_run_in_make_test_or_make_test_all_and_one_in_m
     assert called.index("make package unit") < called.index("make test-rest")
 
 
-@pytest.mark.parametrize("party", ["shuffler", "analyzer", "auxiliary server", "outsider"])
+@pytest.mark.parametrize("party", ["shuffler", "analyzer", "auxiliary server", "evaluator", "outsider"])
 def test_every_party_has_its_section(party: str) -> None:
     alone = sections(PAGE.read_text(encoding="utf-8"))["Each party alone"]
     assert any(line.startswith("### ") and party in line for line in alone)
