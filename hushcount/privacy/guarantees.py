@@ -74,9 +74,9 @@ class Discovery(Released):
     """
 
     rule: str
-    names: Literal["keyed", "oblivious"]
     clients_for_even_chance: int
     clients_for_95_percent: int
+    names: Literal["keyed", "oblivious"] = "keyed"
 
 
 @dataclass(frozen=True)

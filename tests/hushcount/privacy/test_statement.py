@@ -16,6 +16,7 @@ from hushcount.privacy.statement import statement
 from hushcount.senders import Senders
 from keys.store import PublicFile, create
 from pipelines.jobs.new_campaign import create_campaign
+from tests.audits.guessers import KEYED, OBLIVIOUS
 
 ALWAYS = {"unit", "per", "authentication", "relation", "plain", "sentences"}
 
@@ -135,6 +136,13 @@ def test_every_sentence_names_whom_it_relies_on(keys: PublicFile) -> None:
     assert "pays for both" in total
     for party in ("shuffler", "auxiliary server"):
         assert party in stated["discovery"]["against"]
+
+
+def test_who_can_test_a_guess_is_said_by_how_values_are_named() -> None:
+    for campaign in (KEYED, OBLIVIOUS):
+        (sentence,) = statement(campaign, None, Senders("client-token"), ["discovery"]).sentences
+        assert ("can test a value that it guesses;" in sentence.replace(".", ";")) == (campaign is KEYED)
+        assert ("only together with the evaluator, or by a question" in sentence) == (campaign is OBLIVIOUS)
 
 
 def test_no_sentence_claims_more_than_its_figure(keys: PublicFile) -> None:
