@@ -85,9 +85,9 @@ class PendingDiscovery:
         return self._questions.blinded
 
     def _named(self, output: bytes) -> bytes:
-        if self._value is None:
-            return self.blank
-        return self._making.reports([self._value], [name_of(output)]).tobytes()
+        # Sealed anew without a value too: neither the time that it takes nor the queue's file then tells of one.
+        name = blank_name() if self._value is None else name_of(output)
+        return self._making.reports([self._value], [name]).tobytes()
 
     def finish(self, answer: bytes) -> bytes:
         """Return the sealed report by the evaluator's answer to this question alone, of the length of `blank`.

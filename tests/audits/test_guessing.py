@@ -64,7 +64,8 @@ def test_no_guess_can_be_tested_once_the_key_is_destroyed(tmp_path: Path) -> Non
     (part,) = read_public([keys]).evaluator
     rotate(keys, overlap=timedelta(seconds=1))
     reference = KeyReference(str(keys), "evaluator", part.id)
-    key, asked = reference.read_evaluator(), []
+    asked: list[bytes] = []
+    key = reference.read_evaluator()
     campaign = oblivious(key)
     pairs = stored(campaign, sent(campaign, recording(asked, key)))
     held = b"".join([*pairs, *asked])

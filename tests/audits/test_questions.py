@@ -80,7 +80,7 @@ def test_an_evaluator_that_knows_its_key_and_the_value_sees_elements_of_one_law(
         assert score < freedom + 5 * sqrt(2 * freedom), byte
 
 
-VALUES = {
+VALUES: dict[str, list[str | None]] = {
     "all new": ["a", "b", "c", "d"] * 76,
     "all alike": ["a"] * 304,
     "all listed": ["one", "two", "three", "one"] * 76,
