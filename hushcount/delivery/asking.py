@@ -110,7 +110,8 @@ class Asker:
             return verdict
         settled = [Settled(one.claim, self._due(), report) for one, report in zip(taken, reports, strict=True)]
         answered = self.queue.settle(settled)
-        self.tell("answered", "", answered, "discovery")
+        if answered:
+            self.tell("answered", "", answered, "discovery")
         self._lost(len(taken) - answered, "too_late", blank)
         return verdict
 
@@ -121,7 +122,7 @@ class Asker:
             self._lost(len(questions), reason, blank)
 
     def _lost(self, number: int, reason: str, blank: Counter[str]) -> None:
-        if number:
+        if number and not self.budget.opted_out:
             blank[reason] += number
             self.tell("blank", reason, number, "discovery")
 

@@ -246,15 +246,14 @@ class Sender:
     def _put(self, made: list[Made], what: What) -> None:
         if made:
             self._queue.put([one.waiting for one in made])
-            questions = [one.question for one in made if one.question is not None]
-            self._questions.add(questions)
+            self._questions.add([one.question for one in made if one.question is not None])
             if self._budget.opted_out:
                 # Another thread or process may have opted out, and emptied the queue, while these were made.
                 self._queue.clear()
                 self._questions.clear()
                 raise self._opted_out()
             self._tell(what, "", len(made))
-            if min(one.due for one in (*questions, *(one.waiting for one in made))) < self._wakes_at:
+            if min(one.waiting.due if one.question is None else one.question.due for one in made) < self._wakes_at:
                 self._wake.set()
 
     def _run(self) -> None:

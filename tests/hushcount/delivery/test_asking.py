@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 from hushcount.budget import Budget
 from hushcount.delivery import Delivery, Site
 from hushcount.delivery.making import Maker
+from hushcount.errors import NotYet, UsageError
 from tests.hushcount.delivery.asking import (
     NEW,
     evaluating,
@@ -87,7 +89,12 @@ def test_a_question_waits_a_random_time_that_is_drawn_alike_for_every_value(
     # 24 uniform draws fall into one half of the hour with probability 1.2e-7.
     assert min(waits) < 1800.0 < max(waits)
     drawn: list[float] = []
-    monkeypatch.setattr("hushcount.delivery.making.random_seconds", lambda most: drawn.append(most) or most / 2)
+
+    def half(most: float) -> float:
+        drawn.append(most)
+        return most / 2
+
+    monkeypatch.setattr("hushcount.delivery.making.random_seconds", half)
     client = one._present.client()
     assert client is not None
     for value in KINDS.values():
@@ -203,3 +210,23 @@ def test_the_end_of_a_block_asks_what_is_open(collector: FakeCollector, tmp_path
         assert collector.posts == []
         assert sender(collector, home).deliver(early=True) == Delivery(sent=2)
     assert values(collector) == [NEW]
+
+
+def test_without_the_library_the_app_is_told_what_to_install(
+    collector: FakeCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "voprf", None)
+    one = sender(collector)
+    with pytest.raises(NotYet, match=r"pip install 'hushcount\[oblivious\]'"):
+        one.report(NEW)
+    monkeypatch.undo()
+    one._present._next_attempt = 0.0
+    one.report(NEW)
+    assert one.deliver() == Delivery(sent=2)
+
+
+def test_spans_that_cannot_be_used_are_refused(collector: FakeCollector) -> None:
+    with pytest.raises(UsageError, match="answer_within is 2 days, 0:00:00, must be from 0 to 1 day"):
+        sender(collector, answer_within=timedelta(days=2))
+    with pytest.raises(UsageError, match="site is http://evaluator.example, must begin with https://"):
+        sender(collector, evaluator="http://evaluator.example")

@@ -63,7 +63,10 @@ FAULTS = st.sampled_from(
         lambda _: (200, "text/html", b"<html>"),
     ]
 )
-POSTS = st.sampled_from([(202, "", {}), (503, "queue_full", {}), (409, "epoch_closed", {}), (413, "too_long", {})])
+Answer = tuple[int, str, dict[str, str]]
+POSTS: st.SearchStrategy[Answer] = st.sampled_from(
+    [(202, "", {}), (503, "queue_full", {}), (409, "epoch_closed", {}), (413, "too_long", {})]
+)
 ACTIONS = st.lists(
     st.one_of(
         st.sampled_from(["new", "one", "deliver", "early", "time passes", "next epoch", "other process"]),
