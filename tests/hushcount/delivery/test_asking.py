@@ -228,5 +228,5 @@ def test_without_the_library_the_app_is_told_what_to_install(
 def test_spans_that_cannot_be_used_are_refused(collector: FakeCollector) -> None:
     with pytest.raises(UsageError, match="answer_within is 2 days, 0:00:00, must be from 0 to 1 day"):
         sender(collector, answer_within=timedelta(days=2))
-    with pytest.raises(UsageError, match="site is http://evaluator.example, must begin with https://"):
+    with pytest.raises(UsageError, match=r"site is http://evaluator\.example, must begin with https://"):
         sender(collector, evaluator="http://evaluator.example")
