@@ -86,12 +86,15 @@ class Deliverer:
             dict(done.blank),
         )
 
-    def seconds_to_wait(self) -> float:
-        """Return when there may be something to do again; 0 if what is due cannot be sent now."""
+    def seconds_to_wait(self, began: float) -> float:
+        """Return when there may be something to do again after a delivery that began at a moment, since 1970.
+
+        What was due then, and still is, cannot be sent now: that is no reason to look again.
+        """
         now = time.time()
         due, held, asked = self.queue.next_due(), held_until(self.queue, now), self.asker.next_due()
-        sent = math.inf if due is None else max(due, held or 0.0)
-        return max(0.0, min(sent, math.inf if asked is None else asked) - now)
+        moments = [math.inf if due is None else max(due, held or 0.0), math.inf if asked is None else asked]
+        return max(0.0, min((moment for moment in moments if moment > began), default=math.inf) - now)
 
     def _settle(self, claimed: Claimed, verdict: Verdict, client: Client | None, done: _Done) -> Client | None:
         """Do with a batch what the answer says; return the present client."""

@@ -96,9 +96,10 @@ class Sender:
         self._log = EventLog()
         tables = database(None if home is None else home / "queue.sqlite")
         site = Site(site) if isinstance(site, str) else site
-        self._queue = Queue(tables, policy.campaign_id, most_queued, lease=60.0 + 10.0 * site.seconds)
-        self._present = Present(site, policy.campaign_id, tables, policy.check, self._client, self._tell)
         asked = replace(site, address=evaluator) if isinstance(evaluator, str) else evaluator or site
+        lease = 60.0 + 10.0 * max(site.seconds, asked.seconds)
+        self._queue = Queue(tables, policy.campaign_id, most_queued, lease)
+        self._present = Present(site, policy.campaign_id, tables, policy.check, self._client, self._tell)
         self._questions = OpenQuestions()
         asker = Asker(asked, self._queue, self._questions, self._budget, self._maker.delay, self._tell)
         self._deliverer = Deliverer(site, self._queue, self._present, self._budget, self._maker, asker, self._tell)
@@ -261,14 +262,14 @@ class Sender:
         while not ending.is_set():
             self._wakes_at = math.inf
             wake.clear()
-            sleep = 0.0
+            sleep, began = _LONGEST_SLEEP, time.time()
             try:
                 self._deliverer.deliver(early=False)
-                sleep = self._deliverer.seconds_to_wait()
+                sleep = self._deliverer.seconds_to_wait(began)
             except HushcountError as error:
                 self._tell("again", str(error))
             # Other processes may queue, and the clock may change: look once a minute.
-            sleep = min(sleep or _LONGEST_SLEEP, _LONGEST_SLEEP)
+            sleep = min(sleep, _LONGEST_SLEEP)
             self._wakes_at = time.time() + sleep
             wake.wait(sleep)
 

@@ -230,3 +230,11 @@ def test_spans_that_cannot_be_used_are_refused(collector: FakeCollector) -> None
         sender(collector, answer_within=timedelta(days=2))
     with pytest.raises(UsageError, match=r"site is http://evaluator\.example, must begin with https://"):
         sender(collector, evaluator="http://evaluator.example")
+
+
+def test_a_clock_that_is_set_back_delays_no_question_for_good(collector: FakeCollector, tmp_path: Path) -> None:
+    one = sender(collector, tmp_path)
+    one.report(NEW)
+    pass_time(one, -365 * 86_400.0)
+    assert one.deliver().sent == 2
+    assert len(collector.questions) == 1
