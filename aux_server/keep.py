@@ -1,4 +1,4 @@
-"""Draw the kept bins, and release their pairs in random order, in one block."""
+"""Draw the kept bins, and release their pairs, with their counts if the rule says so, in random order, in one block."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ import numpy.typing as npt
 from apache_beam.pvalue import PCollection
 
 from aux_server.bins import Bins
+from hushcount.discovery.count_laws import CountLaw
 from hushcount.discovery.keep_rules import KeepRule
-from hushcount.randomness import WORD_VALUES, SystemWords, Words, permutation
+from hushcount.discovery.released import join_released
+from hushcount.randomness import WORD_VALUES, SystemWords, Words, below, permutation
 
 
 class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """Bins in; (0, block of the kept bins' pairs) out.
+    """Bins in; (0, block of the kept bins' records) out: pairs, or pairs with the counts that they show.
 
     Dropped: bins that are not kept; neither they nor their number leave.
 
-    Privacy: the set of kept bins is (epsilon, delta)-private as the rule states. A pair is a function of its value
-        alone, and the order is a fresh permutation, so the release tells no more than that set, even to an analyzer
-        that made some of the reports.
+    Privacy: the set of kept bins, with their counts, is (epsilon, delta)-private as the rule states. A pair is a
+        function of its value alone, and the order is a fresh permutation, so the release tells no more than that set,
+        even to an analyzer that made some of the reports.
     Randomness: the operating system's cryptographic generator. An engine that loses a worker may run the draw again, so
         a checkpoint follows it, and what leaves is one file, written after all draws and visible when complete: of two
         draws of a bin only one is ever released. A draw derived from a key of the run would repeat, but the key would
@@ -45,22 +47,27 @@ class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
 
 
 class Keep(beam.DoFn):
-    """Bins in, the pairs of kept bins out."""
+    """Bins in, the records of kept bins out."""
 
     def __init__(self, rule: KeepRule) -> None:
         self._rule = rule
 
     def process(self, bins: Bins) -> Iterator[bytes]:
-        kept = np.ascontiguousarray(bins.pairs[draw_kept(self._rule, bins.counts, SystemWords())])
-        for pair in kept.view(np.uint8).reshape(len(kept), kept.itemsize):
-            yield pair.tobytes()
+        if self._rule.counts:
+            drawn = draw_counts(self._rule, bins.counts, SystemWords())
+            kept, shown = drawn > 0, drawn[drawn > 0]
+        else:
+            kept, shown = draw_kept(self._rule, bins.counts, SystemWords()), None
+        pairs = np.ascontiguousarray(bins.pairs[kept])
+        for record in join_released(pairs.view(np.uint8).reshape(len(pairs), pairs.itemsize), shown):
+            yield record.tobytes()
 
 
 def draw_kept(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> npt.NDArray[np.bool_]:
     """Return bool[b]: each bin is kept independently, with `rule.keep_probability` of its count.
 
     Args:
-        rule: the campaign's.
+        rule: the campaign's, without counts.
         counts: int64[b], each at least 1.
         words: for the optimal rule. The laplace rule takes its noise from OpenDP's discrete sampler instead.
     """
@@ -72,6 +79,42 @@ def draw_kept(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> np
     certain = counts >= last if thresholds[-1] == WORD_VALUES else np.zeros(len(counts), dtype=np.bool_)
     table = np.array([min(threshold, WORD_VALUES - 1) for threshold in thresholds], dtype=np.uint64)
     return certain | (words.words(len(counts)) < table[np.minimum(counts, last)])
+
+
+def draw_counts(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> npt.NDArray[np.int64]:
+    """Return int64[b]: the count that each bin shows, drawn independently by `rule.count_law`; 0 if it is dropped.
+
+    Args:
+        rule: the campaign's, with counts.
+        counts: int64[b], each at least 1.
+        words: for the noise.
+    """
+    shown = counts + count_noise(rule.count_law, len(counts), words)
+    return np.where(shown >= rule.count_law.threshold, shown, 0)
+
+
+def count_noise(law: CountLaw, number: int, words: Words) -> npt.NDArray[np.int64]:
+    """Return int64[number], each exactly of the law: the difference of two geometric numbers, drawn anew if above B.
+
+    Of `X - Y`, `Pr[X - Y = z]` is proportional to `a^z` for z >= 0 and `b^-z` for z < 0. Both are lengths of runs of
+    events of probability a and b.
+    """
+    noise = np.empty(number, dtype=np.int64)
+    missing = np.arange(number)
+    while missing.size:
+        noise[missing] = _runs(law.right, missing.size, words) - _runs(law.left, missing.size, words)
+        missing = missing[noise[missing] > law.most]
+    return noise
+
+
+def _runs(threshold: int, number: int, words: Words) -> npt.NDArray[np.int64]:
+    """Return int64[number]: how many events of probability `threshold / 2**64` come before the first that fails."""
+    lengths = np.zeros(number, dtype=np.int64)
+    running = np.arange(number)
+    while running.size:
+        running = running[below(threshold, running.size, words)]
+        lengths[running] += 1
+    return lengths
 
 
 def noisy(rule: KeepRule, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

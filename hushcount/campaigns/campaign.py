@@ -16,6 +16,7 @@ from hushcount.campaigns.parts import DictionaryPart, DiscoveryPart, Identifier,
 from hushcount.campaigns.public_keys import KeysPart, valid_key
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.discovery.pairs import DiscoveryFormat
+from hushcount.discovery.released import released_bytes
 from hushcount.errors import UsageError
 from hushcount.formats.canonical_json import canonical_json
 from hushcount.formats.models import Hex32, Part
@@ -116,7 +117,7 @@ class Campaign(Part):
         try:
             if part is None:
                 return None
-            return KeepRule(part.rule, part.epsilon, part.delta, part.relation, self.shuffle.cap)
+            return KeepRule(part.rule, part.epsilon, part.delta, part.relation, self.shuffle.cap, part.counts)
         except ValueError as error:
             raise ValueError(f"discovery: {error}") from None
 
@@ -237,6 +238,11 @@ class Campaign(Part):
         if part is None:
             raise UsageError(_NO_DISCOVERY.format(self.id))
         return DiscoveryFormat(self.binding("discovery"), bytes.fromhex(part.hash_key or ""), part.max_value_bytes)
+
+    @property
+    def released_bytes(self) -> int:
+        """The length of every record that the auxiliary server releases; UsageError without discovery."""
+        return released_bytes(self.discovery_format, self.require_keep_rule().counts)
 
     def read_dictionary(self) -> Dictionary | None:
         """Read the dictionary beside the campaign file; None for the open domain; UsageError if missing or another."""

@@ -90,6 +90,10 @@ class DiscoveryPart(Part):
     delta: float = Field(gt=0.0, lt=1.0)
     relation: Relation = "replace-one"
     rule: RuleName = "optimal"
+    counts: bool = Field(
+        default=False,
+        description='whether revealed values show how many sent them, with noise; with rule "optimal" only',
+    )
     max_value_bytes: int = Field(default=64, ge=1, le=MAX_VALUE_BYTES, description="longest value, in UTF-8 bytes")
     hash: Literal["keyed", "oblivious"] = Field(
         default="keyed",

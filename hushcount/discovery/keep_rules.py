@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
+from hushcount.discovery.count_laws import CountLaw, count_law
 from hushcount.maths.probability import require_epsilon
 from hushcount.randomness import WORD_VALUES
 
@@ -20,6 +21,8 @@ _BITS = 160
 """Fractional bits of e^R and e^S, rounded down."""
 _LOSS_SHARE = Fraction(3, 4)
 """The share of epsilon for bins that lose reports, under replace-one: the least counts for an even chance."""
+_LOSS_SHARE_WITH_COUNTS = Fraction(3, 5)
+"""The same with counts: more of it would reveal values of fewer clients, and show counts with more noise."""
 _LEVELS = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 MOST_CAP = 1000
 
@@ -37,6 +40,10 @@ class KeepRule:
         add-remove            R = S = epsilon / cap                             d = delta / sum over i < cap of e^(i R)
         replace-one, optimal  R = 3/4 epsilon / cap, S = 1/4 epsilon / cap      likewise; none for a bin that gains
         replace-one, laplace  R = S = epsilon / (2 cap)                         half of that, for each of the two
+        replace-one, counts   R = 3/5 epsilon / cap, S = 2/5 epsilon / cap      as optimal
+
+    With counts one draw decides both whether a bin is kept and the count that it shows (`CountLaw`), within the same
+    bounds for every set of counts shown.
 
     Attributes:
         name: "optimal", the greatest keep probability that these bounds allow at every count; "laplace", the count with
@@ -45,6 +52,7 @@ class KeepRule:
         delta: in (0, 1).
         relation: which data sets are neighbours; the unit is one client.
         cap: l, reports of one client, in 1..MOST_CAP.
+        counts: whether kept bins show their count with noise; with rule "optimal" only.
 
     Reference: Desfontaines, Voss, Gipson 2020 (optimal, R = S); [J] Algorithm 6 and Theorem 4 (laplace), whose
     (epsilon, delta) holds for add-remove and one report only (docs/mathematics.md sections 6 and 8).
@@ -55,6 +63,7 @@ class KeepRule:
     delta: float
     relation: Relation = "replace-one"
     cap: int = 1
+    counts: bool = False
 
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
@@ -62,6 +71,8 @@ class KeepRule:
             raise ValueError(f"delta is {self.delta}, must be in (0, 1)")
         if not 1 <= self.cap <= MOST_CAP:
             raise ValueError(f"cap is {self.cap}, must be in 1..{MOST_CAP}")
+        if self.counts and self.name != "optimal":
+            raise ValueError(f"rule is {self.name}, must be optimal where counts are released")
         if int(self.step_delta * WORD_VALUES) < 1:
             raise ValueError(f"delta is {self.delta}: a step of {float(self.step_delta):.3g} is below 2**-64, raise it")
         if self._loss(Fraction(1, self._sides)) < Decimal("1e-4"):
@@ -70,12 +81,12 @@ class KeepRule:
     @cached_property
     def loss_epsilon(self) -> Decimal:
         """R, by how much a report may raise the probability of a bin to be kept."""
-        return self._loss(Fraction(1, self._sides) if self._symmetric else _LOSS_SHARE)
+        return self._loss(Fraction(1, self._sides) if self._symmetric else self._loss_share)
 
     @cached_property
     def gain_epsilon(self) -> Decimal:
         """S, by how much a report may lower the probability of a bin to be dropped."""
-        return self._loss(Fraction(1, self._sides) if self._symmetric else 1 - _LOSS_SHARE)
+        return self._loss(Fraction(1, self._sides) if self._symmetric else 1 - self._loss_share)
 
     @cached_property
     def step_delta(self) -> Fraction:
@@ -90,6 +101,10 @@ class KeepRule:
         with localcontext() as context:
             context.prec, context.rounding = _DIGITS, ROUND_FLOOR
             return Decimal(self.epsilon) * share.numerator / (share.denominator * self.cap)
+
+    @property
+    def _loss_share(self) -> Fraction:
+        return _LOSS_SHARE_WITH_COUNTS if self.counts else _LOSS_SHARE
 
     @property
     def _symmetric(self) -> bool:
@@ -147,10 +162,19 @@ class KeepRule:
                 return tuple(kept)
             kept.append(following)
 
+    @cached_property
+    def count_law(self) -> CountLaw:
+        """The law of the counts that are released; ValueError for a rule without counts."""
+        if not self.counts:
+            raise ValueError(f"rule {self.name} releases no counts")
+        return count_law(self.loss_epsilon, self.gain_epsilon, self.step_delta, self.cap)
+
     def keep_probability(self, count: int) -> float:
         """Return the probability that a bin of `count` reports is kept."""
         if count < 1:
             return 0.0
+        if self.counts:
+            return self.count_law.keep_probability(count)
         if self.name == "optimal":
             kept = self.optimal_thresholds
             return kept[min(count, len(kept) - 1)] / WORD_VALUES

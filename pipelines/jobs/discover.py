@@ -17,6 +17,8 @@ from aux_server.open_pairs import OpenPairs
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.discovery.keep_rules import KeepRule
+from hushcount.discovery.pairs import DiscoveryFormat
+from hushcount.discovery.released import split_released
 from hushcount.errors import RetiredKey, UsageError
 from hushcount.privacy.unit import rule_of
 from hushcount.randomness import SystemWords
@@ -167,7 +169,8 @@ class ReleaseJob(OpeningJob):
         (
             counted["bins"]
             | "release" >> Release(self.rule)
-            | "write released" >> WriteShards(_drawn_to(place), Kind.RELEASED, campaign, form.pair_bytes, 1, allowed)
+            | "write released"
+            >> WriteShards(_drawn_to(place), Kind.RELEASED, campaign, campaign.released_bytes, 1, allowed)
         )
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
@@ -213,16 +216,18 @@ class RevealJob(OpeningJob):
             )
 
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
-        form, directory = self.campaign.discovery_format, place.directory
-        read = pipeline | "read" >> ReadBlocks(self.files, self.campaign.fingerprint, form.pair_bytes, 0, None)
+        form, directory, length = self.campaign.discovery_format, place.directory, self.campaign.released_bytes
+        counts = self.campaign.require_keep_rule().counts
+        read = pipeline | "read" >> ReadBlocks(self.files, self.campaign.fingerprint, length, 0, None)
         opened = (
             read["blocks"]
-            | "records" >> beam.FlatMap(_records, form.pair_bytes)
+            | "records" >> beam.FlatMap(_records, length)
+            | "pairs" >> beam.Map(_pair, form, counts)
             | "reveal" >> beam.ParDo(Reveal(self.key, form)).with_outputs("counts", main="found")
         )
         opened.found | "gather" >> beam.combiners.ToList() | "write found" >> beam.Map(results.write_found, directory)
-        counts = (read["counts"], opened.counts) | "all counts" >> beam.Flatten()
-        counts | "label" >> beam.Map(label, "discovery") | "counts" >> WriteCounts(directory)
+        seen = (read["counts"], opened.counts) | "all counts" >> beam.Flatten()
+        seen | "label" >> beam.Map(label, "discovery") | "counts" >> WriteCounts(directory)
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
         bins = counts_of(sums, ("discovery",))["discovery"]
@@ -237,3 +242,7 @@ class RevealJob(OpeningJob):
 
 def _records(block: bytes, record_bytes: int) -> list[bytes]:
     return [block[start : start + record_bytes] for start in range(0, len(block), record_bytes)]
+
+
+def _pair(record: bytes, form: DiscoveryFormat, counts: bool) -> bytes:
+    return split_released(record, form, counts)[0]

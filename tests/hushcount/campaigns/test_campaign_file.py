@@ -58,6 +58,7 @@ def data() -> dict[str, Any]:
             "delta": 1e-6,
             "relation": "replace-one",
             "rule": "optimal",
+            "counts": False,
             "max_value_bytes": 32,
             "hash": "keyed",
             "hash_key": "ab" * 32,
@@ -94,6 +95,7 @@ CHANGES: dict[str, Any] = {
     "discovery.delta": 2e-6,
     "discovery.relation": "add-remove",
     "discovery.rule": "laplace",
+    "discovery.counts": True,
     "discovery.max_value_bytes": 33,
     "discovery.hash_key": "ac" * 32,
     "discovery.hash_key_commitment": "cd" * 32,
@@ -170,8 +172,8 @@ def test_the_fingerprint_is_as_it_was() -> None:
     assert (campaign.binding("reports").hex(), campaign.binding("discovery").hex()) == GOLDEN_BINDINGS
 
 
-GOLDEN = "7b0ef9667f40f3d19d9f066c788a68683bb1706af38cd93603662ac4259ce97c"
-GOLDEN_BINDINGS = ("5d4b30c53675d5dbc0418405a9fbe3d0", "652beda4c272c3be62a140201ff28ba9")
+GOLDEN = "cda5c5c69e64c8982dcbf4f6c4501d490d78440a52482f3bfc6b95cda919398d"
+GOLDEN_BINDINGS = ("6ca004cc586314c93200886f286b2822", "c0acb88ae7c31506a413dc99088aa6d5")
 
 
 @pytest.mark.parametrize("without", ["", "mechanism", "discovery", "dictionary"])
