@@ -66,6 +66,7 @@ HUSHCOUNT = (
     Row("reproduce", "Run the papers' experiments and judge each.", "measure:reproduce"),
     Row("bench", "Measure the speed of each stage, beside the cryptography alone.", "measure:bench"),
     Row("collect", "Take sealed reports over HTTP, and store them window by window.", "operate:collect"),
+    Row("evaluate", "Answer blinded questions of clients by the key of an epoch.", "operate:evaluate"),
     Row("run", "Close the windows that are due; shuffle, discover and analyze their batches.", "operate:run"),
     Row("status", "Show what became of every report, by number.", "status:status"),
     Row("doctor", "Check keys, clocks, storage, disks, campaigns and numbers.", "operate:doctor"),

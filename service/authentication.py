@@ -43,13 +43,17 @@ class BearerToken:
     header: bytes | None = b"authorization"
 
     def client(self, value: bytes | None) -> bytes | None:
+        if not self.is_shown(value):
+            raise _unauthorised("Send the app's token in the header Authorization: Bearer TOKEN.", b"Bearer")
+        return None
+
+    def is_shown(self, value: bytes | None) -> bool:
+        """Return whether the header has one of the tokens."""
         scheme, _, token = (value or b"").partition(b" ")
         shown = {"blake2b": hashlib.blake2b(token, digest_size=32).digest(), "sha256": hashlib.sha256(token).digest()}
         # Every digest is compared, in constant time: the time does not show how near a guess is.
         matches = [hmac.compare_digest(shown[name], digest) for name, digest in self.digests]
-        if scheme.lower() != b"bearer" or not _TOKEN.fullmatch(token) or not any(matches):
-            raise _unauthorised("Send the app's token in the header Authorization: Bearer TOKEN.", b"Bearer")
-        return None
+        return scheme.lower() == b"bearer" and _TOKEN.fullmatch(token) is not None and any(matches)
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ class LimitedProtocol(HttpToolsProtocol):
             piece, data = data[: self._room], data[self._room :]
             self._room -= len(piece)
             super().data_received(piece)
-        if self._answered and self._arrived > self._settings.most_body_bytes and not self.transport.is_closing():
+        if self._answered and self._arrived > self._settings.longest_body and not self.transport.is_closing():
             # The client sends a body that was refused.
             self.transport.close()
 

@@ -25,7 +25,6 @@ class ServicePart(Part):
         default="client-token", description="what a request must show; only client-token lets the cap bind a client"
     )
     tokens: str | None = Field(default=None, description="file of the apps' token digests, for bearer")
-    most_body_bytes: int = Field(default=1 << 20, ge=1 << 10, le=1 << 28, description="longest body of a request")
     most_incoming_bytes: int = Field(
         default=64 << 20,
         ge=1 << 10,
@@ -42,9 +41,9 @@ class ServicePart(Part):
     def _check_service(self) -> ServicePart:
         if (self.authentication == "bearer") != (self.tokens is not None):
             raise ValueError("tokens: must be given with authentication bearer, and only then")
-        if self.most_incoming_bytes < self.most_body_bytes:
-            raise ValueError(
-                f"most_incoming_bytes: is {self.most_incoming_bytes}, must be at least most_body_bytes, "
-                f"{self.most_body_bytes}, for the longest body to fit"
-            )
         return self
+
+    @property
+    def longest_body(self) -> int:
+        """Bytes of the longest body that a request may have."""
+        raise NotImplementedError

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from evaluator.settings import EvaluatorPart
 from hushcount.campaigns.campaign import Campaign
 from hushcount.discovery.keep_rules import KeepRule
 from pipelines.cli import app
@@ -35,7 +36,7 @@ def test_every_command_has_help_with_an_example(command: tuple[str, ...]) -> Non
     assert shown.exit_code == 0
     assert f"Example: hushcount {' '.join(command)}" in shown.output
     # docs/get-started.md: the one logs JSON, the other prints it.
-    assert ("--json" in shown.output) == (command not in (("collect",), ("campaign", "schema")))
+    assert ("--json" in shown.output) == (command not in (("collect",), ("evaluate",), ("campaign", "schema")))
 
 
 def test_every_command_in_the_documents_exists_with_its_options() -> None:
@@ -95,7 +96,8 @@ def test_the_reference_of_the_deployment_file_is_current() -> None:
 
 def test_the_reference_names_every_key() -> None:
     stored = (ROOT / "docs" / "deployment-file.md").read_text(encoding="utf-8")
-    for part in (DeploymentFile, WindowsPart, RetentionPart, EnginePart, NextEpochPart, CollectorPart):
+    tables = (WindowsPart, RetentionPart, EnginePart, NextEpochPart, CollectorPart, EvaluatorPart)
+    for part in (DeploymentFile, *tables):
         for key in part.model_fields:
             assert f"| `{key}` |" in stored or f"`[{key}" in stored
 

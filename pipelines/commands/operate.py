@@ -1,4 +1,4 @@
-"""What an operator's machine runs: collect, run, doctor, and segments relist."""
+"""What an operator's machine runs: collect, evaluate, run, doctor, and segments relist."""
 
 from __future__ import annotations
 
@@ -29,6 +29,17 @@ def collect(config: options.Config) -> None:
     Example: hushcount collect --config deployment.toml
     """
     from pipelines.deployment.collector import collect as job
+    from pipelines.deployment.settings import Deployment
+
+    job(Deployment.read(config, waits=True))
+
+
+def evaluate(config: options.Config) -> None:
+    """Run it beside the collector, or on another party's machine, until SIGTERM or Ctrl-C.
+
+    Example: hushcount evaluate --config deployment.toml
+    """
+    from pipelines.deployment.evaluator import evaluate as job
     from pipelines.deployment.settings import Deployment
 
     job(Deployment.read(config, waits=True))

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from evaluator.settings import EvaluatorPart
 from hushcount.campaigns.dictionary import MOST_ITEMS
 from hushcount.campaigns.parts import Identifier
 from hushcount.collection.windows import duration
@@ -20,7 +21,7 @@ from shuffler.collector.settings import CollectorPart
 
 Party = Literal["shuffler", "aux-server", "analyzer"]
 PARTIES: tuple[Party, ...] = ("shuffler", "aux-server", "analyzer")
-FOLDERS = ("segments", "batches", "shuffled", "released", "found", "results")
+FOLDERS = ("segments", "evaluations", "batches", "shuffled", "released", "found", "results")
 """The folders of the store; each can be another party's."""
 _DATABASE = "postgresql://"
 _YEAR = timedelta(days=365)
@@ -168,6 +169,7 @@ class DeploymentFile(Part):
         default_factory=dict, description="by campaign; without a table of its own a campaign stays as it is"
     )
     collector: CollectorPart | None = Field(default=None, description="the collector that runs here")
+    evaluator: EvaluatorPart | None = Field(default=None, description="the evaluator that runs here")
 
     @model_validator(mode="after")
     def _check(self) -> DeploymentFile:

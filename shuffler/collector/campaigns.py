@@ -7,14 +7,15 @@ import hashlib
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.signatures import SIGNATURE_BYTES, signature_path
 from hushcount.collection.envelopes import envelope_dtype
 from hushcount.collection.epochs import COLLECTION_FILE, EpochPart, epoch_folder, read_collection, read_epoch
-from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.reading import read_file
+from service.campaign_folders import NO_STAMP, Stamp, read_folders
 from service.epochs import EpochTimes, seconds, times_of
 from shuffler.collector import published
 
@@ -60,7 +61,7 @@ class CollectedCampaign:
     epochs: Mapping[str, CollectedEpoch]  # by fingerprint, those to come too; empty if the files could never be read
     numbers: Mapping[str, int]  # of all epochs ever published, by fingerprint
     log: Document | None  # of all epochs ever published; None if the files could never be read
-    stamp: tuple[int, int, int]  # of the collection file when it was read last
+    stamp: Stamp  # of the collection file when it was read last
     fault: str | None  # what is wrong with the present file, in one sentence
 
 
@@ -73,11 +74,7 @@ def read_campaigns(directory: Path, record: Path, known: Campaigns) -> Campaigns
 
     `record` is the folder of the logs that this collector published.
     """
-    try:
-        names = sorted(entry.name for entry in directory.iterdir() if (entry / COLLECTION_FILE).exists())
-    except OSError as error:
-        raise UsageError(f"cannot read campaigns directory {directory}: {error.strerror}") from None
-    return {name: _read_campaign(directory / name, record, known.get(name)) for name in names}
+    return read_folders(directory, known, partial(_read_campaign, record), _failed)
 
 
 def collected_epochs(campaigns: Campaigns) -> Iterator[CollectedEpoch]:
@@ -90,27 +87,22 @@ def accepted_targets(campaigns: Campaigns, now: float) -> list[Target]:
     return [target for epoch in collected_epochs(campaigns) if epoch.accepts(now) for target in epoch.targets.values()]
 
 
-def _read_campaign(directory: Path, record: Path, known: CollectedCampaign | None) -> CollectedCampaign:
-    path, stamp = directory / COLLECTION_FILE, (0, 0, 0)
-    earlier = CollectedCampaign(directory.name, {}, {}, None, stamp, None) if known is None else known
-    try:
-        status = path.stat()
-        stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
-        if known is not None and known.stamp == stamp and known.fault is None:
-            return known
-        now, collection = time.time(), read_collection(path)
-        kept = published.kept_log(record, directory.name)
-        campaigns = [read_epoch(directory, part) for part in collection.epochs]
-        log = published.log_of(directory, collection, campaigns, kept)
-        epochs = {
-            campaign.fingerprint.hex(): _read_epoch(directory, part, campaign)
-            for part, campaign in zip(collection.epochs, campaigns, strict=True)
-            if seconds(part.grace_ends) > now
-        }
-        published.keep(record, kept, log)
-    except (HushcountError, OSError) as error:
-        fault = str(error) if isinstance(error, HushcountError) else f"cannot read {path}: {error.strerror}"
-        return replace(earlier, stamp=stamp, fault=fault)
+def _failed(name: str, known: CollectedCampaign | None, stamp: Stamp, fault: str) -> CollectedCampaign:
+    earlier = CollectedCampaign(name, {}, {}, None, NO_STAMP, None) if known is None else known
+    return replace(earlier, stamp=stamp, fault=fault)
+
+
+def _read_campaign(record: Path, directory: Path, stamp: Stamp) -> CollectedCampaign:
+    now, collection = time.time(), read_collection(directory / COLLECTION_FILE)
+    kept = published.kept_log(record, directory.name)
+    campaigns = [read_epoch(directory, part) for part in collection.epochs]
+    log = published.log_of(directory, collection, campaigns, kept)
+    epochs = {
+        campaign.fingerprint.hex(): _read_epoch(directory, part, campaign)
+        for part, campaign in zip(collection.epochs, campaigns, strict=True)
+        if seconds(part.grace_ends) > now
+    }
+    published.keep(record, kept, log)
     numbers = {entry.fingerprint: entry.epoch for entry in log.entries}
     return CollectedCampaign(directory.name, epochs, numbers, _document(log.text().encode(), _JSON), stamp, None)
 

@@ -14,6 +14,7 @@ class CollectorPart(ServicePart):
 
     name: CollectorName = Field(description="name of this collector, unique among those that write to one store")
     journal: str = Field(default="journal", min_length=1, description="directory on a local, durable disk")
+    most_body_bytes: int = Field(default=1 << 20, ge=1 << 10, le=1 << 28, description="longest body of a request")
     queue_reports: int = Field(default=100_000, ge=1, le=10**9, description="most reports that wait for the journal")
     segment_bytes: int = Field(
         default=64 << 20, ge=1 << 16, le=1 << 30, description="length in bytes at which a journal becomes a segment"
@@ -37,4 +38,13 @@ class CollectorPart(ServicePart):
             raise ValueError(
                 "most_reports_a_client: needs authentication client-token: only these tokens tell clients apart"
             )
+        if self.most_incoming_bytes < self.most_body_bytes:
+            raise ValueError(
+                f"most_incoming_bytes: is {self.most_incoming_bytes}, must be at least most_body_bytes, "
+                f"{self.most_body_bytes}, for the longest body to fit"
+            )
         return self
+
+    @property
+    def longest_body(self) -> int:
+        return self.most_body_bytes

@@ -1,0 +1,130 @@
+"""The evaluator's answers: a plain ASGI application, as the collector's (docs/adr/0035).
+
+It reads neither the sender's address nor any header that is not named here or in `service/exchange.py`.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+
+from evaluator.campaigns import AskedCampaign, AskedEpoch
+from evaluator.evaluator import Evaluator
+from evaluator.manifests import Asker
+from evaluator.openapi import openapi
+from evaluator.refusals import NO_EVALUATOR, WRONG_QUESTIONS
+from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_QUESTIONS
+from service.about import tell
+from service.cors import shared_with
+from service.epochs import accepted, served_campaign
+from service.exchange import (
+    BYTES,
+    NOT_CACHED,
+    PREFIX,
+    App,
+    ClientGone,
+    Receive,
+    Scope,
+    Send,
+    answer,
+    answer_refused,
+    answered_preflight,
+    body_length,
+    header,
+    not_found,
+    read_body,
+    require_method,
+    required_fingerprint,
+)
+from service.refusals import REFUSED_OUTSIDE, Refused
+
+_ANSWER = ((b"content-type", BYTES), *NOT_CACHED)
+_VERIFIER = b"verifier"
+
+
+@dataclass
+class _Place:
+    """Where a refusal of a request counts, as far as it is known."""
+
+    campaign: AskedCampaign | None = None
+    epoch: AskedEpoch | None = None
+    asker: Asker = "clients"
+
+
+def application(evaluator: Evaluator) -> App:
+    """Return the ASGI application of an evaluator that was started."""
+    settings = evaluator.setup.settings
+    origins = frozenset(settings.origins)
+    interface = partial(openapi, settings.authentication, verifier=evaluator.setup.verifier is not None)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        shared = shared_with(origins, header(scope, b"origin")) if origins else ()
+        place = _Place()
+        try:
+            if not path.startswith(PREFIX):
+                await tell(evaluator, scope, send, interface)
+            elif not await answered_preflight(scope, send, shared):
+                campaign, _, rest = path[len(PREFIX) :].partition("/")
+                if rest != "evaluations":
+                    raise not_found()
+                found = await _evaluate(evaluator, scope, receive, campaign, place)
+                await answer(send, 200, (*_ANSWER, *shared), found)
+        except Refused as refused:
+            evaluator.metrics.refused.labels(refused.reason.name).inc()
+            _count(evaluator, place, refused.reason.name)
+            await answer_refused(send, refused, shared)
+        except ClientGone:
+            outside = scope.get("extensions", {}).get(REFUSED_OUTSIDE)
+            if outside is None:
+                evaluator.metrics.incomplete.inc()
+            else:
+                _count(evaluator, place, outside["reason"])
+
+    return app
+
+
+async def _evaluate(evaluator: Evaluator, scope: Scope, receive: Receive, campaign: str, place: _Place) -> bytes:
+    """Check a request, read its body, and return the answer to its questions; else raise Refused."""
+    require_method(scope, "POST")
+    asked = place.campaign = served_campaign(evaluator.campaigns, campaign)
+    fingerprint = required_fingerprint(scope, "questions")
+    place.epoch = asked.epochs.get(fingerprint)
+    verifies = evaluator.is_verifier(header(scope, b"authorization"))
+    if verifies and place.epoch is not None:
+        # What was found is verified as long as the key is there: after the epoch, and after its grace period.
+        place.asker, client, epoch = "verifier", _VERIFIER, place.epoch
+    else:
+        epoch = accepted(asked, fingerprint, time.time())
+        authenticator = evaluator.setup.authenticator
+        client = authenticator.client(header(scope, authenticator.header))
+    if epoch.key is None:
+        raise Refused(NO_EVALUATOR, "This campaign file names no evaluator: its clients ask nobody.")
+    length = body_length(scope, "questions", evaluator.setup.settings.longest_body)
+    if length is not None:
+        _require_whole(length)
+    body = await read_body(receive, evaluator.setup.settings.longest_body, evaluator.incoming)
+    _require_whole(len(body))
+    return await evaluator.answer(epoch, epoch.key.id, place.asker, client, body)
+
+
+def _require_whole(length: int) -> None:
+    if length % ELEMENT_BYTES or not length:
+        raise Refused(
+            WRONG_QUESTIONS,
+            f"Send 1 to {MOST_QUESTIONS} blinded elements of {ELEMENT_BYTES} bytes, one after another.",
+            element_bytes=ELEMENT_BYTES,
+            most_questions=MOST_QUESTIONS,
+        )
+
+
+def _count(evaluator: Evaluator, place: _Place, reason: str) -> None:
+    """Count a refusal for the epoch in the request, else for the newest that is accepted, else in metrics alone."""
+    epoch = place.epoch
+    if epoch is None and place.campaign is not None:
+        now = time.time()
+        accepting = [one for one in place.campaign.epochs.values() if one.accepts(now)]
+        epoch = max(accepting, key=lambda one: one.epoch, default=None)
+    if epoch is not None:
+        evaluator.refusals[epoch, place.asker, reason] += 1

@@ -1,0 +1,68 @@
+"""Which campaign files may be asked about now: from the directory that the collector reads, and as often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hushcount.campaigns.public_keys import EvaluatorKeyPart
+from hushcount.collection.epochs import COLLECTION_FILE, EpochPart, epoch_folder, read_collection, read_epoch
+from service.campaign_folders import NO_STAMP, Stamp, read_folders
+from service.epochs import EpochTimes, times_of
+
+
+@dataclass(frozen=True)
+class AskedEpoch(EpochTimes):
+    """One epoch of a campaign: when clients may ask, and by which key they are answered."""
+
+    campaign: str  # id
+    fingerprint: str  # of the campaign file, 64 hexadecimal digits
+    folder: str  # CAMPAIGN/EPOCH-FINGERPRINT, as in the store
+    key: EvaluatorKeyPart | None  # None: the campaign file names no evaluator
+
+
+@dataclass(frozen=True)
+class AskedCampaign:
+    """What is known about one campaign's directory."""
+
+    id: str
+    epochs: Mapping[str, AskedEpoch]  # by fingerprint, also those to come and those that are over
+    stamp: Stamp  # of the collection file when it was read last
+    fault: str | None  # what is wrong with the present file, in one sentence
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """Of all published epochs, by fingerprint."""
+        return {fingerprint: epoch.epoch for fingerprint, epoch in self.epochs.items()}
+
+
+Campaigns = Mapping[str, AskedCampaign]
+"""What may be asked about, by campaign id."""
+
+
+def read_campaigns(directory: Path, known: Campaigns) -> Campaigns:
+    """Return what may be asked about now; `known` gives unchanged campaigns, and the earlier state of damaged files."""
+    return read_folders(directory, known, _read_campaign, _failed)
+
+
+def asked_epochs(campaigns: Campaigns) -> Iterator[AskedEpoch]:
+    """Return the epochs of all campaigns."""
+    return (epoch for campaign in campaigns.values() for epoch in campaign.epochs.values())
+
+
+def _failed(name: str, known: AskedCampaign | None, stamp: Stamp, fault: str) -> AskedCampaign:
+    earlier = AskedCampaign(name, {}, NO_STAMP, None) if known is None else known
+    return replace(earlier, stamp=stamp, fault=fault)
+
+
+def _read_campaign(directory: Path, stamp: Stamp) -> AskedCampaign:
+    epochs = [_read_epoch(directory, part) for part in read_collection(directory / COLLECTION_FILE).epochs]
+    return AskedCampaign(directory.name, {epoch.fingerprint: epoch for epoch in epochs}, stamp, None)
+
+
+def _read_epoch(directory: Path, part: EpochPart) -> AskedEpoch:
+    campaign = read_epoch(directory, part)
+    key = campaign.keys.evaluator[0] if campaign.is_oblivious else None
+    fingerprint, folder = campaign.fingerprint.hex(), f"{campaign.id}/{epoch_folder(campaign)}"
+    return AskedEpoch(*times_of(part), campaign.id, fingerprint, folder, key)

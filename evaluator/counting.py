@@ -1,0 +1,236 @@
+"""The counts of the present window: on the disk before an answer leaves, so that a restart renews no client's limit.
+
+    COUNTS/lock                                         locked while an evaluator runs
+           ended                                        the newest window that ended; it is not opened again
+           WINDOW/key                                   of the hash of client tokens; deleted with the window
+                  id, seconds, authentication           for the manifests of the window
+                  CAMPAIGN/EPOCH-FINGERPRINT/asked      a record of each answered request
+                                             refused.json
+
+A record has 12 bytes, little-endian: the keyed hash of the asker (8), how many questions (2), and who asked (2): 0 a
+client, 1 the verifier. It is written before the answer is sent: a process that is killed loses none. Twice a second the
+records are synced, and the refusals written: a machine that loses power loses what came since, refusals and all. So the
+numbers never exceed the truth.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import Field
+
+from evaluator.campaigns import AskedEpoch
+from evaluator.manifests import ASKERS, Asked, Asker, EvaluationManifest, Refused
+from evaluator.refusals import TOO_MANY_QUESTIONS, TOO_MANY_QUESTIONS_AT_ONCE
+from hushcount.campaigns.public_keys import KeyId
+from hushcount.collection.windows import Window
+from hushcount.formats.models import Hex32, Part
+from hushcount.formats.reading import parse_model
+from hushcount.formats.whole_files import sync, write_over
+from hushcount.senders import Authentication
+from service import window_notes
+from service.client_limit import ClientLimit, Counted
+from service.window_folders import make_folder
+
+_LOG = logging.getLogger("hushcount.evaluator")
+_ASKED = "asked"
+_REFUSED = "refused.json"
+_RECORD = struct.Struct("<QHH")
+_READ_RECORDS = 1 << 16
+QUESTIONS = Counted("questions", "ask", TOO_MANY_QUESTIONS, TOO_MANY_QUESTIONS_AT_ONCE)
+
+
+class RefusedCounts(Part):
+    """What was refused about one campaign file in a window, by who asked and by reason."""
+
+    fingerprint: Hex32
+    key: KeyId | None
+    clients: Refused = Field(default_factory=dict)
+    verifier: Refused = Field(default_factory=dict)
+
+
+@dataclass
+class _Folder:
+    """A campaign file's folder in the present window."""
+
+    path: Path
+    epoch: AskedEpoch
+    descriptor: int = -1
+    refused: dict[Asker, Counter[str]] = field(default_factory=lambda: {asker: Counter() for asker in ASKERS})
+    unwritten: bool = False  # refusals
+    unsynced: bool = False  # records
+
+
+class Counting:
+    """One window's counts and limits. Every method but `flush` is for the event loop's thread."""
+
+    def __init__(self, root: Path, window: Window, way: Authentication, a_client: int | None, verifier: int) -> None:
+        self.window = window
+        self._root = root
+        window_notes.set_seconds(root, window)
+        window_notes.note_authentication(root, window.name, way)
+        window_notes.manifest_id(root, window.name)
+        key = window_notes.window_key(root, window.name)
+        self._limits = {"clients": ClientLimit(a_client, QUESTIONS), "verifier": ClientLimit(verifier, QUESTIONS)}
+        for limit in self._limits.values():
+            limit.begin(window, key)
+        self._folders: dict[str, _Folder] = {}
+        for path in sorted((root / window.name).glob(f"*/*/{_ASKED}")):
+            for name, questions, asker in _records(path):
+                self._limits[asker].add(name, questions)
+
+    def reserve(self, epoch: AskedEpoch, asker: Asker, client: bytes | None, questions: int) -> None:
+        """Count questions before they are answered, or raise Refused: others may be on the way."""
+        self._limits[asker].reserve(_of(epoch, client), questions, self.window)
+
+    def give_back(self, epoch: AskedEpoch, asker: Asker, client: bytes | None, questions: int) -> None:
+        """Take back a reservation of questions that were not answered."""
+        self._limits[asker].give_back(_of(epoch, client), questions, self.window)
+
+    def answered(self, epoch: AskedEpoch, asker: Asker, client: bytes | None, questions: int) -> None:
+        """Write the record of an answer that is about to be sent; OSError: it must not be sent."""
+        folder = self._folder(epoch)
+        told = _of(epoch, client)
+        name = 0 if told is None else self._limits[asker].name_of(told)
+        record = _RECORD.pack(name, questions, ASKERS.index(asker))
+        if os.write(folder.descriptor, record) != len(record):
+            # The next records would be read at a wrong place.
+            _cut_to_whole(folder.descriptor)
+            raise OSError("a record was not written whole")
+        folder.unsynced = True
+
+    def refused(self, epoch: AskedEpoch, asker: Asker, reason: str, number: int) -> None:
+        """Count refused requests; the next flush writes them. OSError: they are not counted."""
+        folder = self._folder(epoch)
+        folder.refused[asker][reason] += number
+        folder.unwritten = True
+
+    def flush(self) -> None:
+        """Bring everything to the disk; OSError: a later call tries again."""
+        for folder in list(self._folders.values()):
+            if folder.unsynced:
+                folder.unsynced = False
+                try:
+                    os.fdatasync(folder.descriptor)
+                except OSError:
+                    folder.unsynced = True
+                    raise
+            if folder.unwritten:
+                _write_refused(folder)
+
+    def close(self) -> None:
+        """Flush, and close the files: the window has ended."""
+        try:
+            self.flush()
+        finally:
+            for folder in self._folders.values():
+                os.close(folder.descriptor)
+            self._folders.clear()
+
+    def _folder(self, epoch: AskedEpoch) -> _Folder:
+        found = self._folders.get(epoch.fingerprint)
+        if found is None:
+            path = self._root / self.window.name / epoch.folder
+            make_folder(path, self._root)
+            found = _Folder(path, epoch)
+            earlier = _read_refused(path)
+            if earlier is None:
+                # Records without the fingerprint beside them would count for nothing.
+                _write_refused(found)
+            else:
+                for asker, counts in (("clients", earlier.clients), ("verifier", earlier.verifier)):
+                    found.refused[asker].update(counts)
+            found.descriptor = os.open(path / _ASKED, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            _cut_to_whole(found.descriptor)
+            self._folders[epoch.fingerprint] = found
+        return found
+
+
+def manifests_of(root: Path, window: str, evaluator: str, length: int) -> dict[str, EvaluationManifest]:
+    """Return the manifests of a window that ended, by path below the store's folder of evaluations.
+
+    Args:
+        length: of the window in seconds, where no note says it.
+    """
+    try:
+        seconds = window_notes.seconds_of(root, window)
+    except (FileNotFoundError, ValueError):
+        seconds = length
+    id, way = window_notes.manifest_id(root, window), window_notes.authentication_of(root, window)
+    found = {}
+    for path in sorted({one.parent for one in (root / window).glob("*/*/*")}):
+        refused = _read_refused(path)
+        if refused is None:
+            # It is written before the first record: somebody removed it.
+            _LOG.error("counts lost", extra={"window": window, "campaign": path.parent.name})
+            continue
+        asked = Counter[Asker]()
+        for _, questions, asker in _records(path / _ASKED):
+            asked[asker] += questions
+        found[f"{path.parent.name}/{path.name}/{window}/{evaluator}-{id}.json"] = EvaluationManifest(
+            evaluator=evaluator,
+            campaign=path.parent.name,
+            epoch=int(path.name.partition("-")[0]),
+            fingerprint=refused.fingerprint,
+            key=refused.key,
+            window=window,
+            seconds=seconds,
+            authentication=way,
+            clients=Asked(questions=asked["clients"], refused=refused.clients),
+            verifier=Asked(questions=asked["verifier"], refused=refused.verifier),
+        )
+    return found
+
+
+def _cut_to_whole(descriptor: int) -> None:
+    """Cut off a part of a record, which a crash or a full disk left."""
+    os.ftruncate(descriptor, os.fstat(descriptor).st_size // _RECORD.size * _RECORD.size)
+
+
+def _of(epoch: AskedEpoch, client: bytes | None) -> bytes | None:
+    """Return what tells a client apart among those who ask about one campaign file."""
+    return None if client is None else bytes.fromhex(epoch.fingerprint) + client
+
+
+def _records(path: Path) -> Iterator[tuple[int, int, Asker]]:
+    """Yield hash, number and asker of each whole record; a lost disk block reads as zeros, and counts nothing."""
+    try:
+        stream = path.open("rb")
+    except FileNotFoundError:
+        return
+    with stream:
+        while block := stream.read(_READ_RECORDS * _RECORD.size):
+            for name, questions, asker in _RECORD.iter_unpack(block[: len(block) // _RECORD.size * _RECORD.size]):
+                if questions and asker < len(ASKERS):
+                    yield name, questions, ASKERS[asker]
+
+
+def _read_refused(folder: Path) -> RefusedCounts | None:
+    try:
+        raw = (folder / _REFUSED).read_bytes()
+    except FileNotFoundError:
+        return None
+    return parse_model(RefusedCounts, raw, str(folder / _REFUSED), "is damaged")
+
+
+def _write_refused(folder: _Folder) -> None:
+    folder.unwritten = False
+    epoch = folder.epoch
+    try:
+        counts = RefusedCounts(
+            fingerprint=epoch.fingerprint,
+            key=None if epoch.key is None else epoch.key.id,
+            clients=dict(folder.refused["clients"]),
+            verifier=dict(folder.refused["verifier"]),
+        )
+        write_over(folder.path / _REFUSED, counts.model_dump_json(), 0o600)
+        sync(folder.path)
+    except OSError:
+        folder.unwritten = True
+        raise

@@ -1,0 +1,265 @@
+"""The evaluator as a whole: campaigns, keys, counts and answers, with a look at them twice a second."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from evaluator.campaigns import AskedEpoch, Campaigns, asked_epochs, read_campaigns
+from evaluator.counting import Counting
+from evaluator.keys_here import KeysHere
+from evaluator.manifests import Asker
+from evaluator.metrics import Metrics
+from evaluator.refusals import BAD_ELEMENT, KEY_DESTROYED, KEY_UNREADABLE
+from evaluator.settings import EvaluatorPart
+from evaluator.store import ManifestStore, WriteWhole
+from hushcount.collection.windows import window_at
+from hushcount.discovery.oblivious import ELEMENT_BYTES
+from hushcount.errors import HushcountError
+from keys.evaluating import EvaluatorKey
+from service import window_notes
+from service.authentication import Authenticator, BearerToken
+from service.exchange import IncomingBytes
+from service.logs import error_name
+from service.refusals import QUEUE_FULL, STOPPING, STORAGE_FAILING, Refused, try_again
+from service.window_folders import kept_windows
+
+_LOG = logging.getLogger("hushcount.evaluator")
+_TICK_SECONDS = 0.5
+"""A key that was destroyed answers nothing after a second."""
+_STORE_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class EvaluatorSetup:
+    """What an evaluator works with."""
+
+    settings: EvaluatorPart
+    counts: Path  # directory of counts, on a local disk
+    campaigns: Path  # directory of campaigns, one folder each
+    keys: Path  # key directory
+    evaluations: str  # folder of manifests in the store
+    length: timedelta  # of windows
+    authenticator: Authenticator
+    verifier: BearerToken | None
+    write_whole: WriteWhole
+    probe: Callable[[], None]  # raises if the store cannot be reached
+
+
+class Evaluator:
+    """An evaluator in one event loop, between `start` and `stop`."""
+
+    def __init__(self, setup: EvaluatorSetup) -> None:
+        self.setup = setup
+        self.metrics = Metrics()
+        self.incoming = IncomingBytes(setup.settings.most_incoming_bytes)
+        self.campaigns: Campaigns = read_campaigns(setup.campaigns, {})
+        self.keys = KeysHere(setup.keys)
+        self.refusals: Counter[tuple[AskedEpoch, Asker, str]] = Counter()
+        """Refusals that no file counts yet."""
+        self.metrics.incoming.set_function(lambda: self.incoming.present)
+        self.metrics.ready.set_function(lambda: 0 if self.faults() else 1)
+        self.metrics.keys.set_function(lambda: len(self.keys))
+        self.metrics.waiting.set_function(lambda: self._waiting)
+        self._waiting = 0
+        self._stopping = False
+        # One thread: the library keeps Python's lock while it works, so that a second one would only take turns.
+        self._pool = ThreadPoolExecutor(1, "evaluate")
+        self._ended: list[Counting] = []
+        """Of windows that ended, until their files are closed."""
+        self._faults: dict[str, str] = {}
+        """What is wrong, by the step that failed."""
+        self._tasks: list[asyncio.Task[None]] = []
+        self._store = ManifestStore(
+            setup.counts,
+            setup.evaluations.rstrip("/"),
+            setup.settings.name,
+            int(setup.length.total_seconds()),
+            setup.write_whole,
+            setup.probe,
+            self.metrics,
+        )
+
+    async def start(self) -> None:
+        """Read what an earlier process left, and begin to answer. OSError: the counts cannot be written."""
+        self._look_at_keys()
+        window = window_at(datetime.now(timezone.utc), self.setup.length)
+        kept = kept_windows(self.setup.counts)
+        window_notes.note_ended(self.setup.counts, [name for name in kept if name < window.name])
+        self.counting = self._open()
+        self._tasks = [asyncio.create_task(self._keep_house()), asyncio.create_task(self._carry())]
+        for fault in self.faults():
+            _LOG.error("not ready", extra={"fault": fault})
+
+    async def stop(self) -> None:
+        """Bring all counts to the disk; those of windows that ended go to the store at the next start."""
+        self._stopping = True
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._pool.shutdown()
+        try:
+            self._count_refusals()
+            self._flush()
+            self.counting.close()
+        except Exception:
+            _LOG.exception("stopping failed")
+
+    def is_verifier(self, authorization: bytes | None) -> bool:
+        """Return whether a request shows the token of the analyzer, who verifies what was found."""
+        return self.setup.verifier is not None and self.setup.verifier.is_shown(authorization)
+
+    async def answer(self, epoch: AskedEpoch, key: str, asker: Asker, client: bytes | None, blinded: bytes) -> bytes:
+        """Return what answers these questions, after it is counted; else raise Refused.
+
+        Args:
+            key: id of the epoch's key.
+            client: what tells the asker apart, if anything does.
+            blinded: whole elements, as many as one request may hold.
+        """
+        questions = len(blinded) // ELEMENT_BYTES
+        if self._stopping:
+            raise try_again(STOPPING)
+        if self._waiting + questions > self.setup.settings.queue_questions:
+            raise try_again(QUEUE_FULL)
+        self._require_key(key)
+        counting = self.counting
+        counting.reserve(epoch, asker, client, questions)
+        self._waiting += questions
+        try:
+            answer = await asyncio.get_running_loop().run_in_executor(self._pool, self._evaluate, key, blinded)
+            if counting is not self.counting:
+                # The window ended meanwhile: the answer counts in the next.
+                counting = self.counting
+                counting.reserve(epoch, asker, client, questions)
+            counting.answered(epoch, asker, client, questions)
+        except OSError:
+            counting.give_back(epoch, asker, client, questions)
+            self.metrics.failed_writes.inc()
+            raise try_again(STORAGE_FAILING) from None
+        except BaseException:
+            counting.give_back(epoch, asker, client, questions)
+            raise
+        finally:
+            self._waiting -= questions
+        self.metrics.questions.labels(epoch.campaign, epoch.epoch, asker).inc(questions)
+        return answer
+
+    def _evaluate(self, id: str, blinded: bytes) -> bytes:
+        # Looked for only now: the key may have been destroyed while the questions waited.
+        key = self._require_key(id)
+        with self.metrics.seconds.time():
+            try:
+                return key.evaluate(blinded)
+            except ValueError:
+                raise Refused(
+                    BAD_ELEMENT, "Send elements of ristretto255 as RFC 9497 serialises them, and not the identity."
+                ) from None
+
+    def _require_key(self, id: str) -> EvaluatorKey:
+        key = self.keys.find(id)
+        if key is not None:
+            return key
+        if id in self.keys.faults:
+            raise try_again(KEY_UNREADABLE)
+        raise Refused(KEY_DESTROYED, "Nobody answers questions about this campaign file: use the next one.")
+
+    def faults(self) -> list[str]:
+        """Return why the evaluator is not ready, in sentences."""
+        return list(self._each_fault())
+
+    def _each_fault(self) -> Iterator[str]:
+        yield from (campaign.fault for campaign in self.campaigns.values() if campaign.fault is not None)
+        yield from self._faults.values()
+        yield from self.keys.faults.values()
+        now = time.time()
+        asked = [epoch for epoch in asked_epochs(self.campaigns) if epoch.key is not None and epoch.grace_ends > now]
+        if not asked:
+            yield f"no campaign asks an evaluator: {self.setup.campaigns} holds none with discovery.hash oblivious"
+        for epoch in asked:
+            # The key of an epoch that is over may be destroyed before its grace period ends.
+            if epoch.ends > now and epoch.key is not None and self.keys.find(epoch.key.id) is None:
+                yield f"{self.setup.keys} holds no key {epoch.key.id}, of campaign {epoch.campaign} epoch {epoch.epoch}"
+        if self._store.failure is not None:
+            yield f"the store cannot be written: {self._store.failure}"
+        if self.counting.window.start.timestamp() > now:
+            yield f"the clock went back: questions are counted in window {self.counting.window.name}, still to begin"
+        if any(not task.cancelled() and task.done() for task in self._tasks):
+            yield "a part of the evaluator has failed: start it again"
+
+    async def _keep_house(self) -> None:
+        """Twice a second: look at the keys, read changed campaigns, end a window that is over, write counts."""
+        loop = asyncio.get_running_loop()
+        # The keys first: nothing that fails or takes long may delay the end of one.
+        steps = {"keys": self._look_at_keys, "campaigns": self._read_campaigns, "counts": self._flush}
+        while True:
+            await asyncio.sleep(_TICK_SECONDS)
+            with self._noting("window"):
+                self._count_refusals()
+                self._turn()
+            for name, step in steps.items():
+                with self._noting(name):
+                    await loop.run_in_executor(None, step)
+
+    async def _carry(self) -> None:
+        """Carry the counts of windows that ended to the store, again and again until it takes them."""
+        loop = asyncio.get_running_loop()
+        while True:
+            if not self._ended:
+                await loop.run_in_executor(None, self._store.carry, self.counting.window.name)
+            await asyncio.sleep(_STORE_SECONDS)
+
+    @contextmanager
+    def _noting(self, name: str) -> Iterator[None]:
+        """Note an error of a step as a fault until the step works again: the others go on."""
+        try:
+            yield
+        except Exception as error:
+            said = str(error) if isinstance(error, HushcountError) else f"{name} failed: {error_name(error)}"
+            if isinstance(error, OSError):
+                self.metrics.failed_writes.inc()
+            if self._faults.get(name) != said:
+                _LOG.error("a step failed", extra={"step": name, "error": error_name(error)})
+            self._faults[name] = said
+        else:
+            self._faults.pop(name, None)
+
+    def _look_at_keys(self) -> None:
+        self.keys.look({epoch.key.id for epoch in asked_epochs(self.campaigns) if epoch.key is not None})
+
+    def _read_campaigns(self) -> None:
+        self.campaigns = read_campaigns(self.setup.campaigns, self.campaigns)
+
+    def _count_refusals(self) -> None:
+        taken, self.refusals = self.refusals, Counter()
+        for (epoch, asker, reason), number in taken.items():
+            self.counting.refused(epoch, asker, reason, number)
+
+    def _turn(self) -> None:
+        """Begin the next window if the present one is over."""
+        if datetime.now(timezone.utc) >= self.counting.window.end:
+            window_notes.note_ended(self.setup.counts, [self.counting.window.name])
+            begun = self._open()
+            self._ended.append(self.counting)
+            self.counting = begun
+
+    def _open(self) -> Counting:
+        root, settings = self.setup.counts, self.setup.settings
+        present = window_at(datetime.now(timezone.utc), self.setup.length)
+        window = window_notes.first_open_window(root, present, self.setup.length)
+        way = self.setup.authenticator.way
+        return Counting(root, window, way, settings.questions_a_client, settings.most_questions_verifier)
+
+    def _flush(self) -> None:
+        while self._ended:
+            self._ended[0].close()
+            self._ended.pop(0)
+        self.counting.flush()

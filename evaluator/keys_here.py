@@ -1,0 +1,68 @@
+"""The private keys of a key directory: open while their files are there, and forgotten as soon as they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from hushcount.errors import HushcountError
+from keys.evaluating import EvaluatorKey
+from keys.listing import PUBLIC_FILE, read_listing
+from keys.store import KeyReference
+
+ROLE = "evaluator"
+_Stamp = tuple[int, int, int]
+
+
+class KeysHere:
+    """The keys that are open. `look` follows the directory; a key that it lost answers nothing any more."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._open: dict[str, tuple[_Stamp, EvaluatorKey]] = {}
+        self.faults: dict[str, str] = {}
+        """What is wrong with a key file that is there, by id."""
+
+    def look(self, wanted: Iterable[str]) -> None:
+        """Open the keys with these ids whose files are there, and forget all others.
+
+        Raises:
+            UsageError: the directory's listing is damaged; the keys stay as they were.
+        """
+        opened: dict[str, tuple[_Stamp, EvaluatorKey]] = {}
+        faults: dict[str, str] = {}
+        retired = self._retired()
+        # A key that came back from a backup is destroyed nevertheless.
+        for id in (id for id in wanted if id not in retired):
+            reference = KeyReference(str(self._directory), ROLE, id)
+            try:
+                status = reference.path.stat()
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                faults[id] = f"cannot read {reference.place}: {error.strerror}"
+                continue
+            stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+            before = self._open.get(id)
+            if before is not None and before[0] == stamp:
+                opened[id] = before
+                continue
+            try:
+                opened[id] = (stamp, reference.read_evaluator())
+            except HushcountError as error:
+                faults[id] = str(error)
+        self._open, self.faults = opened, faults
+
+    def _retired(self) -> set[str]:
+        """Return the ids that the directory lists as retired."""
+        if not (self._directory / PUBLIC_FILE).exists():
+            return set()
+        return {key.id for key in read_listing(self._directory).keys if key.retired_at is not None}
+
+    def find(self, id: str) -> EvaluatorKey | None:
+        """Return the key with this id, or None: it was destroyed, never made here, or cannot be read."""
+        found = self._open.get(id)
+        return None if found is None else found[1]
+
+    def __len__(self) -> int:
+        return len(self._open)

@@ -1,0 +1,53 @@
+"""Manifests: how much an evaluator was asked about one campaign file in one window. Numbers, and never an element.
+
+    STORE/evaluations/CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/NAME-ID.json
+
+The id is random for each window of an evaluator's directory: nobody overwrites another's manifest.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from hushcount.campaigns.campaign import GREATEST_EPOCH
+from hushcount.campaigns.parts import Identifier
+from hushcount.campaigns.public_keys import KeyId
+from hushcount.collection.manifests import CollectorName, Count, Reason
+from hushcount.formats.models import Hex32, Part, text_of
+from hushcount.formats.reading import parse_model
+from hushcount.senders import Authentication
+
+_MOST_REASONS = 256
+Asker = Literal["clients", "verifier"]
+ASKERS: tuple[Asker, ...] = ("clients", "verifier")
+Refused = Annotated[dict[Reason, Count], Field(max_length=_MOST_REASONS)]
+
+
+class Asked(Part):
+    """What one kind of asker asked."""
+
+    questions: Count = Field(default=0, description="elements answered")
+    refused: Refused = Field(default_factory=dict, description="requests refused, by reason")
+
+
+class EvaluationManifest(Part):
+    """What one evaluator answered and refused in one window, about one campaign file."""
+
+    format: Literal[1] = 1
+    evaluator: CollectorName
+    campaign: Identifier
+    epoch: int = Field(ge=1, le=GREATEST_EPOCH)
+    fingerprint: Hex32
+    key: KeyId | None = Field(description="id of the evaluator's key in the campaign file; null: it has none")
+    window: Annotated[str, text_of(r"^[0-9]{8}T[0-9]{6}Z$", "must be a window's start, as in 20261121T000000Z")]
+    seconds: int = Field(ge=1, le=366 * 86_400, description="length of the window")
+    authentication: Authentication = Field(description="the weakest by which clients were told apart")
+    clients: Asked = Field(default_factory=Asked)
+    verifier: Asked = Field(default_factory=Asked)
+
+
+def read_evaluation_manifest(data: bytes, name: str) -> EvaluationManifest:
+    """Read a manifest of this version, or raise FormatError, which names the file."""
+    return parse_model(EvaluationManifest, data, name, "is no manifest of an evaluator")

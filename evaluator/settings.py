@@ -1,0 +1,63 @@
+"""The [evaluator] table of a deployment file."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from hushcount.collection.manifests import CollectorName
+from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_QUESTIONS
+from hushcount.senders import tells_clients_apart
+from service.settings import ServicePart
+
+_A_CLIENT = 20
+
+
+class EvaluatorPart(ServicePart):
+    """One evaluator: one process, which uses one core. Paths are relative to the deployment file."""
+
+    name: CollectorName = Field(description="name of this evaluator, unique among those that write to one store")
+    port: int = Field(default=8081, ge=0, le=65535, description="port to listen on; 0 takes a free one")
+    counts: str = Field(
+        default="evaluator", min_length=1, description="directory of the present window's counts, on a local disk"
+    )
+    keys: str = Field(
+        default="evaluator-keys", min_length=1, description="key directory with the evaluator's keys, and no others"
+    )
+    queue_questions: int = Field(
+        default=10_000, ge=MOST_QUESTIONS, le=10**6, description="most questions that wait for their answer"
+    )
+    most_questions_a_client: int | None = Field(
+        default=None,
+        ge=1,
+        le=10**6,
+        description="most questions of one client token about one campaign file in a window; more get 429; without "
+        f"it {_A_CLIENT} with client-token, else no limit",
+    )
+    verifier_token: str | None = Field(
+        default=None, description="file with the digest of the analyzer's bearer token, as in tokens"
+    )
+    most_questions_verifier: int = Field(
+        default=100_000,
+        ge=1,
+        le=10**9,
+        description="most questions about one campaign file in a window from whoever shows that token",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> EvaluatorPart:
+        if self.most_questions_a_client is not None and not tells_clients_apart(self.authentication):
+            raise ValueError(
+                "most_questions_a_client: needs authentication client-token: only these tokens tell clients apart"
+            )
+        return self
+
+    @property
+    def longest_body(self) -> int:
+        return MOST_QUESTIONS * ELEMENT_BYTES
+
+    @property
+    def questions_a_client(self) -> int | None:
+        """The limit of one client, or None where clients are not told apart."""
+        if self.most_questions_a_client is None and tells_clients_apart(self.authentication):
+            return _A_CLIENT
+        return self.most_questions_a_client

@@ -1,0 +1,46 @@
+"""hushcount evaluate: the evaluator with the store of a deployment."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from evaluator.evaluator import EvaluatorSetup
+from evaluator.server import serve
+from hushcount.errors import UsageError
+from pipelines.deployment.collector import probe, write_durably
+from pipelines.deployment.settings import Deployment
+from service.authentication import BearerToken, authenticator, read_digests
+from service.logs import log_to_stderr
+
+
+def evaluate(deployment: Deployment) -> None:
+    """Answer until told to stop by SIGTERM or SIGINT.
+
+    Raises:
+        UsageError: there is no [evaluator] table, or its address, counts, keys, tokens or campaigns cannot be used.
+        HushcountError: another evaluator runs on the directory of counts, or its disk fails.
+    """
+    settings, evaluations = deployment.file.evaluator, deployment.folder("evaluations")
+    if settings is None:
+        raise UsageError(f"deployment file {deployment.path} has no [evaluator] table: add one with a name")
+    keys = deployment.base / settings.keys
+    if not keys.is_dir():
+        raise UsageError(f"{keys} is not a key directory: hushcount keys new --role evaluator --out {keys} makes one")
+    verifier = None
+    if settings.verifier_token is not None:
+        verifier = BearerToken(read_digests(deployment.base / settings.verifier_token))
+    log_to_stderr("evaluator")
+    serve(
+        EvaluatorSetup(
+            settings=settings,
+            counts=deployment.base / settings.counts,
+            campaigns=deployment.campaigns,
+            keys=keys,
+            evaluations=evaluations,
+            length=deployment.windows.length,
+            authenticator=authenticator(settings, deployment.base),
+            verifier=verifier,
+            write_whole=partial(write_durably, evaluations),
+            probe=partial(probe, evaluations),
+        )
+    )
