@@ -92,6 +92,7 @@ async def _evaluate(evaluator: Evaluator, scope: Scope, receive: Receive, campai
     fingerprint = required_fingerprint(scope, "questions")
     place.epoch = asked.epochs.get(fingerprint)
     verifies = evaluator.is_verifier(header(scope, b"authorization"))
+    client: bytes | None
     if verifies and place.epoch is not None:
         # What was found is verified as long as the key is there: after the epoch, and after its grace period.
         place.asker, client, epoch = "verifier", _VERIFIER, place.epoch

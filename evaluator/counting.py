@@ -144,8 +144,8 @@ class Counting:
                 # Records without the fingerprint beside them would count for nothing.
                 _write_refused(found)
             else:
-                for asker, counts in (("clients", earlier.clients), ("verifier", earlier.verifier)):
-                    found.refused[asker].update(counts)
+                found.refused["clients"].update(earlier.clients)
+                found.refused["verifier"].update(earlier.verifier)
             found.descriptor = os.open(path / _ASKED, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             _cut_to_whole(found.descriptor)
             self._folders[epoch.fingerprint] = found

@@ -91,9 +91,9 @@ class Evaluator:
     async def start(self) -> None:
         """Read what an earlier process left, and begin to answer. OSError: the counts cannot be written."""
         self._look_at_keys()
-        window = window_at(datetime.now(timezone.utc), self.setup.length)
+        window = window_at(_now(), self.setup.length)
         kept = kept_windows(self.setup.counts)
-        window_notes.note_ended(self.setup.counts, [name for name in kept if name < window.name])
+        window_notes.note_ended(self.setup.counts, [name for name in kept if name != window.name])
         self.counting = self._open()
         self._tasks = [asyncio.create_task(self._keep_house()), asyncio.create_task(self._carry())]
         for fault in self.faults():
@@ -245,7 +245,7 @@ class Evaluator:
 
     def _turn(self) -> None:
         """Begin the next window if the present one is over."""
-        if datetime.now(timezone.utc) >= self.counting.window.end:
+        if _now() >= self.counting.window.end:
             window_notes.note_ended(self.setup.counts, [self.counting.window.name])
             begun = self._open()
             self._ended.append(self.counting)
@@ -253,7 +253,7 @@ class Evaluator:
 
     def _open(self) -> Counting:
         root, settings = self.setup.counts, self.setup.settings
-        present = window_at(datetime.now(timezone.utc), self.setup.length)
+        present = window_at(_now(), self.setup.length)
         window = window_notes.first_open_window(root, present, self.setup.length)
         way = self.setup.authenticator.way
         return Counting(root, window, way, settings.questions_a_client, settings.most_questions_verifier)
@@ -263,3 +263,7 @@ class Evaluator:
             self._ended[0].close()
             self._ended.pop(0)
         self.counting.flush()
+
+
+def _now() -> datetime:
+    return datetime.fromtimestamp(time.time(), timezone.utc)

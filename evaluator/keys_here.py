@@ -8,9 +8,10 @@ from pathlib import Path
 from hushcount.errors import HushcountError
 from keys.evaluating import EvaluatorKey
 from keys.listing import PUBLIC_FILE, read_listing
+from keys.roles import EvaluatingRole
 from keys.store import KeyReference
 
-ROLE = "evaluator"
+_ROLE: EvaluatingRole = "evaluator"
 _Stamp = tuple[int, int, int]
 
 
@@ -34,7 +35,7 @@ class KeysHere:
         retired = self._retired()
         # A key that came back from a backup is destroyed nevertheless.
         for id in (id for id in wanted if id not in retired):
-            reference = KeyReference(str(self._directory), ROLE, id)
+            reference = KeyReference(str(self._directory), _ROLE, id)
             try:
                 status = reference.path.stat()
             except FileNotFoundError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from hushcount.collection.manifests import CollectorName
 from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_QUESTIONS
 from hushcount.senders import tells_clients_apart
 from service.settings import ServicePart
@@ -15,7 +14,6 @@ _A_CLIENT = 20
 class EvaluatorPart(ServicePart):
     """One evaluator: one process, which uses one core. Paths are relative to the deployment file."""
 
-    name: CollectorName = Field(description="name of this evaluator, unique among those that write to one store")
     port: int = Field(default=8081, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     counts: str = Field(
         default="evaluator", min_length=1, description="directory of the present window's counts, on a local disk"

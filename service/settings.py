@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from hushcount.collection.manifests import CollectorName
 from hushcount.formats.models import Part, text_of
 from hushcount.senders import Authentication
 
@@ -19,10 +20,11 @@ Origin = Annotated[
 class ServicePart(Part):
     """Where a service listens, who may send, and what a connection may cost."""
 
+    name: CollectorName = Field(description="its name, unique among those that write to one store")
     host: str = Field(default="127.0.0.1", min_length=1, description="address to listen on")
     port: int = Field(default=8080, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     authentication: Authentication = Field(
-        default="client-token", description="what a request must show; only client-token lets the cap bind a client"
+        default="client-token", description="what a request must show; only client-token tells clients apart"
     )
     tokens: str | None = Field(default=None, description="file of the apps' token digests, for bearer")
     most_incoming_bytes: int = Field(
@@ -33,7 +35,7 @@ class ServicePart(Part):
     )
     body_seconds: float = Field(default=10.0, gt=0.0, le=600.0, description="how long a request may take to arrive")
     origins: tuple[Origin, ...] = Field(
-        default=(), description="origins of web pages whose client may report, as https://example.com; '*': of all"
+        default=(), description="origins of web pages whose clients may send, as https://example.com; '*': of all"
     )
     most_connections: int = Field(default=8192, ge=1, le=1 << 20, description="most open connections")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from hushcount.collection.manifests import CollectorName
 from hushcount.senders import tells_clients_apart
 from service.settings import ServicePart
 
@@ -12,7 +11,6 @@ from service.settings import ServicePart
 class CollectorPart(ServicePart):
     """One collector. Paths are relative to the deployment file."""
 
-    name: CollectorName = Field(description="name of this collector, unique among those that write to one store")
     journal: str = Field(default="journal", min_length=1, description="directory on a local, durable disk")
     most_body_bytes: int = Field(default=1 << 20, ge=1 << 10, le=1 << 28, description="longest body of a request")
     queue_reports: int = Field(default=100_000, ge=1, le=10**9, description="most reports that wait for the journal")

@@ -1,4 +1,4 @@
-"""The `collect` command in a process of its own, forked from one that has its imports: they cost two seconds."""
+"""The commands `collect` and `evaluate`, each in a process of its own, forked from one that has the slow imports."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 
+from evaluator import evaluator
 from pipelines.entry import main
 from shuffler.collector import service
 from shuffler.collector.journals import writer
@@ -25,12 +26,15 @@ _FORKS.set_forkserver_preload(
         "pipelines.cli",
         "pipelines.commands.operate",
         "pipelines.deployment.collector",
+        "pipelines.deployment.evaluator",
         "pipelines.deployment.settings",
     ]
 )
 
 
-def start_collector(config: Path, log: Path, ahead: float) -> tuple[BaseProcess, Synchronized[float]]:
+def start_collector(
+    config: Path, log: Path, ahead: float, command: str = "collect"
+) -> tuple[BaseProcess, Synchronized[float]]:
     """Start the command on a deployment file; its standard error goes to the log.
 
     Returns:
@@ -38,12 +42,12 @@ def start_collector(config: Path, log: Path, ahead: float) -> tuple[BaseProcess,
     """
     log.touch()
     shared = _FORKS.Value("d", ahead)
-    process = _FORKS.Process(target=_collect, args=(config, log, shared), daemon=True)
+    process = _FORKS.Process(target=_collect, args=(config, log, shared, command), daemon=True)
     process.start()
     return process, shared
 
 
-def _collect(config: Path, log: Path, ahead: Synchronized[float]) -> None:
+def _collect(config: Path, log: Path, ahead: Synchronized[float], command: str) -> None:
     real = time.time
 
     def later() -> float:
@@ -53,6 +57,7 @@ def _collect(config: Path, log: Path, ahead: Synchronized[float]) -> None:
     # A clock that jumps is what it must not believe; here that is how time passes.
     writer.WatchedClock = lambda _: WatchedClock(math.inf, later)  # type: ignore[assignment, misc]
     service._TICK_SECONDS = _LOOKS_EVERY
+    evaluator._TICK_SECONDS = evaluator._STORE_SECONDS = _LOOKS_EVERY
     os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), sys.stderr.fileno())
-    sys.argv = ["hushcount", "collect", "--config", str(config)]
+    sys.argv = ["hushcount", command, "--config", str(config)]
     main()

@@ -226,10 +226,10 @@ class Running:
         assert self.ended(120.0)
 
 
-def start(site: Site, ahead: timedelta = timedelta()) -> Running:
+def start(site: Site, ahead: timedelta = timedelta(), command: str = "collect") -> Running:
     """Start the command, so much later than now, and wait until it listens."""
     log = site.base / f"log-{time.monotonic_ns()}.txt"
-    process, shared = start_collector(site.config, log, ahead.total_seconds())
+    process, shared = start_collector(site.config, log, ahead.total_seconds(), command)
     collector = Running(process, 0, log, shared, site)
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
@@ -242,9 +242,9 @@ def start(site: Site, ahead: timedelta = timedelta()) -> Running:
 
 
 @contextmanager
-def running(site: Site, ahead: timedelta = timedelta()) -> Iterator[Running]:
+def running(site: Site, ahead: timedelta = timedelta(), command: str = "collect") -> Iterator[Running]:
     """Run a collector for a block, so much later than now; it is ended when that fails."""
-    collector = start(site, ahead)
+    collector = start(site, ahead, command)
     try:
         yield collector
     finally:

@@ -1,0 +1,71 @@
+"""The OpenAPI document is current, and the running evaluator is what it says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
+
+from evaluator.openapi import openapi
+from evaluator.refusals import REASONS
+from tests.evaluator.running import TOKEN, ask, evaluating, make_asked_site, some
+from tests.shuffler.collector.running import Running
+
+ROOT = Path(__file__).parents[2]
+STORED = json.loads((ROOT / "docs" / "evaluator-openapi.json").read_text(encoding="utf-8"))
+schema = schemathesis.openapi.from_dict(openapi())
+SHORT = settings(
+    max_examples=20,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture(scope="module")
+def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with evaluating(make_asked_site(tmp_path_factory.mktemp("site"))) as started:
+        yield started
+
+
+def test_the_stored_document_is_current() -> None:
+    assert openapi() == STORED, "run: python -m evaluator.openapi > docs/evaluator-openapi.json"
+
+
+def test_every_refusal_is_documented() -> None:
+    text = json.dumps(STORED)
+    assert all(f"({name})" in text for name in REASONS)
+
+
+def test_an_evaluator_documents_the_headers_that_it_takes(evaluator: Running) -> None:
+    paths = evaluator.get("/openapi.json").json()["paths"]
+    assert paths["/v1/campaigns/{id}/evaluations"]["post"]["security"] == [{"client": []}, {"bearer": []}]
+
+
+@schema.parametrize()
+@SHORT
+def test_the_evaluator_answers_as_documented(evaluator: Running, case: schemathesis.Case) -> None:
+    case.validate_response(case.call(base_url=evaluator.url))
+
+
+@schema.parametrize()
+@SHORT
+def test_it_answers_as_documented_where_there_is_a_campaign(evaluator: Running, case: schemathesis.Case) -> None:
+    if case.path_parameters:
+        case.path_parameters["id"] = "words"
+    if case.query and "fingerprint" in case.query:
+        case.query["fingerprint"] = evaluator.site.fingerprint("words", 1)
+    answer = case.call(base_url=evaluator.url)
+    case.validate_response(answer, excluded_checks=[negative_data_rejection, positive_data_acceptance])
+
+
+def test_an_answer_is_as_documented(evaluator: Running) -> None:
+    answered = STORED["paths"]["/v1/campaigns/{id}/evaluations"]["post"]["responses"]["200"]["content"]
+    answer = ask(evaluator, some(2), TOKEN)
+    shape = answered[answer.headers["content-type"]]["schema"]
+    assert shape["minLength"] <= len(answer.content) <= shape["maxLength"]
