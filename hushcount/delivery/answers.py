@@ -1,4 +1,4 @@
-"""What the answer to a batch of reports means for them: sent, to be sent again, to be made anew, or given up."""
+"""What the answer to a batch means for its reports: sent, to be sent again, to be made anew, or given up."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hushcount.delivery.exchange import Reply
+from hushcount.discovery.oblivious import ELEMENT_BYTES, PROOF_BYTES
 from hushcount.errors import FormatError
 from hushcount.formats.reading import parse_object
 
@@ -24,8 +25,8 @@ class Verdict:
     Attributes:
         fate: sent: on the collector's disk. again: send the same bytes later. smaller: the batch has too many bytes or
             reports. closed: the collector takes no reports of this campaign file. dropped: no attempt would succeed.
-        reason: the collector's name of the problem, or ours; letters and underscores only.
-        wait: seconds that the collector asked for.
+        reason: the other side's name of the problem, or ours; letters and underscores only.
+        wait: seconds that the other side asked for.
     """
 
     fate: Fate
@@ -39,21 +40,38 @@ def verdict(reply: Reply, reports: int) -> Verdict:
     Only a collector's own refusal, which names its problem, gives a report up. Whatever else comes, such as a page of a
     hotel's network, says nothing about it.
     """
-    if reply.status == 202:
-        return Verdict("sent")
+    return Verdict("sent") if reply.status == 202 else _refusal(reply, reports, "no_collector")
+
+
+def evaluation_verdict(reply: Reply, questions: int) -> Verdict:
+    """Return what an evaluator's answer to so many questions means.
+
+    "sent" says that it has the right length; its proof is still to be checked. An evaluator that does not know the
+    campaign file may be about to read it.
+    """
+    if reply.status != 200:
+        refusal = _refusal(reply, questions, "no_evaluator")
+        return Verdict("again", refusal.reason) if refusal.reason == "unknown_fingerprint" else refusal
+    if _media_type(reply) != "application/octet-stream":
+        return Verdict("again", "no_evaluator")
+    wanted = questions * ELEMENT_BYTES + PROOF_BYTES
+    return Verdict("sent") if len(reply.body) == wanted else Verdict("again", "wrong_length")
+
+
+def _refusal(reply: Reply, number: int, unnamed: str) -> Verdict:
     problem = _problem(reply)
     if reply.status in _LATER or reply.status >= 500:
         return Verdict("again", problem or f"status_{reply.status}", _seconds(reply.headers.get("retry-after", "")))
     if reply.status < 400 or not problem:
-        return Verdict("again", "no_collector")
-    if reply.status == 413 and reports > 1:
+        return Verdict("again", unnamed)
+    if reply.status == 413 and number > 1:
         return Verdict("smaller", problem)
     return Verdict(_FATES.get(problem, "dropped"), problem)
 
 
 def _problem(reply: Reply) -> str:
     """Return the name in the problem details of RFC 9457; empty if the answer is not a collector's refusal."""
-    if reply.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/problem+json":
+    if _media_type(reply) != "application/problem+json":
         return ""
     try:
         kind = parse_object(reply.body, "the answer").get("type")
@@ -61,6 +79,10 @@ def _problem(reply: Reply) -> str:
         return ""
     match = _PROBLEM.fullmatch(kind) if isinstance(kind, str) else None
     return "" if match is None else match[1]
+
+
+def _media_type(reply: Reply) -> str:
+    return reply.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def _seconds(text: str) -> float:

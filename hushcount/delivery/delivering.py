@@ -1,4 +1,4 @@
-"""Take what is due from the queue, send it in batches, and settle each batch by the answer."""
+"""Take what is due from the queue, send it in batches, and settle each batch by the answer; ask before that."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Protocol
 
 from hushcount.budget import Budget, BudgetSpent
 from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
 from hushcount.delivery.answers import Verdict
-from hushcount.delivery.events import Delivery, What
+from hushcount.delivery.asking import Asker
+from hushcount.delivery.events import Delivery, TellEvent
 from hushcount.delivery.hold import held_until, hold, release
-from hushcount.delivery.making import made
+from hushcount.delivery.making import Made, Maker
 from hushcount.delivery.posting import post
 from hushcount.delivery.present import Present
 from hushcount.delivery.queue import Claimed, Queue, Waiting
@@ -29,14 +29,6 @@ _SECONDS_UNTIL_MADE = 3_600.0
 """How long a value waits if no report can be made of it now."""
 
 
-class TellEvent(Protocol):
-    """What is told each step."""
-
-    def __call__(self, what: What, reason: str, reports: int = 0, stream: Stream | None = None) -> None:
-        """Note a step."""
-        ...
-
-
 @dataclass
 class _Done:
     """What one delivery did so far."""
@@ -45,6 +37,7 @@ class _Done:
     remade: int = 0
     added: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
+    blank: Counter[str] = field(default_factory=Counter)
     asked: bool = False
     """Whether the collector was asked for the campaign file because an epoch was closed."""
     makes: bool = True
@@ -60,12 +53,14 @@ class Deliverer:
     queue: Queue
     present: Present
     budget: Budget
-    delay: float
+    maker: Maker
+    asker: Asker
     tell: TellEvent
 
     def deliver(self, early: bool) -> Delivery:
-        """Send what is due, or all that waits if `early`; see `Sender.deliver`."""
+        """Ask and send what is due, or all that waits if `early`; see `Sender.deliver`."""
         done = _Done()
+        done.blank += self.asker.ask(early)
         client = None if self.budget.opted_out else self.present.refreshed()
         while held_until(self.queue, time.time()) is None:
             if self.budget.opted_out:
@@ -79,6 +74,7 @@ class Deliverer:
                 client = self._settle(claimed, post(self.site, self.queue, claimed), client, done)
             elif client is not None:
                 self._make(claimed, client, done)
+                done.blank += self.asker.ask(early)
         held = held_until(self.queue, time.time())
         return Delivery(
             done.sent,
@@ -87,13 +83,18 @@ class Deliverer:
             dict(done.dropped),
             self.queue.waiting(),
             None if held is None else datetime.fromtimestamp(held, timezone.utc),
+            dict(done.blank),
         )
 
-    def seconds_to_wait(self) -> float:
-        """Return when there may be something to do again; 0 if what is due cannot be sent now."""
+    def seconds_to_wait(self, began: float) -> float:
+        """Return when there may be something to do again after a delivery that began at a moment, since 1970.
+
+        What was due then, and still is, cannot be sent now: that is no reason to look again.
+        """
         now = time.time()
-        due, held = self.queue.next_due(), held_until(self.queue, now)
-        return math.inf if due is None else max(0.0, max(due, held or 0.0) - now)
+        due, held, asked = self.queue.next_due(), held_until(self.queue, now), self.asker.next_due()
+        moments = [math.inf if due is None else max(due, held or 0.0), math.inf if asked is None else asked]
+        return max(0.0, min((moment for moment in moments if moment > began), default=math.inf) - now)
 
     def _settle(self, claimed: Claimed, verdict: Verdict, client: Client | None, done: _Done) -> Client | None:
         """Do with a batch what the answer says; return the present client."""
@@ -141,12 +142,12 @@ class Deliverer:
     def _make(self, claimed: Claimed, client: Client, done: _Done) -> None:
         """Make the reports of plain values."""
         for place, one in enumerate(claimed.waiting):
-            ready: list[Waiting] = []
+            ready: list[Made] = []
             reason = "unknown_stream"
             try:
                 for stream in client.campaign.streams:
                     if one.stream in (None, stream):
-                        ready.append(made(client, stream, one.value or "", True, self.delay))
+                        ready.append(self.maker.made(client, stream, one.value or "", keep_value=True))
             except BudgetSpent:
                 reason = "budget_spent"
             except HushcountError as error:
@@ -156,8 +157,9 @@ class Deliverer:
                     self.queue.give_back(claimed, time.time() + _SECONDS_UNTIL_MADE)
                     self.tell("again", str(error), len(claimed.rows) - place, one.stream)
                     return
-            if not self.queue.replace(claimed, place, ready):
+            if not self.queue.replace(claimed, place, [each.waiting for each in ready]):
                 continue
+            self.asker.questions.add([each.question for each in ready if each.question is not None])
             if ready:
                 done.remade += len(ready)
                 done.added += len(ready) - 1

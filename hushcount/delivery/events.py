@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Protocol
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.formats.client_files import ThreadLock
@@ -22,6 +22,9 @@ What = Literal[
     "again",
     "remade",
     "dropped",
+    "answered",
+    "not_answered",
+    "blank",
     "forgotten",
 ]
 _MOST_EVENTS = 1000
@@ -36,7 +39,9 @@ class Event:
         what: fetched, unchanged, not_fetched: the campaign file. refused: the policy refuses the campaign file. waits:
             a plain value waits for a campaign file. queued: reports wait to be sent. sent: the collector has them.
             again: they are sent again later. remade: made anew under the present campaign file. dropped: given up.
-            forgotten: deleted when the person opted out.
+            answered: the evaluator answered the questions of discovery reports. not_answered: they are asked again
+            later. blank: nobody answered them, and the reports go without their values; with the reason "equivocation"
+            if an answer was not made with the campaign's evaluator key. forgotten: deleted when the person opted out.
         reports: how many.
         stream: their stream, if they have one in common.
         reason: why, in the collector's word or a sentence of ours; no value stands in it.
@@ -47,6 +52,14 @@ class Event:
     reports: int = 0
     stream: Stream | None = None
     reason: str = ""
+
+
+class TellEvent(Protocol):
+    """What is told each step."""
+
+    def __call__(self, what: What, reason: str, reports: int = 0, stream: Stream | None = None) -> None:
+        """Note a step."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +92,8 @@ class Delivery:
         dropped: reports that were given up, by reason.
         waiting: reports, and plain values, that wait now.
         held_until: before this moment nothing is sent, because of failures; None: no failure.
+        blank: discovery reports that go without their values, because nobody answered their questions, by reason. They
+            are sent or waiting like all others.
     """
 
     sent: int = 0
@@ -87,3 +102,4 @@ class Delivery:
     dropped: Mapping[str, int] = field(default_factory=dict)
     waiting: int = 0
     held_until: datetime | None = None
+    blank: Mapping[str, int] = field(default_factory=dict)

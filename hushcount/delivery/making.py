@@ -3,19 +3,51 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
-from hushcount.delivery.queue import Waiting
+from hushcount.delivery.open_questions import OpenQuestion
+from hushcount.delivery.queue import Waiting, new_claim
 from hushcount.delivery.waits import random_seconds
 from hushcount.items import canonical
 
 
-def made(client: Client, stream: Stream, value: str, keep_value: bool, delay: float) -> Waiting:
-    """Make a report of a value, due after a random delay of at most so many seconds; raises as the client does."""
-    body = client.report(value) if stream == "reports" else client.discovery_report(_discoverable(client, value))
-    fingerprint = client.campaign.fingerprint.hex()
-    return Waiting(fingerprint, stream, body, value if keep_value else None, time.time() + random_seconds(delay))
+@dataclass(frozen=True)
+class Made:
+    """A report to queue, and the question to keep once that is done; None if nothing is asked for it."""
+
+    waiting: Waiting
+    question: OpenQuestion | None = None
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes reports, due after a random delay.
+
+    Args:
+        delay: its longest, in seconds.
+        answer_within: how many seconds a question is repeated if nobody answers it.
+    """
+
+    delay: float
+    answer_within: float
+
+    def made(self, client: Client, stream: Stream, value: str, keep_value: bool) -> Made:
+        """Make a report of a value; raises as the client does."""
+        kept, fingerprint = value if keep_value else None, client.campaign.fingerprint.hex()
+        due = time.time() + random_seconds(self.delay)
+        if stream == "reports":
+            return Made(Waiting(fingerprint, stream, client.report(value), kept, due))
+        wanted = _discoverable(client, value)
+        if not client.campaign.is_oblivious:
+            return Made(Waiting(fingerprint, stream, client.discovery_report(wanted), kept, due))
+        # The question is due then. Its blank goes at a random time too, so that neither tells when the value was used.
+        pending, claim, until = client.pending_discovery(wanted), new_claim(), due + self.answer_within
+        blank = Waiting(
+            fingerprint, stream, pending.blank, kept, until + random_seconds(self.delay), claim, claimed_until=until
+        )
+        return Made(blank, OpenQuestion(claim, fingerprint, due, until, pending))
 
 
 def _discoverable(client: Client, value: str) -> str | None:

@@ -3,6 +3,9 @@
 A report stays until the collector has it. Whoever sends reports claims them first, for a limited time, so that two
 processes never send one at the same time. A claim of a killed process ends, and the same bytes are sent again: the
 shuffler counts them once.
+
+A discovery report that waits for an evaluator's answer is queued as a blank one, claimed by whoever asks. The answer
+puts the finished report in its place, or the claim ends and the blank goes: never both, because one row is one report.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Stream
@@ -27,9 +30,10 @@ _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS documents (campaign TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL,"
     " headers TEXT NOT NULL, fresh_until REAL NOT NULL, PRIMARY KEY (campaign, name))",
 )
-# A clock that was set back leaves times that are too far in the future: they count as past. Twice the lease, because
-# another process may have claimed after `now` was read here.
-_FREE = "(claimed_until <= :now OR claimed_until > :now + 2 * :lease)"
+# A clock that was set back leaves times that are too far in the future: they count as past. A question waits a delay
+# and then for its answer, at most a day each, and its report another delay.
+_LONGEST = 3 * LONGEST_WAIT
+_FREE = "(claimed_until <= :now OR claimed_until > :now + :longest)"
 _DUE = "(:early OR due <= :now OR due > :now + :longest)"
 
 
@@ -43,13 +47,20 @@ class Waiting:
 
     A plain value without a report waits for a campaign file: its fingerprint is empty, and its stream is that of the
     report to make, or None for all streams of the campaign.
+
+    Attributes:
+        due: in seconds since 1970, as all times here.
+        claim: of whoever asks for the report's name (`new_claim`); empty if nothing is asked. Until `claimed_until`
+            nobody else sends the report.
     """
 
     fingerprint: str
     stream: Stream | None
     body: bytes
     value: str | None = None
-    due: float = 0.0  # seconds since 1970
+    due: float = 0.0
+    claim: str = ""
+    claimed_until: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -72,6 +83,20 @@ class Claimed:
     def body(self) -> bytes:
         """All reports, one after the other."""
         return b"".join(waiting.body for waiting in self.waiting)
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A report that no longer waits for an answer: due at a moment, with `body` in place of its own if there is one."""
+
+    claim: str
+    due: float
+    body: bytes | None = field(default=None, repr=False)
+
+
+def new_claim() -> str:
+    """Return the name of a claim: no other has it."""
+    return secrets.token_hex(16)
 
 
 def database(path: Path | None) -> Database:
@@ -119,8 +144,7 @@ class Queue:
         known = {
             "campaign": self.campaign,
             "now": now,
-            "lease": self.lease,
-            "longest": 2 * LONGEST_WAIT,
+            "longest": _LONGEST,
             "plain": plain,
             "early": early,
         }
@@ -138,7 +162,7 @@ class Queue:
             named = {"fingerprint": first[0], "stream": first[1], "most_rows": most_rows}
             rows = tables.execute(alike, {**known, **named}).fetchall()
             number = max(1, min(len(rows), most_bytes // max(1, len(rows[0][3]))))
-            claim, rows = secrets.token_hex(16), rows[:number]
+            claim, rows = new_claim(), rows[:number]
             tables.executemany(
                 "UPDATE rows SET claim = ?, claimed_until = ? WHERE id = ?",
                 [(claim, now + self.lease, row[0]) for row in rows],
@@ -168,6 +192,24 @@ class Queue:
             if changed:
                 self._insert(tables, waiting)
             return bool(changed)
+
+    def renew(self, claims: Sequence[str], until: float) -> list[bool]:
+        """Let claims of reports that wait for an answer last until a moment at least; return which are still there."""
+        last_longer = "UPDATE rows SET claimed_until = max(claimed_until, ?) WHERE campaign = ? AND claim = ?"
+        with self.database.change() as tables:
+            return [tables.execute(last_longer, (until, self.campaign, claim)).rowcount > 0 for claim in claims]
+
+    def settle(self, settled: Sequence[Settled]) -> int:
+        """End claims of reports that waited for an answer, all at once; return how many were still there."""
+        with self.database.change() as tables:
+            return sum(
+                tables.execute(
+                    "UPDATE rows SET claim = '', claimed_until = 0, due = ?, body = coalesce(?, body)"
+                    " WHERE campaign = ? AND claim = ?",
+                    (one.due, one.body, self.campaign, one.claim),
+                ).rowcount
+                for one in settled
+            )
 
     def waiting(self) -> int:
         """Return how many reports and plain values wait, claimed ones included."""
@@ -229,12 +271,15 @@ class Queue:
 
     def _insert(self, tables: sqlite3.Connection, waiting: Sequence[Waiting]) -> None:
         tables.executemany(
-            "INSERT INTO rows (campaign, fingerprint, stream, body, value, due) VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                (self.campaign, one.fingerprint, one.stream or "", one.body, _octets(one.value), one.due)
-                for one in waiting
-            ],
+            "INSERT INTO rows (campaign, fingerprint, stream, body, value, due, claim, claimed_until)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [(self.campaign, *_columns(one)) for one in waiting],
         )
+
+
+def _columns(one: Waiting) -> tuple[object, ...]:
+    value = _octets(one.value)
+    return one.fingerprint, one.stream or "", one.body, value, one.due, one.claim, one.claimed_until
 
 
 def _removed(tables: sqlite3.Connection, rows: Sequence[int]) -> int:

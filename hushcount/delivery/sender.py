@@ -6,6 +6,7 @@ import math
 import os
 import threading
 import time
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -13,10 +14,12 @@ from hushcount.allowance import Allowance
 from hushcount.budget import Budget, OptedOut
 from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
+from hushcount.delivery.asking import Asker
 from hushcount.delivery.delivering import Deliverer
 from hushcount.delivery.events import Delivery, Event, EventLog, What
 from hushcount.delivery.folder import own_folder
-from hushcount.delivery.making import made
+from hushcount.delivery.making import Made, Maker
+from hushcount.delivery.open_questions import OpenQuestions
 from hushcount.delivery.present import Present
 from hushcount.delivery.publication import Publication
 from hushcount.delivery.queue import Queue, Waiting, database
@@ -49,7 +52,11 @@ class Sender:
             its epoch was closed is then made anew, which spends its budget again, and values wait for a campaign that
             cannot be fetched yet. Without it such reports are dropped, and counted.
         delay: each report waits a random time up to this long, at most a day, so that its arrival does not tell when
-            the value was used.
+            the value was used. So does the question of a discovery report, in a campaign whose names are asked for; it
+            stays in memory, and the report waits a random time again after it is answered.
+        evaluator: whom to ask, if not the collector at `site`: another address, or a `Site`.
+        answer_within: how long such a question is asked again if nobody answers, at most a day. Then, or if the process
+            ends before, the report goes without its value.
         most_queued: reports that may wait; one more raises QueueFull, and nothing is made.
 
     Raises:
@@ -66,14 +73,17 @@ class Sender:
         window: timedelta = timedelta(days=1),
         keep_values: bool = False,
         delay: timedelta = timedelta(minutes=10),
+        evaluator: Site | str | None = None,
+        answer_within: timedelta = timedelta(hours=1),
         most_queued: int = 1000,
     ) -> None:
         if isinstance(policy, str | Path):
             policy = Policy.read(policy, Newest())
         if not isinstance(policy, Policy) or policy.trusts:
             raise UsageError("policy must be a Policy that names its campaign, as in Policy.read('policy.json')")
-        if not timedelta() <= delay <= _LONGEST_DELAY:
-            raise UsageError(f"delay is {delay}, must be from 0 to {_LONGEST_DELAY}")
+        for name, span in (("delay", delay), ("answer_within", answer_within)):
+            if not timedelta() <= span <= _LONGEST_DELAY:
+                raise UsageError(f"{name} is {span}, must be from 0 to {_LONGEST_DELAY}")
         if most_queued < 1:
             raise UsageError(f"most_queued is {most_queued}, must be at least 1")
         home = None if folder is None else own_folder(Path(folder))
@@ -81,13 +91,18 @@ class Sender:
         self._budget = budget or Budget(None if home is None else home / "budget.json")
         self._memory: Memory = ProcessMemory() if home is None else FileMemory(home / "memory.json")
         self._allowance = Allowance(window, None if home is None else home / "allowance.json")
-        self._keep_values, self._delay = keep_values, delay.total_seconds()
+        self._keep_values = keep_values
+        self._maker = Maker(delay.total_seconds(), answer_within.total_seconds())
         self._log = EventLog()
         tables = database(None if home is None else home / "queue.sqlite")
         site = Site(site) if isinstance(site, str) else site
-        self._queue = Queue(tables, policy.campaign_id, most_queued, lease=60.0 + 10.0 * site.seconds)
+        asked = replace(site, address=evaluator) if isinstance(evaluator, str) else evaluator or site
+        lease = 60.0 + 10.0 * max(site.seconds, asked.seconds)
+        self._queue = Queue(tables, policy.campaign_id, most_queued, lease)
         self._present = Present(site, policy.campaign_id, tables, policy.check, self._client, self._tell)
-        self._deliverer = Deliverer(site, self._queue, self._present, self._budget, self._delay, self._tell)
+        self._questions = OpenQuestions()
+        asker = Asker(asked, self._queue, self._questions, self._budget, self._maker.delay, self._tell)
+        self._deliverer = Deliverer(site, self._queue, self._present, self._budget, self._maker, asker, self._tell)
         self._is_durable = home is not None
         self._thread: threading.Thread | None = None
         self._process, self._ending, self._wake = os.getpid(), threading.Event(), threading.Event()
@@ -119,13 +134,13 @@ class Sender:
         if client is None:
             self._require_kept_value()
             self._queue.require_room(1)
-            self._put([Waiting("", None, b"", value, time.time())], "waits")
+            self._put([Made(Waiting("", None, b"", value, time.time()))], "waits")
             return
         self._queue.require_room(len(client.campaign.streams))
-        ready: list[Waiting] = []
+        ready: list[Made] = []
         try:
             for stream in client.campaign.streams:
-                ready.append(made(client, stream, value, self._keep_values, self._delay))
+                ready.append(self._maker.made(client, stream, value, self._keep_values))
         finally:
             # What was charged is sent, also if the other stream's budget is spent.
             self._put(ready, "queued")
@@ -136,7 +151,8 @@ class Sender:
         It never raises because of the collector or the network: such reports wait, longer after each failure.
 
         Args:
-            early: send also what is not due yet. The time of arrival then tells when the app did this.
+            early: ask and send also what is not due yet. The time of arrival then tells when the app did this.
+                Discovery reports whose question is not answered now go without their values.
 
         Raises:
             HushcountError: the folder cannot be read or written.
@@ -152,13 +168,18 @@ class Sender:
         return self
 
     def close(self) -> None:
-        """End the thread. Without a folder it is the last chance: what waits is sent now, due or not."""
+        """End the thread, and ask what is still to be asked of an evaluator, because questions end with the process.
+
+        Without a folder it is the last chance of the reports too: what waits is sent now, due or not.
+        """
         self._ending.set()
         self._wake.set()
         if self._thread is not None and self._is_running():
             self._thread.join()
         self._thread = None
-        if not self._is_durable:
+        if self._is_durable:
+            self._deliverer.asker.ask(early=True)
+        else:
             self.deliver(early=True)
 
     def __enter__(self) -> Sender:
@@ -178,6 +199,7 @@ class Sender:
         `Budget.opt_in` of the same budget begins again.
         """
         self._budget.opt_out()
+        self._questions.clear()
         self._memory.forget()
         self._tell("forgotten", "", self._queue.clear_all())
 
@@ -222,15 +244,17 @@ class Sender:
         if self._thread is not None and self._process != os.getpid():
             self.start()
 
-    def _put(self, waiting: list[Waiting], what: What) -> None:
-        if waiting:
-            self._queue.put(waiting)
+    def _put(self, made: list[Made], what: What) -> None:
+        if made:
+            self._queue.put([one.waiting for one in made])
+            self._questions.add([one.question for one in made if one.question is not None])
             if self._budget.opted_out:
                 # Another thread or process may have opted out, and emptied the queue, while these were made.
                 self._queue.clear()
+                self._questions.clear()
                 raise self._opted_out()
-            self._tell(what, "", len(waiting))
-            if min(one.due for one in waiting) < self._wakes_at:
+            self._tell(what, "", len(made))
+            if min(one.waiting.due if one.question is None else one.question.due for one in made) < self._wakes_at:
                 self._wake.set()
 
     def _run(self) -> None:
@@ -238,14 +262,14 @@ class Sender:
         while not ending.is_set():
             self._wakes_at = math.inf
             wake.clear()
-            sleep = 0.0
+            sleep, began = _LONGEST_SLEEP, time.time()
             try:
                 self._deliverer.deliver(early=False)
-                sleep = self._deliverer.seconds_to_wait()
+                sleep = self._deliverer.seconds_to_wait(began)
             except HushcountError as error:
                 self._tell("again", str(error))
             # Other processes may queue, and the clock may change: look once a minute.
-            sleep = min(sleep or _LONGEST_SLEEP, _LONGEST_SLEEP)
+            sleep = min(sleep, _LONGEST_SLEEP)
             self._wakes_at = time.time() + sleep
             wake.wait(sleep)
 

@@ -82,8 +82,9 @@ def joined(questions: Sequence[Questions]) -> Questions:
 
 def require_public_key(public_key: bytes) -> None:
     """Raise UsageError if these 32 bytes are no evaluator's public key, or the library is not installed."""
+    suite = library()
     try:
-        library().PublicKey.deserialize(public_key)
+        suite.PublicKey.deserialize(public_key)
     except ValueError:
         raise UsageError("the campaign's evaluator key is no public key: fetch the newest campaign") from None
 

@@ -36,6 +36,9 @@ def send(
     keep_values: Annotated[
         bool, Option("--keep-values", help="Keep plain values in the folder until they are sent.")
     ] = False,
+    evaluator: Annotated[
+        str | None, Option(help="Address of the evaluator of a campaign that has one, if not the collector's.")
+    ] = None,
     plain_http: Annotated[bool, Option("--plain-http", help="Permit http:// to another machine.")] = False,
 ) -> Answer:
     """Use it to report from a script, as one person: at once, without an app's random delay.
@@ -57,6 +60,7 @@ def send(
         window=options.span("--window", window),
         keep_values=keep_values,
         delay=timedelta(),
+        evaluator=evaluator,
         most_queued=100_000,
     )
     reported = 0
@@ -82,6 +86,8 @@ def _given(values: list[str]) -> Iterator[str]:
 def _answer(reported: int, done: Delivery, folder: Path | None) -> Answer:
     until = None if done.held_until is None else stamp(done.held_until)
     shown = {"values": reported, "reports sent": done.sent, "dropped": by_reason(done.dropped), "waiting": done.waiting}
+    if done.blank:
+        shown["sent without a value"] = by_reason(done.blank)
     if until is not None:
         shown["nothing is sent before"] = until
     failure = ""

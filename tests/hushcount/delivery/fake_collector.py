@@ -1,4 +1,4 @@
-"""A collector in a thread that a test steers: what it publishes, what it answers, and what it was sent."""
+"""A collector and evaluator in a thread that a test steers: what it publishes and answers, and what it was sent."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,12 +17,17 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import CampaignSignature
 from hushcount.campaigns.log import CampaignLog
 from hushcount.policy import Policy, terms_of
-from tests.hushcount.campaigns.test_campaign_file import WORDS, data
+from keys.evaluating import EvaluatorKey
+from tests.hushcount.campaigns.test_campaign_file import WORDS, data, public
 from tests.hushcount.campaigns.test_chain import log_of
 from tests.hushcount.campaigns.vouched import KEY, public_part, signed
 
 REPORTED = "one"
 """A value that the dictionary lists."""
+EVALUATOR = EvaluatorKey(bytes(range(32)))
+OBLIVIOUS = {"epsilon": 1.0, "delta": 1e-6, "relation": "replace-one", "rule": "optimal", "max_value_bytes": 32}
+Evaluate = Callable[[bytes], tuple[int, str, bytes]]
+"""What an evaluator answers to a body: status, media type, body."""
 
 
 def campaign(previous: Campaign | None = None, **changes: Any) -> Campaign:
@@ -32,9 +37,27 @@ def campaign(previous: Campaign | None = None, **changes: Any) -> Campaign:
     return Campaign.model_validate({**data(), "shuffle": shuffle, **chained, **changes})
 
 
+def oblivious(previous: Campaign | None = None, **changes: Any) -> Campaign:
+    """Return the same campaign with an evaluator."""
+    part = {**public(3), "id": EVALUATOR.id, "key": EVALUATOR.public_key.hex()}
+    keys = {**data()["keys"], "evaluator": [part]}
+    return campaign(previous, **{"discovery": {**OBLIVIOUS, "hash": "oblivious"}, "keys": keys, **changes})
+
+
 def policy(**changes: Any) -> Policy:
-    """Return a policy that accepts the campaign."""
+    """Return a policy that accepts the campaign, with an evaluator or without."""
     return Policy(**{**dict(terms_of(campaign(), (public_part(KEY),))), **changes})
+
+
+def answered(key: EvaluatorKey = EVALUATOR) -> Evaluate:
+    """Return an evaluator with a key."""
+    return lambda blinded: (200, "application/octet-stream", key.evaluate(blinded))
+
+
+def refused(status: int, problem: str) -> Evaluate:
+    """Return an evaluator that refuses all questions."""
+    body = json.dumps({"type": f"urn:hushcount:problem:{problem}"}).encode()
+    return lambda _: (status, "application/problem+json", body)
 
 
 @dataclass(frozen=True)
@@ -45,6 +68,20 @@ class Post:
     fingerprint: str
     token: str
     reports: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Questions that the evaluator was asked, in one request."""
+
+    fingerprint: str
+    token: str
+    blinded: bytes
+    at: float
+
+    @property
+    def elements(self) -> list[bytes]:
+        return [self.blinded[start : start + 32] for start in range(0, len(self.blinded), 32)]
 
 
 @dataclass
@@ -64,6 +101,8 @@ class FakeCollector:
     most_reports: int = 10**6
     posts: list[Post] = field(default_factory=list)
     gets: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
+    evaluate: Evaluate = field(default_factory=answered)
     down: bool = False
     seconds: float = 0.0
     """How long it takes to answer a post."""
@@ -75,6 +114,11 @@ class FakeCollector:
     def received(self, stream: str = "reports") -> list[bytes]:
         """Return each report that was taken, in order, copies included."""
         return [report for post in self.posts if post.stream == stream for report in post.reports]
+
+    @property
+    def questions(self) -> list[bytes]:
+        """Return each blinded element that was asked about, in order, copies included."""
+        return [element for asked in self.asked for element in asked.elements]
 
     def document(self, path: str) -> tuple[bytes, dict[str, str]] | None:
         if path == "/v1/campaigns/words":
@@ -133,6 +177,11 @@ def collecting(**options: Any) -> Iterator[FakeCollector]:
             parts = urlsplit(self.path)
             stream, fingerprint = parts.path.rpartition("/")[2], parse_qs(parts.query)["fingerprint"][0]
             time.sleep(collector.seconds)
+            if stream == "evaluations":
+                collector.asked.append(Asked(fingerprint, self.headers["Client-Token"], body, time.time()))
+                status, kind, said = collector.evaluate(body)
+                self.answer(status, said, {"Content-Type": kind})
+                return
             if collector.down:
                 self.answer(503, b"", {})
                 return

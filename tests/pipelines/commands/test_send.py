@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from pipelines.cli import app
 from tests.hushcount.campaigns.vouched import KEY, public_part
-from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, policy
+from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, oblivious, policy
+from tests.hushcount.delivery.fake_collector import refused as evaluates_nothing
 from tests.support.jobs import Run, cli, done, refused
 
 
@@ -34,7 +35,7 @@ def words(collector: FakeCollector, terms: Path, *more: object) -> tuple[object,
 def test_values_are_sent_at_once(collector: FakeCollector, terms: Path) -> None:
     run = done(*words(collector, terms, "one", "four"), "--json")
     assert run.json == {
-        "values": 2, "sent": 4, "remade": 0, "added": 0, "dropped": {}, "waiting": 0, "held_until": None,
+        "values": 2, "sent": 4, "remade": 0, "added": 0, "dropped": {}, "waiting": 0, "held_until": None, "blank": {},
     }  # fmt: skip
     assert len(collector.received()) == 2
     assert "reports sent" in done(*words(collector, terms, "one")).out
@@ -73,6 +74,19 @@ def test_what_was_made_before_a_refusal_is_sent(collector: FakeCollector, terms:
     says = ["must be at most 1 together", "values before this one: 1; reports sent: 2, waiting: 0"]
     refused(*words(collector, terms, "one", "two"), status=1, says=says)
     assert len(collector.received()) == 1
+
+
+def test_names_are_asked_for_before_reports_are_sent(collector: FakeCollector, terms: Path, tmp_path: Path) -> None:
+    collector.epochs[:] = [oblivious()]
+    run = done(*words(collector, terms, "one", "four", "--json"))
+    assert (run.json["sent"], run.json["waiting"], run.json["blank"]) == (4, 0, {})
+    assert len(collector.questions) == 2
+    with collecting(evaluate=evaluates_nothing(410, "key_destroyed")) as other:
+        run = done(*words(collector, terms, "one", "--evaluator", other.address, "--folder", tmp_path / "own"))
+        assert "sent without a value" in run.out
+        assert "key_destroyed 1" in run.out
+        assert len(other.questions) == 1
+    assert len(collector.received("discovery")) == 3
 
 
 def test_what_the_policy_refuses_is_an_error(collector: FakeCollector, terms: Path) -> None:

@@ -1,0 +1,80 @@
+"""Senders of a campaign with an evaluator, and what the parties read in what they sent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.delivery import Sender
+from hushcount.discovery.names import name_of
+from keys.private import PrivateKey
+from tests.hushcount.delivery.fake_collector import EVALUATOR, FakeCollector, collecting, oblivious, policy
+
+ANALYZER, AUX_SERVER = PrivateKey(bytes([1]) * 32), PrivateKey(bytes([2]) * 32)
+NEW = "a-secret-value"
+"""A value that nobody listed."""
+BINDING_BYTES, HASH_BYTES = 16, 32
+
+
+def sender(collector: FakeCollector, folder: Path | None = None, **options: Any) -> Sender:
+    """Return a sender without delay."""
+    options = {"delay": timedelta(), **options}
+    return Sender(collector.address, policy(), folder, **options)
+
+
+@contextmanager
+def evaluating(**options: Any) -> Iterator[FakeCollector]:
+    """Run a collector with an evaluator for a block."""
+    with collecting(epochs=[oblivious()], **options) as collector:
+        yield collector
+
+
+def read(report: bytes, campaign: Campaign | None = None) -> tuple[bytes, str | None]:
+    """Return what the auxiliary server and the analyzer read together: hash and value; None if it is a blank."""
+    pair = AUX_SERVER.open(report)
+    assert pair is not None
+    inner = ANALYZER.open(pair[BINDING_BYTES + HASH_BYTES :])
+    assert inner is not None
+    form = (campaign or oblivious()).discovery_format
+    return pair[BINDING_BYTES : BINDING_BYTES + HASH_BYTES], form.unpad(inner[BINDING_BYTES:])
+
+
+def values(collector: FakeCollector) -> list[str | None]:
+    """Return the value of each discovery report that arrived; None of a blank."""
+    return [read(report)[1] for report in collector.received("discovery")]
+
+
+def hash_of(value: str, campaign: Campaign | None = None) -> bytes:
+    """Return the bin of a value, as only the evaluator's key makes it."""
+    binding = (campaign or oblivious()).binding("discovery")
+    return name_of(EVALUATOR.outputs([binding + value.encode()])[0]).hash
+
+
+def told(one: Sender, *kinds: str) -> list[tuple[str, str, int]]:
+    """Return the events of some kinds."""
+    return [(event.what, event.reason, event.reports) for event in one.log if event.what in kinds]
+
+
+def pass_time(one: Sender, seconds: float = 0.0) -> None:
+    """End all pauses; let what is queued, and each question and its time, be so much older."""
+    for fact in ("hold", "hold_evaluator"):
+        one._queue.note(fact, "1 0")
+    with one._queue.database.change() as tables:
+        tables.execute("UPDATE rows SET due = due - ?, claimed_until = max(0, claimed_until - ?)", (seconds, seconds))
+    for question in one._questions._open:
+        question.__dict__.update(due=question.due - seconds, until=question.until - seconds)
+
+
+def is_on_disk(folder: Path, value: str = NEW) -> bool:
+    """Return whether a value stands anywhere in a sender's folder."""
+    return any(value.encode() in path.read_bytes() for path in folder.iterdir())
+
+
+def soon() -> float:
+    """Return a moment until which a test waits."""
+    return time.monotonic() + 60.0
