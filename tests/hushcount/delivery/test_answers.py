@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushcount.delivery.answers import Verdict, verdict
+from hushcount.delivery.answers import Verdict, evaluation_verdict, verdict
 from hushcount.delivery.exchange import Reply
 from hushcount.delivery.waits import LONGEST_WAIT, pause, random_seconds
 from service.refusals import MEDIA_TYPE, Refused
@@ -46,6 +46,14 @@ def test_only_202_says_that_a_report_is_on_disk() -> None:
             reply = Reply(status, {"content-type": kind}, json.dumps({"type": "urn:hushcount:problem:sent"}).encode())
             assert verdict(reply, 1) == Verdict("again", "no_collector")
     assert verdict(HTML, 1).fate == "again"
+
+
+@given(st.integers(100, 999), st.binary(max_size=300), st.sampled_from(["application/octet-stream", "text/html"]))
+def test_only_200_with_the_right_length_is_an_evaluators_answer(status: int, body: bytes, kind: str) -> None:
+    given_ = evaluation_verdict(Reply(status, {"content-type": kind}, body), 2)
+    assert given_.fate == "again"
+    right = evaluation_verdict(Reply(status, {"content-type": kind}, bytes(2 * 32 + 64)), 2)
+    assert (right.fate == "sent") == (status == 200 and kind == "application/octet-stream")
 
 
 @pytest.mark.parametrize(("asked", "waits"), [("5", 5.0), ("999999999999", 999999999999.0), ("0", 0.0)] + [

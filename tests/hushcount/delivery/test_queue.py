@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from hushcount.delivery.queue import Claimed, Queue, QueueFull, Waiting, database
+from hushcount.delivery.queue import Claimed, Queue, QueueFull, Settled, Waiting, database
+from hushcount.delivery.waits import LONGEST_WAIT
 from hushcount.errors import FormatError, HushcountError, UsageError
 
 # Python 3.12 and later warn of what is tested here.
@@ -278,3 +279,45 @@ def test_whatever_was_put_survives_a_kill_at_any_time(tmp_path: Path) -> None:
         seen = Queue(database(path), "words").waiting()
         assert seen in (acknowledged, acknowledged + 1)
         put = seen
+
+
+# Blanks: claimed from the beginning by whoever asks.
+
+
+def blank(number: int, claim: str, until: float = NOW + 60, due: float = NOW + 90) -> Waiting:
+    return Waiting(ONE, "discovery", b"blank%d" % number, None, due, claim, until)
+
+
+def test_a_blank_is_nobody_elses_until_its_time_and_then_goes(queue: Queue) -> None:
+    queue.put([blank(1, "asker")])
+    assert claim(queue, early=True) is None
+    assert queue.next_due() == NOW + 90
+    assert claim(queue, now=NOW + 89) is None
+    assert claimed(queue, now=NOW + 90).body == b"blank1"
+
+
+def test_an_answer_takes_the_place_of_the_blank_in_one_change(queue: Queue) -> None:
+    queue.put([blank(1, "a"), blank(2, "b"), blank(3, "c")])
+    assert queue.settle([Settled("a", NOW, b"final1"), Settled("b", NOW), Settled("none", NOW, b"final4")]) == 2
+    assert claimed(queue).body == b"final1blank2"
+    assert queue.settle([Settled("a", NOW, b"again1")]) == 0, "it is claimed by who sends it"
+    assert queue.waiting() == 3
+    assert "final" not in repr(Settled("a", NOW, b"final1"))
+
+
+def test_who_asks_claims_on_and_learns_what_is_gone(queue: Queue) -> None:
+    queue.put([blank(1, "a"), blank(2, "b", until=NOW + 500, due=NOW)])
+    assert queue.renew(["a", "none", "b"], NOW + 200) == [True, False, True]
+    assert claim(queue, now=NOW + 199) is None
+    assert claimed(queue, now=NOW + 200).body == b"blank1"
+    assert queue.renew(["a", "b"], NOW + 300) == [False, True]
+    assert claim(queue, now=NOW + 499) is None
+    other = Queue(queue.database, "others")
+    assert other.renew(["b"], NOW) == [False]
+    assert other.settle([Settled("b", NOW)]) == 0
+
+
+def test_the_longest_question_is_no_clock_that_was_set_back(queue: Queue) -> None:
+    queue.put([blank(1, "a", until=NOW + 2 * LONGEST_WAIT, due=NOW + 3 * LONGEST_WAIT)])
+    assert claim(queue, now=NOW - 5, early=True) is None
+    assert claimed(queue, now=NOW - 365 * 86400).body == b"blank1"
