@@ -11,7 +11,8 @@ from hushcount.senders import KEY, Authentication
 
 _ORDER = (
     "epsilon_per_report", "epsilon", "epoch_epsilon", "values", "delta", "odds", "relation", "unit", "rule", "reports",
-    "bound", "closed_form", "clients_for_even_chance", "clients_for_95_percent", "against",
+    "bound", "closed_form", "clients_for_even_chance", "clients_for_95_percent", "count_deviation",
+    "against",
 )  # fmt: skip
 """The fields of a guarantee in the order of summaries."""
 
@@ -71,12 +72,14 @@ class Discovery(Released):
 
     Attributes:
         names: how clients name values, which decides who can test a guess.
+        count_deviation: standard deviation of the counts that values are revealed with; None: they have no counts.
     """
 
     rule: str
     clients_for_even_chance: int
     clients_for_95_percent: int
     names: Literal["keyed", "oblivious"] = "keyed"
+    count_deviation: float | None = None
 
 
 @dataclass(frozen=True)

@@ -72,11 +72,14 @@ def delta_answer(mechanism: Mechanism | None, local: float, reports: int, epsilo
 
 def discovery_answer(rule: KeepRule) -> Answer:
     """Return what a keep rule guarantees to one client, and how many clients it takes to find an item."""
-    noisy = rule.name == "laplace"
+    noisy, law = rule.name == "laplace", rule.count_law if rule.counts else None
     return {
         "rule": rule.name,
-        "threshold": rule.laplace_threshold if noisy else None,
+        "counts": rule.counts,
+        "threshold": rule.laplace_threshold if noisy else None if law is None else law.threshold,
         "noise_scale": rule.noise_scale if noisy else None,
+        "noise_mean": None if law is None else law.mean,
+        "count_deviation": None if law is None else law.standard_deviation,
         "keep_probability": rule.keep_table(),
         "clients_for_even_chance": rule.count_for(0.5),
         "clients_for_95_percent": rule.count_for(0.95),

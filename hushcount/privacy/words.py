@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.maths.figures import odds_of, rounded_up, within
-from hushcount.privacy.guarantees import Released, Statement
+from hushcount.privacy.guarantees import Discovery, Released, Statement
 from hushcount.privacy.unit import Unit, Units
 
 _ONE_VALUE = "sent one value rather than another"
@@ -38,9 +38,10 @@ def plain_sentences(result: Statement, units: Units) -> Iterator[str]:
     if found:
         relation = _ONE_VALUE if found.relation == "replace-one" else _TOOK_PART
         enough = "enough people sent it" if result.per == "client" else "enough reports hold it"
+        count, counts_too = (", with a rough count,", " and their counts") if found.count_deviation else ("", "")
         yield (
-            f"A value is shown only when {enough}, about {found.clients_for_even_chance:,}: what "
-            f"the values found tell about {units.discovery.person(' for discovery')} changes the odds that the "
+            f"A value is shown{count} only when {enough}, about {found.clients_for_even_chance:,}: what the values "
+            f"found{counts_too} tell about {units.discovery.person(' for discovery')} changes the odds that the "
             f"person {relation} by {within(found.odds)}, {_ROLES}."
         )
     if local is not None and lasting:
@@ -101,7 +102,7 @@ def exact_sentences(result: Statement, units: Units, covered: Collection[Stream]
         exact = _EXACT if found.relation == "add-remove" else ""
         yield (
             f"Discovery reports are not randomised: the auxiliary server reveals a value only when enough {enough} "
-            f"it (about {found.clients_for_even_chance} for an even chance), which is {_pair(found)}"
+            f"it (about {found.clients_for_even_chance} for an even chance){_numbers(found)}, which is {_pair(found)}"
             f"-private for {found.unit}, {found.relation}, if the shuffler and the auxiliary server are honest; "
             f"{_OBLIVIOUS if found.names == 'oblivious' else _KEYED}.{exact}"
         )
@@ -128,6 +129,12 @@ def _of_whom(result: Statement, units: Units, covered: Collection[Stream]) -> It
                 f"client may have the cap of {unit.cap:,} in each of them, {unit.reports:,} in all, which every "
                 "guarantee is for."
             )
+
+
+def _numbers(found: Discovery) -> str:
+    if found.count_deviation is None:
+        return ""
+    return f", and the number of them with noise of standard deviation {rounded_up(found.count_deviation)}"
 
 
 def _pair(part: Released) -> str:

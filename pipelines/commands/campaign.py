@@ -48,6 +48,9 @@ def new_campaign(
     discovery_delta: Annotated[float | None, Option(help="Delta of discovery.", show_default="1e-8")] = None,
     discovery_relation: Annotated[str | None, Option(help="replace-one (default) or add-remove.")] = None,
     discovery_rule: Annotated[str | None, Option(help="optimal (default) or laplace.")] = None,
+    discovery_counts: Annotated[
+        bool, Option("--discovery-counts", help="Reveal with each value how many sent it, with noise.")
+    ] = False,
     max_value_bytes: Annotated[
         int | None, Option(help="Longest value to discover, in UTF-8 bytes; default 64.")
     ] = None,
@@ -70,6 +73,7 @@ def new_campaign(
         "delta": discovery_delta,
         "relation": discovery_relation,
         "rule": discovery_rule,
+        "counts": discovery_counts or None,
         "max_value_bytes": max_value_bytes,
     }
     discovery = {name: value for name, value in given.items() if value is not None}
@@ -175,5 +179,6 @@ def _described(campaign: Campaign, path: Path) -> Answer:
             "discovery_sealed_bytes": campaign.sealed_bytes("discovery"),
             "clients_for_even_chance": rule.count_for(0.5),
             "clients_for_95_percent": rule.count_for(0.95),
+            "count_deviation": rule.count_law.standard_deviation if rule.counts else None,
         }
     return Answer({**data, "campaign": campaign.model_dump(mode="json")}, [facts(f"campaign file {path}", data)])

@@ -69,6 +69,7 @@ def privacy(
     cap: Annotated[int | None, Option(help="Discovery: reports of one client.", show_default="1")] = None,
     relation: Annotated[str | None, Option(help="Discovery: replace-one (default) or add-remove.")] = None,
     rule: Annotated[str | None, Option(help="Discovery: optimal (default) or laplace.")] = None,
+    counts: Annotated[bool, Option("--counts", help="Discovery: values are revealed with noisy counts.")] = False,
 ) -> Answer:
     """Use it before you fix epsilon and the minimum batch, or to explain a campaign's guarantee.
 
@@ -76,7 +77,7 @@ def privacy(
     """
     of_mechanism = {"--mechanism": mechanism, "--dictionary-size": dictionary_size, "--set": set_ or None}
     of_shuffling = {"--reports": reports, **of_mechanism, "--want-epsilon": want_epsilon, "--at-epsilon": at_epsilon}
-    of_discovery = {"--cap": cap, "--relation": relation, "--rule": rule}
+    of_discovery = {"--cap": cap, "--relation": relation, "--rule": rule, "--counts": counts or None}
     try:
         if discovery:
             _refuse(of_shuffling, "with --discovery")
@@ -177,7 +178,8 @@ def _rule(campaign: Path | None, epsilon: float | None, delta: float | None, giv
         if given[option] not in (None, *names):
             raise UsageError(f"{option[2:]} is {given[option]!r}, must be {names[0]} or {names[1]}")
     cap = 1 if given["--cap"] is None else given["--cap"]
-    return KeepRule(given["--rule"] or "optimal", epsilon, delta, given["--relation"] or "replace-one", cap)
+    counts = bool(given["--counts"])
+    return KeepRule(given["--rule"] or "optimal", epsilon, delta, given["--relation"] or "replace-one", cap, counts)
 
 
 def _shown(answer: dict[str, Any]) -> Iterator[RenderableType]:
@@ -190,10 +192,15 @@ def _shown(answer: dict[str, Any]) -> Iterator[RenderableType]:
     yield Table("", ("clients with the item", "it is found with probability"), rows)
     even, sure = answer["clients_for_even_chance"], answer["clients_for_95_percent"]
     yield f"  an item needs about {even:,} clients to be found with probability 50 %, {sure:,} with 95 %"
+    if answer["counts"]:
+        spread = f"{answer['count_deviation']:.3g}"
+        yield f"  its count is shown with a standard deviation of {spread}; near the threshold it is mostly too high"
     yield "  in a batch of one window at one collector; a batch of several needs more, for a client has its cap in each"
 
 
 def _text(value: object) -> str:
     if isinstance(value, float):
         return rounded_up(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return "none" if value is None else f"{value:,}" if isinstance(value, int) else str(value)

@@ -138,6 +138,23 @@ def test_every_sentence_names_whom_it_relies_on(keys: PublicFile) -> None:
         assert party in stated["discovery"]["against"]
 
 
+def test_counts_of_what_is_discovered_are_said_with_their_noise(keys: PublicFile) -> None:
+    stated = {}
+    for counts in (False, True):
+        made = create_campaign("stated", keys, Path(), discovery={"epsilon": 1.0, "delta": 1e-8, "counts": counts})
+        stated[counts] = statement(made, None, Senders("client-token"), ["discovery"]).data()
+    plain, counted = stated[False]["discovery"], stated[True]["discovery"]
+    assert (plain["epsilon"], plain["delta"]) == (counted["epsilon"], counted["delta"]) == (1.0, 1e-8)
+    assert plain["count_deviation"] is None
+    assert counted["count_deviation"] == pytest.approx(2.977, abs=5e-4)
+    assert counted["clients_for_even_chance"] == 30
+    said = "and the number of them with noise of standard deviation 2.978, which is (1, 1e-08)-private"
+    assert said in stated[True]["sentences"][0]
+    assert "noise" not in stated[False]["sentences"][0]
+    assert stated[True]["plain"][0].startswith("A value is shown, with a rough count, only when enough people sent it")
+    assert "what the values found and their counts tell" in stated[True]["plain"][0]
+
+
 def test_who_can_test_a_guess_is_said_by_how_values_are_named() -> None:
     for campaign in (KEYED, OBLIVIOUS):
         (sentence,) = statement(campaign, None, Senders("client-token"), ["discovery"]).sentences

@@ -115,6 +115,18 @@ def test_discovery(rule: str, cap: int, relation: str) -> None:
     noisy = rule == "laplace"
     assert found["threshold"] == (truth.laplace_threshold if noisy else None)
     assert found["noise_scale"] == (truth.noise_scale if noisy else None)
+    assert (found["counts"], found["count_deviation"]) == (False, None)
+
+
+def test_discovery_with_counts() -> None:
+    asked = ("privacy", "--discovery", "--epsilon", 1, "--delta", "1e-8", "--counts")
+    found, law = done(*asked, "--json").json, KeepRule("optimal", 1.0, 1e-8, counts=True).count_law
+    assert (found["clients_for_even_chance"], found["clients_for_95_percent"]) == (30, 36)
+    assert (found["threshold"], found["noise_mean"]) == (law.threshold, law.mean)
+    assert found["count_deviation"] == law.standard_deviation
+    assert "its count is shown with a standard deviation of 2.98;" in done(*asked).out
+    refused(*asked, "--rule", "laplace", says=["must be optimal where counts are released"])
+    refused("privacy", "--epsilon", 1, "--counts", says=["--counts is of no use without --discovery"])
 
 
 def test_discovery_for_people_and_of_a_campaign(world: World) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import known_items
+from hushcount.discovery.pairs import HASH_BYTES
+from hushcount.discovery.released import COUNT_BYTES, split_released
 from hushcount.oracles.encoders.pool import Pooled
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import load
@@ -32,7 +34,7 @@ from tests.support.jobs import (
     values_of,
     write_lines,
 )
-from tests.support.records import key_file
+from tests.support.records import key_file, read_file
 
 Collected = Callable[[str], Chain]
 ERRORS = ["standard_error", "collision_error"]
@@ -277,6 +279,31 @@ def test_discovery_by_two_parties_gives_what_one_machine_with_both_keys_gives(
     both, apart = summary(together), summary(revealed)
     # The operator names a batch by its folder.
     assert apart == {**both, "batch": apart["batch"], "made_from": digest_of_json(summary(released))}
+
+
+def test_released_records_of_a_campaign_with_counts_show_them(world: World) -> None:
+    """Each count is off by more than its limits with probability 1e-9 at most."""
+    path = new_campaign(
+        world.root / "counted.json", world.keys, "--discovery-counts", mechanism=None, discovery=1.0
+    )  # fmt: skip
+    chain = Chain(path, world.keys)
+    chain.encode(write_lines(world.root / "counted.txt", values_of({**POPULAR, **RARE})))
+    chain.shuffle()
+    released, found_in = chain.path("released"), chain.path("found")
+    arguments = ("discover", "--campaign", path, "--keys", world.keys)
+    done(*arguments, "--party", "aux-server", "--input", chain.path("shuffled"), "--out", released)
+    (file,) = (released / "bins").glob("*.blocks")
+    header, rows = read_file(file)
+    form, law = chain.campaign.discovery_format, chain.campaign.require_keep_rule().count_law
+    assert header.record_bytes == chain.campaign.released_bytes == form.pair_bytes + COUNT_BYTES
+    shown = {pair[:HASH_BYTES]: count for pair, count in (split_released(bytes(row), form, True) for row in rows)}
+    assert shown.keys() == {form.hash(value) for value in POPULAR}
+    for value, number in POPULAR.items():
+        assert law.quantile(1e-9) <= (shown[form.hash(value)] or 0) - number <= law.most
+    done(*arguments, "--party", "analyzer", "--input", released, "--out", found_in)
+    assert found(found_in) == sorted(POPULAR) == found(chain.discover(out="at-once"))
+    stated = summary(found_in)["privacy"]["discovery"]
+    assert stated["count_deviation"] == law.standard_deviation
 
 
 def test_a_campaign_of_discovery_only(world: World) -> None:
