@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from hushcount.delivery.exchange import Reply
@@ -16,6 +16,7 @@ Fate = Literal["sent", "again", "smaller", "closed", "dropped"]
 _PROBLEM = re.compile(r"urn:hushcount:problem:([a-z_]{1,40})")
 _LATER = frozenset({408, 425, 429})
 _FATES: Mapping[str, Fate] = {"epoch_closed": "closed", "unknown_fingerprint": "closed", "epoch_not_begun": "again"}
+_EVALUATOR_FATES: Mapping[str, Fate] = {"unknown_fingerprint": "again", "too_many_questions": "smaller"}
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,12 @@ def evaluation_verdict(reply: Reply, questions: int) -> Verdict:
     """Return what an evaluator's answer to so many questions means.
 
     "sent" says that it has the right length; its proof is still to be checked. An evaluator that does not know the
-    campaign file may be about to read it.
+    campaign file may be about to read it; one that takes no more questions of this client may take some.
     """
     if reply.status != 200:
         refusal = _refusal(reply, questions, "no_evaluator")
-        return Verdict("again", refusal.reason) if refusal.reason == "unknown_fingerprint" else refusal
+        fate = _EVALUATOR_FATES.get(refusal.reason, refusal.fate)
+        return replace(refusal, fate="again" if fate == "smaller" and questions == 1 else fate)
     if _media_type(reply) != "application/octet-stream":
         return Verdict("again", "no_evaluator")
     wanted = questions * ELEMENT_BYTES + PROOF_BYTES

@@ -193,6 +193,25 @@ def test_too_many_at_once_are_halved(collector: FakeCollector) -> None:
     assert sorted(map(str, values(collector))) == [f"new-{number}" for number in range(10)]
 
 
+def test_what_is_left_of_a_clients_questions_is_used(collector: FakeCollector) -> None:
+    right, left = collector.evaluate, 7
+
+    def limited(blinded: bytes) -> tuple[int, str, bytes]:
+        nonlocal left
+        if (questions := len(blinded) // 32) > left:
+            return refused(429, "too_many_questions")(blinded)
+        left -= questions
+        return right(blinded)
+
+    collector.evaluate = limited
+    one = sender(collector)
+    for number in range(10):
+        one.report(f"new-{number}")
+    assert one.deliver() == Delivery(sent=17, waiting=3)
+    assert [len(asked.elements) for asked in collector.asked] == [10, 5, 5, 2, 2, 1]
+    assert told(one, "not_answered") == [("not_answered", "too_many_questions", 1)]
+
+
 def test_a_disk_that_fails_while_it_asks_keeps_the_questions(
     collector: FakeCollector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
