@@ -1,4 +1,4 @@
-"""Open the pairs that the auxiliary server released, and believe a value only if its hash is that of its bin."""
+"""Open the pairs that the auxiliary server released, and believe a value only if its pair is an honest client's."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.pvalue import TaggedOutput
 
+from hushcount.discovery.names import Name, keyed_name
 from hushcount.discovery.pairs import HASH_BYTES, DiscoveryFormat
 from hushcount.items import may_be_item
 from hushcount.reasons import Counted
@@ -22,6 +23,9 @@ class Reveal(beam.DoFn):
     A pair is a bin's hash and its sealed value. The value is believed only if it opens, is of this campaign, has the
     bin's hash, and makes the same pair at an honest client: a forged pair has a bin of its own and reveals nothing.
 
+    Without a hash key in `form`, only the evaluator can name values: the pairs that open come out tagged "unnamed",
+    each with its value, and are counted after it was asked (`analyzer.verify`).
+
     Counted in "counts": accepted; unverified, a pair that no honest client makes; nothing, a bin of reports without a
     value; no_item, a value that cannot be an item, because it would break the lines of a table.
     """
@@ -34,25 +38,42 @@ class Reveal(beam.DoFn):
         self._key = self._reference.read()
 
     def process(self, record: bytes) -> Iterator[Any]:
-        reason, value = reveal(self._key, self._form, record)
-        yield TaggedOutput("counts", (reason, 1))
+        form = self._form
+        reason, value = open_pair(self._key, form, record)
+        if value is not None and not form.hash_key:
+            yield TaggedOutput("unnamed", (record, value))
+            return
         if value is not None:
+            reason = judge(form, self._key.public_key, record, value, keyed_name(form, value))
+        yield TaggedOutput("counts", (reason, 1))
+        if value is not None and reason == "accepted":
             yield value
 
 
 def reveal(key: PrivateKey, form: DiscoveryFormat, record: bytes) -> tuple[Counted, str | None]:
-    """Return ("accepted", value), or the reason of a refusal and None, for one released pair."""
-    bin_hash, sealed = record[:HASH_BYTES], record[HASH_BYTES:]
-    plain = key.open(sealed)
+    """Return ("accepted", value), or the reason of a refusal and None, for one released pair under the keyed hash."""
+    reason, value = open_pair(key, form, record)
+    if value is None:
+        return reason, None
+    reason = judge(form, key.public_key, record, value, keyed_name(form, value))
+    return reason, value if reason == "accepted" else None
+
+
+def open_pair(key: PrivateKey, form: DiscoveryFormat, record: bytes) -> tuple[Counted, str | None]:
+    """Return the value in a released pair, which anybody may have forged, or the reason why there is none."""
+    plain = key.open(record[HASH_BYTES : form.pair_bytes])
     if plain is None or not plain.startswith(form.binding):
         return "unverified", None
     try:
         value = form.unpad(plain[len(form.binding) :])
     except ValueError:
         return "unverified", None
-    if value is None:
-        return "nothing", None
-    honest = Sealer(key.public_key).seal_alike(plain, form.hash_key)
-    if form.hash(value) != bin_hash or honest != sealed:
-        return "unverified", None
-    return ("accepted", value) if may_be_item(value) else ("no_item", None)
+    return ("nothing", None) if value is None else ("accepted", value)
+
+
+def judge(form: DiscoveryFormat, analyzer: bytes, record: bytes, value: str, name: Name) -> Counted:
+    """Return "accepted" if an honest client makes this pair of a value with this name; else the reason of a refusal."""
+    honest = Sealer(analyzer).seal_alike(form.binding + form.pad(value), name.box_key)
+    if name.hash + honest != record[: form.pair_bytes]:
+        return "unverified"
+    return "accepted" if may_be_item(value) else "no_item"

@@ -10,15 +10,12 @@ from typing import ClassVar, Literal
 
 import apache_beam as beam
 
-from analyzer.reveal import Reveal
 from aux_server.count_bins import CountBins
 from aux_server.keep import Release
 from aux_server.open_pairs import OpenPairs
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.discovery.keep_rules import KeepRule
-from hushcount.discovery.pairs import DiscoveryFormat
-from hushcount.discovery.released import split_released
 from hushcount.errors import RetiredKey, UsageError
 from hushcount.privacy.unit import rule_of
 from hushcount.randomness import SystemWords
@@ -31,17 +28,17 @@ from keys.store import KeyReference, campaign_key
 from pipelines.engine.group_through_files import GroupThroughFiles, places
 from pipelines.files import storage
 from pipelines.files.block_files import SUFFIX, find_files, total_records
-from pipelines.files.blocks import ReadBlocks, WriteShards
+from pipelines.files.blocks import WriteShards
+from pipelines.handover.evaluator import Evaluator, namer
 from pipelines.handover.retired import RetiredBatch
 from pipelines.handover.upstream import check_complete, read_upstream
-from pipelines.jobs import results
 from pipelines.jobs.dead_letters import kept_of
 from pipelines.jobs.job import Finished, Job, Place
 from pipelines.jobs.opening import OpeningJob
+from pipelines.jobs.reveal import BINS, RevealJob
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.account import Hop
-from pipelines.outputs.counting import WriteCounts, require_read_once, require_undamaged
-from pipelines.outputs.counts import SEALED, BinCounts, StreamCounts, counts_of, label
+from pipelines.outputs.counts import SEALED
 from pipelines.outputs.minimum_batch import pass_on_withheld
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
@@ -54,7 +51,6 @@ _ROLES: Mapping[Party, tuple[OpeningRole, ...]] = {
     "analyzer": ("analyzer",),
 }
 _PLACE_RECORDS = 1 << 17
-_BINS = "bins"
 
 
 def plan_discover(
@@ -65,6 +61,7 @@ def plan_discover(
     *,
     party: Party = "both",
     uncapped: bool = False,
+    evaluator: Evaluator | None = None,
     ledger: Path | None = None,
     known: datetime | None = None,
     signed_by: Sequence[VerifyKeyPart] = (),
@@ -80,6 +77,8 @@ def plan_discover(
         party: "aux-server" writes `bins/` for the analyzer, "analyzer" reads it; "both" does one after the other on a
             machine that has both keys, and removes `bins/`.
         uncapped: whether to accept reports of clients that nobody told apart; any one client can then reveal a value.
+        evaluator: who names values in an oblivious campaign; the analyzer verifies what was released by asking it, and
+            asks before anything is drawn whether it answers.
         signed_by: public keys of the party before, the auxiliary server for the analyzer alone, else the shuffler; one
             must have signed the input. Empty: signatures are not checked.
         signer: the auxiliary server's signing key, if it runs alone; None: unsigned.
@@ -88,19 +87,22 @@ def plan_discover(
 
     Raises:
         UsageError: a file or key is missing or invalid, `out` is taken, nobody told clients apart, a client may have
-            more reports than any keep rule bounds, or the environment names an unknown opening engine.
+            more reports than any keep rule bounds, the environment names an unknown opening engine, or the evaluator
+            of an oblivious campaign is not named.
+        Unanswered: that evaluator does not answer.
         SignatureError: the input is not what one of `signed_by` signed.
         Withheld: the auxiliary server released nothing, because it accepted fewer reports than the minimum batch.
     """
     campaign = Campaign.read(campaign_path)
     campaign.require_keep_rule()
-    if party != "aux-server":
-        campaign.require_whole()
+    evaluator = None if party == "aux-server" else namer(campaign, evaluator)
     to = Output(out, overwrite, writer, signer)
     require_opening_engine()
     try:
         # Both before anything is drawn: what the analyzer cannot open must not be released.
         opening = {role: campaign_key(keys, role, getattr(campaign.keys, role)) for role in _ROLES[party]}
+        if evaluator is not None:
+            evaluator.require(campaign)
     except RetiredKey as retired:
         writes = "release" if party == "aux-server" else "discover"
         return RetiredBatch(retired, campaign, writes, input_directory, to, signed_by, party == "analyzer")
@@ -109,7 +111,7 @@ def plan_discover(
             raise UsageError(f"party is {party}, but only the auxiliary server signs: leave the key out")
         signer.read_signing()
     require_free(out, overwrite, ("release", "discover"), (input_directory, keys, campaign_path, ledger), writer)
-    hop, read_folder = ("release", _BINS) if party == "analyzer" else ("shuffle", "discovery")
+    hop, read_folder = ("release", BINS) if party == "analyzer" else ("shuffle", "discovery")
     upstream = read_upstream(input_directory, hop, campaign, signed_by, read_folder)
     require_told_apart(upstream.senders, uncapped)
     rule = rule_of(campaign, upstream.senders)
@@ -124,6 +126,7 @@ def plan_discover(
             ledger=ledger if drawn else None,
             known=known,
             key=opening["analyzer"],
+            evaluator=evaluator,
             upstream=upstream,
             folder=folder,
             files=find_files(folder, Kind.RELEASED),
@@ -138,6 +141,7 @@ def plan_discover(
         rule=rule,
         key=opening["aux_server"],
         analyzer=opening.get("analyzer"),
+        evaluator=evaluator,
         upstream=upstream,
         folder=folder,
         files=files,
@@ -158,6 +162,7 @@ class ReleaseJob(OpeningJob):
     drawn: ClassVar[bool] = True
     rule: KeepRule
     analyzer: KeyReference | None
+    evaluator: Evaluator | None
 
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
         campaign, form = self.campaign, self.campaign.discovery_format
@@ -174,7 +179,7 @@ class ReleaseJob(OpeningJob):
         )
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
-        campaign, drawn, bins = self.campaign, _drawn_to(place), storage.join(place.directory, _BINS)
+        campaign, drawn, bins = self.campaign, _drawn_to(place), storage.join(place.directory, BINS)
         counts, opening = self.counted(sums)
         for made in (drawn, bins):
             storage.make_directory(made)
@@ -189,60 +194,19 @@ class ReleaseJob(OpeningJob):
         kept = total_records(files)
         summary = replace(summary, dead_letters=kept_of(place.directory, counts), released=kept)
         if self.analyzer is None:
-            return Finished(summary, (_BINS,))
-        reveal = RevealJob(campaign=campaign, to=self.to, key=self.analyzer, upstream=summary, folder=bins, files=files)
+            return Finished(summary, (BINS,))
+        reveal = RevealJob(
+            campaign=campaign,
+            to=self.to,
+            key=self.analyzer,
+            evaluator=self.evaluator,
+            upstream=summary,
+            folder=bins,
+            files=files,
+        )
         return Finished(summary, then=reveal)
 
 
 def _drawn_to(place: Place) -> str:
     """Return where bins are drawn: in a store an output is open, and a draw that is thrown away must not be seen."""
-    return storage.join(place.directory if place.spill is None else place.spill, _BINS)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RevealJob(OpeningJob):
-    """The analyzer's: open the released records."""
-
-    name: ClassVar[str] = "discover"
-    hop: ClassVar[str] = "discover"
-    charges: ClassVar[Hop] = "discover"
-    stream: ClassVar[Stream] = "discovery"
-
-    def __post_init__(self) -> None:
-        if self.records != self.upstream.released:
-            raise UsageError(
-                f"the released files hold {self.records} records, hushcount discover --party aux-server wrote "
-                f"{self.upstream.released}: a file is missing or was added"
-            )
-
-    def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
-        form, directory, length = self.campaign.discovery_format, place.directory, self.campaign.released_bytes
-        counts = self.campaign.require_keep_rule().counts
-        read = pipeline | "read" >> ReadBlocks(self.files, self.campaign.fingerprint, length, 0, None)
-        opened = (
-            read["blocks"]
-            | "records" >> beam.FlatMap(_records, length)
-            | "pairs" >> beam.Map(_pair, form, counts)
-            | "reveal" >> beam.ParDo(Reveal(self.key, form)).with_outputs("counts", main="found")
-        )
-        opened.found | "gather" >> beam.combiners.ToList() | "write found" >> beam.Map(results.write_found, directory)
-        seen = (read["counts"], opened.counts) | "all counts" >> beam.Flatten()
-        seen | "label" >> beam.Map(label, "discovery") | "counts" >> WriteCounts(directory)
-
-    def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
-        bins = counts_of(sums, ("discovery",))["discovery"]
-        require_read_once("released records", bins.received, self.records)
-        require_undamaged(self.folder, bins.rejected)
-        if self.folder == storage.join(place.directory, _BINS):
-            storage.remove_directory(self.folder)
-        pairs: dict[Stream, StreamCounts] = {"discovery": self.upstream.streams["discovery"]}
-        summary = make_summary("discover", self.campaign, pairs, None, self.upstream)
-        return Finished(replace(summary, bins=BinCounts(bins.received, bins.accepted, bins.rejected)))
-
-
-def _records(block: bytes, record_bytes: int) -> list[bytes]:
-    return [block[start : start + record_bytes] for start in range(0, len(block), record_bytes)]
-
-
-def _pair(record: bytes, form: DiscoveryFormat, counts: bool) -> bytes:
-    return split_released(record, form, counts)[0]
+    return storage.join(place.directory if place.spill is None else place.spill, BINS)
