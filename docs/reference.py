@@ -20,7 +20,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from hushcount.senders import WAYS
-from pipelines.deployment.settings import FOLDERS, DeploymentFile, Duration
+from pipelines.deployment.parts import Duration
+from pipelines.deployment.settings import FOLDERS, DeploymentFile
 
 HEAD = f"""# Every key of the deployment file
 

@@ -78,7 +78,8 @@ class KeyListing(Part):
         ids = [key.id for key in self.keys]
         if len(set(ids)) < len(ids):
             raise ValueError("keys: an id is listed twice")
-        for role in {key.role for key in self.keys}:
+        # The evaluator makes keys for several epochs ahead; when each begins is not known then.
+        for role in {key.role for key in self.keys} - set(EVALUATING_ROLES):
             begins = [key.not_before for key in self.kept(role)]
             if len(set(begins)) < len(begins):
                 raise ValueError(f"keys: two of the role {role} begin at the same time")
@@ -107,10 +108,15 @@ class KeyListing(Part):
             return "retired"
         if at < key.not_before:
             return "pending"
+        if key.role in EVALUATING_ROLES:
+            # Each is of another epoch, so that no later key takes the place of an earlier one.
+            return "active" if at < key.not_after else "expiring"
         return "active" if self.active(key.role, at) == key else "expiring"
 
     def opened_until(self, key: ListedKey) -> datetime | None:
-        """Return when the overlap with the next key ends, or None while there is no next key."""
+        """Return when the overlap with the next key ends, or None while there is no next key; never an evaluator's."""
+        if key.role in EVALUATING_ROLES:
+            return None
         later = next((other for other in self.kept(key.role) if other.not_before > key.not_before), None)
         return None if later is None else later.not_before + timedelta(seconds=later.overlap_seconds)
 
@@ -151,6 +157,15 @@ def new_key(role: Role, begins: datetime, days: int, overlap_seconds: int, wrap:
         overlap_seconds=overlap_seconds,
     )
     return listed, records.record(role, key.id, key.secret_for_storage(), wrap)
+
+
+def new_keys(
+    role: Role, number: int, begins: datetime, days: int, overlap_seconds: int, wrap: str | None
+) -> list[tuple[ListedKey, str]]:
+    """Make key pairs of a role that begin together, as `new_key`; more than one for an evaluator only."""
+    if number != 1 and role not in EVALUATING_ROLES:
+        raise UsageError(f"number is {number}, must be 1 for the role {role}: one key takes the place of another")
+    return [new_key(role, begins, days, overlap_seconds, wrap) for _ in range(number)]
 
 
 def _listed(directory: Path) -> bytes | None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import sync, write_over
 from keys import records
-from keys.listing import PUBLIC_FILE, KeyListing, ListedKey, changing, new_key, read_listing
-from keys.roles import Role
+from keys.listing import PUBLIC_FILE, KeyListing, ListedKey, changing, new_keys, read_listing
+from keys.roles import EVALUATING_ROLES, Role
 
 
 def rotate(
@@ -21,6 +21,7 @@ def rotate(
     begins: datetime | None = None,
     days: int = 365,
     wrap: str | None = None,
+    number: int = 1,
     now: datetime | None = None,
 ) -> KeyListing:
     """Make the next key of each role: active at once, or pending until it begins.
@@ -32,6 +33,7 @@ def rotate(
         begins: by default now. The earlier keys must last until then.
         days: validity from then on.
         wrap: key of a key service that wraps the new secrets; by default that of the role's newest key, if any.
+        number: how many keys; an evaluator makes those of several epochs at once.
         now: by default the present.
 
     Raises:
@@ -51,7 +53,7 @@ def rotate(
             newest = _newest(directory, listing, role, present, start)
             path = records.key_path(directory, role, newest.id)
             service = wrap or (records.wrapped_by(path) if newest.retired_at is None else None)
-            made.append(new_key(role, start, days, int(overlap.total_seconds()), service))
+            made += new_keys(role, number, start, days, int(overlap.total_seconds()), service)
         # A private key without a listing does no harm; a listed key without its private key would.
         for listed, content in made:
             write(records.key_path(directory, listed.role, listed.id), content, 0o600)
@@ -111,6 +113,13 @@ def require_retirable(directory: Path, listing: KeyListing, id: str, now: dateti
     if key.retired_at is not None and not records.key_path(directory, key.role, key.id).exists():
         raise UsageError(f"the {key.role} key {id} was retired on {key.retired_at.isoformat()}")
     state, until = listing.state(key, now), listing.opened_until(key)
+    if state == "active" and key.role in EVALUATING_ROLES:
+        if early:
+            return key
+        raise UsageError(
+            f"the {key.role} key {id} may answer clients until {key.not_after.isoformat()}, and found values are "
+            "verified with it: hushcount doctor says when its epoch and all that follows are over; then give --early"
+        )
     if state == "active":
         raise UsageError(
             f"the {key.role} key {id} is the active one, which clients seal to: hushcount keys rotate makes the next"

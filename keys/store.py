@@ -18,7 +18,7 @@ from hushcount.errors import RetiredKey, UsageError
 from hushcount.formats.models import Part
 from keys import records
 from keys.evaluating import EvaluatorKey
-from keys.listing import PUBLIC_FILE, KeyListing, changing, new_key, private_kind, read_listing
+from keys.listing import PUBLIC_FILE, KeyListing, changing, new_keys, private_kind, read_listing
 from keys.private import Guarded, PrivateKey, SigningKey
 from keys.roles import EVALUATING_ROLES, OPENING_ROLES, ROLES, SIGNING_ROLES, Role, SigningRole
 
@@ -103,8 +103,10 @@ class KeyReference:
         raise records.another_key(self.path, self.role, self.id)
 
 
-def campaign_key(source: Path | str, role: Role, listed: Sequence[PublicKeyPart]) -> KeyReference:
-    """Find the private key for what a campaign's clients seal, and open it once, before any data is read.
+def campaign_key(
+    source: Path | str, role: Role, listed: Sequence[PublicKeyPart] | Sequence[EvaluatorKeyPart]
+) -> KeyReference:
+    """Find the private key for what a campaign's clients seal or ask, and open it once, before any data is read.
 
     The source is a key directory, env:NAME, or gcp-secret://NAME; `listed` is the campaign's one key of this role.
 
@@ -117,7 +119,7 @@ def campaign_key(source: Path | str, role: Role, listed: Sequence[PublicKeyPart]
     reference = _reference(source, role, wanted.id)
     if not records.is_text(reference.source):
         _require_kept(reference)
-    reference.read()
+    reference.read_any()
     return reference
 
 
@@ -174,23 +176,25 @@ def verify_keys(source: Path | str, role: SigningRole, *, retired: bool = False)
 
 
 def read_public(directories: Sequence[Path], at: datetime | None = None) -> PublicFile:
-    """Return the keys for a campaign that begins at a time: the active key of each role in the key directories.
+    """Return the keys for a campaign that begins at a time: the active key of each role that opens.
+
+    An evaluator's is `keys.evaluator_keys.next_key`: it also depends on the epochs before.
 
     Raises:
         UsageError: a listing is missing or invalid, or a role in it has no active key.
     """
     now = at or datetime.now(timezone.utc)
-    active: dict[str, list[PublicKeyPart | EvaluatorKeyPart | VerifyKeyPart]] = {}
+    active: dict[str, list[PublicKeyPart]] = {role: [] for role in OPENING_ROLES}
     for directory in directories:
         listing = read_listing(directory)
-        for role in (*OPENING_ROLES, *EVALUATING_ROLES):
+        for role in OPENING_ROLES:
             key = listing.active(role, now)
             if key is None and listing.of(role):
                 spans = ", ".join(f"{one.id} from {one.not_before.isoformat()}" for one in listing.of(role))
                 raise UsageError(f"{directory} has no {role} key that is active at {now.isoformat()}: it has {spans}")
-            if key is not None:
-                active.setdefault(role, []).append(key.part)
-    return PublicFile.model_validate({role: tuple(dict(key) for key in keys) for role, keys in active.items()})
+            if key is not None and isinstance(key.part, PublicKeyPart):
+                active[role].append(key.part)
+    return PublicFile(analyzer=tuple(active["analyzer"]), aux_server=tuple(active["aux_server"]))
 
 
 def create(
@@ -199,11 +203,12 @@ def create(
     roles: Sequence[Role] = OPENING_ROLES,
     now: datetime | None = None,
     wrap: str | None = None,
+    number: int = 1,
 ) -> PublicFile:
     """Make a key pair for each role in a new key directory, and return the public keys that a campaign takes.
 
     The keys are valid for some days from now on. `wrap` names the key of a key service that wraps the secrets,
-    gcp-kms://... or aws-kms://...; without it the files hold them.
+    gcp-kms://... or aws-kms://...; without it the files hold them. An evaluator makes a `number` of keys at once.
 
     Raises:
         UsageError: a key file exists (it is never overwritten), or the directory cannot be written.
@@ -213,7 +218,7 @@ def create(
     existing = sorted([*directory.glob("*.key"), *directory.glob(PUBLIC_FILE)])
     if existing:
         raise UsageError(f"key file {existing[0]} exists and is never overwritten: give another directory")
-    made = [new_key(role, start, days, 0, wrap) for role in roles]
+    made = [one for role in roles for one in new_keys(role, number, start, days, 0, wrap)]
     with changing(directory) as write:
         for listed, record in made:
             write(records.key_path(directory, listed.role, listed.id), record, 0o600)

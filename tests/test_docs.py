@@ -14,7 +14,8 @@ from evaluator.settings import EvaluatorPart
 from hushcount.campaigns.campaign import Campaign
 from hushcount.discovery.keep_rules import KeepRule
 from pipelines.cli import app
-from pipelines.deployment.settings import DeploymentFile, EnginePart, NextEpochPart, RetentionPart, WindowsPart
+from pipelines.deployment.parts import NextEpochPart
+from pipelines.deployment.settings import DeploymentFile, EnginePart, RetentionPart, WindowsPart
 from shuffler.collector.settings import CollectorPart
 from tests.support.commands import COMMANDS
 

@@ -12,7 +12,7 @@ from hushcount.privacy.statement import statement
 from hushcount.privacy.unit import rule_of
 from hushcount.senders import counted
 from pipelines.audit.view import Finding, Verdict, View
-from pipelines.deployment.settings import most_epochs_a_year
+from pipelines.deployment.parts import most_epochs_a_year
 from pipelines.ledger.balance import OverLimit, require_room
 from pipelines.ledger.charging import cost_of, release_of
 from pipelines.ledger.file import opened, read_charges, read_limit, read_newest

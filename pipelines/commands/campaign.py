@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from typer import Option
 
@@ -12,6 +13,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import UsageError
 from hushcount.oracles.catalogue import CATALOGUE
 from keys import store
+from keys.evaluator_keys import next_key
 from pipelines.console import options
 from pipelines.console.answer import Answer, note, show_json
 from pipelines.console.tables import facts
@@ -54,6 +56,10 @@ def new_campaign(
     max_value_bytes: Annotated[
         int | None, Option(help="Longest value to discover, in UTF-8 bytes; default 64.")
     ] = None,
+    hash_: Annotated[
+        Literal["keyed", "oblivious"] | None,
+        Option("--hash", help="Of discovered values: keyed (default), or oblivious, which needs an evaluator's key."),
+    ] = None,
 ) -> Answer:
     """Use it when you have the keys and a dictionary: clients and parties must agree on this file.
 
@@ -75,15 +81,22 @@ def new_campaign(
         "rule": discovery_rule,
         "counts": discovery_counts or None,
         "max_value_bytes": max_value_bytes,
+        "hash": hash_,
     }
     discovery = {name: value for name, value in given.items() if value is not None}
     if discovery and discovery_epsilon is None:
         raise UsageError(f"discovery is off without --discovery-epsilon, but has {', '.join(discovery)}: give both")
     before = None if after is None else _before(after, id, epoch)
     following = 1 if before is None else before.epoch + 1
+    start = options.begins_at(begins)
+    public = store.read_public(keys, start)
+    if hash_ == "oblivious":
+        used = [] if before is None else [key.id for key in before.keys.evaluator]
+        key = next_key(keys, start or datetime.now(timezone.utc), used)
+        public = public.model_copy(update={"evaluator": (key,)})
     campaign = create_campaign(
         id,
-        store.read_public(keys, options.begins_at(begins)),
+        public,
         out.parent,
         mechanism=mechanism,
         epsilon=epsilon,
@@ -126,6 +139,8 @@ def show_campaign(campaign: options.CampaignFile) -> Answer:
 def redact_campaign(campaign: options.CampaignFile, out: FileOption) -> Answer:
     """Use it for the parties that must not hash values: the file for the shuffler and the auxiliary server.
 
+    With an oblivious hash nobody can hash values alone, and all parties have the same file.
+
     Example: hushcount campaign redact --campaign words.json --out parties.json
     """
     redacted = Campaign.read(campaign).redacted()
@@ -153,7 +168,9 @@ def _described(campaign: Campaign, path: Path) -> Answer:
     }
     if campaign.memory:
         data |= {"memory_values": campaign.memory_values, "epsilon_of_an_epoch": campaign.epoch_epsilon}
-    for role, listed in (("analyzer", campaign.keys.analyzer), ("aux_server", campaign.keys.aux_server)):
+    for role, listed in campaign.keys:
+        if not listed and role == "evaluator":
+            continue
         data[f"{role}_keys"] = ", ".join(f"{key.id} to {key.not_after.date()}" for key in listed)
     if campaign.dictionary is not None:
         data["dictionary"] = f"{campaign.dictionary.path}, {campaign.dictionary.items:,} items"
@@ -173,6 +190,7 @@ def _described(campaign: Campaign, path: Path) -> Answer:
     if campaign.discovery is not None:
         rule = campaign.require_keep_rule()
         data |= {
+            "discovery_hash": campaign.discovery.hash,
             "discovery_epsilon": rule.epsilon,
             "discovery_delta": rule.delta,
             "discovery_relation": rule.relation,

@@ -89,9 +89,10 @@ def _planned(
         from pipelines.jobs.analyze import plan_analyze
 
         return plan_analyze(campaign, source, keys, out)
+    from pipelines.handover.evaluator import UNASKED
     from pipelines.jobs.discover import plan_discover
 
-    return plan_discover(campaign, source, keys, out, party=party, uncapped=True)
+    return plan_discover(campaign, source, keys, out, party=party, uncapped=True, evaluator=UNASKED)
 
 
 def _shown(facts: dict[str, Any]) -> Iterator[RenderableType]:

@@ -14,6 +14,7 @@ from pipelines.console import options
 from pipelines.console.answer import Answer, progress_console
 from pipelines.console.results import charged, hop_answer, largest
 from pipelines.console.tables import Table
+from pipelines.handover.evaluator import evaluator_of
 from pipelines.handover.parties import signer_of, verified_by
 
 ShuffledOption = Annotated[str, Option("--input", help="Output directory of hushcount shuffle.")]
@@ -28,6 +29,9 @@ def encode(
     clients: Annotated[
         bool, Option("--clients", help="Lines are client<TAB>value; without it, clients are unknown.")
     ] = False,
+    evaluator: Annotated[
+        str | None, Option(help="Of an oblivious campaign: the evaluator's key directory, or env:NAME.")
+    ] = None,
     overwrite: options.Overwrite = False,
     runner: options.Runner = "FnApiRunner",
 ) -> Answer:
@@ -39,7 +43,8 @@ def encode(
     from pipelines.jobs.job import run
 
     chosen, console = options.engine(context, runner), progress_console()
-    job = plan_encode(campaign, values, out, clients=clients, overwrite=overwrite, console=console)
+    named = evaluator_of(evaluator)
+    job = plan_encode(campaign, values, out, clients=clients, evaluator=named, overwrite=overwrite, console=console)
     return hop_answer(run(job, chosen, console), out, stated=False)
 
 
@@ -113,6 +118,13 @@ def discover(
     uncapped: Annotated[
         bool, Option("--uncapped", help="Even without client tokens: one sender can reveal a value.")
     ] = False,
+    evaluator: Annotated[
+        str | None,
+        Option(help="Of an oblivious campaign: the evaluator's address, or its key directory where that is."),
+    ] = None,
+    evaluator_token: Annotated[
+        str | None, Option(help="Bearer token for that address: a private file, env:NAME, or gcp-secret://...")
+    ] = None,
     signed_by: options.SignedBy = None,
     sign_with: options.SignWith = None,
     ledger: options.Ledger = None,
@@ -134,6 +146,7 @@ def discover(
         out,
         party=party,
         uncapped=uncapped,
+        evaluator=evaluator_of(evaluator, evaluator_token),
         signed_by=verified_by(signed_by, "aux_signer" if party == "analyzer" else "shuffler"),
         signer=signer_of(sign_with, "aux_signer"),
         ledger=ledger,

@@ -31,6 +31,9 @@ _ROLES: dict[RoleName, tuple[Role, ...]] = {
 }
 KeysOption = Annotated[Path, Option("--keys", help="Key directory of hushcount keys new.")]
 DaysOption = Annotated[int, Option(help="Days that clients may seal to these keys.", max=36_500)]
+NumberOption = Annotated[
+    int, Option("--number", help="With the role evaluator: keys to make, one for each epoch to come.", min=1, max=1000)
+]
 WrapOption = Annotated[
     str | None, Option(help="Key service to wrap the private keys: gcp-kms://projects/... or aws-kms://arn:aws:kms:...")
 ]
@@ -46,13 +49,14 @@ def new_keys(
             "questions; operator, publisher, shuffler and aux-signer sign. handing-on means shuffler and aux-signer."
         ),
     ] = "both",
+    number: NumberOption = 1,
     wrap: WrapOption = None,
 ) -> Answer:
     """Use it first. In production, each party makes its own key on its own machine, with --role.
 
     Example: hushcount keys new --out keys
     """
-    store.create(out, days, _ROLES[role], wrap=wrap)
+    store.create(out, days, _ROLES[role], wrap=wrap, number=number)
     return _listed(out)
 
 
@@ -70,6 +74,7 @@ def rotate_keys(
     role: Annotated[RoleName | None, Option(help="Who the keys are for.", show_default="all in the directory")] = None,
     begins: options.Begins = None,
     days: DaysOption = 365,
+    number: NumberOption = 1,
     wrap: WrapOption = None,
 ) -> Answer:
     """Use it before the campaign file of the next epoch. The old keys stay until you retire them.
@@ -78,14 +83,15 @@ def rotate_keys(
     """
     roles = None if role is None else _ROLES[role]
     wait = options.span("overlap", overlap)
-    rotation.rotate(keys, roles, overlap=wait, begins=options.begins_at(begins), days=days, wrap=wrap)
+    begin = options.begins_at(begins)
+    rotation.rotate(keys, roles, overlap=wait, begins=begin, days=days, number=number, wrap=wrap)
     return _listed(keys)
 
 
 def retire_key(
     keys: KeysOption,
     id: Annotated[str, Option(help="Id of the key, from hushcount keys list.")],
-    early: Annotated[bool, Option("--early", help="Even during its overlap with the next key.")] = False,
+    early: Annotated[bool, Option("--early", help="Even during its overlap with the next key, or its epoch.")] = False,
     yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
 ) -> Answer:
     """Use it when keys list says that a key may be retired: its reports count as retired_key from then on.
@@ -95,7 +101,8 @@ def retire_key(
     Example: hushcount keys retire --keys keys --id 0123456789abcdef
     """
     key = rotation.require_retirable(keys, read_listing(keys), id, datetime.now(timezone.utc), early)
-    question = f"Destroy the {key.role} key {id}? Nobody can ever open its reports again"
+    lost = "verify what was released of its epoch" if key.role == "evaluator" else "open its reports"
+    question = f"Destroy the {key.role} key {id}? Nobody can ever {lost} again"
     if not yes and not confirm(question, err=True):
         note("nothing was done")
         raise Exit(1)

@@ -10,9 +10,11 @@ from typer import Option
 from hushcount.campaigns.campaign import GREATEST_EPOCH, Campaign
 from hushcount.campaigns.delegation import read_campaign_signature, read_delegation, verify_campaign
 from hushcount.campaigns.signatures import signature_path
+from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_once
 from hushcount.policy import terms_of
 from keys import store, vouching
+from keys.evaluator_keys import listed_keys
 from pipelines.console import options
 from pipelines.console.answer import Answer
 from pipelines.console.tables import facts
@@ -42,15 +44,27 @@ def delegate(
     publisher: Annotated[Path, Option(help="The publisher's public.json or its directory; its newest key is taken.")],
     last_epoch: Annotated[int, Option(help="Last epoch that the publisher may sign.", min=1, max=GREATEST_EPOCH)],
     out: Annotated[Path, Option(help="Delegation file to write.")],
+    evaluator_keys: Annotated[
+        list[Path] | None,
+        Option(
+            help="The evaluator's public.json or its directory: the keys that the publisher may name, one an epoch."
+        ),
+    ] = None,
 ) -> Answer:
     """Use it to keep the operator's key offline: the publisher then signs epochs that change the dictionary only.
 
     Example: hushcount campaign delegate --campaign w.json --keys operator --publisher pub --last-epoch 9 --out d.json
     """
     operator, newest = store.active_key(keys, "operator"), store.verify_keys(publisher, "publisher")[-1]
-    made = vouching.delegate(operator, Campaign.read(campaign), newest, last_epoch)
+    file, named = Campaign.read(campaign), listed_keys(evaluator_keys or ())
+    if file.is_oblivious != bool(named):
+        needs = "is oblivious: give --evaluator-keys" if file.is_oblivious else "has no evaluator: leave its keys out"
+        raise UsageError(f"campaign {file.id} {needs}, the public.json with keys for the epochs to come")
+    made = vouching.delegate(operator, file, newest, last_epoch, named)
     _write(out, "delegation", made.model_dump_json(indent=2) + "\n")
     data = {"publisher": newest.id, "operator": operator.id, "terms": made.terms, "last_epoch": last_epoch}
+    if named:
+        data["evaluator_keys"] = ", ".join(key.id for key in named)
     return Answer(data, [facts(f"delegation {out}", data)])
 
 

@@ -49,7 +49,7 @@ def publish(
 
     Raises:
         UsageError: the file is invalid, or its epoch or `begins` is not later than the published ones, or too early; or
-            it does not name the head of what is published.
+            it does not name the head of what is published, or names the evaluator's key of another epoch.
         HushcountError: somebody else is publishing, and does not come to an end.
     """
     campaign = Campaign.read(campaign_path)
@@ -119,6 +119,7 @@ def publish_alone(
         if not early:
             _require_length(deployment, campaign, start, earlier[-1])
     require_follows(campaign, published[earlier[-1].epoch][1] if earlier else None)
+    _require_fresh_key(campaign, [there for _, there in published.values()])
     name = f"epoch-{campaign.epoch:06d}.json"
     _copy(campaign, campaign_path, folder, name, _served(folder, published.values()))
     # The files that collection.json names must be on the disk before it.
@@ -134,6 +135,18 @@ def publish_alone(
     write_over(folder / COLLECTION_FILE, collection.model_dump_json(indent=2) + "\n", _FILE_MODE)
     sync(folder)
     return new
+
+
+def _require_fresh_key(campaign: Campaign, earlier: Collection[Campaign]) -> None:
+    """Refuse an evaluator's key that served another epoch: destroying it could then never end that one."""
+    named = {key.id for key in campaign.keys.evaluator}
+    for one in earlier:
+        for key in one.keys.evaluator:
+            if key.id in named and one.epoch != campaign.epoch:
+                raise UsageError(
+                    f"epoch {campaign.epoch} of campaign {campaign.id} names the evaluator's key {key.id} of epoch "
+                    f"{one.epoch}: each epoch needs a fresh one, make the file with hushcount campaign new --after"
+                )
 
 
 def _require_length(deployment: Deployment, campaign: Campaign, start: datetime, last: EpochPart) -> None:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from evaluator.settings import EvaluatorPart
-from hushcount.campaigns.dictionary import MOST_ITEMS
 from hushcount.campaigns.parts import Identifier
-from hushcount.collection.windows import duration
 from hushcount.errors import UsageError
 from hushcount.formats.models import Part
 from hushcount.formats.reading import read_mapping, validated
+from pipelines.deployment.parts import AnalyzerPart, Duration, NextEpochPart
 from pipelines.files import storage
 from shuffler.collector.settings import CollectorPart
 
@@ -24,18 +23,7 @@ PARTIES: tuple[Party, ...] = ("shuffler", "aux-server", "analyzer")
 FOLDERS = ("segments", "evaluations", "batches", "shuffled", "released", "found", "results")
 """The folders of the store; each can be another party's."""
 _DATABASE = "postgresql://"
-_YEAR = timedelta(days=365)
 _KEY_TEXTS = ("env:", "gcp-secret:")
-
-
-def _duration(value: Any) -> Any:
-    # A bare number would be taken for seconds.
-    if not isinstance(value, (str, timedelta)):
-        raise ValueError(f"duration is {value!r}, must be a whole number and s, m, h or d, as in 15m or 1d")
-    return duration(value) if isinstance(value, str) else value
-
-
-Duration = Annotated[timedelta, BeforeValidator(_duration)]
 
 
 class WindowsPart(Part):
@@ -82,54 +70,6 @@ class EnginePart(Part):
     options: tuple[str, ...] = Field(default=(), description="Beam options, as after a bare -- of a job")
 
 
-class NextEpochPart(Part):
-    """What `hushcount run` may change in a campaign from one epoch to the next."""
-
-    add_found: bool = Field(default=True, description="whether discovered items join the dictionary")
-    review: bool = Field(
-        default=True,
-        description="whether they wait until hushcount epoch review approves them; if not, anybody can add some",
-    )
-    most_additions: int = Field(default=100, ge=1, le=100_000, description="discovered items that join in one epoch")
-    least_length: Duration = Field(
-        default=timedelta(days=30),
-        description="shortest length of an epoch: clients with a memory answer each one afresh",
-    )
-    unseen_windows: int = Field(
-        default=30, ge=1, le=1_000_000, description="after so many windows without it, a discovered item leaves"
-    )
-    target_rank: int | None = Field(
-        default=None,
-        ge=1,
-        le=MOST_ITEMS,
-        description="plan for the share of the item of this rank in the last estimate",
-    )
-    settings: dict[str, int | float | str] = Field(
-        default_factory=dict, description="parameters that are not planned anew, as --set"
-    )
-    sign_with: str | None = Field(
-        default=None,
-        description="the operator's key directory, relative to this file, env:NAME or gcp-secret://NAME: new epochs "
-        "are signed; needed where the newest is",
-    )
-    delegation: str | None = Field(
-        default=None,
-        description="file of hushcount campaign delegate: sign_with is then the publisher's, and the operator's key "
-        "can stay offline",
-    )
-
-    @model_validator(mode="after")
-    def _check(self) -> NextEpochPart:
-        if self.delegation is not None and self.sign_with is None:
-            raise ValueError("delegation: needs sign_with, the key directory of the publisher that it names")
-        return self
-
-
-def most_epochs_a_year(least_length: timedelta) -> int:
-    """Return in how many epochs of at least this length a client can answer in 365 days; the first began earlier."""
-    return -(-_YEAR // least_length) + 1
-
-
 class DeploymentFile(Part):
     """The file, as it is written."""
 
@@ -168,6 +108,7 @@ class DeploymentFile(Part):
     next_epoch: dict[Identifier, NextEpochPart] = Field(
         default_factory=dict, description="by campaign; without a table of its own a campaign stays as it is"
     )
+    analyzer: AnalyzerPart = Field(default_factory=AnalyzerPart, description="The analyzer that runs here.")
     collector: CollectorPart | None = Field(default=None, description="the collector that runs here")
     evaluator: EvaluatorPart | None = Field(default=None, description="the evaluator that runs here")
 

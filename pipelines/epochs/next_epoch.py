@@ -33,8 +33,10 @@ from pipelines.batches.hops import hop_names
 from pipelines.batches.rebuild import outputs
 from pipelines.batches.rows import hops_done, made_batches, streams_done
 from pipelines.deployment.campaigns import Epochs
+from pipelines.deployment.parts import NextEpochPart
 from pipelines.deployment.publish import publish_alone, publishing
-from pipelines.deployment.settings import Deployment, NextEpochPart
+from pipelines.deployment.settings import Deployment
+from pipelines.epochs.evaluator_key import with_evaluator
 from pipelines.epochs.items import (
     ITEMS_FILE,
     TrackedItems,
@@ -71,7 +73,7 @@ def follow(
 
     Raises:
         UsageError: the mechanism cannot be planned for the new dictionary, or the epoch cannot be signed as the newest,
-            or other keys are active and a publisher signs.
+            or other keys are active and a publisher signs, or no key of the evaluator is left for it.
         SignatureError: the operator did not delegate this epoch.
         HushcountError: somebody else is publishing, and does not come to an end.
     """
@@ -104,6 +106,7 @@ def follow(
         return None
     if same_keys and window_at(now, deployment.windows.length).end < newest.begins + part.least_length:
         return None
+    keys, _ = with_evaluator(deployment, epochs, part, keys, now)
     signer = signer_of(deployment, path, campaign, part, now)
     with publishing(epochs.directory), _made(campaign, keys, wanted, part, share, signer) as (following, made):
         if read_collection(epochs.directory / COLLECTION_FILE) != epochs.collection:
@@ -125,9 +128,11 @@ def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: d
     tracked = read_tracked(epochs.directory / ITEMS_FILE, epochs.listed)
     share = None if part.target_rank is None else tracked.target_share
     signer = signer_of(deployment, path, campaign, part, now)
-    with _made(campaign, _keys(deployment, campaign, now), epochs.listed, part, share, signer) as (following, _):
+    keys, left = with_evaluator(deployment, epochs, part, _keys(deployment, campaign, now), now)
+    with _made(campaign, keys, epochs.listed, part, share, signer) as (following, _):
         signed = "unsigned" if signer is None else f"signed by {signer}"
-        return f"epoch {following.epoch} can be planned, {signed}"
+        evaluated = f", and {left} more after it with the evaluator's keys" if campaign.is_oblivious else ""
+        return f"epoch {following.epoch} can be planned, {signed}{evaluated}"
 
 
 def _listed_before(epochs: Epochs, known: tuple[str, ...]) -> set[str]:

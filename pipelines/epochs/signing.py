@@ -12,7 +12,8 @@ from hushcount.campaigns.signatures import signature_path
 from hushcount.errors import UsageError
 from keys import vouching
 from keys.store import KeyReference, active_key
-from pipelines.deployment.settings import Deployment, NextEpochPart
+from pipelines.deployment.parts import NextEpochPart
+from pipelines.deployment.settings import Deployment
 
 
 @dataclass(frozen=True)

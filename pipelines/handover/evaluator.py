@@ -16,6 +16,7 @@ from hushcount.delivery.site import Site
 from hushcount.discovery.oblivious import Ask, Unanswered, questions_of
 from hushcount.errors import HushcountError, RetiredKey, UsageError
 from hushcount.formats.client_files import read_private
+from pipelines.deployment.settings import Deployment
 
 _TOKEN = re.compile("[\x21-\x7e]{16,256}")
 _MOST_TOKEN_BYTES = 1024
@@ -80,11 +81,13 @@ class Evaluator:
         question.finish(self.ask(campaign)(question.blinded), public_key(campaign))
 
 
-class Unasked(Evaluator):
-    """Stands for an evaluator in graphs that are built and not run."""
-
+class _Unasked(Evaluator):
     def require(self, campaign: Campaign) -> None:
         """Ask nobody."""
+
+
+UNASKED = _Unasked("https://localhost")
+"""Stands for an evaluator where a graph is built and not run."""
 
 
 def evaluator_of(source: str | None, token: str | None = None) -> Evaluator | None:
@@ -94,6 +97,17 @@ def evaluator_of(source: str | None, token: str | None = None) -> Evaluator | No
     return None if source is None else Evaluator(source, token)
 
 
+def evaluator_here(deployment: Deployment) -> Evaluator | None:
+    """Return the evaluator that a deployment's analyzer asks, or None."""
+    part = deployment.file.analyzer
+    if part.evaluator is None:
+        return None
+    if part.evaluator.startswith(_ADDRESSES):
+        token = part.evaluator_token
+        return Evaluator(part.evaluator, None if token is None else str(deployment.key_source(token)))
+    return Evaluator(str(deployment.key_source(part.evaluator)), part.evaluator_token)
+
+
 def namer(campaign: Campaign, evaluator: Evaluator | None) -> Evaluator | None:
     """Return the evaluator that names an oblivious campaign's values; None: the hash key in the campaign file does.
 
@@ -101,7 +115,7 @@ def namer(campaign: Campaign, evaluator: Evaluator | None) -> Evaluator | None:
         UsageError: no evaluator is named and one is needed, or the file withholds the hash key.
     """
     if not campaign.is_oblivious:
-        campaign.require_hash_key()
+        campaign.require_whole()
         return None
     if evaluator is None:
         raise UsageError(

@@ -31,6 +31,7 @@ from keys.opening_engines import require_opening_engine, sealing_for
 from pipelines.files import storage
 from pipelines.files.blocks import WriteShards
 from pipelines.files.progress import tick
+from pipelines.handover.evaluator import Evaluator, namer
 from pipelines.jobs.job import Finished, Job, Place
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.counting import WriteCounts
@@ -53,13 +54,14 @@ class EncodeJob(Job):
     values: Path
     clients: bool
     lines: int
+    evaluator: Evaluator | None
 
     @property
     def records(self) -> int:
         return self.lines
 
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
-        encode = Encode(str(self.campaign_path), self.clients, place.progress, self.lines)
+        encode = Encode(str(self.campaign_path), self.clients, place.progress, self.lines, self.evaluator)
         encoded = (
             pipeline
             | "file" >> beam.Create([str(self.values)], reshuffle=False)
@@ -92,6 +94,7 @@ def plan_encode(
     out: str,
     *,
     clients: bool = False,
+    evaluator: Evaluator | None = None,
     overwrite: bool = False,
     console: Console | None = None,
 ) -> EncodeJob:
@@ -101,13 +104,24 @@ def plan_encode(
         values: one value a line, UTF-8, text or .gz; with `clients`, client<TAB>value.
         clients: whether lines name their client; else every line counts as another client, so that the guarantees of
             the output are for one line.
+        evaluator: a source of its key, which names the values of an oblivious campaign.
         console: where a warning goes about lines that seem to name their client.
 
     Raises:
-        UsageError: a file is missing or invalid, there are no values, `out` is taken, or the environment names an
-            unknown opening engine.
+        UsageError: a file is missing or invalid, there are no values, `out` is taken, the environment names an unknown
+            opening engine, or no key of the evaluator of an oblivious campaign is named.
+        RetiredKey: that key was destroyed.
     """
     campaign = Campaign.read(campaign_path)
+    if campaign.discovery is not None:
+        evaluator = namer(campaign, evaluator)
+    if campaign.is_oblivious and evaluator is not None:
+        if evaluator.is_address:
+            raise UsageError(
+                f"evaluator is {evaluator.source}: encode makes the reports of many clients, and an evaluator answers "
+                "each a few questions only: give a directory with its key"
+            )
+        evaluator.require(campaign)
     # Reads the dictionary and checks the keys and the environment before any work.
     Client(campaign, policy=Policy.trusting(), uncapped=True)
     require_opening_engine()
@@ -129,6 +143,7 @@ def plan_encode(
         campaign_path=campaign_path.absolute(),
         values=values.absolute(),
         clients=clients,
+        evaluator=evaluator,
     )
 
 
@@ -150,13 +165,17 @@ class Encode(beam.DoFn):
     silence would tell.
     """
 
-    def __init__(self, campaign_path: str, clients: bool, progress: str | None, lines: int) -> None:
+    def __init__(
+        self, campaign_path: str, clients: bool, progress: str | None, lines: int, evaluator: Evaluator | None = None
+    ) -> None:
         self._campaign_path, self._clients, self._progress, self._lines = campaign_path, clients, progress, lines
+        self._evaluator = evaluator
 
     def setup(self) -> None:
         campaign = Campaign.read(self._campaign_path)
         seal = sealing_for(self._lines * len(campaign.streams))
-        self._client = Client(campaign, policy=Policy.trusting(), uncapped=True, seal_rows=seal)
+        ask = None if self._evaluator is None else self._evaluator.ask(campaign)
+        self._client = Client(campaign, policy=Policy.trusting(), uncapped=True, ask=ask, seal_rows=seal)
         self._threads = available_threads()
 
     def process(self, element: tuple[int, list[bytes]]) -> Iterator[Any]:

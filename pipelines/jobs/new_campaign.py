@@ -48,7 +48,8 @@ def create_campaign(
         settings: fixed parameters of the mechanism; the others are planned.
         objective: what is planned for; the l2 loss by default.
         shuffle: cap, minimum_batch, delta.
-        discovery: epsilon, delta and further settings of discovery, or None for none.
+        discovery: epsilon, delta and further settings of discovery, or None for none; with hash "oblivious", `keys`
+            hold the evaluator's key of this epoch.
         memory: how many different values a client answers in an epoch and repeats its answers of; 0: it repeats none.
         epoch: its number.
         previous: head of the campaign's log before it; None for the first.
@@ -61,7 +62,14 @@ def create_campaign(
     if not keys.analyzer:
         raise UsageError("keys hold none of the analyzer: give its directory too")
     known = None if dictionary is None else read_dictionary(dictionary)
-    data: dict[str, Any] = {"id": id, "epoch": epoch, "keys": keys.model_dump(mode="json"), "shuffle": shuffle or {}}
+    public = keys.model_dump(mode="json")
+    oblivious = discovery is not None and discovery.get("hash") == "oblivious"
+    if not oblivious:
+        # A directory may hold the keys of an evaluator that serves other campaigns.
+        public["evaluator"] = []
+    elif not keys.evaluator:
+        raise UsageError("an oblivious campaign needs a key of the evaluator: hushcount keys new --role evaluator")
+    data: dict[str, Any] = {"id": id, "epoch": epoch, "keys": public, "shuffle": shuffle or {}}
     if previous is not None:
         data["previous"] = previous.hex()
     if memory:
@@ -77,7 +85,7 @@ def create_campaign(
             name = dictionary.name if beside else f"{id}-{epoch:06d}.dictionary{kept_ending(dictionary)}"
             data["dictionary"] = {"path": name, "items": len(known.items), "digest": known.digest}
         if discovery is not None:
-            data["discovery"] = {"hash_key": hex_seed(SystemWords()), **discovery}
+            data["discovery"] = {**({} if oblivious else {"hash_key": hex_seed(SystemWords())}), **discovery}
         campaign = Campaign.model_validate(data)
     except ValidationError as error:
         raise UsageError(f"this campaign would be invalid: {explain(error)}") from None

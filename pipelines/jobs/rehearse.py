@@ -13,9 +13,11 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError, RetiredKey, UsageError
 from hushcount.randomness import SystemWords, hex_seed
 from keys import store
-from keys.roles import OPENING_ROLES, OpeningRole
+from keys.evaluator_keys import next_key
+from keys.roles import EVALUATING_ROLES, OPENING_ROLES, OpeningRole
 from keys.store import campaign_key
 from pipelines.engine.runner import Engine
+from pipelines.handover.evaluator import Evaluator
 from pipelines.jobs import results
 from pipelines.jobs.analyze import plan_analyze
 from pipelines.jobs.discover import plan_discover
@@ -83,9 +85,9 @@ def rehearse(
 ) -> Rehearsal:
     """Let each party's jobs open made-up reports of a campaign, with the keys that open the real ones later.
 
-    Each party is rehearsed by itself: a temporary key replaces the other's. The reports are of a twin of the campaign:
-    the same keys, mechanism, dictionary and discovery, but a minimum batch of one and keys that are valid now. Its
-    fingerprint differs, so that no batch of the real campaign takes them.
+    Each party is rehearsed by itself: temporary keys replace the other's and the evaluator's. The reports are of a twin
+    of the campaign: the same keys, mechanism, dictionary and discovery, but a minimum batch of one and keys that are
+    valid now. Its fingerprint differs, so that no batch of the real campaign takes them.
 
     Args:
         campaign_path: the campaign file of the next epoch.
@@ -147,12 +149,15 @@ def _write_twin(campaign: Campaign, beside: Path, role: OpeningRole, directory: 
     data = campaign.model_dump(mode="json")
     data["shuffle"]["minimum_batch"] = 1
     others = [other for other in OPENING_ROLES if other != role]
-    played = store.create(directory / "played", days=2, roles=others, now=now - timedelta(days=1))
+    roles = (*others, *(EVALUATING_ROLES if campaign.is_oblivious else ()))
+    played = store.create(directory / "played", days=2, roles=roles, now=now - timedelta(days=1))
+    if campaign.is_oblivious:
+        data["keys"]["evaluator"] = [next_key([directory / "played"], now).model_dump(mode="json")]
     for name in others:
         data["keys"][name] = [key.model_dump(mode="json") for key in getattr(played, name)]
     for key in data["keys"][role]:
         key |= {"not_before": (now - timedelta(days=1)).isoformat(), "not_after": (now + timedelta(days=1)).isoformat()}
-    if data["discovery"] is not None and data["discovery"]["hash_key"] is None:
+    if data["discovery"] is not None and data["discovery"]["hash_key_commitment"] is not None:
         data["discovery"] |= {"hash_key": hex_seed(SystemWords()), "hash_key_commitment": None}
     if role == "aux_server":
         # It opens no frequency reports and may lack the dictionary.
@@ -174,7 +179,8 @@ def _run_jobs(
     values, item = directory / "values.txt", directory / "item.txt"
     unlisted, lines = _values(twin)
     values.write_text("".join(f"{client}\t{line}\n" for client, line in enumerate(lines)), encoding="utf-8")
-    made = run(plan_encode(path, values, encoded, clients=True), engine)
+    evaluator = Evaluator(str(played)) if twin.is_oblivious else None
+    made = run(plan_encode(path, values, encoded, clients=True, evaluator=evaluator), engine)
     run(plan_shuffle(path, encoded, shuffled), engine)
     if twin.discovery is not None:
         if role == "aux_server":
@@ -186,7 +192,7 @@ def _run_jobs(
             return
         found = str(directory / "found")
         sent["released values"] = 1
-        run(plan_discover(path, released, source, found, party="analyzer"), engine)
+        run(plan_discover(path, released, source, found, party="analyzer", evaluator=evaluator), engine)
         opened["released values"] = int(list(results.read_found(Path(found), twin).items) == [unlisted])
     if twin.mechanism is not None:
         sent["frequency reports"] = made.accepted_of("reports")

@@ -93,7 +93,9 @@ def hops_of(
         return discovered("aux-server", "shuffled", "shuffler", "released", console, signer=signer)
 
     def found(_: RetiredKey | None) -> HopSummary:
-        return discovered("analyzer", "released", "aux_signer", "found")
+        from pipelines.handover.evaluator import evaluator_here
+
+        return discovered("analyzer", "released", "aux_signer", "found", evaluator=evaluator_here(deployment))
 
     def analyzed(_: RetiredKey | None) -> HopSummary:
         from pipelines.jobs.analyze import plan_analyze
@@ -133,11 +135,13 @@ def hops_of(
 def require_keys(deployment: Deployment, campaign: Campaign, hops: Collection[str]) -> RetiredKey | None:
     """Read every key that the hops need before the first of them runs, and return that the analyzer's was retired.
 
-    Then nothing is to be released. Without this check a hop would spend what a later one cannot use. Keys of parties
-    elsewhere cannot be read. The auxiliary server's own hop reports its retired key: no later hop needs that.
+    Then nothing is to be released, as if the evaluator that must verify it has destroyed its key. Without this check a
+    hop would spend what a later one cannot use. Keys of parties elsewhere cannot be read. The auxiliary server's own
+    hop reports its retired key: no later hop needs that.
 
     Raises:
         UsageError: one is missing or damaged, or cannot be used.
+        Unanswered: the evaluator of an oblivious campaign does not answer.
     """
     for hop in HANDED_ON.values():
         signer = signer_of(deployment.sign_with, hop.signer) if hop.name in hops and hop.signer else None
@@ -148,14 +152,19 @@ def require_keys(deployment: Deployment, campaign: Campaign, hops: Collection[st
     # The shuffler has no package of keys.
     from keys.store import campaign_key
 
+    namer = None
     if "discover" in hops:
-        campaign.require_whole()
+        from pipelines.handover import evaluator
+
+        namer = evaluator.namer(campaign, evaluator.evaluator_here(deployment))
     if "release" in hops:
         with suppress(RetiredKey):
             campaign_key(deployment.keys, "aux_server", campaign.keys.aux_server)
     if {"discover", "analyze"} & set(hops):
         try:
             campaign_key(deployment.keys, "analyzer", campaign.keys.analyzer)
+            if namer is not None:
+                namer.require(campaign)
         except RetiredKey as retired:
             return retired
     return None
