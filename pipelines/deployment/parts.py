@@ -73,7 +73,7 @@ class NextEpochPart(Part):
 
 
 class AnalyzerPart(Part):
-    """What the analyzer needs of others."""
+    """What the analyzer that runs here asks of others."""
 
     evaluator: str | None = Field(
         default=None,

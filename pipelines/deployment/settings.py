@@ -108,7 +108,7 @@ class DeploymentFile(Part):
     next_epoch: dict[Identifier, NextEpochPart] = Field(
         default_factory=dict, description="by campaign; without a table of its own a campaign stays as it is"
     )
-    analyzer: AnalyzerPart = Field(default_factory=AnalyzerPart, description="The analyzer that runs here.")
+    analyzer: AnalyzerPart = Field(default_factory=AnalyzerPart)
     collector: CollectorPart | None = Field(default=None, description="the collector that runs here")
     evaluator: EvaluatorPart | None = Field(default=None, description="the evaluator that runs here")
 

@@ -50,6 +50,7 @@ def collect(
     seconds: int = 86_400,
     streams: Sequence[str] = ("reports", "discovery"),
     authentication: Authentication = "client-token",
+    evaluator: Path | None = None,
 ) -> list[Path]:
     """Leave what a collector that received these values' reports on a day would; return its segments.
 
@@ -59,9 +60,8 @@ def collect(
     scratch = store / ".scratch"
     shutil.rmtree(scratch, ignore_errors=True)
     lines = write_lines(store.parent / "sent.txt", values)
-    done(
-        "encode", "--campaign", campaign_path, "--values", lines, "--out", scratch, *(["--clients"] if clients else [])
-    )
+    options = [*(["--clients"] if clients else []), *([] if evaluator is None else ["--evaluator", evaluator])]
+    done("encode", "--campaign", campaign_path, "--values", lines, "--out", scratch, *options)
     home = store / "segments" / campaign.id / epoch_folder(campaign) / window_name(day)
     segments: dict[str, tuple[SegmentPart, ...]] = {}
     made = []

@@ -19,7 +19,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.schedule.report import Done
 from pipelines.schedule.run import run
 from tests.support.collecting import DAY, START, window_name
-from tests.support.jobs import new_campaign, new_keys, summary, write_lines
+from tests.support.jobs import done, new_campaign, new_keys, summary, write_lines
 
 FLOOR = 50
 """Minimum batch of its campaigns."""
@@ -28,8 +28,15 @@ FLOOR = 50
 class Site:
     """One operator's files, in a directory of their own."""
 
-    def __init__(self, root: Path, *, discovery: bool = False, settings: str = "", tail: str = "") -> None:
+    def __init__(
+        self, root: Path, *, discovery: bool = False, evaluator_keys: int = 0, settings: str = "", tail: str = ""
+    ) -> None:
         self.root = root
+        self.evaluator = root / "evaluator"
+        self.oblivious = evaluator_keys > 0
+        if evaluator_keys:
+            done("keys", "new", "--role", "evaluator", "--number", evaluator_keys, "--out", self.evaluator)
+            tail = f'[analyzer]\nevaluator = "evaluator"\n{tail}'
         self.keys = new_keys(root / "keys")
         self.words = write_lines(root / "words.txt", ["alpha", "beta", "gamma"])
         self.discovery = discovery
@@ -48,8 +55,9 @@ class Site:
         folder.mkdir(parents=True, exist_ok=True)
         # The id of a campaign follows from the file's name.
         after = ["--after", folder / str(self.epochs[-1]["file"])] if self.epochs else []
+        hashed = ["--hash", "oblivious", "--keys", self.evaluator] if self.oblivious else []
         path = new_campaign(
-            folder / "words.json", self.keys, "--epoch", epoch, *after, dictionary=self.words, min_batch=FLOOR,
+            folder / "words.json", self.keys, "--epoch", epoch, *after, *hashed, dictionary=self.words, min_batch=FLOOR,
             discovery=1.0 if self.discovery else None,
         )  # fmt: skip
         path = path.rename(folder / f"epoch-{epoch:06d}.json")
@@ -73,6 +81,7 @@ class Site:
         twin = copy(self)
         twin.root = Path(shutil.copytree(self.root, root))
         twin.config, twin.store, twin.keys = (root / name for name in (self.config.name, "store", "keys"))
+        twin.evaluator = root / "evaluator"
         twin.campaign = root / self.campaign.relative_to(self.root)
         return twin
 

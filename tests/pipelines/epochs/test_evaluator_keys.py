@@ -1,0 +1,94 @@
+"""Epochs of an oblivious campaign: each takes a fresh key of the evaluator, and a publisher only a delegated one."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from keys.evaluator_keys import listed_keys
+from keys.rotation import rotate
+from pipelines.audit.doctor import examine
+from tests.support.collecting import collect
+from tests.support.jobs import done, refused
+from tests.support.next_epoch import follow_with, newest, sent
+from tests.support.site import Site, at
+
+TAKES = 'evaluator_keys = ["evaluator/public.json"]\n'
+SIGNS = 'sign_with = "publisher"\ndelegation = "delegation.json"\n'
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """A site with an oblivious campaign, whose evaluator made keys for two epochs."""
+    return Site(tmp_path, discovery=True, evaluator_keys=2)
+
+
+def found(site: Site, name: str, day: float) -> tuple[str, str]:
+    (one,) = (check for check in examine(site.deployment, at(day)) if check.name == name)
+    return one.verdict, one.says
+
+
+def test_each_epoch_takes_a_fresh_key_until_none_is_left(site: Site) -> None:
+    first, second = listed_keys([site.evaluator])
+    follow_with(site, TAKES)
+    said = found(site, "next epoch of words", 0.5)
+    assert said == ("good", "epoch 2 can be planned, unsigned, and 0 more after it with the evaluator's keys")
+    collect(site.store, site.campaign, sent(200), day=0, evaluator=site.evaluator)
+    done_first = site.run(1.1)
+    assert (done_first.problems, done_first.published) == ([], ["words/2"])
+    assert newest(site).keys.evaluator == (second,)
+    rotate(site.keys, ("analyzer",), overlap=timedelta(days=7), begins=at(2.1))
+    finished = site.run(2.2)
+    assert finished.published == []
+    (problem,) = finished.problems
+    assert "no key of the evaluator is left" in problem
+    assert found(site, "next epoch of words", 2.3) == ("bad", problem.partition("no next epoch: ")[2])
+    done("keys", "rotate", "--keys", site.evaluator, "--role", "evaluator", "--overlap", "1s", "--days", 9)
+    third = listed_keys([site.evaluator])[-1]
+    assert site.run(2.4).published == ["words/3"]
+    assert newest(site).keys.evaluator == (third,)
+    assert len({first.id, second.id, third.id}) == 3
+
+
+def test_without_the_public_keys_nothing_is_published(site: Site) -> None:
+    follow_with(site, "")
+    collect(site.store, site.campaign, sent(200), day=0, evaluator=site.evaluator)
+    (problem,) = site.run(1.1).problems
+    assert "set evaluator_keys under [next_epoch.words]" in problem
+
+
+def test_a_key_of_an_earlier_epoch_is_refused_by_hand_too(site: Site, tmp_path: Path) -> None:
+    file = newest(site)
+    again = file.model_copy(update={"epoch": 2, "previous": file.head.hex()})
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / "words.txt").write_bytes(site.words.read_bytes())
+    part = again.dictionary
+    assert part is not None
+    again = again.model_copy(update={"dictionary": part.model_copy(update={"path": "words.txt"})})
+    again.write(tmp_path / "again" / "words.json")
+    refused(
+        "epoch", "publish", "--config", site.config, "--campaign", tmp_path / "again" / "words.json",
+        says=["names the evaluator's key", "of epoch 1: each epoch needs a fresh one"],
+    )  # fmt: skip
+
+
+def test_a_publisher_names_only_keys_that_the_operator_delegated(site: Site, tmp_path: Path) -> None:
+    for role in ("operator", "publisher"):
+        done("keys", "new", "--role", role, "--out", tmp_path / role)
+    done("campaign", "sign", "--campaign", site.campaign, "--keys", tmp_path / "operator")
+    delegate = (
+        "campaign", "delegate", "--campaign", site.campaign, "--keys", tmp_path / "operator", "--publisher",
+        tmp_path / "publisher", "--last-epoch", 9, "--out", tmp_path / "delegation.json",
+    )  # fmt: skip
+    refused(*delegate, says=["campaign words is oblivious: give --evaluator-keys"])
+    done("keys", "new", "--role", "evaluator", "--out", tmp_path / "strange")
+    made = done(*delegate, "--evaluator-keys", site.evaluator / "public.json", "--json").json
+    assert made["evaluator_keys"] == ", ".join(key.id for key in listed_keys([site.evaluator]))
+    follow_with(site, f'{SIGNS}evaluator_keys = ["strange"]\n')
+    collect(site.store, site.campaign, sent(200), day=0, evaluator=site.evaluator)
+    (problem,) = site.run(1.1).problems
+    assert "which is none of the 2 that the operator delegated" in problem
+    follow_with(site, SIGNS + TAKES)
+    assert site.run(1.2).published == ["words/2"]
