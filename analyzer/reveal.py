@@ -18,12 +18,12 @@ from keys.store import KeyReference
 
 
 class Reveal(beam.DoFn):
-    """Released pairs in, discovered values out.
+    """Released records in, those with a discovered value out, each with that value.
 
-    A pair is a bin's hash and its sealed value. The value is believed only if it opens, is of this campaign, has the
+    A record begins with a pair, a bin's hash and its sealed value. The value is believed only if it opens, is of this campaign, has the
     bin's hash, and makes the same pair at an honest client: a forged pair has a bin of its own and reveals nothing.
 
-    Without a hash key in `form`, only the evaluator can name values: the pairs that open come out tagged "unnamed",
+    Without a hash key in `form`, only the evaluator can name values: the records that open come out tagged "unnamed",
     each with its value, and are counted after it was asked (`analyzer.verify`).
 
     Counted in "counts": accepted; unverified, a pair that no honest client makes; nothing, a bin of reports without a
@@ -47,7 +47,7 @@ class Reveal(beam.DoFn):
             reason = judge(form, self._key.public_key, record, value, keyed_name(form, value))
         yield TaggedOutput("counts", (reason, 1))
         if value is not None and reason == "accepted":
-            yield value
+            yield record, value
 
 
 def reveal(key: PrivateKey, form: DiscoveryFormat, record: bytes) -> tuple[Counted, str | None]:

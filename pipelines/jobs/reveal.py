@@ -49,16 +49,16 @@ class RevealJob(OpeningJob):
             )
 
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
-        form, directory = self.campaign.discovery_format, place.directory
-        read = pipeline | "read" >> ReadBlocks(self.files, self.campaign.fingerprint, form.pair_bytes, 0, None)
+        form, directory, length = self.campaign.discovery_format, place.directory, self.campaign.released_bytes
+        read = pipeline | "read" >> ReadBlocks(self.files, self.campaign.fingerprint, length, 0, None)
         opened = (
             read["blocks"]
-            | "records" >> beam.FlatMap(_records, form.pair_bytes)
+            | "records" >> beam.FlatMap(_records, length)
             | "reveal" >> beam.ParDo(Reveal(self.key, form)).with_outputs("counts", "unnamed", main="found")
         )
         if self.evaluator is None:
             gathered = opened.found | "gather" >> beam.combiners.ToList()
-            gathered | "write found" >> beam.Map(results.write_found, directory)
+            gathered | "write found" >> beam.Map(_write_found, directory)
         else:
             gathered = opened.unnamed | "gather" >> beam.combiners.ToList()
             gathered | "write opened" >> beam.Map(_write_opened, storage.join(directory, _OPENED), form)
@@ -80,15 +80,20 @@ class RevealJob(OpeningJob):
     def _verified(self, place: Place, sums: Mapping[str, int], evaluator: Evaluator) -> Mapping[str, int]:
         """Believe or refuse what was opened, by asking once for all of it, and return the counts with these."""
         campaign, path, form = self.campaign, storage.join(place.directory, _OPENED), self.campaign.discovery_format
-        length = form.pair_bytes + len(form.pad(None))
-        rows = _records(storage.read_bytes(path, self.records * length), length)
-        opened = [(row[: form.pair_bytes], form.unpad(row[form.pair_bytes :]) or "") for row in rows]
+        length, padded = campaign.released_bytes, len(form.pad(None))
+        rows = _records(storage.read_bytes(path, self.records * (length + padded)), length + padded)
+        opened = [(row[:length], form.unpad(row[length:]) or "") for row in rows]
         (analyzer,) = campaign.keys.analyzer
         ask, key = evaluator.ask(campaign), public_key(campaign)
         found, counts = verify(form, bytes.fromhex(analyzer.key), opened, ask, key)
-        results.write_found([value for _, value in found], place.directory)
+        _write_found(found, place.directory)
         storage.remove(path)
         return Counter(sums) + Counter(dict(label((reason, number), "discovery") for reason, number in counts.items()))
+
+
+def _write_found(found: list[tuple[bytes, str]], directory: str) -> None:
+    """Write found.csv of the released records that are believed, each with its value."""
+    results.write_found([value for _, value in found], directory)
 
 
 def _write_opened(opened: list[tuple[bytes, str]], path: str, form: DiscoveryFormat) -> None:
