@@ -20,8 +20,9 @@ from keys.store import KeyReference
 class Reveal(beam.DoFn):
     """Released records in, those with a discovered value out, each with that value.
 
-    A record begins with a pair, a bin's hash and its sealed value. The value is believed only if it opens, is of this campaign, has the
-    bin's hash, and makes the same pair at an honest client: a forged pair has a bin of its own and reveals nothing.
+    A record begins with a pair: a bin's hash and its sealed value. The value is believed only if it opens, is of this
+    campaign, has the bin's hash, and makes the same pair at an honest client: a forged pair has a bin of its own and
+    reveals nothing.
 
     Without a hash key in `form`, only the evaluator can name values: the records that open come out tagged "unnamed",
     each with its value, and are counted after it was asked (`analyzer.verify`).
