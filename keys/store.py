@@ -176,25 +176,25 @@ def verify_keys(source: Path | str, role: SigningRole, *, retired: bool = False)
 
 
 def read_public(directories: Sequence[Path], at: datetime | None = None) -> PublicFile:
-    """Return the keys for a campaign that begins at a time: the active key of each role that opens.
+    """Return the keys for a campaign that begins at a time: the active key of each role in the key directories.
 
-    An evaluator's is `keys.evaluator_keys.next_key`: it also depends on the epochs before.
+    Which of an evaluator's keys an epoch takes also depends on the epochs before (`keys.evaluator_keys.next_key`).
 
     Raises:
-        UsageError: a listing is missing or invalid, or a role in it has no active key.
+        UsageError: a listing is missing or invalid, or a role in it that opens has no active key.
     """
     now = at or datetime.now(timezone.utc)
-    active: dict[str, list[PublicKeyPart]] = {role: [] for role in OPENING_ROLES}
+    active: dict[str, list[dict[str, object]]] = {}
     for directory in directories:
         listing = read_listing(directory)
-        for role in OPENING_ROLES:
+        for role in (*OPENING_ROLES, *EVALUATING_ROLES):
             key = listing.active(role, now)
-            if key is None and listing.of(role):
+            if key is not None:
+                active.setdefault(role, []).append(dict(key.part))
+            elif listing.of(role) and role in OPENING_ROLES:
                 spans = ", ".join(f"{one.id} from {one.not_before.isoformat()}" for one in listing.of(role))
                 raise UsageError(f"{directory} has no {role} key that is active at {now.isoformat()}: it has {spans}")
-            if key is not None and isinstance(key.part, PublicKeyPart):
-                active[role].append(key.part)
-    return PublicFile(analyzer=tuple(active["analyzer"]), aux_server=tuple(active["aux_server"]))
+    return PublicFile.model_validate(active)
 
 
 def create(
