@@ -136,8 +136,8 @@ def oblivious(entry: Entry) -> Entry:
     if entry["rule"] == "report":
         named = boxes.name(hexed(entry, "output"))
         inner, report = boxes.named(entry, *named)
-        made = dict(zip(("hash", "box_key", "inner", "report"), (*named, inner, report), strict=True))
-        return {name: octets.hex() for name, octets in made.items()}
+        parts = zip(("hash", "box_key", "inner", "report"), (*named, inner, report), strict=True)
+        return {name: octets.hex() for name, octets in parts}
     if entry["rule"] == "evaluate":
         return {"blinded": b"".join(_elements(hexed(entry, "blinded"))).hex()}
     inputs, blinds = ([bytes.fromhex(one) for one in entry[name]] for name in ("inputs", "blinds"))
@@ -149,7 +149,7 @@ def oblivious(entry: Entry) -> Entry:
     evaluated = _elements(answer[:end])
     require(twin.verify(hexed(entry, "public_key"), blinded, evaluated, answer[end:]), "wrong_proof")
     outputs = [twin.finalize(*parts).hex() for parts in zip(inputs, scalars, evaluated, strict=True)]
-    made = {"blinded": b"".join(blinded).hex(), "outputs": outputs}
+    made: Entry = {"blinded": b"".join(blinded).hex(), "outputs": outputs}
     if "seed" not in entry:
         return made
     key = twin.derive_key(hexed(entry, "seed"), b"")

@@ -87,7 +87,7 @@ def check_campaign(file: Any) -> None:
     if "dictionary" in file:
         _check_dictionary(_table(file["dictionary"], "path items digest"))
     if "discovery" in file:
-        must, may = "epsilon delta relation rule max_value_bytes hash", "hash_key hash_key_commitment"
+        must, may = "epsilon delta relation rule max_value_bytes hash counts", "hash_key hash_key_commitment"
         _check_discovery(_table(file["discovery"], must, may))
     if "mechanism" in file:
         _check_mechanism(_table(file["mechanism"], "name epsilon parameters"), file)
@@ -118,6 +118,8 @@ def _check_discovery(part: Content) -> None:
     _whole(part["max_value_bytes"], 1, 4096)
     names = {"relation": ("replace-one", "add-remove"), "rule": ("optimal", "laplace"), "hash": ("keyed", "oblivious")}
     require(all(part[field] in known for field, known in names.items()), "unknown_name")
+    require(isinstance(part["counts"], bool), "wrong_type")
+    require(part["rule"] == "optimal" or not part["counts"], "unknown_name")
     for name in ("hash_key", "hash_key_commitment"):
         if name in part:
             _hex(part[name], 32)

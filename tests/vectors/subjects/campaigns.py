@@ -68,6 +68,7 @@ _GIVEN: dict[str, dict[str, Any]] = {
         "discovery": {**DISCOVERY, "relation": "add-remove", "rule": "laplace", "epsilon": 0.25, "delta": 1e-7},
         "shuffle": {"cap": 10, "minimum_batch": 10**12, "delta": 1e-21},
     },
+    "counts": {"discovery": {**DISCOVERY, "counts": True}, "shuffle": {"cap": 3, "minimum_batch": 1000, "delta": 1e-8}},
     "oblivious": {
         "mechanism": mechanism("grr", 1.0),
         "dictionary": DICTIONARY,
@@ -165,6 +166,7 @@ _WRONG: tuple[tuple[str, str, dict[str, Any]], ...] = (
             ("both", {"discovery": {"rule": "best"}}),
             ("both", {"discovery": {"relation": "edit"}}),
             ("oblivious", {"discovery": {"hash": "plain"}}),
+            ("counts", {"discovery": {"rule": "laplace"}}),
             ("grr", {"unicode": "14.0"}),
             ("grr", {"mechanism": {"name": "grr2"}}),
         )
@@ -201,6 +203,7 @@ _WRONG: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("no_stream", "discovery-only", {"discovery": None}),
     ("of_no_use", "discovery-only", {"memory": True}),
     ("of_no_use", "grr", {"memory_values": 2}),
+    ("wrong_type", "counts", {"discovery": {"counts": 2}}),
     ("hash_key", "both", {"discovery": {"hash_key": None}}),
     ("hash_key", "both", {"discovery": {"hash_key_commitment": "0" * 64}}),
     ("hash_key", "oblivious", {"discovery": {"hash_key": "0" * 64}}),

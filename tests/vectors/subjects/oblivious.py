@@ -1,4 +1,4 @@
-"""Questions to an evaluator with given blinds, answers with a given scalar of the proof, and the reports made of them."""
+"""Questions with given blinds, answers with a given scalar of the proof, and the reports that are made of them."""
 
 from __future__ import annotations
 

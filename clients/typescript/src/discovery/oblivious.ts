@@ -102,7 +102,8 @@ export function obliviousOf(publicKey: Uint8Array): Oblivious {
       question: questions.blinded,
       finish: async (answer) => {
         const [output = NOTHING] = questions.finish(answer, publicKey);
-        return value === undefined ? blank : report(format, value, nameOf(output), secret());
+        // Sealed anew without a value too: neither the time that it takes nor the store then tells of one.
+        return report(format, value, nameOf(output), secret());
       },
     };
   };
