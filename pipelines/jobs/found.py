@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,7 @@ COMBINED_COLUMNS = ("estimate", "estimate_error", "combined", "combined_error")
 """Of a result of hushcount analyze in an open domain, after those: the frequency estimate, and both in one."""
 
 
+_NUMBERS: Mapping[str, type[int | float]] = {"low": int, "high": int}
 COMBINED_SAYS = (
     "The frequency reports counted these values too (estimate, estimate error: standard and collision error together); "
     "combined is both counts weighed by the inverse of their variances, if no report of either stream was lost."
@@ -122,12 +123,14 @@ def read_counts(path: str) -> pa.Table:
     """
     items, rows = read_found_items(path), read_csv_rows(path, COUNT_COLUMNS)
     try:
-        columns = [[float(row[name]) for row in rows] for name in COUNT_COLUMNS]
+        columns = [[_NUMBERS.get(name, float)(row[name]) for row in rows] for name in COUNT_COLUMNS]
     except ValueError:
         columns = [[math.nan]]
     if not all(math.isfinite(number) for column in columns for number in column) or min(columns[1], default=1.0) <= 0.0:
         raise FormatError(f"{path} has a count that is not a number: restore it")
-    return pa.table([pa.array(items, pa.string()), *columns], names=["item", *COUNT_COLUMNS])
+    types = [pa.int64() if name in _NUMBERS else pa.float64() for name in COUNT_COLUMNS]
+    typed = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
+    return pa.table([pa.array(items, pa.string()), *typed], names=["item", *COUNT_COLUMNS])
 
 
 def combined(counts: pa.Table, estimates: pa.Table) -> pa.Table:
