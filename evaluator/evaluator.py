@@ -137,9 +137,10 @@ class Evaluator:
         try:
             answer = await asyncio.get_running_loop().run_in_executor(self._pool, self._evaluate, key, blinded)
             if counting is not self.counting:
-                # The window ended meanwhile: the answer counts in the next.
-                counting = self.counting
-                counting.reserve(epoch, asker, client, questions)
+                # The window ended meanwhile: the answer counts in the next, which gives back nothing if it refuses.
+                later = self.counting
+                later.reserve(epoch, asker, client, questions)
+                counting = later
             counting.answered(epoch, asker, client, questions)
         except OSError:
             counting.give_back(epoch, asker, client, questions)

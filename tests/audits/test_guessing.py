@@ -9,17 +9,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from analyzer.reveal import open_pair
+from analyzer.verify import verify
 from hushcount.campaigns.delegation import verify_campaign
 from hushcount.campaigns.forks import forks, seen_in_file
 from hushcount.campaigns.signatures import SignatureError
 from hushcount.collection.envelopes import envelope_dtype
 from hushcount.discovery.names import name_of
-from hushcount.discovery.oblivious import ELEMENT_BYTES, Unanswered, questions_of
+from hushcount.discovery.oblivious import ELEMENT_BYTES, Ask, Unanswered, questions_of
 from hushcount.discovery.pairs import HASH_BYTES
 from hushcount.errors import UsageError
+from hushcount.wire.sealing import Sealer
 from keys.evaluating import EvaluatorKey
+from keys.listing import read_listing
 from keys.rotation import retire, rotate
-from keys.store import KeyReference, create, read_public
+from keys.store import KeyReference, create
 from tests.audits.guessers import (
     ANOTHER,
     EVALUATOR,
@@ -61,7 +65,7 @@ def test_no_guess_can_be_tested_once_the_key_is_destroyed(tmp_path: Path) -> Non
     """Neither with the stored pairs nor with all that clients asked and were answered: the old attack runs on both."""
     keys = tmp_path / "keys"
     create(keys, days=30, roles=("evaluator",), now=datetime.now(timezone.utc) - timedelta(days=1))
-    (part,) = read_public([keys]).evaluator
+    (part,) = read_listing(keys).of("evaluator")
     rotate(keys, overlap=timedelta(seconds=1))
     reference = KeyReference(str(keys), "evaluator", part.id)
     asked: list[bytes] = []
@@ -142,3 +146,48 @@ def test_two_evaluators_keys_for_one_epoch_are_a_fork() -> None:
     assert not forks([seen_in_file("here", OBLIVIOUS), seen_in_file("there", oblivious())])
     (fork,) = forks([seen_in_file("here", OBLIVIOUS), seen_in_file("there", oblivious(ANOTHER))])
     assert "epoch 2" in str(fork)
+
+
+def verified(pairs: list[bytes], ask: Ask) -> tuple[list[str], dict[str, int]]:
+    """Return what the analyzer believes of released pairs, which it verifies by asking, and what it counts."""
+    form, opened, counts = OBLIVIOUS.discovery_format, [], Counter[str]()
+    for pair in pairs:
+        reason, value = open_pair(ANALYZER, form, pair)
+        if value is None:
+            counts[reason] += 1
+        else:
+            opened.append((pair, value))
+    found, more = verify(form, ANALYZER.public_key, opened, ask, EVALUATOR.public_key)
+    return [value for _, value in found], dict(counts + Counter(more))
+
+
+def test_the_analyzers_questions_tell_the_evaluator_no_value_and_not_who_asked_before() -> None:
+    clients: list[bytes] = []
+    analyzer: list[bytes] = []
+    pairs = stored(OBLIVIOUS, sent(OBLIVIOUS, recording(clients)))
+    found, counts = verified(pairs, recording(analyzer))
+    assert sorted(found) == ["another secret", "rare disease", "rare disease", "ten"]
+    assert counts == {"accepted": 4, "nothing": 2}
+    seen = [
+        {batch[at : at + 32] for batch in asked for at in range(0, len(batch), 32)} for asked in (clients, analyzer)
+    ]
+    assert [len(elements) for elements in seen] == [len(SENT), len(found)]
+    assert not seen[0] & seen[1]
+    told = b"".join([*clients, *analyzer])
+    assert not any(value.encode() in told for value in found)
+
+
+def test_the_analyzer_answers_no_guess_of_who_forges_pairs() -> None:
+    """Under a stored hash, a box of the right guess is refused as that of a wrong one: nothing is told apart."""
+    (pair,) = stored(OBLIVIOUS, sent(OBLIVIOUS, values=["ten"]))
+    form, sealer = OBLIVIOUS.discovery_format, Sealer(ANALYZER.public_key)
+    told = []
+    for guess in ("ten", "wrong guess"):
+        boxes = [sealer.seal_alike(form.binding + form.pad(guess), bytes([number]) * 32) for number in range(3)]
+        asked: list[bytes] = []
+        told.append((*verified([pair[:HASH_BYTES] + box for box in boxes], recording(asked)), [*map(len, asked)]))
+    assert told[0] == told[1] == ([], {"unverified": 3}, [3 * 32])
+    # Nor is a hash of the right name with the box of another value, which needs an answer for both.
+    names = [name_of(output) for output in EVALUATOR.outputs([form.input(value) for value in ("ten", "rare disease")])]
+    forged = names[0].hash + sealer.seal_alike(form.binding + form.pad("rare disease"), names[1].box_key)
+    assert verified([forged, pair], EVALUATOR.evaluate) == (["ten"], {"unverified": 1, "accepted": 1})
