@@ -79,15 +79,15 @@ def measure(directory: Path, case: Case, seconds: float, factor: float, journals
             [sys.executable, "-m", "pipelines", "collect", "--config", str(base / "deployment.toml")], stderr=stream
         )
     try:
-        port = _port(log, server)
-        before = _cpu_seconds(server.pid)
+        port = port_of(log, server)
+        before = cpu_seconds(server.pid)
         sent = subprocess.run(  # noqa: S603  # our own module
             [sys.executable, "-m", "benchmarks.collector_load", str(port), path,
              str(length * case.reports), str(case.posts * factor), str(seconds), str(case.connections)],
             stdout=subprocess.PIPE, check=True,
         )  # fmt: skip
         result = json.loads(sent.stdout)
-        used = _cpu_seconds(server.pid) - before
+        used = cpu_seconds(server.pid) - before
         disk = _sync_ms(journal)
     finally:
         server.send_signal(signal.SIGTERM)
@@ -123,14 +123,15 @@ def _deploy(base: Path, journal: Path) -> Campaign:
     return Campaign.read(folder / "epoch-000001.json")
 
 
-def _port(log: Path, server: subprocess.Popen[bytes]) -> int:
+def port_of(log: Path, server: subprocess.Popen[bytes]) -> int:
+    """Return the port on which a server says in its log that it listens."""
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline and server.poll() is None:
         for line in log.read_text().splitlines():
             if '"event": "started"' in line:
                 return int(json.loads(line)["port"])
         time.sleep(0.05)
-    raise SystemExit(f"the collector did not start: {log.read_text()}")
+    raise SystemExit(f"the server did not start: {log.read_text()}")
 
 
 def _sync_ms(directory: Path) -> tuple[float, float]:
@@ -146,7 +147,7 @@ def _sync_ms(directory: Path) -> tuple[float, float]:
     return statistics.median(times), statistics.quantiles(times, n=100)[98]
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     """Return the CPU time of a process, user and system."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

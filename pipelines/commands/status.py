@@ -18,6 +18,7 @@ from pipelines.console.tables import Table, by_reason, stamp, window_names
 
 if TYPE_CHECKING:
     from pipelines.audit.collecting import Collecting
+    from pipelines.audit.questions import Questions
     from pipelines.audit.reconcile import Account
 
 
@@ -32,6 +33,7 @@ def status(
     Example: hushcount status --config deployment.toml
     """
     from pipelines.audit.collecting import collecting
+    from pipelines.audit.questions import questions_of
     from pipelines.audit.reconcile import Account, account_of
     from pipelines.audit.view import View
     from pipelines.batches.state import opened, snapshot
@@ -55,10 +57,14 @@ def status(
         note(f"error: {name}: {fault}", "bold red")
     differences = len(faults) + len(strange) + sum(len(account.differences) for account in accounts)
     data = [{**asdict(account), "collecting": _collecting_facts(collected)} for account, collected in seen]
+    asked = {view.campaign: found for view in views if (found := questions_of(view, last)) is not None}
+    for row in data:
+        if row["campaign"] in asked:
+            row["questions"] = asdict(asked[row["campaign"]])
     data += [asdict(Account(name, differences=[said])) for name, said in strange.items()]
     return Answer(
         data,
-        _shown(seen, strange, last),
+        _shown(seen, asked, strange, last),
         f"{differences} difference{'s' if differences > 1 else ''}: see above" if differences else "",
     )
 
@@ -75,9 +81,13 @@ def _collecting_facts(now: Collecting) -> dict[str, Any]:
     }
 
 
-def _shown(seen: list[tuple[Account, Collecting]], strange: dict[str, str], last: int) -> Iterator[RenderableType]:
+def _shown(
+    seen: list[tuple[Account, Collecting]], asked: dict[str, Questions], strange: dict[str, str], last: int
+) -> Iterator[RenderableType]:
     for account, collected in seen:
         yield from _collecting_shown(account.campaign, collected)
+        if account.campaign in asked:
+            yield from _questions_shown(account.campaign, asked[account.campaign])
         yield from _account_shown(account, last)
     for said in strange.values():
         yield Text(f"DIFFERENCE {said}", "yellow")
@@ -95,6 +105,15 @@ def _collecting_shown(campaign: str, now: Collecting) -> Iterator[RenderableType
         yield Table(f"{campaign}: in journals, {now.why}", ("window", "stream", "in journals", "ends"), rows)
     else:
         yield f"  nothing is in journals, {now.why}\n"
+
+
+def _questions_shown(campaign: str, asked: Questions) -> Iterator[RenderableType]:
+    """Show how much evaluators were asked, in one row."""
+    heads = ("windows", "of clients", "of the verifier", "refused")
+    row = (f"{len(asked.windows)}", f"{asked.clients:,}", f"{asked.verifier:,}", _sorted(asked.refused))
+    yield Table(f"{campaign}: questions that evaluators answered", heads, [row], words=("refused",))
+    for name in asked.unreadable:
+        yield Text(f"WAITS manifest {name} of an evaluator cannot be read: restore it", "yellow")
 
 
 def _account_shown(account: Account, last: int) -> Iterator[RenderableType]:

@@ -1,0 +1,132 @@
+"""How many questions an evaluator answers, beside the library alone: `python -m benchmarks.evaluator --seconds 20`.
+
+The real command in a process of its own, asked over HTTP on one connection at a time, in batches and singly. The
+library answers the same batches in this process before and after. All numbers are per second of CPU time, so that they
+hold on a machine that does other things too: an evaluator uses one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+
+from benchmarks.collector import cpu_seconds, port_of
+from benchmarks.inputs import Setting, make_place
+from hushcount.campaigns.campaign import Campaign
+from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_QUESTIONS, PROOF_BYTES, questions_of
+from hushcount.formats.reading import parse_object
+from keys.evaluating import EvaluatorKey
+from keys.store import KeyReference, create, read_public
+
+_SETTING = Setting(None, None)
+_POOL = 20
+BATCHES = (MOST_QUESTIONS, 20, 1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=20.0, help="for each length of a batch")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=".", prefix=".evaluator-") as directory:
+        found = measure(Path(directory).absolute(), given.seconds)
+    if given.json:
+        print(json.dumps(found, indent=2))
+        return
+    for row in found:
+        print(", ".join(f"{name} {value:,.0f}" for name, value in row.items()))
+
+
+def measure(base: Path, seconds: float, batches: tuple[int, ...] = BATCHES) -> list[dict[str, float]]:
+    """Start an evaluator, ask it, and return the figures of each length of a batch."""
+    campaign = _deploy(base)
+    (public,) = campaign.keys.evaluator
+    key = KeyReference(str(base / "evaluator-keys"), "evaluator", public.id).read_evaluator()
+    path = f"/v1/campaigns/bench/evaluations?fingerprint={campaign.fingerprint.hex()}"
+    log = base / "log"
+    with log.open("wb") as stream:
+        server = subprocess.Popen(  # noqa: S603  # our own command
+            [sys.executable, "-m", "pipelines", "evaluate", "--config", str(base / "deployment.toml")], stderr=stream
+        )
+    try:
+        port = port_of(log, server)
+        return [_row(server.pid, port, path, key, batch, seconds) for batch in batches]
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(120)
+
+
+def _row(pid: int, port: int, path: str, key: EvaluatorKey, batch: int, seconds: float) -> dict[str, float]:
+    pool = [questions_of([None] * batch).blinded for _ in range(_POOL)]
+    before = _bare(key, pool, seconds / 2)
+    used, began = cpu_seconds(pid), time.perf_counter()
+    answered = _ask(port, path, pool, seconds)
+    wall = time.perf_counter() - began
+    used = cpu_seconds(pid) - used
+    after = _bare(key, pool, seconds / 2)
+    bare = 2 / (1 / before + 1 / after)
+    return {
+        "batch": batch,
+        "over HTTP, a second of CPU": answered / used,
+        "library alone, a second of CPU": bare,
+        "% of the library": 100 * answered / used / bare,
+        "over HTTP, a second": answered / wall,
+    }
+
+
+def _bare(key: EvaluatorKey, pool: list[bytes], seconds: float) -> float:
+    """Return the questions that the library answers in a second of CPU time."""
+    answered, began, ends = 0, time.process_time(), time.perf_counter() + seconds
+    while time.perf_counter() < ends:
+        for blinded in pool:
+            answered += len(key.evaluate(blinded)) // ELEMENT_BYTES - PROOF_BYTES // ELEMENT_BYTES
+    return answered / (time.process_time() - began)
+
+
+def _ask(port: int, path: str, pool: list[bytes], seconds: float) -> int:
+    """Ask one request after another on one connection, and return how many questions were answered."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    answered, number, ends = 0, 0, time.perf_counter() + seconds
+    while time.perf_counter() < ends:
+        blinded = pool[number % len(pool)]
+        # A token a request: nobody reaches the limit of a client, and each request makes one.
+        headers = {"Content-Type": "application/octet-stream", "Client-Token": f"{len(blinded):010d}-{number:020d}"}
+        connection.request("POST", path, blinded, headers)
+        answer = connection.getresponse()
+        if len(answer.read()) != len(blinded) + PROOF_BYTES:
+            raise SystemExit(f"the evaluator answered {answer.status}")
+        answered += len(blinded) // ELEMENT_BYTES
+        number += 1
+    connection.close()
+    return answered
+
+
+def _deploy(base: Path) -> Campaign:
+    """Write a deployment with one oblivious campaign, and return that."""
+    folder = base / "campaigns" / "bench"
+    place = make_place(folder, _SETTING)
+    create(base / "evaluator-keys", 1, ("evaluator",))
+    data = parse_object(place.campaign_path.read_bytes(), "campaign")
+    data["discovery"] |= {"hash": "oblivious", "hash_key": None}
+    part = read_public([base / "evaluator-keys"], datetime.now(timezone.utc)).evaluator[0]
+    data["keys"]["evaluator"] = [json.loads(part.model_dump_json())]
+    (folder / "epoch-000001.json").write_text(json.dumps(data))
+    epoch = {"epoch": 1, "file": "epoch-000001.json", "begins": "2020-01-01T00:00:00Z"}
+    (folder / "collection.json").write_text(json.dumps({"epochs": [epoch]}))
+    (base / "deployment.toml").write_text(
+        'store = "store"\n[windows]\nlength = "365d"\ngrace = "1d"\n[evaluator]\nname = "bench"\nport = 0\n'
+        f"most_questions_a_client = {MOST_QUESTIONS}\n"
+    )
+    return Campaign.read(folder / "epoch-000001.json")
+
+
+if __name__ == "__main__":
+    main()
