@@ -169,15 +169,15 @@ def make_collector() -> None:
         site = Running(restored(Path(scratch).resolve() / "site"))
         with site.config.open("a") as file:
             file.write(COLLECTING)
-        client = Client(
-            Campaign.read(site.base / "campaigns/words/words.json"), policy=Policy.trusting(), uncapped=True
-        )
+        campaign = Campaign.read(site.base / "campaigns/words/words.json")
+        client = Client(campaign, policy=Policy.trusting(), uncapped=True)
         with running(site) as one:
             for index in range(4):
                 token = {"client-token": f"a-secret-of-client-{index}-that-it-keeps-for-itself"}
                 made = {"reports": client.report("alpha"), "discovery": client.discovery_report("new")}
                 for stream, report in made.items():
-                    answer = httpx.post(f"{one.url}{one.path(stream)}", content=report, headers={**STREAM, **token})
+                    url = f"{one.url}/v1/campaigns/words/{stream}?fingerprint={campaign.fingerprint.hex()}"
+                    answer = httpx.post(url, content=report, headers={**STREAM, **token})
                     assert answer.status_code == 202, answer.text
             one.kill()
         shutil.copy(site.config, COLLECTOR)

@@ -10,9 +10,9 @@ CREATE TABLE batches (
 	state VARCHAR NOT NULL, 
 	PRIMARY KEY (name, campaign)
 );
-INSERT INTO "batches" VALUES('20210301T000000Z-000001-946b1abedf624263','words',1,'946b1abedf624263','20210301T000000Z','made');
-INSERT INTO "batches" VALUES('20210303T000000Z-000001-946b1abedf624263','words',1,'946b1abedf624263','20210303T000000Z','made');
-INSERT INTO "batches" VALUES('20210307T000000Z-000001-946b1abedf624263','words',1,'946b1abedf624263','20210307T000000Z','made');
+INSERT INTO "batches" VALUES('20210301T000000Z-000001-26ea0edfd3d2aa5b','words',1,'26ea0edfd3d2aa5b','20210301T000000Z','made');
+INSERT INTO "batches" VALUES('20210303T000000Z-000001-26ea0edfd3d2aa5b','words',1,'26ea0edfd3d2aa5b','20210303T000000Z','made');
+INSERT INTO "batches" VALUES('20210307T000000Z-000001-26ea0edfd3d2aa5b','words',1,'26ea0edfd3d2aa5b','20210307T000000Z','made');
 CREATE TABLE deleted (
 	campaign VARCHAR NOT NULL, 
 	folder VARCHAR NOT NULL, 
@@ -29,18 +29,18 @@ CREATE TABLE hops (
 	finished_at VARCHAR NOT NULL, 
 	PRIMARY KEY (campaign, batch, hop)
 );
-INSERT INTO "hops" VALUES('words','20210301T000000Z-000001-946b1abedf624263','shuffle','{"accepted": 201, "hop": "shuffle", "received": 201, "rejected": {}, "streams": {"discovery": {"accepted": 72, "received": 72, "rejected": {}}, "reports": {"accepted": 129, "received": 129, "rejected": {}}}}',NULL,'2026-11-23T06:45:43+00:00');
-INSERT INTO "hops" VALUES('words','20210301T000000Z-000001-946b1abedf624263','release','{"accepted": 72, "hop": "release", "opening": {"lanes": 0, "libsodium": 72, "rescued": 0}, "received": 72, "rejected": {}, "streams": {"discovery": {"accepted": 72, "received": 72, "rejected": {}}}}',NULL,'2026-11-23T06:45:44+00:00');
-INSERT INTO "hops" VALUES('words','20210301T000000Z-000001-946b1abedf624263','discover','{"accepted": 72, "hop": "discover", "received": 72, "rejected": {}, "streams": {"discovery": {"accepted": 72, "received": 72, "rejected": {}}}}',NULL,'2026-11-23T06:45:44+00:00');
-INSERT INTO "hops" VALUES('words','20210301T000000Z-000001-946b1abedf624263','analyze','{"accepted": 78, "hop": "analyze", "opening": {"lanes": 0, "libsodium": 129, "rescued": 0}, "received": 129, "rejected": {"wrong_campaign": 51}, "streams": {"reports": {"accepted": 78, "received": 129, "rejected": {"wrong_campaign": 51}}}}',NULL,'2026-11-23T06:45:45+00:00');
-INSERT INTO "hops" VALUES('words','20210303T000000Z-000001-946b1abedf624263','shuffle','{"accepted": 60, "hop": "shuffle", "received": 60, "rejected": {}, "streams": {"reports": {"accepted": 60, "received": 60, "rejected": {}}}}',NULL,'2026-11-23T06:45:45+00:00');
-INSERT INTO "hops" VALUES('words','20210303T000000Z-000001-946b1abedf624263','release','{"accepted": 0, "hop": "release", "received": 0, "rejected": {}, "streams": {}}',NULL,'2026-11-23T06:45:45+00:00');
-INSERT INTO "hops" VALUES('words','20210303T000000Z-000001-946b1abedf624263','discover','{"accepted": 0, "hop": "discover", "received": 0, "rejected": {}, "streams": {}}',NULL,'2026-11-23T06:45:45+00:00');
-INSERT INTO "hops" VALUES('words','20210303T000000Z-000001-946b1abedf624263','analyze','{"accepted": 60, "hop": "analyze", "opening": {"lanes": 0, "libsodium": 60, "rescued": 0}, "received": 60, "rejected": {}, "streams": {"reports": {"accepted": 60, "received": 60, "rejected": {}}}}',NULL,'2026-11-23T06:45:46+00:00');
-INSERT INTO "hops" VALUES('words','20210307T000000Z-000001-946b1abedf624263','shuffle','{"accepted": 54, "hop": "shuffle", "received": 54, "rejected": {}, "streams": {"reports": {"accepted": 54, "received": 54, "rejected": {}}}}',NULL,'2026-11-23T06:45:46+00:00');
-INSERT INTO "hops" VALUES('words','20210307T000000Z-000001-946b1abedf624263','release','{"accepted": 0, "hop": "release", "received": 0, "rejected": {}, "streams": {}}',NULL,'2026-11-23T06:45:46+00:00');
-INSERT INTO "hops" VALUES('words','20210307T000000Z-000001-946b1abedf624263','discover','{"accepted": 0, "hop": "discover", "received": 0, "rejected": {}, "streams": {}}',NULL,'2026-11-23T06:45:46+00:00');
-INSERT INTO "hops" VALUES('words','20210307T000000Z-000001-946b1abedf624263','analyze','{"accepted": 0, "hop": "analyze", "opening": {"lanes": 0, "libsodium": 54, "rescued": 0}, "received": 54, "rejected": {"below_minimum": 3, "wrong_campaign": 51}, "streams": {"reports": {"accepted": 0, "received": 54, "rejected": {"below_minimum": 3, "wrong_campaign": 51}}}}',NULL,'2026-11-23T06:45:47+00:00');
+INSERT INTO "hops" VALUES('words','20210301T000000Z-000001-26ea0edfd3d2aa5b','shuffle','{"accepted": 201, "hop": "shuffle", "received": 201, "rejected": {}, "streams": {"discovery": {"accepted": 72, "received": 72, "rejected": {}}, "reports": {"accepted": 129, "received": 129, "rejected": {}}}}',NULL,'2026-11-23T11:43:54+00:00');
+INSERT INTO "hops" VALUES('words','20210301T000000Z-000001-26ea0edfd3d2aa5b','release','{"accepted": 72, "hop": "release", "opening": {"lanes": 0, "libsodium": 72, "rescued": 0}, "received": 72, "rejected": {}, "streams": {"discovery": {"accepted": 72, "received": 72, "rejected": {}}}}',NULL,'2026-11-23T11:43:55+00:00');
+INSERT INTO "hops" VALUES('words','20210301T000000Z-000001-26ea0edfd3d2aa5b','discover','{"accepted": 72, "hop": "discover", "received": 72, "rejected": {}, "streams": {"discovery": {"accepted": 72, "received": 72, "rejected": {}}}}',NULL,'2026-11-23T11:43:56+00:00');
+INSERT INTO "hops" VALUES('words','20210301T000000Z-000001-26ea0edfd3d2aa5b','analyze','{"accepted": 78, "hop": "analyze", "opening": {"lanes": 0, "libsodium": 129, "rescued": 0}, "received": 129, "rejected": {"wrong_campaign": 51}, "streams": {"reports": {"accepted": 78, "received": 129, "rejected": {"wrong_campaign": 51}}}}',NULL,'2026-11-23T11:43:58+00:00');
+INSERT INTO "hops" VALUES('words','20210303T000000Z-000001-26ea0edfd3d2aa5b','shuffle','{"accepted": 60, "hop": "shuffle", "received": 60, "rejected": {}, "streams": {"reports": {"accepted": 60, "received": 60, "rejected": {}}}}',NULL,'2026-11-23T11:43:59+00:00');
+INSERT INTO "hops" VALUES('words','20210303T000000Z-000001-26ea0edfd3d2aa5b','release','{"accepted": 0, "hop": "release", "received": 0, "rejected": {}, "streams": {}}',NULL,'2026-11-23T11:43:59+00:00');
+INSERT INTO "hops" VALUES('words','20210303T000000Z-000001-26ea0edfd3d2aa5b','discover','{"accepted": 0, "hop": "discover", "received": 0, "rejected": {}, "streams": {}}',NULL,'2026-11-23T11:43:59+00:00');
+INSERT INTO "hops" VALUES('words','20210303T000000Z-000001-26ea0edfd3d2aa5b','analyze','{"accepted": 60, "hop": "analyze", "opening": {"lanes": 0, "libsodium": 60, "rescued": 0}, "received": 60, "rejected": {}, "streams": {"reports": {"accepted": 60, "received": 60, "rejected": {}}}}',NULL,'2026-11-23T11:43:59+00:00');
+INSERT INTO "hops" VALUES('words','20210307T000000Z-000001-26ea0edfd3d2aa5b','shuffle','{"accepted": 54, "hop": "shuffle", "received": 54, "rejected": {}, "streams": {"reports": {"accepted": 54, "received": 54, "rejected": {}}}}',NULL,'2026-11-23T11:44:01+00:00');
+INSERT INTO "hops" VALUES('words','20210307T000000Z-000001-26ea0edfd3d2aa5b','release','{"accepted": 0, "hop": "release", "received": 0, "rejected": {}, "streams": {}}',NULL,'2026-11-23T11:44:01+00:00');
+INSERT INTO "hops" VALUES('words','20210307T000000Z-000001-26ea0edfd3d2aa5b','discover','{"accepted": 0, "hop": "discover", "received": 0, "rejected": {}, "streams": {}}',NULL,'2026-11-23T11:44:01+00:00');
+INSERT INTO "hops" VALUES('words','20210307T000000Z-000001-26ea0edfd3d2aa5b','analyze','{"accepted": 0, "hop": "analyze", "opening": {"lanes": 0, "libsodium": 54, "rescued": 0}, "received": 54, "rejected": {"below_minimum": 3, "wrong_campaign": 51}, "streams": {"reports": {"accepted": 0, "received": 54, "rejected": {"below_minimum": 3, "wrong_campaign": 51}}}}',NULL,'2026-11-23T11:44:02+00:00');
 CREATE TABLE hushcount_state (
 	version INTEGER NOT NULL, 
 	PRIMARY KEY (version)
@@ -59,18 +59,18 @@ CREATE TABLE manifests (
 	damaged INTEGER NOT NULL, 
 	PRIMARY KEY (path)
 );
-INSERT INTO "manifests" VALUES('words/000001-946b1abedf624263/20210301T000000Z/one.manifest.json','words',1,'946b1abedf624263','20210301T000000Z',86400,'one','client-token','{}',0);
-INSERT INTO "manifests" VALUES('words/000001-946b1abedf624263/20210301T000000Z/two.manifest.json','words',1,'946b1abedf624263','20210301T000000Z',86400,'two','client-token','{}',0);
-INSERT INTO "manifests" VALUES('words/000001-946b1abedf624263/20210302T000000Z/one.manifest.json','words',1,'946b1abedf624263','20210302T000000Z',86400,'one','client-token','{}',0);
-INSERT INTO "manifests" VALUES('words/000001-946b1abedf624263/20210303T000000Z/one.manifest.json','words',1,'946b1abedf624263','20210303T000000Z',86400,'one','none','{}',0);
-INSERT INTO "manifests" VALUES('words/000001-946b1abedf624263/20210307T000000Z/one.manifest.json','words',1,'946b1abedf624263','20210307T000000Z',86400,'one','client-token','{}',0);
-INSERT INTO "manifests" VALUES('words/000001-946b1abedf624263/20210311T000000Z/one.manifest.json','words',1,'946b1abedf624263','20210311T000000Z',86400,'one','client-token','{}',0);
+INSERT INTO "manifests" VALUES('words/000001-26ea0edfd3d2aa5b/20210301T000000Z/one.manifest.json','words',1,'26ea0edfd3d2aa5b','20210301T000000Z',86400,'one','client-token','{}',0);
+INSERT INTO "manifests" VALUES('words/000001-26ea0edfd3d2aa5b/20210301T000000Z/two.manifest.json','words',1,'26ea0edfd3d2aa5b','20210301T000000Z',86400,'two','client-token','{}',0);
+INSERT INTO "manifests" VALUES('words/000001-26ea0edfd3d2aa5b/20210302T000000Z/one.manifest.json','words',1,'26ea0edfd3d2aa5b','20210302T000000Z',86400,'one','client-token','{}',0);
+INSERT INTO "manifests" VALUES('words/000001-26ea0edfd3d2aa5b/20210303T000000Z/one.manifest.json','words',1,'26ea0edfd3d2aa5b','20210303T000000Z',86400,'one','none','{}',0);
+INSERT INTO "manifests" VALUES('words/000001-26ea0edfd3d2aa5b/20210307T000000Z/one.manifest.json','words',1,'26ea0edfd3d2aa5b','20210307T000000Z',86400,'one','client-token','{}',0);
+INSERT INTO "manifests" VALUES('words/000001-26ea0edfd3d2aa5b/20210311T000000Z/one.manifest.json','words',1,'26ea0edfd3d2aa5b','20210311T000000Z',86400,'one','client-token','{}',0);
 CREATE TABLE runs (
 	token BIGINT NOT NULL, 
 	owner VARCHAR NOT NULL, 
 	at VARCHAR
 );
-INSERT INTO "runs" VALUES(1,'cbb584ea9cbba48d','2026-11-23T06:45:42.542096+00:00');
+INSERT INTO "runs" VALUES(1,'5bbf635c83c22dce','2026-11-23T11:43:52.693472+00:00');
 CREATE TABLE segments (
 	path VARCHAR NOT NULL, 
 	campaign VARCHAR NOT NULL, 
@@ -87,14 +87,14 @@ CREATE TABLE segments (
 	reason VARCHAR, 
 	PRIMARY KEY (path)
 );
-INSERT INTO "segments" VALUES('words/000001-946b1abedf624263/20210301T000000Z/reports/one-000000.blocks','words',1,'946b1abedf624263','20210301T000000Z','reports',72,7696,'4bc88e9de21769f6c1eebbfc4a020d1a0ae7c1e557d63ed53451fc16d31467b5','client-token','batched','20210301T000000Z-000001-946b1abedf624263',NULL);
-INSERT INTO "segments" VALUES('words/000001-946b1abedf624263/20210301T000000Z/discovery/one-000000.blocks','words',1,'946b1abedf624263','20210301T000000Z','discovery',72,15832,'241add2478980895f0f1b0c9fe41f58bb277de48ae4267e4241d9b71c29052ff','client-token','batched','20210301T000000Z-000001-946b1abedf624263',NULL);
-INSERT INTO "segments" VALUES('words/000001-946b1abedf624263/20210301T000000Z/reports/two-000000.blocks','words',1,'946b1abedf624263','20210301T000000Z','reports',57,6121,'3d064f5a80585a20a998a358df6721cc43cb72fd4cfadda001f3e3686d90e595','client-token','batched','20210301T000000Z-000001-946b1abedf624263',NULL);
-INSERT INTO "segments" VALUES('words/000001-946b1abedf624263/20210302T000000Z/reports/one-000000.blocks','words',1,'946b1abedf624263','20210302T000000Z','reports',9,1081,'a921988602813bcd9af1afe2bb86e42cedb65f331818dab15d248eae5c2368a5','client-token','batched','20210303T000000Z-000001-946b1abedf624263',NULL);
-INSERT INTO "segments" VALUES('words/000001-946b1abedf624263/20210302T000000Z/discovery/one-000000.blocks','words',1,'946b1abedf624263','20210302T000000Z','discovery',9,2098,'097b2f521bec23dc11fad9a404ce520b5339fc6ff6f8f70ec8805c905a279da0','client-token','too_late',NULL,'grace ended before 20210307T000000Z closed');
-INSERT INTO "segments" VALUES('words/000001-946b1abedf624263/20210303T000000Z/reports/one-000000.blocks','words',1,'946b1abedf624263','20210303T000000Z','reports',51,5491,'bc0427913d4e8452c38a59ed854a791fb18da824c39c8a8d5528f6d9064b0c39','none','batched','20210303T000000Z-000001-946b1abedf624263',NULL);
-INSERT INTO "segments" VALUES('words/000001-946b1abedf624263/20210307T000000Z/reports/one-000000.blocks','words',1,'946b1abedf624263','20210307T000000Z','reports',54,5806,'51c9ce9e7d7ef69365e9557c4c39181551f25d80c344e1e5ca3461655fd4a457','client-token','batched','20210307T000000Z-000001-946b1abedf624263',NULL);
-INSERT INTO "segments" VALUES('words/000001-946b1abedf624263/20210311T000000Z/reports/one-000000.blocks','words',1,'946b1abedf624263','20210311T000000Z','reports',12,1396,'d6153ad06bf6d9d96cd77ecd5039329aa5d6ed6be6c127c74de38a4df4b70aa5','client-token','too_late',NULL,'grace ended, and no window closed');
+INSERT INTO "segments" VALUES('words/000001-26ea0edfd3d2aa5b/20210301T000000Z/reports/one-000000.blocks','words',1,'26ea0edfd3d2aa5b','20210301T000000Z','reports',72,7696,'a7d12bd6232633b65f0330f5ebad8727a817e031d53d23cbf6e70020a5d3ca0a','client-token','batched','20210301T000000Z-000001-26ea0edfd3d2aa5b',NULL);
+INSERT INTO "segments" VALUES('words/000001-26ea0edfd3d2aa5b/20210301T000000Z/discovery/one-000000.blocks','words',1,'26ea0edfd3d2aa5b','20210301T000000Z','discovery',72,15832,'1fb17f6e2f3edfbbba4f64edaf86d0b80143b87bbadc2e6f19e3417c0773d080','client-token','batched','20210301T000000Z-000001-26ea0edfd3d2aa5b',NULL);
+INSERT INTO "segments" VALUES('words/000001-26ea0edfd3d2aa5b/20210301T000000Z/reports/two-000000.blocks','words',1,'26ea0edfd3d2aa5b','20210301T000000Z','reports',57,6121,'5388730906a032a9900bea85465e0a5516e7b0b378cad3e2f2b7dcdd0c7839a4','client-token','batched','20210301T000000Z-000001-26ea0edfd3d2aa5b',NULL);
+INSERT INTO "segments" VALUES('words/000001-26ea0edfd3d2aa5b/20210302T000000Z/reports/one-000000.blocks','words',1,'26ea0edfd3d2aa5b','20210302T000000Z','reports',9,1081,'c6fddeadb7bbef6ebe6c47796f2dd3990472d2738654cdbfc30ff3d7194956ba','client-token','batched','20210303T000000Z-000001-26ea0edfd3d2aa5b',NULL);
+INSERT INTO "segments" VALUES('words/000001-26ea0edfd3d2aa5b/20210302T000000Z/discovery/one-000000.blocks','words',1,'26ea0edfd3d2aa5b','20210302T000000Z','discovery',9,2098,'d96c45a4aa6d75cccade5a01a760124f542985eb72d84e1674d262be84994483','client-token','too_late',NULL,'grace ended before 20210307T000000Z closed');
+INSERT INTO "segments" VALUES('words/000001-26ea0edfd3d2aa5b/20210303T000000Z/reports/one-000000.blocks','words',1,'26ea0edfd3d2aa5b','20210303T000000Z','reports',51,5491,'69514e2f84623c13677ea0d72f2fc15009a2e8cf08c539e9c33061d0c89db9fd','none','batched','20210303T000000Z-000001-26ea0edfd3d2aa5b',NULL);
+INSERT INTO "segments" VALUES('words/000001-26ea0edfd3d2aa5b/20210307T000000Z/reports/one-000000.blocks','words',1,'26ea0edfd3d2aa5b','20210307T000000Z','reports',54,5806,'8ea66066aaf630130c7d5ce80b4173918e5d328d8e41e95632524d6ecbf748a0','client-token','batched','20210307T000000Z-000001-26ea0edfd3d2aa5b',NULL);
+INSERT INTO "segments" VALUES('words/000001-26ea0edfd3d2aa5b/20210311T000000Z/reports/one-000000.blocks','words',1,'26ea0edfd3d2aa5b','20210311T000000Z','reports',12,1396,'c9f75049a315d0c43702a3da2393cf947c0ce6cfe36c1e7739131c208a46f960','client-token','too_late',NULL,'grace ended, and no window closed');
 CREATE TABLE windows (
 	campaign VARCHAR NOT NULL, 
 	window VARCHAR NOT NULL, 
@@ -102,9 +102,9 @@ CREATE TABLE windows (
 	seconds INTEGER NOT NULL, 
 	PRIMARY KEY (campaign, window)
 );
-INSERT INTO "windows" VALUES('words','20210301T000000Z','2026-11-23T06:45:42.542096+00:00',86400);
-INSERT INTO "windows" VALUES('words','20210302T000000Z','2026-11-23T06:45:42.542096+00:00',86400);
-INSERT INTO "windows" VALUES('words','20210303T000000Z','2026-11-23T06:45:42.542096+00:00',86400);
-INSERT INTO "windows" VALUES('words','20210307T000000Z','2026-11-23T06:45:42.542096+00:00',86400);
-INSERT INTO "windows" VALUES('words','20210311T000000Z','2026-11-23T06:45:42.542096+00:00',86400);
+INSERT INTO "windows" VALUES('words','20210301T000000Z','2026-11-23T11:43:52.693472+00:00',86400);
+INSERT INTO "windows" VALUES('words','20210302T000000Z','2026-11-23T11:43:52.693472+00:00',86400);
+INSERT INTO "windows" VALUES('words','20210303T000000Z','2026-11-23T11:43:52.693472+00:00',86400);
+INSERT INTO "windows" VALUES('words','20210307T000000Z','2026-11-23T11:43:52.693472+00:00',86400);
+INSERT INTO "windows" VALUES('words','20210311T000000Z','2026-11-23T11:43:52.693472+00:00',86400);
 COMMIT;
