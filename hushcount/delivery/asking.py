@@ -12,7 +12,7 @@ from hushcount.delivery.events import TellEvent
 from hushcount.delivery.exchange import NoAnswer
 from hushcount.delivery.hold import EVALUATOR, held_until, hold, release
 from hushcount.delivery.open_questions import OpenQuestion, OpenQuestions
-from hushcount.delivery.posting import posted
+from hushcount.delivery.posting import EVALUATOR_TOKEN, posted
 from hushcount.delivery.queue import Queue, Settled
 from hushcount.delivery.site import Site
 from hushcount.delivery.waits import random_seconds
@@ -92,7 +92,8 @@ class Asker:
         body = b"".join(one.pending.question for one in taken)
         reports: list[bytes] = []
         try:
-            reply = posted(self.site, self.queue, f"evaluations?fingerprint={taken[0].fingerprint}", body)
+            place = f"evaluations?fingerprint={taken[0].fingerprint}"
+            reply = posted(self.site, self.queue, place, body, EVALUATOR_TOKEN)
             verdict = evaluation_verdict(reply, len(taken))
             if verdict.fate == "sent":
                 reports = finish_all([one.pending for one in taken], reply.body)

@@ -10,27 +10,30 @@ from hushcount.delivery.queue import Claimed, Queue
 from hushcount.delivery.site import Site
 
 _MOST_ANSWER_BYTES = 1 << 16
+COLLECTOR_TOKEN, EVALUATOR_TOKEN = "token", "evaluator_token"
+"""Two tokens: an evaluator that saw the collector's could post in the client's name, and crowd out its reports."""
 
 
 def post(site: Site, queue: Queue, claimed: Claimed) -> Verdict:
     """Post claimed reports, and return what the answer means for them."""
     try:
-        reply = posted(site, queue, f"{claimed.stream}?fingerprint={claimed.fingerprint}", claimed.body)
+        place = f"{claimed.stream}?fingerprint={claimed.fingerprint}"
+        reply = posted(site, queue, place, claimed.body, COLLECTOR_TOKEN)
     except NoAnswer as failure:
         return Verdict("again", failure.failure)
     return verdict(reply, len(claimed.rows))
 
 
-def posted(site: Site, queue: Queue, place: str, body: bytes) -> Reply:
-    """Post bytes to a place of the campaign with its client token, and return the answer.
+def posted(site: Site, queue: Queue, place: str, body: bytes, token: str) -> Reply:
+    """Post bytes to a place of the campaign with a client token, and return the answer.
 
-    The token is drawn at the first post, and then stays the same.
+    The token of this name is drawn at the first post with it, and then stays the same.
 
     Raises:
         NoAnswer: no whole answer came.
     """
-    token = queue.noted_once("token", lambda: secrets.token_urlsafe(32))
-    headers = {"Content-Type": "application/octet-stream", "Client-Token": token}
+    shown = queue.noted_once(token, lambda: secrets.token_urlsafe(32))
+    headers = {"Content-Type": "application/octet-stream", "Client-Token": shown}
     if site.app_token is not None:
         headers["Authorization"] = f"Bearer {site.app_token}"
     path = f"/v1/campaigns/{queue.campaign}/{place}"
