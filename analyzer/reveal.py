@@ -8,8 +8,10 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.pvalue import TaggedOutput
 
+from hushcount.discovery.count_laws import CountLaw
 from hushcount.discovery.names import Name, keyed_name
 from hushcount.discovery.pairs import HASH_BYTES, DiscoveryFormat
+from hushcount.discovery.released import split_released
 from hushcount.items import may_be_item
 from hushcount.reasons import Counted
 from hushcount.wire.sealing import Sealer
@@ -27,13 +29,22 @@ class Reveal(beam.DoFn):
     Without a hash key in `form`, only the evaluator can name values: the records that open come out tagged "unnamed",
     each with its value, and are counted after it was asked (`analyzer.verify`).
 
-    Counted in "counts": accepted; unverified, a pair that no honest client makes; nothing, a bin of reports without a
-    value; no_item, a value that cannot be an item, because it would break the lines of a table.
+    In a campaign with counts the shown count ends the record. One below the threshold is no draw of the rule.
+
+    Args:
+        key: the analyzer's.
+        form: of the campaign's discovery reports.
+        law: of the noise in the counts; None: records have no count.
+
+    Counted in "counts": accepted; unverified, a pair that no honest client makes, or a count that no draw shows;
+    nothing, a bin of reports without a value; no_item, a value that cannot be an item, because it would break the lines
+    of a table.
     """
 
-    def __init__(self, key: KeyReference, form: DiscoveryFormat) -> None:
+    def __init__(self, key: KeyReference, form: DiscoveryFormat, law: CountLaw | None = None) -> None:
         self._reference = key
         self._form = form
+        self._law = law
 
     def setup(self) -> None:
         self._key = self._reference.read()
@@ -41,6 +52,9 @@ class Reveal(beam.DoFn):
     def process(self, record: bytes) -> Iterator[Any]:
         form = self._form
         reason, value = open_pair(self._key, form, record)
+        shown = split_released(record, form, self._law is not None)[1]
+        if value is not None and self._law is not None and shown is not None and shown < self._law.threshold:
+            reason, value = "unverified", None
         if value is not None and not form.hash_key:
             yield TaggedOutput("unnamed", (record, value))
             return

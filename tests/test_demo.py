@@ -56,6 +56,22 @@ def test_estimates_are_within_their_errors(shown: tuple[Path, str]) -> None:
     discovery = summary["words"]["discovery"]
     assert abs(discovery["found"] - discovery["expected"]) < Z_BOUND * discovery["expected_deviation"] + 1
     assert discovery["found"] > 0
+    # The intervals hold 95 % of words far above the threshold; near it more of them miss.
+    assert 0.5 * discovery["found"] < discovery["intervals_holding"] <= discovery["found"]
+    # One word's noise is beyond 50 with a probability below 1e-8.
+    assert discovery["error"] < 50
+    assert discovery["predicted_error"] == pytest.approx(2.98, abs=5e-3)
+
+
+def test_discovered_words_are_shown_with_count_interval_and_truth(shown: tuple[Path, str]) -> None:
+    _, output = shown
+    table = output.partition("the largest of them:")[2]
+    heads, _, word = [line for line in table.splitlines() if line.strip()][:3]
+    assert heads.split() == ["word", "truth", "count", "95", "%", "interval", "error"]
+    truth, count, low, _, high = word.split()[1:6]
+    assert float(low) < float(count) < float(high)
+    assert abs(float(truth) - float(count)) < 50
+    assert "Truth of “other”:" in output
 
 
 def test_the_page_stands_alone_and_shows_everything(shown: tuple[Path, str]) -> None:
@@ -69,8 +85,8 @@ def test_the_page_stands_alone_and_shows_everything(shown: tuple[Path, str]) -> 
         assert "<svg" in text
         assert "What this guarantees" in text
         assert "Counts of every hop" in text
-    found = (out / "words" / "found" / "found.csv").read_text().splitlines()[1:]
-    assert all(f"<li>{word}</li>" in text for word in found)
+    rows = (out / "words" / "found" / "found.csv").read_text().splitlines()[1:]
+    assert all(f"<td>{row.partition(',')[0]}</td>" in text for row in rows)
 
 
 def test_a_second_run_needs_overwrite(shown: tuple[Path, str], small: Path) -> None:

@@ -40,6 +40,20 @@ class Unit:
         windows = f" in each of {self.allotments:,} collector windows" if self.allotments > 1 else ""
         return f"one client that sends at most {_many(self.cap)} a stream{windows}"
 
+    @property
+    def counted(self) -> str:
+        """What a plain count of these reports counts."""
+        return "clients" if self.per == "client" and self.reports == 1 else "reports"
+
+    @property
+    def meaning(self) -> str:
+        """How many of these reports may be one client's, in a sentence."""
+        if self.per == "report":
+            return "Nothing limits how many reports one client sent."
+        if self.reports == 1:
+            return "Each client has one report at most."
+        return f"One client may have sent up to {_many(self.reports)} of a value, so fewer clients hold it."
+
     def person(self, purpose: str = "") -> str:
         """The unit, for people; the purpose, if any, names the stream."""
         windows = f" in each of {self.allotments:,} windows at a collector" if self.allotments > 1 else ""

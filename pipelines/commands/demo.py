@@ -23,15 +23,16 @@ from hushcount.errors import UsageError
 from keys import store
 from pipelines.console import options
 from pipelines.console.answer import out_console, progress_console, show, show_json
-from pipelines.console.results import sentences
+from pipelines.console.results import other_explained, sentences
 from pipelines.console.tables import Table
 
 if TYPE_CHECKING:
+    from hushcount.discovery.count_laws import CountLaw
+    from pipelines.jobs.found import Found
     from pipelines.outputs.summary import HopSummary
 
 _SHOWN = 12
-_SHOWN_FOUND = 40
-_DISCOVERY = {"epsilon": 1.0, "delta": 1e-8, "max_value_bytes": 32}
+_DISCOVERY = {"epsilon": 1.0, "delta": 1e-8, "max_value_bytes": 32, "counts": True}
 
 
 @dataclass(frozen=True)
@@ -164,24 +165,57 @@ def _tell_shuffler(console: Console, campaign: Campaign, mixed: HopSummary) -> N
 def _tell_discovery(
     console: Console, campaign: Campaign, found: HopSummary, directory: Path, truth: Counter[str]
 ) -> dict[str, Any]:
+    from pipelines.jobs.found import count_law_of, read_found
+
     rule = campaign.require_keep_rule()
     did = (
         f"counted {found.accepted:,} sealed values by their hash, kept {found.bins.kept if found.bins else 0:,} bins "
-        f"(an even chance at {rule.count_for(0.5)} clients), released the sealed value of each"
+        f"(an even chance at {rule.count_for(0.5)} clients), released the sealed value of each and its count with noise"
     )
     saw = "hashes and how often each came (it can test a word that it guesses)"
     _tell(console, "Auxiliary server", did, saw, "any value, any sender")
-    with (directory / "found.csv").open(encoding="utf-8", newline="") as stream:
-        words = sorted((row["item"] for row in csv.DictReader(stream)), key=lambda word: -truth[word])
+    revealed, law = read_found(directory, campaign), count_law_of(campaign, found.senders)
     known = campaign.read_dictionary() or ()
     chances = [rule.keep_probability(count) for word, count in truth.items() if word not in known]
     expected, spread = sum(chances), math.sqrt(sum(chance * (1.0 - chance) for chance in chances))
-    listed = ", ".join(f"{word} {truth[word]}" for word in words[:_SHOWN_FOUND])
-    more = ", ..." if len(words) > _SHOWN_FOUND else ""
-    said = f" that no list held, {expected:.1f} ± {spread:.1f} expected; with how often each really came: "
-    text = Text.assemble((f"{len(words)} words found", "bold"), said, listed, more)
+    said = f" that no list held, {expected:.1f} ± {spread:.1f} expected; the largest of them:"
+    text = Text.assemble((f"{len(revealed.items)} words found", "bold"), said)
     console.print(Padding(text, (0, 0, 0, 2)))
-    return {"found": len(words), "expected": expected, "expected_deviation": spread}
+    counts = {} if law is None else _tell_counts(console, revealed, truth, law)
+    return {"found": len(revealed.items), "expected": expected, "expected_deviation": spread, **counts}
+
+
+def _tell_counts(console: Console, found: Found, truth: Counter[str], law: CountLaw) -> dict[str, Any]:
+    """Show counts of discovered values beside the truth, and their errors beside the predicted ones."""
+    import numpy as np
+
+    from hushcount.discovery.found_counts import kept_bias
+
+    rows = [] if found.counts is None else found.counts.to_pylist()
+    if not rows:
+        return {}
+    true = np.array([truth[row["item"]] for row in rows], dtype=np.int64)
+    errors = np.array([row["count"] for row in rows]) - true
+    low, high = (np.array([row[name] for row in rows]) for name in ("low", "high"))
+    cells = [
+        (row["item"], f"{c:,}", f"{row['count']:,.1f}", f"{row['low']:,.0f} to {row['high']:,.0f}", f"{error:+.1f}")
+        for row, c, error in zip(rows[:_SHOWN], true, errors, strict=False)
+    ]
+    error, predicted = math.sqrt(float((errors**2).mean())), law.standard_deviation
+    bias, expected = float(errors.mean()), float(kept_bias(law, true).mean())
+    within = int(((low <= true) & (true <= high)).sum())
+    line = (
+        f"  {within} of {len(rows)} intervals hold the truth; their error is {error:.2f} (root mean square), predicted "
+        f"{predicted:.2f}; on average {bias:+.2f}, predicted {expected:+.2f}: kept words near the threshold show more"
+    )
+    show((Table("", ("word", "truth", "count", "95 % interval", "error"), cells, words=("word",)), line), console)
+    return {
+        "intervals_holding": within,
+        "error": error,
+        "predicted_error": predicted,
+        "bias": bias,
+        "predicted_bias": expected,
+    }
 
 
 def _tell_analyzer(
@@ -201,7 +235,10 @@ def _tell_analyzer(
         cells.append((row["item"], f"{true:,}", f"{count:,.0f}", f"{error:,.0f}", f"{scores[-1]:+.2f}"))
     heads, worst = ("item", "truth", "estimate", "standard error", "z"), max(map(abs, scores))
     held = f"{len(rows):,} items; {100 * within / len(rows):.1f} % of their 95 % intervals hold the truth"
-    parts = (Table("", heads, cells[:_SHOWN], words=("item", "standard error")), f"  {held}; largest |z| {worst:.2f}")
-    show(parts, console)
+    lines = [f"  {held}; largest |z| {worst:.2f}"]
+    if analyzed.estimates is not None and analyzed.estimates.explained is not None:
+        unlisted = sum(truth.values()) - sum(truth[row["item"]] for row in rows)
+        lines.append(f"  {other_explained(analyzed.estimates.explained)} Truth of \u201cother\u201d: {unlisted:,}.")
+    show((Table("", heads, cells[:_SHOWN], words=("item", "standard error")), *lines), console)
     mean_square = sum(score**2 for score in scores) / len(scores)
     return {"items": len(rows), "intervals_holding": within, "largest_z": worst, "mean_square_z": mean_square}

@@ -12,7 +12,7 @@ from hushcount.campaigns.campaign import Stream
 from hushcount.oracles.estimates import Levels
 from pipelines.console import options
 from pipelines.console.answer import Answer, progress_console
-from pipelines.console.results import charged, hop_answer, largest
+from pipelines.console.results import charged, found_lines, hop_answer, largest
 from pipelines.console.tables import Table
 from pipelines.handover.evaluator import evaluator_of
 from pipelines.handover.parties import signer_of, verified_by
@@ -153,8 +153,7 @@ def discover(
         overwrite=overwrite,
     )
     summary = run(job, chosen, progress_console())
-    found = [f"{summary.bins.found:,} values found, in found.csv"] if summary.bins is not None else []
-    return hop_answer(summary, out, *found, *charged(summary))
+    return hop_answer(summary, out, *found_lines(summary), *charged(summary))
 
 
 def estimate(

@@ -16,7 +16,7 @@ from pipelines.console.tables import Table, by_reason
 if TYPE_CHECKING:
     from hushcount.privacy.composition import Loss
     from pipelines.outputs.account import Account, Charged, Spent, Terms
-    from pipelines.outputs.summary import HopSummary, TableFacts
+    from pipelines.outputs.summary import Explained, HopSummary, TableFacts
 
 
 def hop_answer(summary: HopSummary, out: str, *lines: str, stated: bool = True) -> Answer:
@@ -61,10 +61,14 @@ def sentences(summary: HopSummary) -> Iterator[RenderableType]:
 
 
 def largest(summary: HopSummary) -> list[str]:
-    """Return lines with the largest counts of detected items, and how many were detected; or how to get any."""
+    """Return lines with the largest counts of detected items, and how many were detected; or how to get any.
+
+    With counts of discovered values also how much of "other" they are.
+    """
     estimates = summary.estimates
     if estimates is None or (table := estimates.table) is None:
         return ["the domain is open: query tally.npz with hushcount estimate, or give --items or --found"]
+    explained = [] if estimates.explained is None else [other_explained(estimates.explained)]
     rows = estimates.largest
     width = max((cell_len(row.item) for row in rows), default=0)
     lines = [
@@ -72,7 +76,24 @@ def largest(summary: HopSummary) -> list[str]:
         for row in rows
     ]
     shown = f"the {len(rows)} largest of " if len(rows) < table.detected_all else ""
-    return [*lines, f"{shown}{table.detected_all:,} items {detection(table)}"]
+    return [*lines, f"{shown}{table.detected_all:,} items {detection(table)}", *explained]
+
+
+def other_explained(explained: Explained) -> str:
+    """Return how much of "other" was discovered, in sentences."""
+    counts = f"{explained.count:,.0f} \u00b1 {explained.standard_error:,.0f}"
+    rest = f"{explained.rest:,.0f} \u00b1 {explained.rest_error:,.0f}"
+    bias = f" (about {explained.bias:,.0f} too many: see bias in found.csv)" if explained.bias >= 1.0 else ""
+    values = f"{explained.values:,} discovered value{'' if explained.values == 1 else 's'}"
+    return f"{counts} of \u201cother\u201d hold {values}{bias}; {rest} hold values that were not found."
+
+
+def found_lines(summary: HopSummary) -> list[str]:
+    """Return lines about discovered values: how many, and how far their counts can be trusted."""
+    if summary.bins is None:
+        return []
+    counted = summary.counts_of_values
+    return [f"{summary.bins.found:,} values found, in found.csv", *([] if counted is None else [counted.says])]
 
 
 def detection(table: TableFacts) -> str:

@@ -17,7 +17,7 @@ from rich.text import Text
 from hushcount.collection.windows import window_start
 
 Cell = str | Text
-_NUMBER = re.compile(r"[-+~<]?[0-9][0-9,.e+-]*( ± [0-9][0-9,.]*)?( -?[0-9.]+%)?( [*%])?|")
+_NUMBER = re.compile(r"[-+~<]?[0-9][0-9,.e+-]*( ± [0-9][0-9,.]*)?( -?[0-9.]+%)?( [*%+])?|")
 _LONGEST_WORD = 26
 """Cells: a time with its zone is whole; a longer word, such as a path or a digest, may be folded."""
 _GAP = 2

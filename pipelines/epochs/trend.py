@@ -1,7 +1,8 @@
 """hushcount trend: the counts of items over the windows of a campaign, each with its error.
 
 Every window's tally stays. In an open domain an item that was discovered later is estimated from the earlier tallies
-too (backfill). A closed domain counts unlisted items as "other": there an item begins with its epoch.
+too (backfill). A closed domain counts unlisted items as "other": there an item begins with its epoch, or, in a campaign
+with counts, with its discovery.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,17 +18,21 @@ import pyarrow as pa
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import known_items
 from hushcount.collection.windows import window_start
+from hushcount.discovery.found_counts import count_estimates
 from hushcount.errors import UsageError
 from hushcount.estimating import estimated
 from hushcount.formats.whole_files import write_once
 from hushcount.items import canonical
 from hushcount.oracles.estimates import Levels
+from hushcount.oracles.tally import Tally
+from hushcount.senders import Senders
 from pipelines.batches.rebuild import outputs
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.epochs.items import ITEMS_FILE, read_tracked
 from pipelines.files import storage
 from pipelines.jobs import results
+from pipelines.jobs.found import FOUND, combined, count_law_of, read_counts
 from pipelines.outputs.received_summary import folder_of
 
 _ENDINGS = (".png", ".svg")
@@ -48,9 +54,15 @@ SCHEMA = pa.schema(
         ("detected_all", pa.bool_()),
         ("backfilled", pa.bool_()),
         ("repeated", pa.bool_()),
+        ("source", pa.string()),
+        ("combined", pa.float64()),
+        ("combined_error", pa.float64()),
     ]
 )
 """Counts and errors in users; `backfilled`: before the item was first seen; `repeated`: clients repeat their answers.
+
+`source` is "estimate", or "discovery" for the noisy count of a discovered value that no frequency report names. Where
+there are both, in an open domain, the row is the estimate's and `combined` weighs both by inverse variance.
 
 Columns that end in "_all" hold for all rows together: among many rows some single intervals always fail. Windows of one
 epoch of a pool share the bias by collisions, so a difference of two of them cancels it; windows of two epochs or pools
@@ -113,13 +125,77 @@ def _places(deployment: Deployment, epochs: Epochs, last: int) -> list[Place]:
 
 def _rows(
     place: Place, wanted: list[str], first_seen: dict[str, str | None], levels: Levels, looks: int
-) -> list[dict[str, object]]:
+) -> list[dict[str, Any]]:
+    tally = results.read_tally(storage.join(place.directory, results.TALLY), place.campaign)
+    path = storage.join(place.directory, FOUND)
+    counts = read_counts(path) if storage.exists(path) else None
+    rows = _estimated(place, wanted, tally, levels, looks)
+    if counts is not None:
+        rows = _with_found(place, wanted, rows, counts, tally.senders, levels, looks)
+    shared = {
+        "window": place.window,
+        "epoch": place.campaign.epoch,
+        "reports": tally.reports,
+        "repeated": place.campaign.memory,
+    }
+    # A value that discovery counted was there.
+    return [
+        {
+            "source": "estimate",
+            **row,
+            **shared,
+            "backfilled": "source" not in row and place.window < (first_seen.get(row["item"]) or ""),
+        }
+        for row in rows
+    ]
+
+
+def _with_found(
+    place: Place,
+    wanted: list[str],
+    rows: list[dict[str, Any]],
+    counts: pa.Table,
+    senders: Senders,
+    levels: Levels,
+    looks: int,
+) -> list[dict[str, Any]]:
+    """Return the rows of a window with what discovery counted: combined with estimates, and values without any."""
+    if rows and place.campaign.dictionary is None:
+        both = {row["item"]: row for row in combined(counts, pa.Table.from_pylist(rows)).to_pylist()}
+        shown = ("combined", "combined_error")
+        return [{**row, **{name: both.get(row["item"], {}).get(name) for name in shown}} for row in rows]
+    law, there = count_law_of(place.campaign, senders), {row["item"] for row in rows}
+    here = [row for row in counts.to_pylist() if row["item"] in {*wanted} - there]
+    if law is None or not here:
+        return rows
+    drawn = np.rint([row["count"] + law.mean for row in here]).astype(np.int64)
+    alone, together = (count_estimates(law, drawn, 1.0 - (1.0 - levels.confidence) / among) for among in (1, looks))
+    said = {"collision_error": 0.0, "detected": True, "detected_all": True, "source": "discovery"}
+    return [
+        *rows,
+        *(
+            {
+                "item": row["item"],
+                "count": alone.count[number],
+                "standard_error": alone.standard_error[number],
+                "low": alone.low[number],
+                "high": alone.high[number],
+                "low_all": together.low[number],
+                "high_all": together.high[number],
+                **said,
+            }
+            for number, row in enumerate(here)
+        ),
+    ]
+
+
+def _estimated(place: Place, wanted: list[str], tally: Tally, levels: Levels, looks: int) -> list[dict[str, Any]]:
+    """Return the rows of the items that a tally has."""
     mechanism = place.campaign.require_frequency()
     dictionary = place.campaign.read_dictionary()
     names = wanted if dictionary is None else [item for item in wanted if item in dictionary]
     if not names:
         return []
-    tally = results.read_tally(storage.join(place.directory, results.TALLY), place.campaign)
     known = results.Wanted(tuple(names), known_items(mechanism, dictionary, names))
     if dictionary is None and mechanism.encoder.by_item:
         # Without a sketch, only items that were asked for then can be estimated now.
@@ -129,17 +205,8 @@ def _rows(
             return []
         known = results.Wanted(tuple(names), known.items[counted])
     table = results.estimate_table(known.names, estimated(place.campaign, tally, known.items), levels, looks)
-    return [
-        {
-            **row,
-            "window": place.window,
-            "epoch": place.campaign.epoch,
-            "reports": tally.reports,
-            "repeated": place.campaign.memory,
-            "backfilled": place.window < (first_seen.get(row["item"]) or ""),
-        }
-        for row in table.to_pylist()
-    ]
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
 
 
 def write_plot(path: Path, table: pa.Table, items: list[str]) -> None:

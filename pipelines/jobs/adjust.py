@@ -17,7 +17,8 @@ from hushcount.oracles.postprocess import non_negative, norm_sub, sum_to
 from pipelines.files import storage
 from pipelines.files.csv_cells import text_of
 from pipelines.files.storage_errors import cause
-from pipelines.jobs.results import COLUMNS, put_table, require_table
+from pipelines.jobs.results import COLUMNS
+from pipelines.jobs.tables import put_table, require_table
 from pipelines.outputs.received_summary import file_of
 from pipelines.outputs.staging import SUMMARY
 

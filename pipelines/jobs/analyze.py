@@ -28,9 +28,9 @@ from pipelines.handover.retired import RetiredBatch
 from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.jobs import results
 from pipelines.jobs.dead_letters import kept_of
+from pipelines.jobs.found import Found, read_found
 from pipelines.jobs.job import Finished, Job, Place
 from pipelines.jobs.opening import OpeningJob
-from pipelines.jobs.page import Found
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.account import Hop
 from pipelines.outputs.counts import SEALED, Opening, StreamCounts
@@ -141,7 +141,7 @@ def plan_analyze(
     read = (input_directory, keys, campaign_path, items, found, ledger)
     require_free(out, overwrite, ("analyze",), read, writer)
     dictionary = campaign.read_dictionary()
-    revealed = None if found is None else results.read_found(found, campaign)
+    revealed = None if found is None else read_found(found, campaign)
     names = results.read_names(items) if items else None
     if names is None and dictionary is None and revealed is not None and revealed.items:
         names = list(revealed.items)

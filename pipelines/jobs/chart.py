@@ -21,8 +21,12 @@ _INTERVALS = (("low_all", "high_all", 0.8, 2), ("low", "high", 2.2, 4))
 
 
 def bars(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows of the table of estimates as horizontal bars, darker for those that are detected among all."""
-    shown = [0.0, *(row[name] for row in rows for name in ("low_all", "high_all", "count"))]
+    """Return rows of a table of counts as horizontal bars, each with the intervals that it has.
+
+    Bars are darker for items that are detected among all, and for found values, of which no row says it.
+    """
+    ends = ("count", *(name for low, high, _, _ in _INTERVALS for name in (low, high)))
+    shown: list[float] = [0.0, *(row[name] for row in rows for name in ends if name in row)]
     least, most = min(shown), max(shown)
     labels = [_short(row["item"]) for row in rows]
     numbers = {count: f"{count:,.0f}" for count in ticks(least, most)}
@@ -60,10 +64,10 @@ def ticks(least: float, most: float) -> Iterator[float]:
 
 def _bar(row: Mapping[str, Any], y: int, x: Callable[[float], float]) -> str:
     zero, end = x(0.0), x(row["count"])
-    colour = PALE if row["detected_all"] else FAINT
+    colour = PALE if row.get("detected_all", True) else FAINT
     width = round(abs(end - zero), 1)
     drawn = f"<rect x='{min(zero, end)}' y='{y - _BAR // 2}' width='{width}' height='{_BAR}' fill='{colour}'/>"
-    for low, high, line, cap in _INTERVALS:
+    for low, high, line, cap in (interval for interval in _INTERVALS if interval[0] in row):
         left, right = x(row[low]), x(row[high])
         path = f"M{left} {y}H{right}M{left} {y - cap}v{2 * cap}M{right} {y - cap}v{2 * cap}"
         drawn += f"<path d='{path}' stroke='{INK}' stroke-width='{line}' fill='none'/>"

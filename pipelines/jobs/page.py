@@ -9,22 +9,15 @@ from typing import Any
 import pyarrow as pa
 
 from hushcount.campaigns.campaign import Campaign
-from pipelines.console.results import detection
+from pipelines.console.results import detection, other_explained
 from pipelines.jobs.chart import INK, bars
+from pipelines.jobs.found import COMBINED_SAYS, Found, count_law_of, facts_of
 from pipelines.outputs.counts import BinCounts, StreamCounts
 from pipelines.outputs.summary import HopSummary, TableFacts
 
 _CHART_ITEMS = 40
 _TABLE_ITEMS = 200
 _LINE = "#c9d3d6"
-
-
-@dataclass(frozen=True)
-class Found:
-    """What discovery revealed, and its summary."""
-
-    items: tuple[str, ...]
-    summary: HopSummary
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +37,7 @@ def render(page: Page) -> str:
     plain = " ".join(html.escape(sentence) for sentence in privacy.plain)
     exact = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in privacy.sentences)
     guarantee = f"<section><h2>What this guarantees</h2><p><strong>{plain}</strong></p>{exact}</section>"
-    sections = [guarantee, _estimates(page), _found(page.found), _hops(page)]
+    sections = [guarantee, _estimates(page), _found(page), _hops(page)]
     return (
         f"<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>{title} - Hushcount</title>"
         f"<meta name='viewport' content='width=device-width'><style>{_STYLE}</style></head>"
@@ -71,6 +64,8 @@ def _estimates(page: Page) -> str:
         if other
         else ""
     )
+    if estimates.explained is not None:
+        outside += f"<p>{html.escape(other_explained(estimates.explained))}</p>"
     chart = f"<div class='chart'>{bars(head[:_CHART_ITEMS])}</div>"
     return (
         f"<section><h2>Estimates</h2>{_legend(estimates.table)}{chart}{outside}"
@@ -100,12 +95,31 @@ def _cells(row: dict[str, Any]) -> list[str]:
     return [html.escape(item), *(f"{number:,.0f}" for number in numbers), *marks]
 
 
-def _found(found: Found | None) -> str:
+def _found(page: Page) -> str:
+    found = page.found
     if found is None:
         return ""
-    items = "".join(f"<li>{html.escape(item)}</li>" for item in sorted(found.items))
-    title = f"Found: {len(found.items):,} values that nobody listed"
-    return f"<section><h2>{title}</h2><ul class='found'>{items}</ul></section>"
+    title = f"<h2>Found: {len(found.items):,} values that nobody listed</h2>"
+    law = count_law_of(page.campaign, found.summary.senders)
+    if found.counts is None or law is None:
+        items = "".join(f"<li>{html.escape(item)}</li>" for item in sorted(found.items))
+        return f"<section>{title}<ul class='found'>{items}</ul></section>"
+    facts = facts_of(page.campaign, found.summary.senders, law)
+    head: list[dict[str, Any]] = found.counts.slice(0, _TABLE_ITEMS).to_pylist()
+    both = COMBINED_SAYS if "combined" in found.counts.column_names else ""
+    chart = f"<div class='chart'>{bars(head[:_CHART_ITEMS])}</div>" if head else ""
+    names = "".join(f"<th>{name.replace('_', ' ')}</th>" for name in found.counts.column_names)
+    rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in _found_cells(row))}</tr>" for row in head)
+    return (
+        f"<section>{title}<p>{html.escape(' '.join((facts.says, both)).strip())}</p>{chart}<details><summary>The "
+        f"{len(head)} largest as a table</summary><table><tr>{names}</tr>{rows}</table></details></section>"
+    )
+
+
+def _found_cells(row: dict[str, Any]) -> list[str]:
+    """Return a row of found counts as HTML: errors of a few reports need a decimal."""
+    item, *numbers = row.values()
+    return [html.escape(item), *("" if number is None else f"{number:,.1f}" for number in numbers)]
 
 
 def _hops(page: Page) -> str:

@@ -18,10 +18,10 @@ from keys.roles import EVALUATING_ROLES, OPENING_ROLES, OpeningRole
 from keys.store import campaign_key
 from pipelines.engine.runner import Engine
 from pipelines.handover.evaluator import Evaluator
-from pipelines.jobs import results
 from pipelines.jobs.analyze import plan_analyze
 from pipelines.jobs.discover import plan_discover
 from pipelines.jobs.encode import plan_encode
+from pipelines.jobs.found import read_found
 from pipelines.jobs.job import run
 from pipelines.jobs.shuffle import plan_shuffle
 
@@ -193,7 +193,7 @@ def _run_jobs(
         found = str(directory / "found")
         sent["released values"] = 1
         run(plan_discover(path, released, source, found, party="analyzer", evaluator=evaluator), engine)
-        opened["released values"] = int(list(results.read_found(Path(found), twin).items) == [unlisted])
+        opened["released values"] = int(list(read_found(Path(found), twin).items) == [unlisted])
     if twin.mechanism is not None:
         sent["frequency reports"] = made.accepted_of("reports")
         # An open domain may have no sketch to ask later, so the tally needs the item now.

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import math
-import posixpath
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hushcount.arrays import UInt64Array
 from hushcount.campaigns.campaign import Campaign
@@ -20,21 +16,18 @@ from hushcount.campaigns.dictionary import Dictionary, known_items, other_item, 
 from hushcount.errors import FormatError, TooFewOpened, UsageError
 from hushcount.estimating import estimated
 from hushcount.formats.reading import TABLE_BYTES, read_file
-from hushcount.formats.whole_files import write_new, write_over
-from hushcount.items import canonical, may_be_item
+from hushcount.items import canonical
 from hushcount.oracles import tally as tally_files
 from hushcount.oracles.estimates import Estimate, Levels
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
-from pipelines.files import permissions, storage
-from pipelines.files.csv_cells import cell, csv_rows
-from pipelines.files.storage_errors import cause
-from pipelines.handover.upstream import read_upstream
-from pipelines.jobs.page import Found, Page, render
-from pipelines.outputs.received_summary import folder_of
+from pipelines.files import storage
+from pipelines.files.csv_cells import csv_rows
+from pipelines.jobs.found import Found, combined, explain, put_counts
+from pipelines.jobs.page import Page, render
+from pipelines.jobs.tables import csv_bytes, parquet_bytes
 from pipelines.outputs.summary import Estimates, HopSummary, Largest, TableFacts
 
-FOUND = "found.csv"
 ESTIMATES = "estimates.csv"
 TALLY = "tally.npz"
 _TALLY_BYTES = 1 << 32
@@ -87,13 +80,18 @@ def write_results(
     summary: HopSummary,
     found: Found | None,
 ) -> HopSummary:
-    """Estimate, write estimates.parquet, estimates.csv and report.html, and return the summary with the estimates."""
+    """Estimate, write estimates.parquet, estimates.csv and report.html, and return the summary with the estimates.
+
+    With counts of discovered values also found.csv and found.parquet: in an open domain they are combined with the
+    estimates.
+    """
     mechanism = campaign.require_frequency()
-    table = facts = other = whole = None
+    table = facts = other = whole = explained = None
+    counts = None if found is None else found.counts
     if wanted is not None:
         estimate = estimated(campaign, tally, wanted.items)
         table = estimate_table(wanted.names, estimate, levels)
-        storage.write_whole(storage.join(directory, "estimates.parquet"), [_parquet_bytes(table)])
+        storage.write_whole(storage.join(directory, "estimates.parquet"), [parquet_bytes(table)])
         storage.write_whole(storage.join(directory, ESTIMATES), [csv_bytes(table)])
         detected, detected_all = (sum(table[name].to_pylist()) for name in ("detected", "detected_all"))
         facts = TableFacts(table.num_rows, levels.confidence, levels.false_positive_rate, detected, detected_all)
@@ -102,10 +100,18 @@ def write_results(
         row = estimate_table(("other",), alone, levels).to_pylist()[0]
         # Its interval is not one together with the rows of a table.
         other = {name: row[name] for name in COLUMNS[1:] if not name.endswith("_all")}
+        if counts is not None:
+            error = math.hypot(other["standard_error"], other["collision_error"])
+            explained = explain(other["count"], error, counts, campaign.read_dictionary())
         # Only then do the rows and "other" add up to the reports. Names are distinct and listed.
         whole = table is not None and table.num_rows == campaign.dictionary.items
+    if found is not None and counts is not None:
+        if campaign.dictionary is None and table is not None:
+            counts = combined(counts, table)
+        put_counts(directory, counts)
+        found = replace(found, counts=counts)
     largest = () if table is None else _largest(table, tally.reports)
-    summary = replace(summary, estimates=Estimates(facts, largest, other, whole))
+    summary = replace(summary, estimates=Estimates(facts, largest, other, whole, explained))
     page = render(Page(campaign, summary, table, found))
     storage.write_whole(storage.join(directory, "report.html"), [page.encode()])
     return summary
@@ -157,92 +163,6 @@ def require_counted(mechanism: Mechanism, tally: Tally, wanted: Wanted | None) -
             f"that only the {len(tally.items):,} items can be asked for that hushcount analyze was given; run it again "
             "with --items"
         )
-
-
-def write_found(found: list[str], directory: str) -> None:
-    """Write found.csv: one column, item, sorted."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["item"])
-    writer.writerows([cell(item)] for item in sorted(set(found)))
-    storage.write_whole(storage.join(directory, FOUND), [buffer.getvalue().encode()])
-
-
-def read_found(directory: Path | str, campaign: Campaign) -> Found:
-    """Read the result of hushcount discover in any file system; UsageError unless there is one of this campaign."""
-    summary = read_upstream(str(directory), "discover", campaign)
-    return Found(tuple(read_found_items(storage.join(folder_of(str(directory), summary), FOUND))), summary)
-
-
-def read_found_items(path: str) -> list[str]:
-    """Return the items of a found.csv.
-
-    Raises:
-        UsageError: it cannot be read, or an item is repeated or may be no item: no analyzer reveals that.
-    """
-    items = [row["item"] for row in read_csv_rows(path, ("item",))]
-    if len(set(items)) < len(items) or not all(map(may_be_item, items)):
-        raise FormatError(f"{path} is not what hushcount discover wrote: restore it")
-    return items
-
-
-def read_csv_rows(path: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
-    """Return the rows of a CSV file in any file system; UsageError if it cannot be read or lacks one of the columns."""
-    try:
-        raw = storage.read_bytes(path, TABLE_BYTES)
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {cause(error)}") from None
-    return csv_rows(raw, path, columns)
-
-
-def _parquet_bytes(table: pa.Table) -> bytes:
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer)
-    return buffer.getvalue()
-
-
-def csv_bytes(table: pa.Table) -> bytes:
-    """Return a table as a CSV file: users to a thousandth, `true` and `false`."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(table.column_names)
-    # By columns: a dict for each row takes twice as long.
-    writer.writerows(zip(*(map(_cell, column.to_pylist()) for column in table.columns), strict=True))
-    return buffer.getvalue().encode()
-
-
-TABLES: Mapping[str, Callable[[pa.Table], bytes]] = {".csv": csv_bytes, ".parquet": _parquet_bytes}
-"""How a table is written, by the ending of its file."""
-
-
-def require_table(path: str) -> None:
-    """Raise UsageError unless the ending of a path is that of a table."""
-    if posixpath.splitext(path)[1] not in TABLES:
-        raise UsageError(f"{path} must end in {' or '.join(TABLES)}")
-
-
-def put_table(path: str, table: pa.Table, overwrite: bool = False) -> None:
-    """Write a table whole or not at all; a local one is readable by its owner only, as every result is.
-
-    Raises:
-        UsageError: something appeared at `path` meanwhile; it is left as it is.
-    """
-    data = TABLES[posixpath.splitext(path)[1]](table)
-    if storage.is_remote(path):
-        storage.write_whole(path, [data])
-        return
-    local = Path(path)
-    permissions.make_folder(local.parent)
-    try:
-        (write_over if overwrite else write_new)(local, data, 0o600)
-    except FileExistsError:
-        raise UsageError(f"output {path} was taken while the job ran") from None
-
-
-def _cell(value: str | float | bool) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f"{value:.3f}" if isinstance(value, float) else cell(value) if isinstance(value, str) else str(value)
 
 
 def estimate_table(names: tuple[str, ...], estimate: Estimate, levels: Levels, looks: int | None = None) -> pa.Table:

@@ -12,12 +12,14 @@ import apache_beam as beam
 from analyzer.reveal import Reveal
 from analyzer.verify import verify
 from hushcount.campaigns.campaign import Stream
+from hushcount.discovery.count_laws import CountLaw
 from hushcount.discovery.pairs import DiscoveryFormat
+from hushcount.discovery.released import split_released
 from hushcount.errors import UsageError
 from pipelines.files import storage
 from pipelines.files.blocks import ReadBlocks
 from pipelines.handover.evaluator import Evaluator, public_key
-from pipelines.jobs import results
+from pipelines.jobs.found import count_law_of, facts_of, write_found
 from pipelines.jobs.job import Finished, Place
 from pipelines.jobs.opening import OpeningJob
 from pipelines.ledger.charging import Charging
@@ -50,15 +52,16 @@ class RevealJob(OpeningJob):
 
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
         form, directory, length = self.campaign.discovery_format, place.directory, self.campaign.released_bytes
+        law = count_law_of(self.campaign, self.upstream.senders)
         read = pipeline | "read" >> ReadBlocks(self.files, self.campaign.fingerprint, length, 0, None)
         opened = (
             read["blocks"]
             | "records" >> beam.FlatMap(_records, length)
-            | "reveal" >> beam.ParDo(Reveal(self.key, form)).with_outputs("counts", "unnamed", main="found")
+            | "reveal" >> beam.ParDo(Reveal(self.key, form, law)).with_outputs("counts", "unnamed", main="found")
         )
         if self.evaluator is None:
             gathered = opened.found | "gather" >> beam.combiners.ToList()
-            gathered | "write found" >> beam.Map(_write_found, directory)
+            gathered | "write found" >> beam.Map(_write_found, directory, form, law)
         else:
             gathered = opened.unnamed | "gather" >> beam.combiners.ToList()
             gathered | "write opened" >> beam.Map(_write_opened, storage.join(directory, _OPENED), form)
@@ -75,7 +78,10 @@ class RevealJob(OpeningJob):
             storage.remove_directory(self.folder)
         pairs: dict[Stream, StreamCounts] = {"discovery": self.upstream.streams["discovery"]}
         summary = make_summary("discover", self.campaign, pairs, None, self.upstream)
-        return Finished(replace(summary, bins=BinCounts(bins.received, bins.accepted, bins.rejected)))
+        law = count_law_of(self.campaign, self.upstream.senders)
+        facts = None if law is None else facts_of(self.campaign, self.upstream.senders, law)
+        kept = BinCounts(bins.received, bins.accepted, bins.rejected)
+        return Finished(replace(summary, bins=kept, counts_of_values=facts))
 
     def _verified(self, place: Place, sums: Mapping[str, int], evaluator: Evaluator) -> Mapping[str, int]:
         """Believe or refuse what was opened, by asking once for all of it, and return the counts with these."""
@@ -86,14 +92,15 @@ class RevealJob(OpeningJob):
         (analyzer,) = campaign.keys.analyzer
         ask, key = evaluator.ask(campaign), public_key(campaign)
         found, counts = verify(form, bytes.fromhex(analyzer.key), opened, ask, key)
-        _write_found(found, place.directory)
+        _write_found(found, place.directory, form, count_law_of(campaign, self.upstream.senders))
         storage.remove(path)
         return Counter(sums) + Counter(dict(label((reason, number), "discovery") for reason, number in counts.items()))
 
 
-def _write_found(found: list[tuple[bytes, str]], directory: str) -> None:
+def _write_found(found: list[tuple[bytes, str]], directory: str, form: DiscoveryFormat, law: CountLaw | None) -> None:
     """Write found.csv of the released records that are believed, each with its value."""
-    results.write_found([value for _, value in found], directory)
+    counted = law is not None
+    write_found([(value, split_released(record, form, counted)[1]) for record, value in found], directory, law)
 
 
 def _write_opened(opened: list[tuple[bytes, str]], path: str, form: DiscoveryFormat) -> None:

@@ -59,6 +59,47 @@ class TableFacts:
 
 
 @dataclass(frozen=True)
+class CountFacts:
+    """How far the counts of discovered values can be trusted; `pipelines.jobs.found` makes it.
+
+    Attributes:
+        standard_error: of every count.
+        confidence: of the intervals, which reach from `below` under the count to `above` over it.
+        threshold: the least count that was shown.
+        unbiased_from: from this count on a count is too large by less than a tenth of the standard error on average.
+        unit: "clients" or "reports".
+        says: all this in sentences.
+    """
+
+    standard_error: float
+    confidence: float
+    below: float
+    above: float
+    threshold: float
+    unbiased_from: int
+    unit: str
+    says: str
+
+
+@dataclass(frozen=True)
+class Explained:
+    """How much of "other" the discovered values are that the dictionary lacks.
+
+    Attributes:
+        values: how many they are.
+        count: their counts together, with the standard error; `bias` of it is expected because they were kept.
+        rest, rest_error: what is left of "other", and its standard and collision error together.
+    """
+
+    values: int
+    count: float
+    standard_error: float
+    bias: float
+    rest: float
+    rest_error: float
+
+
+@dataclass(frozen=True)
 class Estimates:
     """The estimates of one tally.
 
@@ -66,6 +107,7 @@ class Estimates:
         table: None: no items were asked for.
         largest: counts of detected items, largest first.
         other: columns of the row of all items outside the dictionary; None without a dictionary.
+        explained: how much of "other" was discovered; None without a dictionary or counts of discovered values.
         whole_dictionary: whether the rows are the dictionary; None without one.
     """
 
@@ -73,6 +115,7 @@ class Estimates:
     largest: tuple[Largest, ...]
     other: Mapping[str, float] | None = None
     whole_dictionary: bool | None = None
+    explained: Explained | None = None
 
     def data(self) -> dict[str, Any]:
         """Return its part of summary.json."""
@@ -81,6 +124,7 @@ class Estimates:
             **(asdict(self.table) if self.table is not None else {}),
             "largest": [asdict(row) for row in self.largest],
             **(outside if self.other is not None else {}),
+            **({"other_explained": asdict(self.explained)} if self.explained is not None else {}),
         }
 
 
@@ -104,6 +148,7 @@ class HopSummary(HopCounts):
         ledger: the charge and what is left; None for a hop that charges nothing.
         left_out: streams below the minimum batch: nothing of them was released.
         released: how many bins the auxiliary server released.
+        counts_of_values: how far the counts of discovered values can be trusted; None in a summary that was read.
         batch, window: name of the batch, and its window if `hushcount run` names it.
         folder: of the run, if the files are in one.
         files: files for the next party by folder, if they are signed.
@@ -127,6 +172,7 @@ class HopSummary(HopCounts):
     left_out: Mapping[Stream, StreamCounts] = field(default_factory=dict)
     released: Count | None = None
     bins: BinCounts | None = None
+    counts_of_values: CountFacts | None = None
     batch: str | None = None
     window: str | None = None
     folder: Annotated[str, StringConstraints(pattern=rf"^{RUN_FOLDER}$")] | None = None
@@ -161,6 +207,7 @@ class HopSummary(HopCounts):
             **(self.estimates.data() if self.estimates is not None else {}),
             "released": self.released,
             "bins": self.bins and asdict(self.bins),
+            "counts_of_values": self.counts_of_values and asdict(self.counts_of_values),
         }
         data = head | {name: part for name, part in said.items() if part is not None}
         if self.ledger is not None:

@@ -99,7 +99,7 @@ def hops_of(
 
     def analyzed(_: RetiredKey | None) -> HopSummary:
         from pipelines.jobs.analyze import plan_analyze
-        from pipelines.jobs.results import FOUND
+        from pipelines.jobs.found import FOUND
 
         # A discovery of too few reports has a summary and no values.
         values = where["found"] if storage.exists(storage.join(folder_of(where["found"]), FOUND)) else None

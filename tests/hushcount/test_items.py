@@ -20,6 +20,8 @@ from hushcount.oracles.catalogue import build
 from pipelines.epochs.items import TrackedItem, TrackedItems, read_tracked, write_tracked
 from pipelines.files.csv_cells import csv_rows
 from pipelines.jobs import results
+from pipelines.jobs.found import read_found_items, write_found
+from pipelines.jobs.tables import TABLES, csv_bytes
 
 AWKWARD = "\ufeff\u2028\u2029\x85\x1c\0\r\n\t\"',;= \\\u202e\u200b\u200f\ud800\U0001f600aé"
 strings = st.text(st.characters() | st.sampled_from(AWKWARD), max_size=12) | st.text(AWKWARD, max_size=12)
@@ -41,12 +43,12 @@ def test_what_may_be_an_item_comes_back_from_every_file(folder: Path, values: li
         with opener(folder / name, "wb") as stream:
             stream.write("".join(f"{item}\n" for item in items).encode())
         assert read_dictionary(folder / name).items == tuple(items)
-    results.write_found(items, str(folder))
-    assert results.read_found_items(str(folder / "found.csv")) == sorted(items)
+    write_found([(item, None) for item in items], str(folder))
+    assert read_found_items(str(folder / "found.csv")) == sorted(items)
     assert results.read_names(folder / "found.csv") == sorted(items)
     table = pa.table({"item": items, "count": [1.0] * len(items)})
-    assert pq.read_table(io.BytesIO(results.TABLES[".parquet"](table)))["item"].to_pylist() == items
-    rows = csv_rows(results.csv_bytes(table), "x", ("item", "count"))
+    assert pq.read_table(io.BytesIO(TABLES[".parquet"](table)))["item"].to_pylist() == items
+    rows = csv_rows(csv_bytes(table), "x", ("item", "count"))
     assert [row["item"] for row in rows] == items
     tracked = TrackedItems(items=tuple(TrackedItem(item=item, source="given") for item in items))
     write_tracked(folder / "items.json", tracked)
@@ -149,4 +151,4 @@ def test_what_an_analyst_asks_for_has_one_spelling_in_a_table_too(tmp_path: Path
 def test_no_table_of_found_values_holds_another_spelling(tmp_path: Path) -> None:
     (tmp_path / "found.csv").write_text("item\ncafe\u0301\n", encoding="utf-8")
     with pytest.raises(FormatError, match="is not what hushcount discover wrote: restore it"):
-        results.read_found_items(str(tmp_path / "found.csv"))
+        read_found_items(str(tmp_path / "found.csv"))

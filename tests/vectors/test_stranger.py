@@ -1,4 +1,7 @@
-"""A stranger, who has read docs/wire-format.md alone, makes what the vectors say, and refuses for the same reasons."""
+"""A stranger, who has read docs/wire-format.md alone, makes what the vectors say, and refuses for the same reasons.
+
+For the questions to an evaluator it has read RFC 9497, as the twin in tests/evaluator.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,10 @@ from typing import Any
 
 import pytest
 
+from tests.evaluator import rfc9497 as twin
 from tests.vectors.make import SUBJECTS
 from tests.vectors.stranger import boxes, client, mechanisms, numbers, spending, trust, values
-from tests.vectors.stranger.basics import Refused, canonical, number, read_json
+from tests.vectors.stranger.basics import Refused, canonical, number, read_json, require
 from tests.vectors.stranger.mechanisms import Mechanism
 from tests.vectors.stranger.numbers import Layout, Words
 from tests.vectors.test_made import FOLDER, content
@@ -128,6 +132,46 @@ def log(entry: Entry) -> Entry:
     return {"head": trust.go_on(entry["kept"], entry["offered"], entry.get("log"))}
 
 
+def oblivious(entry: Entry) -> Entry:
+    if entry["rule"] == "report":
+        named = boxes.name(hexed(entry, "output"))
+        inner, report = boxes.named(entry, *named)
+        parts = zip(("hash", "box_key", "inner", "report"), (*named, inner, report), strict=True)
+        return {name: octets.hex() for name, octets in parts}
+    if entry["rule"] == "evaluate":
+        return {"blinded": b"".join(_elements(hexed(entry, "blinded"))).hex()}
+    inputs, blinds = ([bytes.fromhex(one) for one in entry[name]] for name in ("inputs", "blinds"))
+    scalars = [int.from_bytes(blind, "little") for blind in blinds]
+    blinded = [twin.blind(*parts) for parts in zip(inputs, scalars, strict=True)]
+    answer, end = hexed(entry, "answer"), 32 * len(inputs)
+    require(len(answer) == end + 64, "wrong_length")
+    _decoded(hexed(entry, "public_key"), "not_a_key")
+    evaluated = _elements(answer[:end])
+    require(twin.verify(hexed(entry, "public_key"), blinded, evaluated, answer[end:]), "wrong_proof")
+    outputs = [twin.finalize(*parts).hex() for parts in zip(inputs, scalars, evaluated, strict=True)]
+    made: Entry = {"blinded": b"".join(blinded).hex(), "outputs": outputs}
+    if "seed" not in entry:
+        return made
+    key = twin.derive_key(hexed(entry, "seed"), b"")
+    elements, proof = twin.evaluate(key, blinded, int.from_bytes(hexed(entry, "proof_scalar"), "little"))
+    return {**made, "public_key": (twin.BASE * key).encode().hex(), "answer": (b"".join(elements) + proof).hex()}
+
+
+def _elements(octets: bytes) -> list[bytes]:
+    require(len(octets) > 0 and len(octets) % 32 == 0, "wrong_length")
+    elements = [octets[start : start + 32] for start in range(0, len(octets), 32)]
+    for element in elements:
+        _decoded(element, "not_an_element")
+    return elements
+
+
+def _decoded(element: bytes, reason: str) -> None:
+    try:
+        twin.decode(element)
+    except ValueError:
+        raise Refused(reason) from None
+
+
 def packing(entry: Entry) -> Entry:
     described = next(one for one in content("packing")["layouts"] if one["name"] == entry["layout"])
     fields = described["fields"]
@@ -212,6 +256,7 @@ READERS: dict[str, Callable[[Entry], Any]] = {
     "encoders": encoder,
     "items": item,
     "logs": log,
+    "oblivious": oblivious,
     "packing": packing,
     "policies": policy,
     "reports": report,

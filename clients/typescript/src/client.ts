@@ -3,6 +3,7 @@
 import { Budget } from "./budget/budget.js";
 import type { Spent } from "./budget/spent.js";
 import { CAMPAIGN_BYTES, NAME, openCampaign } from "./campaign/campaign.js";
+import type { PendingDiscovery } from "./discovery/oblivious.js";
 import { UsageError } from "./errors.js";
 import { parseJson } from "./json.js";
 import { openMaker, type ReportMaker } from "./making.js";
@@ -115,8 +116,22 @@ export class Client {
    */
   async discoveryReport(value: string | undefined): Promise<Uint8Array> {
     if (value !== undefined) await this.#maker.requireShort(value);
-    const tells = await this.#charged("discovery", false);
-    return this.#maker.discoveryReport(tells ? (value ?? null) : null);
+    this.#requireAsks(false);
+    return this.#maker.discoveryReport(await this.#told(value));
+  }
+
+  /**
+   * Return a discovery report of an oblivious campaign, whose question to the evaluator is asked later.
+   *
+   * Send the question once, at a random time that does not depend on the value, and then what `finish` makes of the answer. If no
+   * usable answer comes, send `blank`. Then one question and one report leave, whatever the value is.
+   *
+   * @throws UsageError as `discoveryReport`; or the campaign has no evaluator.
+   */
+  async pendingDiscovery(value: string | undefined): Promise<PendingDiscovery> {
+    if (value !== undefined) await this.#maker.requireShort(value);
+    this.#requireAsks(true);
+    return this.#maker.pendingDiscovery(await this.#told(value));
   }
 
   /** Return what all reports under this client's budget cost, for the app to show. */
@@ -128,6 +143,18 @@ export class Client {
   async forget(): Promise<void> {
     await this.#budget.optOut();
     await this.#answers.clear();
+  }
+
+  #requireAsks(wanted: boolean): void {
+    const { id, discoveryTerms: terms } = this.#maker.campaign;
+    if (terms === undefined) throw new UsageError(`campaign ${id} carries no discovery reports`);
+    if (terms.isOblivious === wanted) return;
+    const [has, use] = wanted ? ["no", "discoveryReport"] : ["an", "pendingDiscovery"];
+    throw new UsageError(`campaign ${id} has ${has} evaluator: use ${use}`);
+  }
+
+  async #told(value: string | undefined): Promise<string | null> {
+    return (await this.#charged("discovery", false)) ? (value ?? null) : null;
   }
 
   /** Count and charge a report for good, before it is drawn; return whether it may tell its value. */

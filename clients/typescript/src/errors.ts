@@ -44,3 +44,7 @@ export class NotYet extends HushcountError {
 export class QueueFull extends HushcountError {
   override readonly name = "QueueFull";
 }
+/** The evaluator gave no usable answer: a report with nothing to discover goes in place of the value's. */
+export class Unanswered extends HushcountError {
+  override readonly name = "Unanswered";
+}

@@ -58,6 +58,13 @@ export function numberOf(
   return value;
 }
 
+/** Return true or false. */
+export function booleanOf(fields: Fields, field: string, name: string): boolean {
+  const value = fields[field];
+  if (typeof value === "boolean") return value;
+  throw new FormatError(`${name}: ${field} must be true or false`);
+}
+
 /** Return a list of at most that many. */
 export function listOf(fields: Fields, field: string, most: number, name: string): readonly unknown[] {
   const value = fields[field];

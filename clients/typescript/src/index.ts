@@ -4,6 +4,7 @@ export { Budget } from "./budget/budget.js";
 export type { BudgetLimits } from "./budget/ledger.js";
 export type { Spent, StreamSpent } from "./budget/spent.js";
 export { Client, type ClientOptions } from "./client.js";
+export type { PendingDiscovery } from "./discovery/oblivious.js";
 export * from "./errors.js";
 export type { Delivery } from "./sender/deliverer.js";
 export type { Event } from "./sender/events.js";

@@ -3,8 +3,10 @@
 import { blake2b, bytesOf, concat, hex, unhex } from "./bytes.js";
 import type { Campaign } from "./campaign/campaign.js";
 import type { PublicKey } from "./campaign/sections.js";
-import { discoveryReport, isTooLong, type DiscoveryFormat } from "./discovery.js";
+import type { Oblivious, PendingDiscovery } from "./discovery/oblivious.js";
+import { blankName, discoveryReport, isTooLong, keyedName, type DiscoveryFormat } from "./discovery/report.js";
 import { FormatError, HushcountError, Untrusted, UsageError } from "./errors.js";
+import { part } from "./loading.js";
 import { octetsOf, systemWords, type Words } from "./maths/words.js";
 import type { Mechanism } from "./oracles/mechanism.js";
 import type { Maker } from "./sender/making.js";
@@ -60,11 +62,13 @@ export async function openMaker(offer: Offer): Promise<ReportMaker> {
   const dictionary = await dictionaryOf(offer);
   // Before there is a value: what a page loads, and when, must not depend on one.
   await loadAssigned();
-  // A key that nothing can be sealed to is found out before a report is charged.
-  for (const { key } of campaign.streams.flatMap((stream) => keysOf(campaign, stream))) {
-    await sealBy(SYSTEM.secret(), key, new Uint8Array());
+  // A key that nothing can be sealed to, or that proves nothing, is found out before a report is charged.
+  const { evaluator } = campaign.keys;
+  for (const key of campaign.streams.flatMap((stream) => keysOf(campaign, stream))) {
+    if (key !== evaluator) await sealBy(SYSTEM.secret(), key.key, new Uint8Array());
   }
-  return new ReportMaker(offer, dictionary, vouchedUntil);
+  const oblivious = evaluator && (await part(import("./discovery/oblivious.js"))).obliviousOf(evaluator.key);
+  return new ReportMaker(offer, dictionary, vouchedUntil, oblivious);
 }
 
 /** Makes reports of one campaign file. It charges nothing: whoever calls it does so before. */
@@ -75,9 +79,16 @@ export class ReportMaker implements Maker {
   readonly #random: Randomness;
   readonly #vouchedUntil: number;
   readonly #discovery: DiscoveryFormat | undefined;
+  readonly #oblivious: Oblivious | undefined;
 
-  constructor({ campaign, answers, random = SYSTEM }: Offer, dictionary: Dictionary | undefined, vouchedUntil: number) {
+  constructor(
+    { campaign, answers, random = SYSTEM }: Offer,
+    dictionary: Dictionary | undefined,
+    vouchedUntil: number,
+    oblivious: Oblivious | undefined,
+  ) {
     this.campaign = campaign;
+    this.#oblivious = oblivious;
     this.#dictionary = dictionary;
     this.#answers = answers;
     this.#random = random;
@@ -109,13 +120,33 @@ export class ReportMaker implements Maker {
     return sealBy(secret(), campaign.keys.analyzer.key, concat(campaign.binding("reports"), packed));
   }
 
-  /** Return a sealed discovery report; null, or a value that is too long, has nothing to discover. */
+  /** Return a sealed discovery report, in an oblivious campaign a blank one; null, or a value that is too long, has nothing to discover. */
   async discoveryReport(value: string | null): Promise<Uint8Array> {
     const format = this.#requireDiscovery();
+    return this.#named(format, await this.#toldOf(value, format));
+  }
+
+  /** Return the same whose question to the evaluator is asked later, in an oblivious campaign. */
+  async pendingDiscovery(value: string | null): Promise<PendingDiscovery> {
+    const format = this.#requireDiscovery();
+    const told = await this.#toldOf(value, format);
+    if (this.#oblivious === undefined) throw new UsageError(`campaign ${this.campaign.id} has no evaluator`);
+    return this.#oblivious(format, told, await this.#named(format), discoveryReport, octetsOf, this.#random);
+  }
+
+  /** Return what there is to discover in a value. */
+  async #toldOf(value: string | null, format: DiscoveryFormat): Promise<string | undefined> {
     const wanted = value === null ? undefined : await this.#newOf(value);
+    return wanted !== undefined && isTooLong(wanted, format) ? undefined : wanted;
+  }
+
+  /** Return a report of a value under the name that the hash key gives it; without either a blank one. */
+  #named(format: DiscoveryFormat, value?: string): Promise<Uint8Array> {
     const { words, secret } = this.#random;
-    const told = wanted !== undefined && isTooLong(wanted, format) ? undefined : wanted;
-    return discoveryReport(format, told, () => octetsOf(FRESH_BYTES, words), secret());
+    const key = this.campaign.discoveryTerms?.hashKey;
+    return value === undefined || key === undefined
+      ? discoveryReport(format, undefined, blankName(octetsOf(FRESH_BYTES, words)), secret())
+      : discoveryReport(format, value, keyedName(format, key, value), secret());
   }
 
   /** Throw UsageError if there is something to discover in a value, and it is longer than the campaign allows. */
@@ -186,12 +217,12 @@ async function dictionaryOf({ campaign, dictionary: bytes }: Offer): Promise<Dic
 
 function discoveryFormatOf({ id, discoveryTerms, keys, binding }: Campaign): DiscoveryFormat | undefined {
   if (discoveryTerms === undefined || keys.auxServer === undefined) return undefined;
-  const { hashKey, maxValueBytes } = discoveryTerms;
-  if (hashKey === undefined) {
+  const { hashKey, isOblivious, maxValueBytes } = discoveryTerms;
+  if (hashKey === undefined && !isOblivious) {
     throw new FormatError(`this file of campaign ${id} holds no hash key: it is for the servers, clients need the whole one`);
   }
   const { analyzer, auxServer } = keys;
-  return { binding: binding("discovery"), hashKey, maxValueBytes, analyzer: analyzer.key, auxServer: auxServer.key };
+  return { binding: binding("discovery"), maxValueBytes, analyzer: analyzer.key, auxServer: auxServer.key };
 }
 
 function requireMechanism({ id, mechanism }: Campaign): Mechanism {
@@ -199,9 +230,9 @@ function requireMechanism({ id, mechanism }: Campaign): Mechanism {
   throw new UsageError(`campaign ${id} carries no frequency reports, only discovery`);
 }
 
-/** Return the keys to which the reports of a stream are sealed. */
-function keysOf({ keys: { analyzer, auxServer } }: Campaign, stream: Stream): readonly PublicKey[] {
-  return stream === "discovery" && auxServer !== undefined ? [analyzer, auxServer] : [analyzer];
+/** Return the keys that reports of a stream need. */
+function keysOf({ keys: { analyzer, auxServer, evaluator } }: Campaign, stream: Stream): readonly PublicKey[] {
+  return stream === "discovery" ? [analyzer, auxServer, evaluator].filter((key) => key !== undefined) : [analyzer];
 }
 
 function requireValidKey({ notBefore, notAfter }: PublicKey, id: string, now: number): void {

@@ -10,7 +10,8 @@ export { buildMechanism } from "./oracles/every.js";
 export type { MechanismTerms } from "./oracles/given.js";
 export type { Mechanism } from "./oracles/mechanism.js";
 export type { Campaign, Words };
-export { discoveryReport, type DiscoveryFormat } from "./discovery.js";
+export { nameOf, questionsOf, type Questions, type Random } from "./discovery/oblivious.js";
+export { blankName, discoveryReport, keyedName, type DiscoveryFormat, type Name } from "./discovery/report.js";
 export { sealAlike, sealBy } from "./wire/sealing.js";
 
 /** Return the words of a list, each once, in its order; one more throws UsageError. */

@@ -1,9 +1,10 @@
 import { xsalsa20poly1305, hsalsa } from "@noble/ciphers/salsa.js";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { blake2b, concat, hex, utf8 } from "../src/bytes.js";
+import { ristretto255_oprf } from "@noble/curves/ed25519.js";
+import { blake2b, concat, hex, unhex, utf8 } from "../src/bytes.js";
 import { Budget } from "../src/budget/budget.js";
 import { Client, type ClientOptions } from "../src/client.js";
-import { BudgetSpent, OptedOut, OverCap, Untrusted, UsageError } from "../src/errors.js";
+import { BudgetSpent, OptedOut, OverCap, Unanswered, Untrusted, UsageError } from "../src/errors.js";
 import { MemoryStore } from "../src/store/memory-store.js";
 import { Newest } from "../src/trust/newest.js";
 import { Policy } from "../src/trust/policy.js";
@@ -27,10 +28,28 @@ async function keyOf(secret: Uint8Array): Promise<Entry> {
   };
 }
 
+const EVALUATOR = ristretto255_oprf.voprf.generateKeyPair();
+
+/** Return the section of this test's evaluator, or of a key that is none. */
+function evaluatorKey(key: Uint8Array = EVALUATOR.publicKey): Entry {
+  const id = hex(blake2b(key, { length: 8, person: "evaluator key" }));
+  return { id, key: hex(key), not_before: "2020-01-01T00:00:00Z", not_after: "2120-01-01T00:00:00Z" };
+}
+
+/** Answer a question as an evaluator does. */
+function answered(question: Uint8Array, { secretKey, publicKey } = EVALUATOR): Uint8Array {
+  const { evaluated, proof } = ristretto255_oprf.voprf.blindEvaluate(secretKey, publicKey, question);
+  return concat(evaluated, proof);
+}
+
 /** Return a campaign of the vectors with keys whose private halves this test has. */
 async function campaign(name: string, changes: Entry = {}): Promise<Uint8Array> {
   const { file } = vectors("campaigns").accept.find((entry) => entry.name === name) as Entry;
-  const keys = { analyzer: [await keyOf(ANALYZER)], aux_server: file.discovery ? [await keyOf(AUX)] : [] };
+  const keys = {
+    analyzer: [await keyOf(ANALYZER)],
+    aux_server: file.discovery ? [await keyOf(AUX)] : [],
+    evaluator: file.discovery?.hash === "oblivious" ? [evaluatorKey()] : [],
+  };
   return utf8(JSON.stringify({ ...file, keys, ...changes }));
 }
 
@@ -88,6 +107,64 @@ describe("a client", () => {
     expect(await inside("new")).toBe(await inside("new"));
     expect(await inside(undefined)).not.toBe(await inside(undefined));
     expect(await inside("two")).not.toBe(await inside("two"));
+  });
+
+  test("asks an evaluator for names: two reports of a new value have one hash and one box inside", async () => {
+    const client = await open("oblivious", {}, often);
+    const inside = async (value: string | undefined): Promise<string> => {
+      const pending = await client.pendingDiscovery(value);
+      const finished = await pending.finish(answered(pending.question));
+      expect([pending.question.length, finished.length, pending.blank.length]).toEqual([32, ...lengths, ...lengths]);
+      expect(hex(await opened(pending.blank, AUX))).not.toBe(hex(await opened(finished, AUX)));
+      return hex(await opened(finished, AUX));
+    };
+    const lengths = [client.sealedBytes("discovery")];
+    const first = await inside("new");
+    expect(await inside("new")).toBe(first);
+    expect(await inside("newer")).not.toBe(first);
+    expect(await inside(undefined)).not.toBe(await inside(undefined));
+    // A listed value has nothing to discover, and asks as well.
+    expect(await inside("two")).not.toBe(await inside("two"));
+    // The hash is that of the evaluator's function: whoever holds the key and a guess can make it, and nobody else.
+    const binding = unhex(first).slice(0, 16);
+    const output = (ristretto255_oprf.voprf as unknown as { evaluate(key: Uint8Array, input: Uint8Array): Uint8Array }).evaluate(EVALUATOR.secretKey, concat(binding, utf8("new")));
+    expect(first.slice(32, 96)).toBe(hex(blake2b(new Uint8Array(), { length: 32, person: "bin hash", key: output })));
+  });
+
+  test("refuses an answer by another key, and one of another length", async () => {
+    const client = await open("oblivious", {}, often);
+    const { question, finish } = await client.pendingDiscovery("new");
+    const other = ristretto255_oprf.voprf.generateKeyPair();
+    await expect(finish(answered(question, other))).rejects.toThrow(Unanswered);
+    await expect(finish(answered(question).subarray(1))).rejects.toThrow(/has 95 bytes, must have 96/);
+    await expect(finish(concat(answered(question), new Uint8Array(1)))).rejects.toThrow(/has 97 bytes, must have 96/);
+    await finish(answered(question));
+  });
+
+  test("asks only in a campaign with an evaluator, whose key is one", async () => {
+    const keyed = await open("both", {}, often);
+    await expect(keyed.pendingDiscovery("new")).rejects.toThrow(/has no evaluator: use discoveryReport/);
+    const oblivious = await open("oblivious", {}, often);
+    await expect(oblivious.discoveryReport("new")).rejects.toThrow(/has an evaluator: use pendingDiscovery/);
+    for (const client of [keyed, oblivious]) expect((await client.spent()).epsilon).toBe(0);
+    for (const key of [new Uint8Array(32), new Uint8Array(32).fill(255)]) {
+      const { keys } = JSON.parse(new TextDecoder().decode(await campaign("oblivious"))) as Entry;
+      const wrong = { ...often, keys: { ...keys, evaluator: [evaluatorKey(key)] } };
+      await expect(open("oblivious", {}, wrong)).rejects.toThrow(/is not a valid ristretto255 public key/);
+    }
+  });
+
+  test("counts and charges a pending report when it begins", async () => {
+    const store = new MemoryStore();
+    const client = await open("oblivious", { store, budget: new Budget(store, { lifetime: 1 }) }, often);
+    const told = async (): Promise<string> => {
+      const { question, finish } = await client.pendingDiscovery("new");
+      return hex(await opened(await finish(answered(question)), AUX));
+    };
+    const first = await told();
+    expect((await client.spent()).epsilon).toBe(1);
+    // The budget is spent: reports with nothing to discover follow, and ask as well.
+    expect(new Set([first, await told(), await told()]).size).toBe(3);
   });
 
   test("remembers its answer if the campaign says so, in a store alone", async () => {

@@ -5,7 +5,7 @@ import type { Reading } from "../src/sender/present.js";
 import type { Named } from "../src/sender/publication.js";
 import type { Asked, Stream } from "../src/trust/asked.js";
 import { hex, utf8 } from "../src/bytes.js";
-import { FormatError } from "../src/errors.js";
+import { FormatError, Unanswered } from "../src/errors.js";
 
 /** Return a campaign of that epoch, with frequency reports and discovery. */
 export function campaignOf(epoch: number, changes: Partial<Asked> = {}): Asked {
@@ -16,6 +16,7 @@ export function campaignOf(epoch: number, changes: Partial<Asked> = {}): Asked {
     fingerprint,
     terms: hex(new Uint8Array(32)),
     previous: undefined,
+    evaluatorKey: undefined,
     head: fingerprint,
     streams: ["reports", "discovery"],
     epsilon: 1,
@@ -58,6 +59,15 @@ function makerOf(campaign: Asked): Maker {
     repeats: () => Promise.resolve(false),
     report: (value) => sealed("reports", value),
     discoveryReport: (value) => sealed("discovery", value),
+    pendingDiscovery: async (value) => {
+      const question = crypto.getRandomValues(new Uint8Array(32));
+      const finish = (answer: Uint8Array): Promise<Uint8Array> => {
+        // A fake answer is the question and what a true evaluator says of it.
+        const right = hex(answer.subarray(0, 32)) === hex(question) && answer[32] === 1;
+        return right ? sealed("discovery", value) : Promise.reject(new Unanswered("the evaluator's answer is wrong"));
+      };
+      return { blank: await sealed("discovery", null), question, finish };
+    },
   };
 }
 
@@ -78,6 +88,9 @@ export class FakeCollector {
   online = true;
   readonly posts: Post[] = [];
   gets = 0;
+  /** Questions to the evaluator, and what it answers; undefined: nothing. */
+  readonly questions: { readonly text: string; readonly fingerprint: string; readonly token: string; readonly at: number }[] = [];
+  evaluate: ((question: Uint8Array) => Response) | undefined = (question) => evaluated(question);
   /** Headers of the requests for documents. */
   readonly asked: Headers[] = [];
 
@@ -93,6 +106,11 @@ export class FakeCollector {
       return Promise.resolve(new Response(JSON.stringify({ epoch: this.epoch }), { headers }));
     }
     const body = init.body as Uint8Array;
+    if (pathname.endsWith("/evaluations")) {
+      const token = new Headers(init.headers).get("client-token") ?? "";
+      this.questions.push({ text: hex(body), fingerprint: searchParams.get("fingerprint") ?? "", token, at: Date.now() });
+      return this.evaluate === undefined ? Promise.reject(new TypeError("no answer")) : Promise.resolve(this.evaluate(body));
+    }
     const texts = Array.from({ length: body.length / 64 }, (_, row) =>
       new TextDecoder().decode(body.subarray(64 * row, 64 * row + 64)).replaceAll("\0", ""),
     );
@@ -110,6 +128,14 @@ export class FakeCollector {
   get arrived(): readonly string[] {
     return this.posts.flatMap(({ texts }) => texts.map((text) => text.replace(/ \d+$/, ""))).sort();
   }
+}
+
+/** Return an evaluator's answer, right or wrong. */
+export function evaluated(question: Uint8Array, right = true): Response {
+  const body = new Uint8Array(96);
+  body.set(question);
+  body[32] = right ? 1 : 0;
+  return new Response(body, { headers: { "Content-Type": "application/octet-stream" } });
 }
 
 /** Return a collector's refusal. */

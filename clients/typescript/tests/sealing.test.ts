@@ -1,9 +1,11 @@
 import { xsalsa20poly1305 } from "@noble/ciphers/salsa.js";
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { hex, unhex } from "../src/bytes.js";
+import { bytesOf, concat, hex, integerOf, unhex, utf8 } from "../src/bytes.js";
 import { campaignOf } from "../src/campaign/at-once.js";
-import { discoveryReport, hashOf, padded } from "../src/discovery.js";
+import { nameOf, obliviousOf, questionsOf, type Questions } from "../src/discovery/oblivious.js";
+import { blankName, discoveryReport, keyedName, padded } from "../src/discovery/report.js";
+import { Unanswered } from "../src/errors.js";
 import { openMaker } from "../src/making.js";
 import { Answers } from "../src/store/answers.js";
 import { MemoryStore } from "../src/store/memory-store.js";
@@ -11,7 +13,6 @@ import { readCampaign, wordsOf } from "../src/testing.js";
 import { Policy } from "../src/trust/policy.js";
 import { sealAlike, sealBy } from "../src/wire/sealing.js";
 import { multiplyNatively, multiplyPortably, publicKey, x25519 } from "../src/wire/x25519.js";
-import { utf8 } from "../src/bytes.js";
 import { refusal } from "./refusals.js";
 import { vectors, type Entry } from "./vectors.js";
 
@@ -82,28 +83,87 @@ describe("discovery", () => {
   const { accept, refuse } = vectors("discovery");
   const formatOf = (entry: Entry) => ({
     binding: unhex(entry.binding),
-    hashKey: unhex(entry.hash_key),
     maxValueBytes: entry.max_value_bytes,
     analyzer: unhex(entry.analyzer),
     auxServer: unhex(entry.aux_server),
   });
-  const never = (): never => {
-    throw new Error("nothing fresh is needed");
-  };
-
   test.each(numbered(accept))("accept %i", async (_, entry) => {
     const value = entry.value ?? undefined;
-    const fresh = entry.fresh === undefined ? never : () => unhex(entry.fresh);
-    const report = await discoveryReport(formatOf(entry), value, fresh, unhex(entry.ephemeral_secret));
-    expect(hex(report)).toBe(entry.report);
-    if (value !== undefined) expect(hex(hashOf(value, formatOf(entry)))).toBe(entry.hash);
+    const format = formatOf(entry);
+    const name = value === undefined ? blankName(unhex(entry.fresh)) : keyedName(format, unhex(entry.hash_key), value);
+    expect(hex(name.hash)).toBe(entry.hash);
+    expect(hex(await discoveryReport(format, value, name, unhex(entry.ephemeral_secret)))).toBe(entry.report);
     if (entry.padded !== undefined) expect(hex(padded(value, formatOf(entry)))).toBe(entry.padded);
   });
 
   test.each(numbered(refuse.filter(({ reason }) => reason === "value_too_long")))("refuse %i", async (_, entry) => {
-    const said = await refusal(() => discoveryReport(formatOf(entry), entry.value, never, new Uint8Array(32).fill(1)));
+    const name = blankName(new Uint8Array(64));
+    const said = await refusal(() => discoveryReport(formatOf(entry), entry.value, name, new Uint8Array(32).fill(1)));
     expect(said).toMatch(/must have at most \d+$/);
     expect(said).not.toContain(entry.value);
+  });
+});
+
+describe("questions to an evaluator", () => {
+  const { accept, refuse } = vectors("oblivious");
+  const of = (entries: readonly Entry[], rule: string): [number, Entry][] =>
+    numbered(entries.filter((entry) => entry.rule === rule));
+
+  /** Return the question with given blinds: the library draws a number, which it takes modulo the order less 1, and adds 1. */
+  const asked = ({ inputs, blinds }: Entry): Questions => {
+    const left = blinds.map((blind: string) => integerOf(unhex(blind)));
+    return questionsOf(inputs.map(unhex), (count) => bytesOf(left.shift() - 1n, count));
+  };
+
+  test.each(of(accept, "ask"))("accept the answer %i", (_, entry) => {
+    const questions = asked(entry);
+    expect(hex(questions.blinded)).toBe(entry.blinded);
+    expect(questions.finish(unhex(entry.answer), unhex(entry.public_key)).map(hex)).toEqual(entry.outputs);
+  });
+
+  test.each(of(refuse, "ask"))("refuse the answer %i", async (_, entry) => {
+    const questions = asked(entry);
+    expect(hex(questions.blinded)).toBe(entry.blinded);
+    const finish = (): unknown => questions.finish(unhex(entry.answer), unhex(entry.public_key));
+    expect(finish, entry.what).toThrow(Unanswered);
+    if (entry.reason === "wrong_length") expect(finish).toThrow(/bytes, must have/);
+    if (entry.reason === "not_a_key") {
+      expect(() => obliviousOf(unhex(entry.public_key))).toThrow(/is not a valid ristretto255 public key/);
+    }
+  });
+
+  test.each(of(accept, "report"))("accept the report %i", async (_, entry) => {
+    const format = {
+      binding: unhex(entry.binding),
+      maxValueBytes: entry.max_value_bytes,
+      analyzer: unhex(entry.analyzer),
+      auxServer: unhex(entry.aux_server),
+    };
+    const name = nameOf(unhex(entry.output));
+    expect([hex(name.hash), hex(name.boxKey)]).toEqual([entry.hash, entry.box_key]);
+    const inner = concat(format.binding, padded(entry.value, format));
+    expect(hex(await sealAlike(format.analyzer, inner, name.boxKey))).toBe(entry.inner);
+    expect(hex(await discoveryReport(format, entry.value, name, unhex(entry.ephemeral_secret)))).toBe(entry.report);
+  });
+
+  test("give what RFC 9497 says, mode VOPRF, ristretto255-SHA512", () => {
+    const path = new URL("../../../tests/evaluator/rfc9497_voprf.json", import.meta.url);
+    const { suite } = JSON.parse(readFileSync(path, "utf8")) as Entry;
+    expect(suite.vectors.length).toBe(3);
+    for (const { Input, Blind, BlindedElement, EvaluationElement, Output, Proof } of suite.vectors) {
+      const questions = asked({ inputs: Input.split(","), blinds: Blind.split(",") });
+      expect(hex(questions.blinded)).toBe(BlindedElement.replaceAll(",", ""));
+      const answer = unhex(EvaluationElement.replaceAll(",", "") + Proof.proof);
+      expect(questions.finish(answer, unhex(suite.pkSm)).map(hex)).toEqual(Output.split(","));
+    }
+  });
+
+  test("tell nothing of a value: two of one value differ, and a blank asks too", () => {
+    const random = (count: number): Uint8Array => crypto.getRandomValues(new Uint8Array(count));
+    const inputs = [utf8("one"), utf8("one"), undefined, undefined];
+    const questions = inputs.map((input) => hex(questionsOf([input], random).blinded));
+    expect(new Set(questions).size).toBe(4);
+    expect(questions.map(({ length }) => length)).toEqual([64, 64, 64, 64]);
   });
 });
 

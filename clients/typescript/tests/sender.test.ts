@@ -71,6 +71,7 @@ describe("reporting and delivering", () => {
       dropped: {},
       waiting: 0,
       heldUntil: undefined,
+      blank: {},
     });
     await sender.deliver();
     expect(collector.arrived).toEqual(["discovery dark-mode", "reports dark-mode"]);

@@ -29,6 +29,7 @@ export function askedOf(name: string): Asked {
     fingerprint: entry.fingerprint,
     terms: entry.terms,
     previous: file.previous,
+    evaluatorKey: file.keys.evaluator[0]?.key,
     head: entry.head,
     streams: Object.keys(lengths) as Stream[],
     epsilon: file.mechanism?.epsilon ?? 0,

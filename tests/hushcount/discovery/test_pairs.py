@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from apache_beam.pvalue import TaggedOutput
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analyzer.reveal import reveal
+from analyzer.reveal import Reveal, reveal
+from hushcount.discovery.keep_rules import KeepRule
 from hushcount.discovery.pairs import HASH_BYTES, DiscoveryFormat
 from hushcount.errors import UsageError
 from hushcount.wire.sealing import SEAL_BYTES, Sealer
 from keys.private import PrivateKey
+from keys.store import KeyReference
 from tests.support.bins import bins_of_pairs
 
 KEY = PrivateKey(bytes(range(32)))
@@ -130,3 +133,18 @@ def test_what_is_not_padded_is_refused_or_pads_to_itself(padded: bytes) -> None:
 def test_the_hash_is_keyed() -> None:
     assert FORM.hash("x") != DiscoveryFormat(FORM.binding, b"l" * 32, 24).hash("x")
     assert np.unique([FORM.hash(str(number)) for number in range(1000)]).size == 1000
+
+
+def test_a_value_with_a_count_that_no_draw_shows_is_not_believed() -> None:
+    """Who releases it did not draw it by the rule: the threshold is public."""
+    law = KeepRule("optimal", 1.0, 1e-8, counts=True).count_law
+    opens = Reveal(KeyReference("", "analyzer", ""), FORM, law)
+    opens._key = KEY
+    records = [pair("value") + count.to_bytes(8, "little", signed=True) for count in (law.threshold, -1)]
+    seen = [list(opens.process(record)) for record in (*records, pair("value") + bytes(8))]
+    assert [[one.value for one in yielded if isinstance(one, TaggedOutput)] for yielded in seen] == [
+        [("accepted", 1)],
+        [("unverified", 1)],
+        [("unverified", 1)],
+    ]
+    assert [one for yielded in seen for one in yielded if not isinstance(one, TaggedOutput)] == [(records[0], "value")]

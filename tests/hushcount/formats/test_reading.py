@@ -39,8 +39,8 @@ from hushcount.policy import PolicyTerms
 from keys.listing import KeyListing
 from pipelines.deployment.settings import DeploymentFile
 from pipelines.files import storage
+from pipelines.files.csv_cells import csv_rows
 from pipelines.handover.batch_file import BatchFile
-from pipelines.jobs.results import csv_rows
 from pipelines.outputs.received_summary import read_summary
 
 ROOT = Path(__file__).parents[3]

@@ -19,7 +19,7 @@ from pipelines.batches.state import HOPS, opened
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.publish import publish
 from pipelines.epochs.next_epoch import follow
-from pipelines.jobs.results import write_found
+from pipelines.jobs.found import write_found
 from pipelines.outputs.counts import HopCounts, StreamCounts
 from tests.support.collecting import DAY, START, window_name
 from tests.support.jobs import done, new_campaign, refused
@@ -52,7 +52,7 @@ class Attacked(Site):
         batch = f"{window_name(day)}-{campaign.epoch:06d}-{campaign.fingerprint.hex()[:FINGERPRINT_DIGITS]}"
         results = self.store / "found" / "found" / batch
         results.mkdir(parents=True)
-        write_found(list(found), str(results))
+        write_found([(item, None) for item in found], str(results))
         (results / "summary.json").write_text("{}")
         row = {"campaign": "found", "batch": batch, "hop": "discover", "counts": COUNTS, "finished_at": ""}
         connection.execute(HOPS.insert().values(row))

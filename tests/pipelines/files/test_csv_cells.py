@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.files.csv_cells import cell, text_of
-from pipelines.jobs.results import csv_bytes, read_csv_rows, read_names, write_found
+from pipelines.jobs.found import write_found
+from pipelines.jobs.results import read_names
+from pipelines.jobs.tables import csv_bytes, read_csv_rows
 from tests.support.jobs import done, estimates, new_campaign, new_keys, write_lines
 
 FORMULAS = ['=HYPERLINK("http://example.org","x")', "+1", "-1", "@SUM(A1)", "\t=1", "\uff1d1+1", "'=1", "''@x"]
@@ -37,7 +39,7 @@ def test_what_needs_no_mark_has_none() -> None:
 @pytest.mark.parametrize("text", FORMULAS)
 def test_found_values_and_estimates_hold_no_formula(tmp_path: Path, text: str) -> None:
     """Whoever sent a value often enough wrote into the spreadsheet of whoever opened found.csv."""
-    write_found([text, "plain"], str(tmp_path))
+    write_found([(text, None), ("plain", None)], str(tmp_path))
     table = csv_bytes(pa.table({"item": [text], "count": [-1.5]}))
     (tmp_path / "estimates.csv").write_bytes(table)
     for name in ("found.csv", "estimates.csv"):

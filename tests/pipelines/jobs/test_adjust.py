@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushcount.oracles.postprocess import non_negative, norm_sub, sum_to
-from pipelines.jobs.results import COLUMNS, csv_bytes
+from pipelines.jobs.results import COLUMNS
+from pipelines.jobs.tables import csv_bytes
 from tests.support.jobs import done, files_under, read_csv, refused
 
 COUNTS = np.array([612.25, 305.5, 41.125, -20.0, -38.875, 7.0])

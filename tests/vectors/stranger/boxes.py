@@ -78,6 +78,17 @@ def discovery(entry: dict[str, Any]) -> tuple[bytes, bytes, bytes, bytes]:
         bin_hash, key = fresh[:32], fresh[32:]
     else:
         bin_hash = hashed(binding + entry["value"].encode(), key=key)
+    return bin_hash, padded, *named(entry, bin_hash, key)
+
+
+def named(entry: dict[str, Any], bin_hash: bytes, key: bytes) -> tuple[bytes, bytes]:
+    """Return inner box and report of a value under its name."""
+    binding, secret = bytes.fromhex(entry["binding"]), bytes.fromhex(entry["ephemeral_secret"])
+    padded = pad(entry["value"], entry["max_value_bytes"])
     inner = seal_alike(bytes.fromhex(entry["analyzer"]), key, binding + padded)
-    secret = bytes.fromhex(entry["ephemeral_secret"])
-    return bin_hash, padded, inner, seal(bytes.fromhex(entry["aux_server"]), secret, binding + bin_hash + inner)
+    return inner, seal(bytes.fromhex(entry["aux_server"]), secret, binding + bin_hash + inner)
+
+
+def name(output: bytes) -> tuple[bytes, bytes]:
+    """Return the hash and the key of the inner box that an evaluator's function gives."""
+    return hashed(b"", "bin hash", key=output), hashed(b"", "box key", key=output)

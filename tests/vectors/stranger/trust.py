@@ -80,27 +80,28 @@ def check_campaign(file: Any) -> None:
     _whole(shuffle["cap"], 1, 1000)
     _whole(shuffle["minimum_batch"], 1, 10**12)
     _real(shuffle["delta"], 0, 1, ends=False)
-    _check_keys(_table(file["keys"], "analyzer aux_server"), "discovery" in file)
+    _check_keys(_table(file["keys"], "analyzer aux_server evaluator"), file.get("discovery"))
     require("mechanism" in file or "discovery" in file, "no_stream")
     useful = ("mechanism" in file or not file["memory"]) and (file["memory"] or file["memory_values"] == 1)
     require(useful, "of_no_use")
     if "dictionary" in file:
         _check_dictionary(_table(file["dictionary"], "path items digest"))
     if "discovery" in file:
-        _check_discovery(
-            _table(file["discovery"], "epsilon delta relation rule max_value_bytes", "hash_key hash_key_commitment")
-        )
+        must, may = "epsilon delta relation rule max_value_bytes hash counts", "hash_key hash_key_commitment"
+        _check_discovery(_table(file["discovery"], must, may))
     if "mechanism" in file:
         _check_mechanism(_table(file["mechanism"], "name epsilon parameters"), file)
 
 
-def _check_keys(keys: Content, discovers: bool) -> None:
-    for role in ("analyzer", "aux_server"):
+def _check_keys(keys: Content, found: Any) -> None:
+    asks = isinstance(found, dict) and found.get("hash") != "keyed"
+    for role in ("analyzer", "aux_server", "evaluator"):
         require(isinstance(keys[role], list), "wrong_type")
-        least = 1 if role == "analyzer" or discovers else 0
-        require(least <= len(keys[role]) <= 1, "one_key_a_role")
+        least = {"analyzer": 1, "aux_server": int(found is not None), "evaluator": int(asks)}[role]
+        most = int(asks) if role == "evaluator" else 1
+        require(least <= len(keys[role]) <= most, "one_key_a_role")
         for key in keys[role]:
-            check_key(key)
+            check_key(key, "evaluator key" if role == "evaluator" else "")
     ids = [key["id"] for role in ("analyzer", "aux_server") for key in keys[role]]
     require(len(set(ids)) == len(ids), "one_key_for_two_roles")
 
@@ -115,13 +116,15 @@ def _check_discovery(part: Content) -> None:
     _real(part["epsilon"], 1e-4, 40)
     _real(part["delta"], 0, 1, ends=False)
     _whole(part["max_value_bytes"], 1, 4096)
-    require(
-        part["relation"] in ("replace-one", "add-remove") and part["rule"] in ("optimal", "laplace"), "unknown_name"
-    )
+    names = {"relation": ("replace-one", "add-remove"), "rule": ("optimal", "laplace"), "hash": ("keyed", "oblivious")}
+    require(all(part[field] in known for field, known in names.items()), "unknown_name")
+    require(isinstance(part["counts"], bool), "wrong_type")
+    require(part["rule"] == "optimal" or not part["counts"], "unknown_name")
     for name in ("hash_key", "hash_key_commitment"):
         if name in part:
             _hex(part[name], 32)
-    require(("hash_key" in part) != ("hash_key_commitment" in part), "hash_key")
+    given = ("hash_key" in part) + ("hash_key_commitment" in part)
+    require(given == (1 if part["hash"] == "keyed" else 0), "hash_key")
 
 
 def _check_mechanism(part: Content, file: Content) -> None:
@@ -162,7 +165,7 @@ def terms(file: Content) -> bytes:
     made = {key: value for key, value in _fixed(file).items() if key not in ("epoch", "previous")}
     if "dictionary" in made:
         made["dictionary"] = {}
-    for part, name in (("mechanism", "parameters"), ("discovery", "hash_key_commitment")):
+    for part, name in (("mechanism", "parameters"), ("discovery", "hash_key_commitment"), ("keys", "evaluator")):
         if part in made:
             made[part] = {key: value for key, value in made[part].items() if key != name}
     return hashed(canonical(made).encode(), "campaign terms")
@@ -216,6 +219,8 @@ def verify_campaign(keys: list[Content], file: Content, signature: Content, at: 
         same = (delegation["campaign"], delegation["terms"]) == (file["id"], terms(file).hex())
         require(same, "other_terms")
         require(file["epoch"] <= delegation["last_epoch"], "after_last_epoch")
+        named = {key["key"] for key in file["keys"]["evaluator"]}
+        require(named <= set(delegation["evaluator_keys"]), "other_evaluator_key")
         keys = [delegation["publisher"]]
     vouching = [verify(keys, "campaign", fingerprint(file), signature), *vouching]
     for key in vouching:

@@ -9,9 +9,10 @@ from typing import Any
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
-from hushcount.campaigns.public_keys import key_id
+from hushcount.campaigns.public_keys import evaluator_key_id, key_id
 from hushcount.errors import FormatError
 from hushcount.formats.reading import validated
+from keys.evaluating import EvaluatorKey
 from tests.hushcount.oracles.cases import SEED
 from tests.vectors.subjects.script import octets
 from tests.vectors.subjects.sealing import keypair
@@ -25,8 +26,16 @@ def public_key(name: str, begin: str = "2020-01-01T00:00:00Z", end: str = "2120-
     return {"id": key_id(key), "key": key.hex(), "not_before": begin, "not_after": end}
 
 
+def evaluator_key(name: str = "evaluator") -> dict[str, str]:
+    """Return an evaluator's public key as a campaign file has it."""
+    key = EvaluatorKey(octets(32, name)).public_key
+    return {**public_key("analyzer"), "id": evaluator_key_id(key), "key": key.hex()}
+
+
 KEYS = {"analyzer": [public_key("analyzer")], "aux_server": [public_key("aux_server")]}
+OBLIVIOUS_KEYS = {**KEYS, "evaluator": [evaluator_key()]}
 DISCOVERY = {"epsilon": 1.0, "delta": 1e-8, "max_value_bytes": 24, "hash_key": octets(32, "hash key").hex()}
+OBLIVIOUS = {"epsilon": 1.0, "delta": 1e-8, "max_value_bytes": 24, "hash": "oblivious"}
 DICTIONARY = {"path": "words.txt", "items": 4, "digest": WORDS.digest}
 
 
@@ -59,6 +68,19 @@ _GIVEN: dict[str, dict[str, Any]] = {
         "discovery": {**DISCOVERY, "relation": "add-remove", "rule": "laplace", "epsilon": 0.25, "delta": 1e-7},
         "shuffle": {"cap": 10, "minimum_batch": 10**12, "delta": 1e-21},
     },
+    "counts": {"discovery": {**DISCOVERY, "counts": True}, "shuffle": {"cap": 3, "minimum_batch": 1000, "delta": 1e-8}},
+    "oblivious": {
+        "mechanism": mechanism("grr", 1.0),
+        "dictionary": DICTIONARY,
+        "discovery": OBLIVIOUS,
+        "keys": OBLIVIOUS_KEYS,
+    },
+    "oblivious-with-another-key": {
+        "mechanism": mechanism("grr", 1.0),
+        "dictionary": DICTIONARY,
+        "discovery": OBLIVIOUS,
+        "keys": {**KEYS, "evaluator": [evaluator_key("another evaluator")]},
+    },
     "discovery-of-what-no-list-has": {"dictionary": DICTIONARY, "discovery": {**DISCOVERY, "max_value_bytes": 4096}},
 }
 
@@ -86,7 +108,7 @@ def _entry(name: str, made: Campaign) -> dict[str, Any]:
     }
 
 
-_KEY = KEYS["analyzer"][0]
+_KEY, _ASKED = KEYS["analyzer"][0], OBLIVIOUS_KEYS["evaluator"][0]
 _WRONG: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("wrong_format", "grr", {"format": 1}),
     ("wrong_format", "grr", {"format": 3}),
@@ -143,6 +165,8 @@ _WRONG: tuple[tuple[str, str, dict[str, Any]], ...] = (
         for name, part in (
             ("both", {"discovery": {"rule": "best"}}),
             ("both", {"discovery": {"relation": "edit"}}),
+            ("oblivious", {"discovery": {"hash": "plain"}}),
+            ("counts", {"discovery": {"rule": "laplace"}}),
             ("grr", {"unicode": "14.0"}),
             ("grr", {"mechanism": {"name": "grr2"}}),
         )
@@ -163,19 +187,28 @@ _WRONG: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("file_name", "grr", {"dictionary": {"path": ""}}),
     ("key_id", "grr", {"keys": {"analyzer": [{**_KEY, "id": "0" * 16}]}}),
     ("key_id", "grr", {"keys": {"analyzer": [{**_KEY, "key": "0" * 64}]}}),
+    ("key_id", "oblivious", {"keys": {"evaluator": [{**_ASKED, "id": key_id(bytes.fromhex(_ASKED["key"]))}]}}),
     ("key_time", "grr", {"keys": {"analyzer": [{**_KEY, "not_after": _KEY["not_before"]}]}}),
     ("key_time", "grr", {"keys": {"analyzer": [{**_KEY, "not_before": "2020-01-01T00:00:00"}]}}),
     ("key_time", "grr", {"keys": {"analyzer": [{**_KEY, "not_before": "yesterday"}]}}),
     ("one_key_a_role", "grr", {"keys": {"analyzer": []}}),
     ("one_key_a_role", "grr", {"keys": {"analyzer": [_KEY, public_key("another")]}}),
     ("one_key_a_role", "both", {"keys": {"aux_server": []}}),
+    ("one_key_a_role", "oblivious", {"keys": {"evaluator": []}}),
+    ("one_key_a_role", "oblivious", {"keys": {"evaluator": [_ASKED, evaluator_key("another evaluator")]}}),
+    ("one_key_a_role", "both", {"keys": {"evaluator": [_ASKED]}}),
+    ("one_key_a_role", "grr", {"keys": {"evaluator": [_ASKED]}}),
     ("one_key_for_two_roles", "both", {"keys": {"aux_server": [_KEY]}}),
     ("no_stream", "grr", {"mechanism": None}),
     ("no_stream", "discovery-only", {"discovery": None}),
     ("of_no_use", "discovery-only", {"memory": True}),
     ("of_no_use", "grr", {"memory_values": 2}),
+    ("wrong_type", "counts", {"discovery": {"counts": 2}}),
     ("hash_key", "both", {"discovery": {"hash_key": None}}),
     ("hash_key", "both", {"discovery": {"hash_key_commitment": "0" * 64}}),
+    ("hash_key", "oblivious", {"discovery": {"hash_key": "0" * 64}}),
+    ("hash_key", "oblivious", {"discovery": {"hash_key_commitment": "0" * 64}}),
+    ("hash_key", "oblivious", {"discovery": {"hash": "keyed"}, "keys": {"evaluator": []}}),
     ("integer_too_large", "large-integer", {"mechanism": {"parameters": {"s": 620136698185898879}}}),
     ("integer_too_large", "sketch", {"mechanism": {"parameters": {"k": 9007199254740992}}}),
     ("mechanism", "both", {"mechanism": {"parameters": {"s": None}}}),

@@ -12,7 +12,7 @@ from hushcount.campaigns.delegation import CampaignSignature, verify_campaign
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.campaigns.signatures import Signature, SignatureError, signed_bytes, verify
 from keys.private import SigningKey
-from tests.vectors.subjects.campaigns import campaign
+from tests.vectors.subjects.campaigns import campaign, evaluator_key
 from tests.vectors.subjects.signing import (
     AT,
     BEGIN,
@@ -112,7 +112,8 @@ def _bytes_refused() -> list[dict[str, Any]]:
 
 def _campaigns_signed() -> list[dict[str, Any]]:
     made = []
-    grr, second, both = campaign("grr"), campaign("second-epoch"), campaign("both")
+    grr, second, both, asked = (campaign(name) for name in ("grr", "second-epoch", "both", "oblivious"))
+    keys = [evaluator_key(name)["key"] for name in ("another evaluator", "evaluator")]
     first = delegation(second, last_epoch=2)
     chosen: list[tuple[str, Campaign, CampaignSignature, str]] = [
         ("grr", grr, signed(grr), AT),
@@ -122,11 +123,12 @@ def _campaigns_signed() -> list[dict[str, Any]]:
         ("both-redacted", both.redacted(), signed(both), AT),
         ("second-epoch", second, delegated(second, first), AT),
         ("both", both, delegated(both, delegation(both)), AT),
+        ("oblivious", asked, signed(asked), AT),
+        ("oblivious", asked, delegated(asked, delegation(asked, evaluator_keys=keys)), AT),
         ("memory", campaign("memory"), delegated(campaign("memory"), delegation(campaign("memory"), last_epoch=1)), AT),
     ]
     for name, of, signature, at in chosen:
-        keys = [part(STRANGER), part(OPERATOR)]
-        vouching = verify_campaign(keys, of, signature, moment(at))
+        vouching = verify_campaign([part(STRANGER), part(OPERATOR)], of, signature, moment(at))
         more = {}
         if signature.delegation is not None:
             more["delegation_signed"] = signature.delegation.signed().decode()
@@ -147,6 +149,7 @@ def _campaigns_signed() -> list[dict[str, Any]]:
 def wrong_campaigns() -> list[tuple[str, str, CampaignSignature, list[VerifyKeyPart], str]]:
     """Return campaigns by their names with signatures that do not hold, why, the keys and the time."""
     grr, second, both, memory = (campaign(name) for name in ("grr", "second-epoch", "both", "memory"))
+    asked, other = campaign("oblivious"), evaluator_key("another evaluator")["key"]
     trusted = [part(OPERATOR)]
     good = delegation(second)
     short = part(PUBLISHER, BEGIN, "2026-02-01T00:00:00Z")
@@ -171,6 +174,8 @@ def wrong_campaigns() -> list[tuple[str, str, CampaignSignature, list[VerifyKeyP
         ("second-epoch", "other_terms", delegated(second, delegation(second, terms="0" * 64)), trusted, AT),
         ("second-epoch", "other_terms", delegated(second, delegation(second, campaign="another")), trusted, AT),
         ("second-epoch", "after_last_epoch", delegated(second, delegation(second, last_epoch=1)), trusted, AT),
+        ("oblivious", "other_evaluator_key", delegated(asked, delegation(asked)), trusted, AT),
+        ("oblivious", "other_evaluator_key", delegated(asked, delegation(asked, evaluator_keys=[other])), trusted, AT),
         ("second-epoch", "key_not_valid", delegated(second, delegation(second, publisher=short)), trusted, AT),
         ("second-epoch", "key_not_valid", delegated(second, good), trusted, _LATE),
         ("second-epoch", "key_not_valid", delegated(second, good), [part(OPERATOR, BEGIN, "2026-05-01T00:00:00Z")], AT),

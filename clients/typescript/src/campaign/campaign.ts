@@ -1,8 +1,8 @@
 /** The campaign: one collection's public parameters, read from a file with every default written in it. */
 
-import { blake2b, unhex } from "../bytes.js";
+import { blake2b, hex, unhex } from "../bytes.js";
 import { FormatError } from "../errors.js";
-import { fieldsOf, HEX_32, IDENTIFIER, numberOf, textOf } from "../fields.js";
+import { booleanOf, fieldsOf, HEX_32, IDENTIFIER, numberOf, textOf } from "../fields.js";
 import { familyOf } from "../oracles/catalogue.js";
 import type { MechanismTerms } from "../oracles/given.js";
 import { loadMechanism } from "../oracles/load.js";
@@ -68,13 +68,13 @@ export function formOf(file: unknown): Form {
   const discovery = "discovery" in fields ? discoveryOf(fields.discovery, NAME) : undefined;
   const dictionary = "dictionary" in fields ? listedOf(fields.dictionary, NAME) : undefined;
   const terms = "mechanism" in fields ? mechanismTermsOf(fields.mechanism, NAME) : undefined;
-  const memory = booleanOf(fields.memory);
+  const memory = booleanOf(fields, "memory", NAME);
   const memoryValues = numberOf(fields, "memory_values", [1, 1000], NAME, true);
   const shuffle = shuffleOf(fields.shuffle, NAME);
   const id = textOf(fields, "id", IDENTIFIER, NAME);
   const epoch = numberOf(fields, "epoch", [1, 2 ** 31 - 1], NAME, true);
   const previous = "previous" in fields ? textOf(fields, "previous", HEX_32, NAME) : undefined;
-  const keys = keysOf(fields.keys, discovery !== undefined, NAME);
+  const keys = keysOf(fields.keys, discovery, NAME);
   textOf(fields, "unicode", /^13\.0$/, NAME);
   if (terms === undefined && discovery === undefined) throw new FormatError(`${NAME}: mechanism or discovery is missing`);
   if (terms === undefined && memory) throw new FormatError(`${NAME}: memory is of no use without a mechanism`);
@@ -89,6 +89,7 @@ export function formOf(file: unknown): Form {
     fingerprint,
     terms: termsOf(fields),
     previous,
+    evaluatorKey: keys.evaluator && hex(keys.evaluator.key),
     head: headOf(previous, fingerprint),
     streams: [...(terms ? (["reports"] as const) : []), ...(discovery ? (["discovery"] as const) : [])],
     epsilon: terms?.epsilon ?? 0,
@@ -128,9 +129,4 @@ function inMechanism<Result>(work: () => Result): Result {
 
 function unbuilt(): never {
   throw new FormatError(`${NAME} has no mechanism`);
-}
-
-function booleanOf(value: unknown): boolean {
-  if (typeof value === "boolean") return value;
-  throw new FormatError(`${NAME}: memory must be true or false`);
 }

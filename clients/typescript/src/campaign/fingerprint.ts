@@ -13,7 +13,8 @@ export function fingerprintOf(file: Fields): string {
 export function termsOf(file: Fields): string {
   const made: Fields = { ...without(fixed(file), "epoch", "previous"), ...("dictionary" in file ? { dictionary: {} } : {}) };
   const terms = changed(changed(made, "mechanism", "parameters"), "discovery", "hash_key_commitment");
-  return hex(blake2b(canonicalJson(terms), { length: 32, person: "campaign terms" }));
+  // The delegation names the evaluator's keys that a publisher may use.
+  return hex(blake2b(canonicalJson(changed(terms, "keys", "evaluator")), { length: 32, person: "campaign terms" }));
 }
 
 function fixed(file: Fields): Fields {

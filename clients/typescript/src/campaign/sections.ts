@@ -2,7 +2,7 @@
 
 import { blake2b, hex, unhex } from "../bytes.js";
 import { FormatError } from "../errors.js";
-import { fieldsOf, HEX_32, KEY_ID, listOf, numberOf, textOf, timeOf } from "../fields.js";
+import { booleanOf, fieldsOf, HEX_32, KEY_ID, listOf, numberOf, textOf, timeOf } from "../fields.js";
 import type { MechanismTerms } from "../oracles/given.js";
 
 /** As Python writes it: UTC as Z, a fraction only if there is one. The fingerprint is of the text. */
@@ -19,10 +19,11 @@ export interface PublicKey {
   readonly notAfter: number;
 }
 
-/** The keys that clients seal to. */
+/** The keys that clients seal to, and that of the evaluator of an oblivious campaign. */
 export interface PublicKeys {
   readonly analyzer: PublicKey;
   readonly auxServer: PublicKey | undefined;
+  readonly evaluator: PublicKey | undefined;
 }
 
 /** The dictionary that belongs to a campaign. */
@@ -37,33 +38,38 @@ export interface DiscoveryTerms {
   readonly delta: number;
   readonly relation: string;
   readonly maxValueBytes: number;
-  /** Undefined in a file that withholds it: no client can report with that. */
+  /** Whether names come from an evaluator, and not from a hash key. */
+  readonly isOblivious: boolean;
+  /** Undefined in an oblivious campaign; and in a file that withholds it, with which no client can report. */
   readonly hashKey: Uint8Array | undefined;
 }
 
-export function keysOf(data: unknown, discovers: boolean, file: string): PublicKeys {
+export function keysOf(data: unknown, discovery: DiscoveryTerms | undefined, file: string): PublicKeys {
   const name = `${file}: keys`;
-  const fields = fieldsOf(data, name, ["analyzer", "aux_server"]);
-  const [analyzer, auxServer] = ["analyzer", "aux_server"].map((role) => {
+  const fields = fieldsOf(data, name, ["analyzer", "aux_server", "evaluator"]);
+  const [analyzer, auxServer, evaluator] = ["analyzer", "aux_server", "evaluator"].map((role) => {
     const listed = listOf(fields, role, 1, name);
-    return listed.length === 0 ? undefined : publicKeyOf(listed[0], `${name}: ${role}`);
+    return listed.length === 0 ? undefined : publicKeyOf(listed[0], `${name}: ${role}`, role);
   });
-  if (analyzer === undefined || (discovers && auxServer === undefined)) {
-    throw new FormatError(`${name}: each role must have one key, the auxiliary server only with discovery`);
+  const asks = discovery?.isOblivious === true;
+  if (analyzer === undefined || (discovery !== undefined && auxServer === undefined) || (evaluator !== undefined) !== asks) {
+    throw new FormatError(
+      `${name}: each role must have one key, the auxiliary server only with discovery, the evaluator if hash is oblivious`,
+    );
   }
   if (auxServer !== undefined && hex(auxServer.key) === hex(analyzer.key)) {
     throw new FormatError(`${name}: one key is of both roles: one party would open both layers`);
   }
-  return { analyzer, auxServer };
+  return { analyzer, auxServer, evaluator };
 }
 
-function publicKeyOf(data: unknown, name: string): PublicKey {
+function publicKeyOf(data: unknown, name: string, role: string): PublicKey {
   const fields = fieldsOf(data, name, ["id", "key", "not_before", "not_after"]);
   const key = unhex(textOf(fields, "key", HEX_32, name));
   const id = textOf(fields, "id", KEY_ID, name);
   for (const field of ["not_before", "not_after"]) textOf(fields, field, CANONICAL_TIME, name);
   const [notBefore, notAfter] = [timeOf(fields, "not_before", name), timeOf(fields, "not_after", name)];
-  const named = hex(blake2b(key, { length: 8 }));
+  const named = hex(blake2b(key, { length: 8, person: role === "evaluator" ? "evaluator key" : "" }));
   if (id !== named) throw new FormatError(`${name}: id is ${id}, but the key has id ${named}`);
   if (notBefore >= notAfter) throw new FormatError(`${name}: not_after must be later than not_before`);
   return { key, notBefore, notAfter };
@@ -88,17 +94,21 @@ export function shuffleOf(data: unknown, file: string): { cap: number; minimumBa
 
 export function discoveryOf(data: unknown, file: string): DiscoveryTerms {
   const name = `${file}: discovery`;
-  const needed = ["epsilon", "delta", "relation", "rule", "max_value_bytes"];
+  const needed = ["epsilon", "delta", "relation", "rule", "max_value_bytes", "hash", "counts"];
   const fields = fieldsOf(data, name, needed, ["hash_key", "hash_key_commitment"]);
   const given = ["hash_key", "hash_key_commitment"].filter((field) => field in fields);
   for (const field of given) textOf(fields, field, HEX_32, name);
-  if (given.length !== 1) throw new FormatError(`${name}: hash_key or hash_key_commitment must be given, not both`);
-  textOf(fields, "rule", /^(?:optimal|laplace)$/, name);
+  const isOblivious = textOf(fields, "hash", /^(?:keyed|oblivious)$/, name) === "oblivious";
+  if (given.length !== (isOblivious ? 0 : 1)) {
+    throw new FormatError(`${name}: hash_key or hash_key_commitment must be given, not both, neither if hash is oblivious`);
+  }
+  textOf(fields, "rule", booleanOf(fields, "counts", name) ? /^optimal$/ : /^(?:optimal|laplace)$/, name);
   return {
     epsilon: numberOf(fields, "epsilon", EPSILON, name),
     delta: numberOf(fields, "delta", INSIDE, name),
     relation: textOf(fields, "relation", /^(?:replace-one|add-remove)$/, name),
     maxValueBytes: numberOf(fields, "max_value_bytes", [1, 4096], name, true),
+    isOblivious,
     hashKey: "hash_key" in fields ? unhex(textOf(fields, "hash_key", HEX_32, name)) : undefined,
   };
 }

@@ -34,6 +34,11 @@ export interface Delivery {
   readonly waiting: number;
   /** Before this moment nothing is sent, because of failures, in milliseconds since 1970; undefined: no failure. */
   readonly heldUntil: number | undefined;
+  /**
+   * Discovery reports that go without their values, because nobody answered their questions, by reason. They are sent or
+   * waiting like all others.
+   */
+  readonly blank: Readonly<Record<string, number>>;
 }
 
 /** What a delivery works with. */
@@ -63,7 +68,7 @@ interface Done {
 }
 
 /** Send what is due, or all that waits if `early`. Throws HushcountError only if the store cannot be used. */
-export async function deliver(to: Delivering, early: boolean): Promise<Delivery> {
+export async function deliver(to: Delivering, early: boolean): Promise<Omit<Delivery, "blank">> {
   const { store, campaign, queue, making } = to;
   const optedOut = await making.budget.optedOut();
   const done: Done = {

@@ -11,7 +11,10 @@ export interface Event {
   /**
    * fetched, unchanged, not_fetched: the campaign file. refused: the policy refuses it. waits: a plain value waits for a
    * campaign file. queued: reports wait to be sent. sent: the collector has them. again: they are sent again later.
-   * remade: made anew under the present campaign file. dropped: given up. forgotten: deleted at the opt-out.
+   * remade: made anew under the present campaign file. dropped: given up. answered: the evaluator answered the question
+   * of a discovery report. not_answered: it is asked again later. blank: nobody answered it, and the report goes without
+   * its value; with the reason "equivocation" if the answer was not made with the campaign's evaluator key. forgotten:
+   * deleted at the opt-out.
    */
   readonly what:
     | "fetched"
@@ -24,6 +27,9 @@ export interface Event {
     | "again"
     | "remade"
     | "dropped"
+    | "answered"
+    | "not_answered"
+    | "blank"
     | "forgotten";
   readonly reports: number;
   /** Of which kind the reports are, if they are of one. */

@@ -92,13 +92,13 @@ export async function readBounded(
   return whole;
 }
 
-/** Return the address of a site without a last slash. Throws UsageError unless it is https, or http on this machine. */
-export function addressOf(site: string): string {
+/** Return an address without a last slash. Throws UsageError unless it is https, or http on this machine. */
+export function addressOf(site: string, name = "site"): string {
   const url = URL.canParse(site) ? new URL(site) : undefined;
   const isLocal = url?.protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
   const extra = `${url?.username ?? ""}${url?.password ?? ""}${url?.search ?? ""}${url?.hash ?? ""}`;
   if (url === undefined || !(url.protocol === "https:" || isLocal) || extra !== "") {
-    throw new UsageError("site must be an address such as https://collector.example.com, without name, ? or #");
+    throw new UsageError(`${name} must be an address such as https://collector.example.com, without name, ? or #`);
   }
   return url.href.replace(/\/+$/, "");
 }

@@ -18,7 +18,7 @@ export class Leaving {
 
   /** Note reports that were queued. */
   add(reports: readonly Queued[]): void {
-    for (const report of reports) this.#reports.set(report.key, report);
+    for (const report of reports) if (report.waiting.blank === undefined) this.#reports.set(report.key, report);
   }
 
   /** Forget reports that are claimed, sent or deleted. */

@@ -1,7 +1,9 @@
 /** Reports of values, charged before they are made, ready to be queued. */
 
 import type { Budget } from "../budget/budget.js";
+import type { PendingDiscovery } from "../discovery/oblivious.js";
 import type { Asked, Stream } from "../trust/asked.js";
+import type { Asking } from "./asking.js";
 import type { Waiting } from "./queue.js";
 import { randomTime } from "./timing.js";
 
@@ -19,6 +21,8 @@ export interface Maker {
   report(value: string | null): Promise<Uint8Array>;
   /** Return a sealed discovery report; null, or a value that is too long, has nothing to discover. */
   discoveryReport(value: string | null): Promise<Uint8Array>;
+  /** Return the same in an oblivious campaign. */
+  pendingDiscovery(value: string | null): Promise<PendingDiscovery>;
 }
 
 /** Values whose reports are to be made, each in a stream. */
@@ -34,6 +38,8 @@ export interface Making {
   readonly window: number;
   readonly delay: number;
   readonly keepValues: boolean;
+  /** Load what asks an evaluator. */
+  readonly askingOf: () => Promise<Asking>;
 }
 
 /**
@@ -47,6 +53,7 @@ export async function make(maker: Maker, wishes: readonly Wish[], making: Making
   const { campaign } = maker;
   maker.requireValid(Date.now(), campaign.streams);
   const repeats = await maker.repeats();
+  const asking = campaign.evaluatorKey !== undefined ? await making.askingOf() : undefined;
   const requests = campaign.streams
     .map((stream) => ({ campaign, stream, repeats, number: wishes.filter((wish) => wish.stream === stream).length }))
     .filter(({ number }) => number > 0);
@@ -58,10 +65,12 @@ export async function make(maker: Maker, wishes: readonly Wish[], making: Making
     const tells = left.get(stream) ?? 0;
     left.set(stream, tells - 1);
     const told = tells > 0 ? value : null;
-    const body = stream === "reports" ? await maker.report(told) : await maker.discoveryReport(told);
-    const due = Date.now() + randomTime(making.delay);
-    const waiting = { fingerprint: campaign.fingerprint, stream, body, due };
-    made.push(making.keepValues ? { ...waiting, value } : waiting);
+    const kept = making.keepValues ? { value } : {};
+    if (stream === "discovery" && asking !== undefined) made.push(await asking.begin(maker, told, kept));
+    else {
+      const body = stream === "reports" ? await maker.report(told) : await maker.discoveryReport(told);
+      made.push({ fingerprint: campaign.fingerprint, stream, body, due: Date.now() + randomTime(making.delay), ...kept });
+    }
     if (performance.now() - begun > STRETCH) {
       await nextTask();
       begun = performance.now();

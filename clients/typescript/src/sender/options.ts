@@ -30,8 +30,18 @@ export interface SenderOptions {
    * yet. Without it such reports are dropped, and counted. By default false.
    */
   readonly keepValues?: boolean;
-  /** Each report waits a random time up to this long, at most a day; by default 600 seconds. */
+  /**
+   * Each report waits a random time up to this long, at most a day; by default 600 seconds. So does the question of a
+   * discovery report, in an oblivious campaign, and the report again after it is answered.
+   */
   readonly delaySeconds?: number;
+  /** The evaluator's address, for an oblivious campaign; by default the collector answers. */
+  readonly evaluator?: string;
+  /**
+   * How long a question to the evaluator is asked again if nobody answers, at most a day; by default 3600 seconds. Then, or
+   * if the page ends before, the discovery report goes without its value.
+   */
+  readonly answerWithinSeconds?: number;
   /** Reports that may wait; one more throws QueueFull, and nothing is made. By default 1000. */
   readonly mostQueued?: number;
   /** Files of designs, parsed: a campaign with mechanism `wss` needs that of its design. */
@@ -44,16 +54,23 @@ export interface SenderOptions {
 export interface Numbers {
   readonly window: number;
   readonly delay: number;
+  readonly answerWithin: number;
   readonly mostQueued: number;
 }
 
 /** Check the options that are numbers. Throws UsageError, which names the option. */
 export function numbersOf(options: SenderOptions): Numbers {
-  const { mostQueued = 1000, delaySeconds = 600, windowSeconds = 86_400 } = options;
+  const { mostQueued = 1000, delaySeconds = 600, windowSeconds = 86_400, answerWithinSeconds = 3600 } = options;
+  requireIn("answerWithinSeconds", answerWithinSeconds, 0, LONGEST_WAIT / SECOND);
   requireIn("delaySeconds", delaySeconds, 0, LONGEST_WAIT / SECOND);
   requireIn("windowSeconds", windowSeconds, 1, MOST_SECONDS);
   requireIn("mostQueued", mostQueued, 1, LARGEST_QUEUE);
-  return { window: windowSeconds * SECOND, delay: delaySeconds * SECOND, mostQueued };
+  return {
+    window: windowSeconds * SECOND,
+    delay: delaySeconds * SECOND,
+    answerWithin: answerWithinSeconds * SECOND,
+    mostQueued,
+  };
 }
 
 /** Throw UsageError unless a number is in its range. */

@@ -20,6 +20,8 @@ const LEASE = 300_000;
 const MOST_CLAIMED = 128;
 /** The largest number of records that IndexedDB can be asked for. */
 const ALL = 2 ** 32 - 1;
+/** A question waits a delay and then for its answer, at most a day each, and its report another delay. */
+const LONGEST = 3 * LONGEST_WAIT;
 const PREFIX = "queue/";
 
 /** A report that waits, or a plain value that waits for a campaign file: that has no fingerprint and no body. */
@@ -33,6 +35,8 @@ export interface Waiting {
   readonly value?: string;
   /** In milliseconds since 1970. */
   readonly due: number;
+  /** Ends the key of a blank, in whose place a finished report may come: it is not sent before it is due. */
+  readonly blank?: string;
 }
 
 /** A report under its key. */
@@ -81,7 +85,7 @@ export class Queue {
     return this.#store.change([this.#count(), BUDGET_KEY], ([count, budget]) => {
       requireOptedIn(chargedOf(valueOf(budget)));
       this.#require(Number(valueOf(count)) + waiting.length);
-      const queued = waiting.map((each) => this.#placed(each, each.due));
+      const queued = waiting.map((each) => this.placed(each, each.due));
       return { put: queued.map(entryOf), result: queued };
     });
   }
@@ -98,7 +102,7 @@ export class Queue {
       // Twice the lease, because another tab may have claimed after `now` was read here.
       const due = found.map(queuedOf).filter(({ key, waiting }) => {
         const leased = timeOf(key) !== Math.floor(waiting.due) && isAhead(timeOf(key), now, 2 * LEASE);
-        return !leased && (plain || waiting.fingerprint !== "") && (early || !isAhead(waiting.due, now, LONGEST_WAIT * 2));
+        return !leased && (plain || waiting.fingerprint !== "") && ((early && waiting.blank === undefined) || !isAhead(waiting.due, now, LONGEST));
       });
       const first = due[0];
       if (first === undefined) return { result: undefined };
@@ -106,7 +110,7 @@ export class Queue {
       const number = Math.max(1, Math.min(most.reports, Math.floor(most.bytes / Math.max(1, body.length))));
       const alike = due.filter(({ waiting }) => waiting.fingerprint === fingerprint && waiting.stream === stream);
       const taken = alike.slice(0, number);
-      const reports = taken.map(({ waiting }) => this.#placed(waiting, now + LEASE));
+      const reports = taken.map(({ waiting }) => this.placed(waiting, now + LEASE));
       const from = taken.map(({ key }) => key);
       return { put: reports.map(entryOf), remove: from, result: { reports, from } };
     });
@@ -164,7 +168,7 @@ export class Queue {
     const keys = reports.map(({ key }) => key);
     return this.#store.change(keys, (found) => {
       const mine = reports.filter((_, place) => found[place]?.length === 1);
-      const queued = mine.flatMap(become).map((waiting) => this.#placed(waiting, waiting.due));
+      const queued = mine.flatMap(become).map((waiting) => this.placed(waiting, waiting.due));
       return { put: queued.map(entryOf), remove: mine.map(({ key }) => key), result: queued };
     });
   }
@@ -173,9 +177,10 @@ export class Queue {
     return { prefix: this.#prefix, count: true };
   }
 
-  #placed(waiting: Waiting, time: number): Queued {
+  /** Return a report under its key at a time. */
+  placed(waiting: Waiting, time: number): Queued {
     const digits = String(Math.floor(Math.max(0, time))).padStart(TIME_DIGITS, "0");
-    return { key: `${this.#prefix}${digits}-${hex(crypto.getRandomValues(new Uint8Array(8)))}`, waiting };
+    return { key: `${this.#prefix}${digits}-${waiting.blank ?? hex(crypto.getRandomValues(new Uint8Array(8)))}`, waiting };
   }
 
   #require(reports: number): void {

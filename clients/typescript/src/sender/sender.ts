@@ -4,13 +4,15 @@ import { Budget } from "../budget/budget.js";
 import { requireOptedIn } from "../budget/ledger.js";
 import type { Spent } from "../budget/spent.js";
 import { HushcountError, NotYet, Untrusted, UsageError } from "../errors.js";
+import { part } from "../loading.js";
 import { Answers } from "../store/answers.js";
 import type { Store } from "../store/store.js";
 import { Policy } from "../trust/policy.js";
+import type { Asking } from "./asking.js";
 import { deliver, type Delivery } from "./deliverer.js";
 import { EventLog, type Event } from "./events.js";
-import { heldUntil, resume } from "./hold.js";
-import { addressOf } from "./http.js";
+import { heldUntil, hold, release, resume } from "./hold.js";
+import { addressOf, send } from "./http.js";
 import { inTurn } from "./in-turn.js";
 import { Leaving } from "./leaving.js";
 import { make, type Making } from "./making.js";
@@ -20,12 +22,14 @@ import { Present, type Reading } from "./present.js";
 import type { Target } from "./posting.js";
 import { Queue } from "./queue.js";
 import { reading } from "./reading.js";
-import { atMost } from "./timing.js";
+import { atMost, randomTime } from "./timing.js";
 import { clientToken, forgetTokens } from "./token.js";
+import { verdict } from "./verdict.js";
 
 const MINUTE = 60_000;
 /** Most values whose reports are made in one step of the store. */
 const MOST_AT_ONCE = 100;
+const TOOLS = { heldUntil, hold, release, resume, send, verdict, randomTime };
 
 /**
  * Makes the reports of one client for one campaign, and delivers them to one collector. Tabs may share a store.
@@ -49,6 +53,7 @@ export class Sender {
   readonly #log = new EventLog();
   readonly #leaving = new Leaving();
   readonly #reportInTurn: (value: string) => Promise<void>;
+  #asking: Asking | undefined;
   #token: string | undefined;
   #heldUntil = 0;
   #wake: () => void = () => undefined;
@@ -59,10 +64,12 @@ export class Sender {
   constructor(options: SenderOptions, open: (options: SenderOptions) => Reading = reading) {
     const { site, policy, store } = options;
     if (!(policy instanceof Policy)) throw new UsageError("policy must be a Policy: give Policy.parse(...)");
-    const { window, delay, mostQueued } = numbersOf(options);
+    const { window, delay, answerWithin, mostQueued } = numbersOf(options);
     if (policy.campaignId === undefined) throw new UsageError("policy must be one that names its campaign");
     const campaign = policy.campaignId;
-    const base = `${addressOf(site)}/v1/campaigns/${campaign}`;
+    const baseOf = (...at: Parameters<typeof addressOf>): string => `${addressOf(...at)}/v1/campaigns/${campaign}`;
+    const base = baseOf(site);
+    const evaluator = baseOf(options.evaluator ?? site, "evaluator");
     const fetcher = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
     this.#campaign = campaign;
     this.#store = store;
@@ -70,7 +77,12 @@ export class Sender {
     this.#queue = new Queue(store, campaign, mostQueued);
     this.#target = { fetcher, base };
     this.#present = new Present({ fetcher, base, campaign, store }, open(options), this.#log);
-    this.#making = { budget: this.#budget, window, delay, keepValues: options.keepValues ?? false };
+    const askingOf = async (): Promise<Asking> => {
+      const { Asking } = await part(import("./asking.js"));
+      const given = { ...TOOLS, store, campaign, evaluator, delay, answerWithin, leaving: this.#leaving, log: this.#log };
+      return (this.#asking ??= new Asking({ ...given, budget: this.#budget, queue: this.#queue }));
+    };
+    this.#making = { budget: this.#budget, window, delay, keepValues: options.keepValues ?? false, askingOf };
     this.#reportInTurn = inTurn((values) => this.#reportAll(values), MOST_AT_ONCE);
   }
 
@@ -228,7 +240,8 @@ export class Sender {
       log: this.#log,
       target,
     };
-    const delivery = await deliver(delivering, early);
+    const blank = (await this.#asking?.ask(target, early, early)) ?? {};
+    const delivery = { ...(await deliver(delivering, early)), blank };
     this.#heldUntil = delivery.heldUntil ?? 0;
     return delivery;
   }
@@ -242,8 +255,12 @@ export class Sender {
   }
 
   async #leave(): Promise<void> {
-    if (this.#token === undefined || Date.now() < this.#heldUntil) return;
-    const sent = await this.#leaving.send({ ...this.#target, token: this.#token });
+    if (this.#token === undefined) return;
+    const target = { ...this.#target, token: this.#token };
+    // Questions end with the page. It may live on: then the answers are in time.
+    this.#asking?.ask(target, true).catch(() => undefined);
+    if (Date.now() < this.#heldUntil) return;
+    const sent = await this.#leaving.send(target);
     if (sent.length > 0) this.#log.add("sent", await this.#queue.remove(sent));
   }
 
@@ -277,7 +294,8 @@ export class Sender {
     try {
       const due = await this.#queue.nextDue();
       const held = await heldUntil(this.#store, this.#campaign, Date.now());
-      return due === undefined ? Infinity : Math.max(due, held ?? 0) - Date.now();
+      const asked = (await this.#asking?.next()) ?? Infinity;
+      return Math.min(asked, due === undefined ? Infinity : Math.max(due, held ?? 0)) - Date.now();
     } catch {
       return Infinity;
     }

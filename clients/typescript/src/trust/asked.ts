@@ -10,6 +10,8 @@ export interface Terms {
   readonly fingerprint: string;
   readonly terms: string;
   readonly previous: string | undefined;
+  /** The evaluator's key; undefined unless discovery is oblivious. */
+  readonly evaluatorKey: string | undefined;
   readonly head: string;
   readonly streams: readonly Stream[];
   /** Local epsilon of one frequency report; 0 without frequency reports. */

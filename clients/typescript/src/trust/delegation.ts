@@ -8,11 +8,12 @@
 import { unhex } from "../bytes.js";
 import { canonicalJson } from "../canonical-json.js";
 import { SignatureError } from "../errors.js";
-import { fieldsOf, HEX_32, IDENTIFIER, numberOf, textOf } from "../fields.js";
+import { fieldsOf, HEX_32, IDENTIFIER, listOf, numberOf, textOf } from "../fields.js";
 import type { Terms } from "./asked.js";
 import { parseSignature, parseVerifyKey, signatureOf, verify, type Signature, type VerifyKey } from "./signatures.js";
 
 const GREATEST_EPOCH = 2 ** 31 - 1;
+const MOST_KEYS = 1000;
 
 /** Who may publish which campaign, under which terms, up to which epoch, with the operator's signature. */
 export interface Delegation {
@@ -20,6 +21,8 @@ export interface Delegation {
   readonly terms: string;
   readonly publisher: VerifyKey;
   readonly lastEpoch: number;
+  /** The evaluator's keys that the publisher may name: with one of its own it could test guesses. */
+  readonly evaluatorKeys: readonly string[];
   readonly signature: Signature;
   /** The bytes that the operator signs. */
   readonly signed: Uint8Array;
@@ -39,14 +42,17 @@ export function parseCampaignSignature(data: unknown, name: string): CampaignSig
 }
 
 function parseDelegation(data: unknown, name: string): Delegation {
-  const fields = fieldsOf(data, name, ["format", "campaign", "terms", "publisher", "last_epoch", "signature"]);
+  const needed = ["format", "campaign", "terms", "publisher", "last_epoch", "evaluator_keys", "signature"];
+  const fields = fieldsOf(data, name, needed);
   numberOf(fields, "format", [1, 1], name);
+  const keys = listOf(fields, "evaluator_keys", MOST_KEYS, name);
   const { signature, ...signed } = fields;
   return {
     campaign: textOf(fields, "campaign", IDENTIFIER, name),
     terms: textOf(fields, "terms", HEX_32, name),
     publisher: parseVerifyKey(fields.publisher, `${name}: publisher`),
     lastEpoch: numberOf(fields, "last_epoch", [1, GREATEST_EPOCH], name, true),
+    evaluatorKeys: keys.map((key) => textOf({ evaluator_keys: key }, "evaluator_keys", HEX_32, name)),
     signature: parseSignature(signature, `${name}: signature`),
     signed: canonicalJson(signed),
   };
@@ -87,7 +93,7 @@ export function requireValid(keys: readonly VerifyKey[], now: number): void {
   );
 }
 
-function requireDelegated({ id, epoch, terms }: Terms, delegation: Delegation): void {
+function requireDelegated({ id, epoch, terms, evaluatorKey }: Terms, delegation: Delegation): void {
   if (delegation.campaign !== id || delegation.terms !== terms) {
     throw new SignatureError(
       `the publisher signed campaign ${id} with the terms ${terms}, but the operator delegated campaign ` +
@@ -99,6 +105,11 @@ function requireDelegated({ id, epoch, terms }: Terms, delegation: Delegation): 
     throw new SignatureError(
       `the publisher signed epoch ${String(epoch)} of campaign ${id}, must be at most ` +
         `${String(delegation.lastEpoch)}: the operator must delegate anew`,
+    );
+  }
+  if (evaluatorKey !== undefined && !delegation.evaluatorKeys.includes(evaluatorKey)) {
+    throw new SignatureError(
+      `the publisher named an evaluator's key that is not delegated in campaign ${id}: the operator must delegate anew`,
     );
   }
 }

@@ -1,0 +1,119 @@
+/**
+ * Questions to an evaluator by RFC 9497, mode VOPRF, ristretto255-SHA512: a module of its own, which only a page with an
+ * oblivious campaign loads. It shares no module with the page that would be cut into files of its own for that.
+ *
+ * The evaluator sees blinded elements, each uniform whatever the value. Its proof shows that it used the key of the
+ * campaign, so it cannot give one client another key than the rest.
+ */
+
+import { ristretto255, ristretto255_oprf } from "@noble/curves/ed25519.js";
+import { blake2b, concat, utf8 } from "../bytes.js";
+import { FormatError, Unanswered } from "../errors.js";
+import type { octetsOf, Words } from "../maths/words.js";
+import type { DiscoveryFormat, discoveryReport, Name } from "./report.js";
+
+export const ELEMENT_BYTES = 32;
+export const PROOF_BYTES = 64;
+const INPUT_BYTES = 32;
+const HASH_BYTES = 32;
+const NOTHING = new Uint8Array();
+const { voprf } = ristretto255_oprf;
+
+/** Return so many random bytes, a multiple of 8. */
+export type Random = (count: number) => Uint8Array;
+
+/** One question for several inputs of the function, and what makes their outputs of the answer. */
+export interface Questions {
+  /** 32 bytes for each input. */
+  readonly blinded: Uint8Array;
+  /**
+   * Return the output of each input, 64 bytes.
+   *
+   * @param answer an evaluated element of 32 bytes for each input, then the proof of 64 bytes.
+   * @throws Unanswered its length, an element or the proof is wrong.
+   */
+  finish(answer: Uint8Array, publicKey: Uint8Array): readonly Uint8Array[];
+}
+
+/** A discovery report that waits for the evaluator's answer. */
+export interface PendingDiscovery {
+  /** A sealed report with nothing to discover, which goes in its place if no answer comes. */
+  readonly blank: Uint8Array;
+  /** 32 bytes for the evaluator. They are uniform whatever the value is. */
+  readonly question: Uint8Array;
+  /** Return the sealed report. Throws Unanswered if the answer's length, element or proof is wrong. */
+  finish(answer: Uint8Array): Promise<Uint8Array>;
+}
+
+/** Blind inputs; undefined stands for a random one. */
+export function questionsOf(inputs: readonly (Uint8Array | undefined)[], random: Random): Questions {
+  const asked = inputs.map((given) => {
+    const input = given ?? random(INPUT_BYTES);
+    return { input, ...voprf.blind(input, (count = 0) => random(count)) };
+  });
+  return {
+    blinded: concat(...asked.map(({ blinded }) => blinded)),
+    finish: (answer, publicKey) => {
+      const place = ELEMENT_BYTES * asked.length;
+      if (answer.length !== place + PROOF_BYTES) {
+        throw new Unanswered(`the evaluator's answer has ${String(answer.length)} bytes, must have ${String(place + PROOF_BYTES)}`);
+      }
+      const evaluated = asked.map((_, row) => answer.subarray(ELEMENT_BYTES * row, ELEMENT_BYTES * (row + 1)));
+      const items = asked.map((one, row) => ({ ...one, evaluated: evaluated[row] ?? NOTHING }));
+      try {
+        return voprf.finalizeBatch(items, publicKey, answer.subarray(place));
+      } catch {
+        throw new Unanswered("the evaluator's answer is wrong: it was not made with the key of the campaign");
+      }
+    },
+  };
+}
+
+/** Return the name that an output of the function gives a value. */
+export function nameOf(output: Uint8Array): Name {
+  const hashed = (person: string): Uint8Array => blake2b(NOTHING, { length: HASH_BYTES, person, key: output });
+  return { hash: hashed("bin hash"), boxKey: hashed("box key") };
+}
+
+/**
+ * Begins a discovery report.
+ *
+ * @param value undefined stands for "nothing to discover", which asks as well, for a random input.
+ * @param blank the sealed report that goes if no answer comes.
+ * The last three are what the page has already: shared by import, they would be cut into another file, for all pages.
+ */
+export type Oblivious = (
+  format: DiscoveryFormat,
+  value: string | undefined,
+  blank: Uint8Array,
+  report: typeof discoveryReport,
+  octets: typeof octetsOf,
+  random: { readonly words: Words; readonly secret: () => Uint8Array },
+) => PendingDiscovery;
+
+/** Return what begins discovery reports under an evaluator's key. Throws FormatError if that is no point of the group. */
+export function obliviousOf(publicKey: Uint8Array): Oblivious {
+  requirePublicKey(publicKey);
+  return (format, value, blank, report, octets, { words, secret }) => {
+    const input = value === undefined ? undefined : concat(format.binding, utf8(value));
+    const questions = questionsOf([input], (count) => octets(count, words));
+    return {
+      blank,
+      question: questions.blinded,
+      finish: async (answer) => {
+        const [output = NOTHING] = questions.finish(answer, publicKey);
+        // Sealed anew without a value too: neither the time that it takes nor the store then tells of one.
+        return report(format, value, nameOf(output), secret());
+      },
+    };
+  };
+}
+
+/** Throw FormatError unless these are the 32 bytes of a point of the group, other than its identity. */
+function requirePublicKey(key: Uint8Array): void {
+  try {
+    if (ristretto255.Point.fromBytes(key).is0()) throw new Error();
+  } catch {
+    throw new FormatError("the evaluator's key is not a valid ristretto255 public key");
+  }
+}

@@ -1,0 +1,67 @@
+/** Discovery reports: the hash of a value's bin for the auxiliary server, around a box that the analyzer opens if it is kept. */
+
+import { blake2b, concat, utf8 } from "../bytes.js";
+import { FormatError } from "../errors.js";
+import { sealAlike, sealBy } from "../wire/sealing.js";
+
+const HASH_BYTES = 32;
+const NOTHING = 0xffff;
+
+/** What all discovery reports of a campaign have in common. */
+export interface DiscoveryFormat {
+  readonly binding: Uint8Array;
+  readonly maxValueBytes: number;
+  readonly analyzer: Uint8Array;
+  readonly auxServer: Uint8Array;
+}
+
+/** What all reports of one value share: the hash of its bin, and the key of its inner box, 32 bytes each. */
+export interface Name {
+  readonly hash: Uint8Array;
+  readonly boxKey: Uint8Array;
+}
+
+/** Return whether a value is longer than discovery reports can hold. */
+export function isTooLong(value: string, { maxValueBytes }: Pick<DiscoveryFormat, "maxValueBytes">): boolean {
+  return utf8(value).length > maxValueBytes;
+}
+
+/**
+ * Make a sealed discovery report.
+ *
+ * @param value undefined stands for "nothing to discover", under a name that no other report has.
+ * @param secret the ephemeral secret of the outer box, 32 random bytes.
+ */
+export async function discoveryReport(
+  format: DiscoveryFormat,
+  value: string | undefined,
+  { hash, boxKey }: Name,
+  secret: Uint8Array,
+): Promise<Uint8Array> {
+  const { binding, analyzer, auxServer } = format;
+  const inner = await sealAlike(analyzer, concat(binding, padded(value, format)), boxKey);
+  return sealBy(secret, auxServer, concat(binding, hash, inner));
+}
+
+/** Return the name of a value in a campaign with a hash key. */
+export function keyedName({ binding }: Pick<DiscoveryFormat, "binding">, hashKey: Uint8Array, value: string): Name {
+  return { hash: blake2b(concat(binding, utf8(value)), { length: HASH_BYTES, key: hashKey }), boxKey: hashKey };
+}
+
+/** Return the name of a report with nothing to discover: 64 fresh random bytes. */
+export function blankName(fresh: Uint8Array): Name {
+  return { hash: fresh.subarray(0, HASH_BYTES), boxKey: fresh.subarray(HASH_BYTES) };
+}
+
+/** Return a value in its length: all have one. Throws FormatError if it is longer; the value is not repeated. */
+export function padded(value: string | undefined, { maxValueBytes }: Pick<DiscoveryFormat, "maxValueBytes">): Uint8Array {
+  const bytes = utf8(value ?? "");
+  if (bytes.length > maxValueBytes) {
+    throw new FormatError(`a value has ${String(bytes.length)} bytes, must have at most ${String(maxValueBytes)}`);
+  }
+  const length = value === undefined ? NOTHING : bytes.length;
+  const whole = new Uint8Array(2 + maxValueBytes);
+  whole.set([length & 255, length >>> 8]);
+  whole.set(bytes, 2);
+  return whole;
+}

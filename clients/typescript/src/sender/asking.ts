@@ -1,0 +1,196 @@
+/**
+ * Questions to the evaluator: a module of its own, which only an oblivious campaign needs.
+ *
+ * The sealed blank of each value is in the queue; its question, and the value, are in this page's memory alone. There is
+ * one question for each value, asked at a random time, whatever the value is. The finished report takes the place of its
+ * blank. So exactly one discovery report leaves for each value, also if the page goes or no answer comes.
+ */
+
+import type { Budget } from "../budget/budget.js";
+import { hex } from "../bytes.js";
+import { ELEMENT_BYTES, PROOF_BYTES, type PendingDiscovery } from "../discovery/oblivious.js";
+import { DeliveryError, Unanswered } from "../errors.js";
+import type { Store } from "../store/store.js";
+import type { EventLog } from "./events.js";
+import type { heldUntil, hold, release, resume } from "./hold.js";
+import type { Answer, send } from "./http.js";
+import type { Leaving } from "./leaving.js";
+import type { Maker } from "./making.js";
+import type { Target } from "./posting.js";
+import type { Queue, Queued, Waiting } from "./queue.js";
+import type { randomTime } from "./timing.js";
+import type { verdict } from "./verdict.js";
+
+const ANSWER_BYTES = ELEMENT_BYTES + PROOF_BYTES;
+const OCTETS = "application/octet-stream";
+
+/** What the questions of a page work with; times are in milliseconds. */
+export interface Circumstances {
+  readonly store: Store;
+  readonly campaign: string;
+  /** The address of the campaign at its evaluator. */
+  readonly evaluator: string;
+  readonly budget: Budget;
+  readonly queue: Queue;
+  readonly leaving: Leaving;
+  readonly log: EventLog;
+  readonly delay: number;
+  /** How long a question is asked again if nobody answers. */
+  readonly answerWithin: number;
+  // What the page has already: what two files import is cut into a third one, for all pages.
+  readonly heldUntil: typeof heldUntil;
+  readonly hold: typeof hold;
+  readonly release: typeof release;
+  readonly resume: typeof resume;
+  readonly send: typeof send;
+  readonly verdict: typeof verdict;
+  readonly randomTime: typeof randomTime;
+}
+
+/** A question; `at` is when it is asked, `until` when its blank may go, in milliseconds since 1970. */
+interface Question {
+  readonly pending: PendingDiscovery;
+  /** The blank in the queue. */
+  readonly row: Queued;
+  readonly at: number;
+  readonly until: number;
+}
+
+/** What became of a question: a finished report, or the reason why there is none. */
+type Outcome = { readonly body: Uint8Array } | { readonly reason: string; readonly again?: boolean; readonly wait?: number };
+
+/** The questions of one page that wait for an answer. */
+export class Asking {
+  readonly #given: Circumstances;
+  readonly #whom: string;
+  readonly #open = new Set<Question>();
+
+  constructor(given: Circumstances) {
+    this.#given = given;
+    // No campaign has this id.
+    this.#whom = `${given.campaign}/evaluator`;
+    globalThis.addEventListener?.("online", () => void given.resume(given.store, this.#whom).catch(() => undefined));
+  }
+
+  /** Begin the report of a value that was charged, and return its blank, to be queued; `kept` is what goes with it. */
+  async begin(maker: Maker, value: string | null, kept: Pick<Waiting, "value">): Promise<Waiting> {
+    const { queue, delay, answerWithin, randomTime } = this.#given;
+    const pending = await maker.pendingDiscovery(value);
+    const at = Date.now() + randomTime(delay);
+    const until = at + answerWithin;
+    const { fingerprint } = maker.campaign;
+    const waiting = { fingerprint, stream: "discovery", body: pending.blank, ...kept } as const;
+    const blank = { ...waiting, due: until + randomTime(delay), blank: hex(crypto.getRandomValues(new Uint8Array(8))) };
+    this.#open.add({ pending, row: queue.placed(blank, blank.due), at, until });
+    return blank;
+  }
+
+  /** When the next question is asked, in milliseconds since 1970; infinity without any. */
+  async next(): Promise<number> {
+    const first = Math.min(...[...this.#open].map(({ at }) => at));
+    return Math.max(first, (await this.#heldUntil()) ?? 0);
+  }
+
+  /**
+   * Ask what is due, or all if `early`; return how many reports go without their value, by reason.
+   *
+   * A question that fails is asked again after a pause, with the same bytes, until its time is up.
+   *
+   * @param target says whose questions they are.
+   * @param last one that fails now has no other time: its blank goes.
+   */
+  async ask(target: Target, early: boolean, last = false): Promise<Readonly<Record<string, number>>> {
+    const blanks: Record<string, number> = {};
+    if (await this.#given.budget.optedOut()) this.#open.clear();
+    const settle = async (question: Question, outcome: Outcome): Promise<void> => {
+      const reason = await this.#settle(question, outcome);
+      if (reason !== undefined) blanks[reason] = (blanks[reason] ?? 0) + 1;
+    };
+    const due = (await this.#waiting()).filter(({ at, until }) => (early || at <= Date.now()) && Date.now() < until);
+    if (due.length > 0 && (await this.#heldUntil()) === undefined) {
+      // Another call may have taken it.
+      const taken = due.filter((question) => this.#open.delete(question));
+      await Promise.all(
+        taken.map(async (question) => {
+          const outcome = await this.#ask(target, question, early);
+          if (outcome !== undefined) await settle(question, outcome);
+        }),
+      );
+    }
+    for (const question of [...this.#open]) {
+      if (last || question.until <= Date.now()) await settle(question, { reason: "no_answer" });
+    }
+    return blanks;
+  }
+
+  #heldUntil(): Promise<number | undefined> {
+    return this.#given.heldUntil(this.#given.store, this.#whom, Date.now());
+  }
+
+  /** Return the questions whose blanks are in the queue: one that is sent or deleted, or not there yet, is not asked for. */
+  #waiting(): Promise<readonly Question[]> {
+    const open = [...this.#open];
+    return this.#given.store.change(
+      open.map(({ row }) => row.key),
+      (found) => ({ result: open.filter((_, place) => found[place]?.length === 1) }),
+    );
+  }
+
+  /** Ask one question; undefined: it is asked again. */
+  async #ask(target: Target, question: Question, keepalive: boolean): Promise<Outcome | undefined> {
+    const { store, log, hold, release } = this.#given;
+    const outcome = await this.#answered(target, question, keepalive);
+    if (!("again" in outcome)) {
+      await release(store, this.#whom);
+      return outcome;
+    }
+    this.#open.add(question);
+    await hold(store, this.#whom, Date.now(), outcome.wait ?? 0);
+    log.add("not_answered", 1, outcome.reason, "discovery");
+    return undefined;
+  }
+
+  async #answered({ fetcher, token }: Target, { pending, row }: Question, keepalive: boolean): Promise<Outcome> {
+    const url = `${this.#given.evaluator}/evaluations?fingerprint=${row.waiting.fingerprint}`;
+    const headers = { "Content-Type": OCTETS, "Client-Token": token };
+    const body = pending.question;
+    try {
+      const answer = await this.#given.send(fetcher, { url, headers, body, keepalive, mostBytes: ANSWER_BYTES });
+      return this.#refusalOf(answer) ?? { body: await pending.finish(answer.body) };
+    } catch (error) {
+      if (error instanceof DeliveryError) return { reason: "no_answer", again: true };
+      // Not asked again: an evaluator with another key, which could mark a client, may do so until it likes the moment.
+      if (error instanceof Unanswered) return { reason: "equivocation" };
+      throw error;
+    }
+  }
+
+  /** Return why there is no answer of the right form; undefined if there is one. */
+  #refusalOf(answer: Answer): Outcome | undefined {
+    const { status, headers, body } = answer;
+    if (status === 200) {
+      const media = (headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
+      if (media !== OCTETS) return { reason: "no_evaluator", again: true };
+      return body.length === ANSWER_BYTES ? undefined : { reason: "wrong_length", again: true };
+    }
+    const { fate, reason: said, wait } = this.#given.verdict(answer, 1);
+    const reason = said === "" || said === "no_collector" ? "no_evaluator" : said;
+    // An evaluator that does not know the campaign file may be about to read it.
+    const again = fate === "again" || fate === "sent" || reason === "unknown_fingerprint";
+    return again ? { reason, again, wait } : { reason };
+  }
+
+  /** Put the finished report in the place of its blank, or let that go, at a random time; return why it goes. */
+  async #settle(question: Question, outcome: Outcome): Promise<string | undefined> {
+    const { queue, leaving, log, delay, randomTime } = this.#given;
+    const { row } = question;
+    const { blank: _, ...waiting } = row.waiting;
+    const body = "body" in outcome ? outcome.body : waiting.body;
+    const rows = await queue.replace(row, [{ ...waiting, body, due: Date.now() + randomTime(delay) }]);
+    this.#open.delete(question);
+    leaving.add(rows);
+    const reason = "reason" in outcome ? outcome.reason : rows.length === 0 ? "too_late" : undefined;
+    log.add(reason === undefined ? "answered" : "blank", 1, reason ?? "", "discovery");
+    return reason;
+  }
+}

@@ -1,0 +1,186 @@
+"""found.csv: the values that discovery revealed, and their counts with errors if the campaign has counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from hushcount.arrays import IntArray
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.dictionary import Dictionary
+from hushcount.discovery.count_laws import CountLaw
+from hushcount.discovery.found_counts import combine, count_estimates, noise_limits, unbiased_from
+from hushcount.errors import FormatError
+from hushcount.items import may_be_item
+from hushcount.privacy.unit import rule_of, unit_of
+from hushcount.senders import Senders
+from pipelines.files import storage
+from pipelines.handover.upstream import read_upstream
+from pipelines.jobs.tables import csv_bytes, parquet_bytes, read_csv_rows
+from pipelines.outputs.received_summary import folder_of
+from pipelines.outputs.summary import CountFacts, Explained, HopSummary
+
+FOUND = "found.csv"
+FOUND_PARQUET = "found.parquet"
+CONFIDENCE = 0.95
+COUNT_COLUMNS = ("count", "standard_error", "low", "high", "bias")
+"""Of a campaign with counts, after the item; in reports. `hushcount.discovery.found_counts` says what each means."""
+COMBINED_COLUMNS = ("estimate", "estimate_error", "combined", "combined_error")
+"""Of a result of hushcount analyze in an open domain, after those: the frequency estimate, and both in one."""
+
+
+_NUMBERS: Mapping[str, type[int | float]] = {"low": int, "high": int}
+COMBINED_SAYS = (
+    "The frequency reports counted these values too (estimate, estimate error: standard and collision error together); "
+    "combined is both counts weighed by the inverse of their variances, if no report of either stream was lost."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What discovery revealed, and its summary.
+
+    Attributes:
+        items: the values, in the order of the table.
+        counts: the columns item and COUNT_COLUMNS, later also COMBINED_COLUMNS; None if the campaign has no counts.
+    """
+
+    items: tuple[str, ...]
+    summary: HopSummary
+    counts: pa.Table | None = None
+
+
+def count_law_of(campaign: Campaign, senders: Senders) -> CountLaw | None:
+    """Return the law of the noise in a batch's counts; None if the campaign has none."""
+    rule = rule_of(campaign, senders)
+    return rule.count_law if rule.counts else None
+
+
+def write_found(revealed: Sequence[tuple[str, int | None]], directory: str, law: CountLaw | None = None) -> None:
+    """Write found.csv: the column item, sorted; with counts also COUNT_COLUMNS, largest first, and found.parquet.
+
+    Args:
+        revealed: values with their shown counts. An honest auxiliary server releases none twice; of two the smaller
+            count stands.
+        law: of the noise in the counts; None: there are none.
+    """
+    if law is None:
+        items = pa.table({"item": sorted({item for item, _ in revealed})}, pa.schema([("item", pa.string())]))
+        storage.write_whole(storage.join(directory, FOUND), [csv_bytes(items)])
+        return
+    least: dict[str, int] = {}
+    for item, count in revealed:
+        least[item] = min(count or 0, least.get(item, count or 0))
+    ordered = sorted(least, key=lambda item: (-least[item], item))
+    put_counts(directory, count_table(ordered, np.array([least[item] for item in ordered], dtype=np.int64), law))
+
+
+def count_table(items: Sequence[str], shown: IntArray, law: CountLaw) -> pa.Table:
+    """Return the columns item and COUNT_COLUMNS of shown counts, int64[v]."""
+    estimates = count_estimates(law, shown, CONFIDENCE)
+    columns = [pa.array(items, pa.string()), *(getattr(estimates, name) for name in COUNT_COLUMNS)]
+    return pa.table(columns, names=["item", *COUNT_COLUMNS])
+
+
+def put_counts(directory: str, table: pa.Table) -> None:
+    """Write found.csv and found.parquet of values with counts."""
+    storage.write_whole(storage.join(directory, FOUND), [csv_bytes(table)])
+    storage.write_whole(storage.join(directory, FOUND_PARQUET), [parquet_bytes(table)])
+
+
+def read_found(directory: Path | str, campaign: Campaign) -> Found:
+    """Read the result of hushcount discover in any file system; UsageError unless there is one of this campaign."""
+    summary = read_upstream(str(directory), "discover", campaign)
+    path = storage.join(folder_of(str(directory), summary), FOUND)
+    if campaign.discovery is None or not campaign.discovery.counts:
+        return Found(tuple(read_found_items(path)), summary)
+    counts = read_counts(path)
+    return Found(tuple(counts["item"].to_pylist()), summary, counts)
+
+
+def read_found_items(path: str) -> list[str]:
+    """Return the items of a found.csv.
+
+    Raises:
+        UsageError: it cannot be read, or an item is repeated or may be no item: no analyzer reveals that.
+    """
+    items = [row["item"] for row in read_csv_rows(path, ("item",))]
+    if len(set(items)) < len(items) or not all(map(may_be_item, items)):
+        raise FormatError(f"{path} is not what hushcount discover wrote: restore it")
+    return items
+
+
+def read_counts(path: str) -> pa.Table:
+    """Return the columns item and COUNT_COLUMNS of a found.csv with counts, to a thousandth.
+
+    Raises:
+        UsageError: as `read_found_items`, or a count is not a number, or an error not above 0.
+    """
+    items, rows = read_found_items(path), read_csv_rows(path, COUNT_COLUMNS)
+    try:
+        columns = [[_NUMBERS.get(name, float)(row[name]) for row in rows] for name in COUNT_COLUMNS]
+    except ValueError:
+        columns = [[math.nan]]
+    if not all(math.isfinite(number) for column in columns for number in column) or min(columns[1], default=1.0) <= 0.0:
+        raise FormatError(f"{path} has a count that is not a number: restore it")
+    types = [pa.int64() if name in _NUMBERS else pa.float64() for name in COUNT_COLUMNS]
+    typed = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
+    return pa.table([pa.array(items, pa.string()), *typed], names=["item", *COUNT_COLUMNS])
+
+
+def combined(counts: pa.Table, estimates: pa.Table) -> pa.Table:
+    """Return counts of found values with COMBINED_COLUMNS, empty where a value has no frequency estimate.
+
+    Args:
+        counts: columns item and COUNT_COLUMNS.
+        estimates: of one open-domain tally, columns item, count, standard_error and collision_error.
+    """
+    places = {item: place for place, item in enumerate(estimates["item"].to_pylist())}
+    rows = np.array([places.get(item, -1) for item in counts["item"].to_pylist()], dtype=np.int64)
+    there = rows >= 0
+    mine = {name: counts[name].to_numpy()[there] for name in ("count", "standard_error")}
+    theirs = {name: estimates[name].to_numpy()[rows[there]] for name in ("count", "standard_error", "collision_error")}
+    errors = np.hypot(theirs["standard_error"], theirs["collision_error"])
+    both = (theirs["count"], errors, *combine(mine["count"], mine["standard_error"], theirs["count"], errors))
+    for name, column in zip(COMBINED_COLUMNS, both, strict=True):
+        whole = np.full(len(rows), np.nan)
+        whole[there] = column
+        counts = counts.append_column(name, pa.array(whole, mask=~there))
+    return counts
+
+
+def explain(other: float, error: float, counts: pa.Table, listed: Dictionary | None) -> Explained:
+    """Return how much of "other" the found values are that the dictionary lacks.
+
+    Args:
+        other, error: its frequency estimate, and the standard and collision error together.
+        counts: columns item and COUNT_COLUMNS.
+    """
+    known = () if listed is None else listed
+    outside = np.array([item not in known for item in counts["item"].to_pylist()], dtype=bool)
+    found = float(counts["count"].to_numpy()[outside].sum())
+    spread = math.hypot(*counts["standard_error"].to_numpy()[outside])
+    bias = float(counts["bias"].to_numpy()[outside].sum())
+    return Explained(int(outside.sum()), found, spread, bias, other - found, math.hypot(error, spread))
+
+
+def facts_of(campaign: Campaign, senders: Senders, law: CountLaw) -> CountFacts:
+    """Return what the summary of hushcount discover says of its counts."""
+    low, high = noise_limits(law, CONFIDENCE)
+    # A count is the shown one less the mean.
+    below, above = high - law.mean, law.mean - low
+    unit = unit_of(campaign, senders, "discovery")
+    threshold, unbiased = law.threshold - law.mean, unbiased_from(law)
+    says = (
+        f"Counts are of {unit.counted}. {unit.meaning} The standard error of each is {law.standard_deviation:.1f}; an "
+        f"interval of {100 * CONFIDENCE:g} % reaches from {below:.0f} below the count to {above:.0f} above it. A value "
+        f"is shown only if its count with the noise is at least {threshold:.0f}, and the noise helps it there: counts "
+        f"below about {unbiased:,} are too large on average, by what the column bias says, and more of their intervals "
+        "miss."
+    )
+    return CountFacts(law.standard_deviation, CONFIDENCE, below, above, threshold, unbiased, unit.counted, says)

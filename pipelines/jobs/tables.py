@@ -1,0 +1,81 @@
+"""Tables as CSV and Parquet files: written whole, read back checked."""
+
+from __future__ import annotations
+
+import csv
+import io
+import posixpath
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hushcount.errors import UsageError
+from hushcount.formats.reading import TABLE_BYTES
+from hushcount.formats.whole_files import write_new, write_over
+from pipelines.files import permissions, storage
+from pipelines.files.csv_cells import cell, csv_rows
+from pipelines.files.storage_errors import cause
+
+
+def read_csv_rows(path: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
+    """Return the rows of a CSV file in any file system; UsageError if it cannot be read or lacks one of the columns."""
+    try:
+        raw = storage.read_bytes(path, TABLE_BYTES)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {cause(error)}") from None
+    return csv_rows(raw, path, columns)
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    """Return a table as a Parquet file."""
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+def csv_bytes(table: pa.Table) -> bytes:
+    """Return a table as a CSV file: users to a thousandth, `true` and `false`."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(table.column_names)
+    # By columns: a dict for each row takes twice as long.
+    writer.writerows(zip(*(map(_cell, column.to_pylist()) for column in table.columns), strict=True))
+    return buffer.getvalue().encode()
+
+
+TABLES: Mapping[str, Callable[[pa.Table], bytes]] = {".csv": csv_bytes, ".parquet": parquet_bytes}
+"""How a table is written, by the ending of its file."""
+
+
+def require_table(path: str) -> None:
+    """Raise UsageError unless the ending of a path is that of a table."""
+    if posixpath.splitext(path)[1] not in TABLES:
+        raise UsageError(f"{path} must end in {' or '.join(TABLES)}")
+
+
+def put_table(path: str, table: pa.Table, overwrite: bool = False) -> None:
+    """Write a table whole or not at all; a local one is readable by its owner only, as every result is.
+
+    Raises:
+        UsageError: something appeared at `path` meanwhile; it is left as it is.
+    """
+    data = TABLES[posixpath.splitext(path)[1]](table)
+    if storage.is_remote(path):
+        storage.write_whole(path, [data])
+        return
+    local = Path(path)
+    permissions.make_folder(local.parent)
+    try:
+        (write_over if overwrite else write_new)(local, data, 0o600)
+    except FileExistsError:
+        raise UsageError(f"output {path} was taken while the job ran") from None
+
+
+def _cell(value: str | float | bool | None) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.3f}" if isinstance(value, float) else cell(value) if isinstance(value, str) else str(value)

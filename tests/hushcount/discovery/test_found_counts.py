@@ -1,0 +1,154 @@
+"""Counts of discovered values: what shown counts say of the truth, by draws of the law; wrong laws are rejected."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from aux_server.keep import count_noise
+from hushcount.arrays import IntArray
+from hushcount.discovery.count_laws import CountLaw
+from hushcount.discovery.found_counts import combine, count_estimates, kept_bias, noise_limits, unbiased_from
+from hushcount.discovery.keep_rules import KeepRule
+from hushcount.randomness import SystemWords
+from tests.support.statistics import deviations, variance_ratio_bounds
+
+REFERENCE = KeepRule("optimal", 1.0, 1e-8, counts=True).count_law
+SHARP = KeepRule("optimal", 2.0, 1e-6, counts=True).count_law
+CAPPED = KeepRule("optimal", 1.0, 1e-8, cap=3, counts=True).count_law
+ADD_REMOVE = KeepRule("optimal", 1.0, 1e-8, "add-remove", counts=True).count_law
+DRAWS = 200_000
+FAR = 10_000
+"""A count far above every threshold: each bin of it is shown."""
+LAWS = pytest.mark.parametrize(
+    "law", [REFERENCE, SHARP, CAPPED, ADD_REMOVE], ids=["reference", "sharp", "cap 3", "add-remove"]
+)
+
+
+def draw(law: CountLaw, count: int, draws: int = DRAWS) -> IntArray:
+    """Return int64[draws], `c + Z` of bins of one count, kept or not, as the auxiliary server draws it."""
+    return count + count_noise(law, draws, SystemWords())
+
+
+def chances(law: CountLaw) -> tuple[IntArray, np.ndarray]:
+    """Return every z that matters, and its probability."""
+    values = np.arange(noise_limits(law, 1.0 - 1e-13)[0] - 10, law.most + 1)
+    return values, np.array([law.chance(int(z)) for z in values])
+
+
+def kurtosis(law: CountLaw) -> float:
+    values, probabilities = chances(law)
+    return float((values - law.mean) ** 4 @ probabilities) / law.standard_deviation**4 - 3.0
+
+
+def is_unbiased(law: CountLaw, errors: np.ndarray) -> bool:
+    return abs(errors.mean()) < deviations() * law.standard_deviation / math.sqrt(len(errors))
+
+
+def test_the_reference_law_has_its_figures() -> None:
+    """At (1, 1e-8) an even chance at 30 clients, with a standard deviation of 2.98."""
+    assert REFERENCE.threshold == 30
+    assert REFERENCE.standard_deviation == pytest.approx(2.98, abs=5e-3)
+    assert noise_limits(REFERENCE, 0.95) == (-7, 5)
+    assert unbiased_from(REFERENCE) == 37
+
+
+@LAWS
+def test_counts_far_above_the_threshold_are_unbiased_and_as_exact_as_said(law: CountLaw) -> None:
+    estimates = count_estimates(law, draw(law, FAR))
+    errors = estimates.count - FAR
+    assert is_unbiased(law, errors)
+    low, high = variance_ratio_bounds(DRAWS, kurtosis=kurtosis(law))
+    assert low < (errors**2).mean() / law.standard_deviation**2 < high
+    assert (estimates.standard_error == law.standard_deviation).all()
+    assert (estimates.bias < 1e-6).all()
+
+
+@LAWS
+def test_a_law_without_its_mean_subtracted_or_of_another_spread_is_rejected(law: CountLaw) -> None:
+    shown = draw(law, FAR)
+    # Under add-remove both sides of the law fall alike, and its mean is next to 0.
+    assert is_unbiased(law, shown - FAR) == (law is ADD_REMOVE)
+    low, high = variance_ratio_bounds(DRAWS, kurtosis=kurtosis(law))
+    for wrong in (0.7, 1.3):
+        ratio = ((shown - law.mean - FAR) ** 2).mean() / (wrong * law.standard_deviation) ** 2
+        assert not low < ratio < high
+
+
+@LAWS
+def test_intervals_hold_the_truth_as_often_as_said(law: CountLaw) -> None:
+    estimates = count_estimates(law, draw(law, FAR))
+    held = ((estimates.low <= FAR) & (estimates.high >= FAR)).mean()
+    below, above = noise_limits(law, 0.95)
+    exact = sum(map(law.chance, range(below, above + 1)))
+    # A step of a law of whole numbers: with less noise, more than 95 %.
+    assert 0.95 <= exact < 0.97
+    assert abs(held - exact) < deviations() * math.sqrt(exact * (1 - exact) / DRAWS)
+    if law is not SHARP:
+        assert 0.935 < held < 0.965
+
+
+@LAWS
+def test_an_interval_is_as_short_as_any(law: CountLaw) -> None:
+    below, above = noise_limits(law, 0.95)
+    width = above - below
+    values, probabilities = chances(law)
+    assert np.convolve(probabilities, np.ones(width))[: len(values)].max() < 0.95
+
+
+@LAWS
+def test_the_bias_and_error_of_kept_counts_near_the_threshold_are_those_said(law: CountLaw) -> None:
+    counts = [law.threshold + round(step * law.standard_deviation) for step in (-1.0, 0.0, 1.0, 3.0)]
+    for count in counts:
+        shown = draw(law, count)
+        errors = shown[shown >= law.threshold] - law.mean - count
+        bias = float(kept_bias(law, np.array([count]))[0])
+        assert abs(errors.mean() - bias) < deviations(len(counts)) * errors.std() / math.sqrt(len(errors))
+        assert bias > 0.0
+        # The bias is no small matter that a loose test would pass.
+        assert step_is_seen(errors) or bias < 0.1 * law.standard_deviation
+    assert (np.diff(kept_bias(law, np.arange(1, law.threshold + 60))) <= 1e-9).all()
+    unbiased = unbiased_from(law)
+    assert law.bias(unbiased) < 0.1 * law.standard_deviation <= law.bias(unbiased - 1)
+
+
+def step_is_seen(errors: np.ndarray) -> bool:
+    return bool(errors.mean() > deviations() * errors.std() / math.sqrt(len(errors)))
+
+
+def test_no_interval_reaches_below_one_report() -> None:
+    law = KeepRule("optimal", 8.0, 0.01, counts=True).count_law
+    estimates = count_estimates(law, np.arange(law.threshold, law.threshold + 5))
+    assert estimates.low.min() >= 1
+    assert (estimates.low <= estimates.high).all()
+
+
+@pytest.mark.parametrize("error", [1.0, 3.0, 40.0])
+def test_combined_counts_have_the_predicted_variance(error: float) -> None:
+    """The frequency estimate's error is drawn as noise and collisions; forgetting the second part is rejected."""
+    generator = np.random.default_rng(19)
+    noise, collisions = 0.8 * error, 0.6 * error
+    estimates = FAR + generator.normal(0.0, noise, DRAWS) + generator.normal(0.0, collisions, DRAWS)
+    counts = count_estimates(REFERENCE, draw(REFERENCE, FAR))
+    low, high = variance_ratio_bounds(DRAWS, kurtosis=kurtosis(REFERENCE))
+
+    def ratio(whole: float) -> tuple[float, float]:
+        both, errors = combine(counts.count, counts.standard_error, estimates, np.full(DRAWS, whole))
+        assert is_unbiased(REFERENCE, both - FAR)
+        assert (errors < min(whole, REFERENCE.standard_deviation)).all()
+        return float(((both - FAR) ** 2).mean()) / float(errors[0]) ** 2, float(errors[0])
+
+    right, predicted = ratio(error)
+    assert low < right < high
+    assert predicted == pytest.approx(1 / math.sqrt(1 / REFERENCE.standard_deviation**2 + 1 / error**2))
+    if error < 40.0:
+        # Beside an error of 40 the noisy count alone has all the weight.
+        assert not low < ratio(noise)[0] < high
+
+
+def test_an_error_of_zero_cannot_be_weighed() -> None:
+    one, zero = np.ones(1), np.zeros(1)
+    with pytest.raises(ValueError, match="cannot be weighed"):
+        combine(one, zero, one, one)

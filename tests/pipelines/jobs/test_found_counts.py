@@ -1,0 +1,203 @@
+"""Counts of discovered values through the jobs: what is written, what page and console say, what is refused."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hushcount.campaigns.dictionary import Dictionary
+from hushcount.errors import FormatError, UsageError
+from keys import store
+from pipelines.jobs.found import (
+    COMBINED_COLUMNS,
+    COUNT_COLUMNS,
+    combined,
+    count_table,
+    explain,
+    put_counts,
+    read_counts,
+    write_found,
+)
+from pipelines.jobs.new_campaign import create_campaign
+from tests.pipelines.conftest import OUTSIDE, POPULAR, World
+from tests.support.jobs import Chain, done, estimates, read_csv, summary
+
+DISCOVERY = {"epsilon": 1.0, "delta": 1e-9, "counts": True}
+FAR = 60.0
+"""An error that the noise exceeds with probability below 1e-9: `e^(-0.4 * 60)` and less."""
+
+
+def collected(world: World, folder: Path, *, listed: bool, cap: int = 1) -> Chain:
+    folder.mkdir()
+    campaign = create_campaign(
+        "counted",
+        store.read_public([world.keys]),
+        folder,
+        mechanism="grr" if listed else "gcms",
+        epsilon=2.0 if listed else 4.0,
+        dictionary=world.dictionary if listed else None,
+        settings=None if listed else {"k": 32, "m": 128},
+        discovery=DISCOVERY,
+        shuffle={"minimum_batch": 50, "cap": cap},
+    )
+    path = folder / "counted.json"
+    campaign.write(path)
+    chain = Chain(path, world.keys)
+    chain.encode(world.values)
+    chain.shuffle()
+    return chain
+
+
+@pytest.fixture(scope="module")
+def closed(world: World, tmp_path_factory: pytest.TempPathFactory) -> Chain:
+    return collected(world, tmp_path_factory.mktemp("counts") / "closed", listed=True)
+
+
+def test_found_values_have_counts_largest_first_in_both_files(closed: Chain) -> None:
+    found = closed.discover(out="found")
+    rows = read_csv(found / "found.csv")
+    assert list(rows[0]) == ["item", *COUNT_COLUMNS]
+    assert [row["item"] for row in rows] == sorted(POPULAR, key=lambda item: -POPULAR[item])
+    for row in rows:
+        count, low, high = (float(row[name]) for name in ("count", "low", "high"))
+        assert abs(count - POPULAR[row["item"]]) < FAR
+        assert low < count < high
+        assert "." not in row["low"] + row["high"]
+        assert float(row["bias"]) == 0.0
+    table = pq.read_table(found / "found.parquet")
+    assert [f"{count:.3f}" for count in table["count"].to_pylist()] == [row["count"] for row in rows]
+    facts = summary(found)["counts_of_values"]
+    assert facts["unit"] == "clients"
+    assert facts["standard_error"] == table["standard_error"][0].as_py()
+
+
+def test_the_two_parties_apart_write_the_same_columns(closed: Chain) -> None:
+    closed.discover("--party", "aux-server", out="released")
+    apart = closed.discover("--party", "analyzer", source="released", out="apart")
+    rows = read_csv(apart / "found.csv")
+    assert {row["item"] for row in rows} == set(POPULAR)
+    assert all(abs(float(row["count"]) - POPULAR[row["item"]]) < FAR for row in rows)
+
+
+def test_other_is_explained_on_page_console_and_summary(closed: Chain) -> None:
+    found = closed.discover(out="for-other")
+    arguments = closed.analyze_arguments(out="explained")
+    said = " ".join(done(*arguments, "--found", found).out.split())
+    results = closed.path("explained")
+    facts, explained = summary(results), summary(results)["other_explained"]
+    assert explained["values"] == len(POPULAR)
+    assert abs(explained["count"] - sum(POPULAR.values())) < len(POPULAR) * FAR
+    assert explained["count"] + explained["rest"] == pytest.approx(facts["other"]["count"])
+    assert explained["rest_error"] == pytest.approx(
+        math.hypot(facts["other"]["standard_error"], explained["standard_error"])
+    )
+    # 6 standard deviations: 2e-9.
+    assert abs(explained["rest"] - (OUTSIDE - sum(POPULAR.values()))) < 6 * explained["rest_error"]
+    page = (results / "report.html").read_text(encoding="utf-8")
+    for text in (said, page):
+        assert f"of “other” hold {len(POPULAR)} discovered values" in text
+        assert "hold values that were not found" in text
+    assert "counts below about" in page
+    assert "<td>plantedsecret</td>" in page
+    # A dictionary's campaign has no frequency estimate of a value that it does not list.
+    assert list(read_csv(results / "found.csv")[0]) == ["item", *COUNT_COLUMNS]
+    assert read_csv(results / "found.csv") == read_csv(found / "found.csv")
+
+
+def test_an_open_domain_combines_both_counts(world: World, tmp_path: Path) -> None:
+    chain = collected(world, tmp_path / "open", listed=False)
+    found = chain.discover()
+    results = chain.analyze("--found", found)
+    rows = pq.read_table(results / "found.parquet").to_pylist()
+    assert {row["item"] for row in rows} >= set(POPULAR)
+    estimated = estimates(results)
+    for row in rows:
+        one = estimated[row["item"]]
+        error = math.hypot(one["standard_error"], one["collision_error"])
+        assert one["collision_error"] > 0.0
+        assert row["estimate"] == one["count"]
+        assert row["estimate_error"] == pytest.approx(error)
+        weights = [1 / row["standard_error"] ** 2, 1 / error**2]
+        # The counts were read from found.csv, to a thousandth.
+        mean = (weights[0] * row["count"] + weights[1] * one["count"]) / sum(weights)
+        assert row["combined"] == pytest.approx(mean)
+        assert row["combined_error"] == pytest.approx(sum(weights) ** -0.5)
+    page = (results / "report.html").read_text(encoding="utf-8")
+    assert "combined is both counts weighed by the inverse of their variances" in page
+    assert "other_explained" not in summary(results)
+
+
+def test_with_a_cap_above_one_a_count_is_of_reports(world: World, tmp_path: Path) -> None:
+    chain = collected(world, tmp_path / "capped", listed=True, cap=3)
+    facts = summary(chain.discover())["counts_of_values"]
+    assert facts["unit"] == "reports"
+    assert "One client may have sent up to 3 reports" in facts["says"]
+
+
+def table(**columns: list[float]) -> pa.Table:
+    size = len(columns["count"])
+    return pa.table({"item": [f"v{number}" for number in range(size)], **columns})
+
+
+def test_a_value_without_an_estimate_has_empty_cells(tmp_path: Path) -> None:
+    counts = table(count=[50.0, 40.0], standard_error=[3.0, 3.0])
+    only = pa.table({"item": ["v1"], "count": [70.0], "standard_error": [3.0], "collision_error": [4.0]})
+    both = combined(counts, only)
+    assert both.slice(0, 1).select(COMBINED_COLUMNS).to_pylist() == [dict.fromkeys(COMBINED_COLUMNS)]
+    (row,) = both.slice(1, 1).to_pylist()
+    assert (row["estimate"], row["estimate_error"]) == (70.0, 5.0)
+    assert row["combined"] == pytest.approx((40 * 25 + 70 * 9) / 34)
+    put_counts(str(tmp_path), both)
+    assert read_csv(tmp_path / "found.csv")[0]["combined"] == ""
+
+
+def test_only_values_outside_the_dictionary_explain_other() -> None:
+    counts = table(count=[50.0, 40.0, 30.0], standard_error=[3.0, 3.0, 4.0], bias=[0.1, 0.2, 0.3])
+    explained = explain(100.0, 12.0, counts, Dictionary(("v1", "x")))
+    assert (explained.values, explained.count, explained.rest) == (2, 80.0, 20.0)
+    assert (explained.standard_error, explained.rest_error) == (5.0, 13.0)
+    assert explained.bias == pytest.approx(0.4)
+
+
+def test_a_value_that_was_released_twice_has_the_smaller_count(tmp_path: Path, closed: Chain) -> None:
+    law = closed.campaign.require_keep_rule().count_law
+    write_found([("x", 90), ("y", 70), ("x", 60)], str(tmp_path), law)
+    read = read_counts(str(tmp_path / "found.csv"))
+    assert read["item"].to_pylist() == ["y", "x"]
+    assert [round(count + law.mean) for count in read["count"].to_pylist()] == [70, 60]
+
+
+def test_no_value_at_all_is_a_table_without_rows(tmp_path: Path, closed: Chain) -> None:
+    law = closed.campaign.require_keep_rule().count_law
+    write_found([], str(tmp_path), law)
+    read = read_counts(str(tmp_path / "found.csv"))
+    assert read.num_rows == 0
+    assert explain(10.0, 2.0, read, None).rest == 10.0
+    assert combined(read, table(count=[], standard_error=[], collision_error=[])).num_rows == 0
+
+
+@pytest.mark.parametrize(
+    "line", ["v,x,3,1,2,0", "v,nan,3,1,2,0", "v,1,0,1,2,0", "v,1,inf,1,2,0", "v,1,-1,1,2,0", "v,1,3,1.5,2,0"]
+)
+def test_a_count_that_is_no_number_is_refused(tmp_path: Path, line: str) -> None:
+    (tmp_path / "found.csv").write_text(f"item,count,standard_error,low,high,bias\n{line}\n")
+    with pytest.raises(FormatError, match="has a count that is not a number: restore it"):
+        read_counts(str(tmp_path / "found.csv"))
+
+
+def test_a_table_without_counts_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "found.csv").write_text("item\nv\n")
+    with pytest.raises(UsageError, match="no column 'count'"):
+        read_counts(str(tmp_path / "found.csv"))
+
+
+def test_a_table_has_the_columns_of_the_estimates(closed: Chain) -> None:
+    import numpy as np
+
+    law = closed.campaign.require_keep_rule().count_law
+    made = count_table(["v"], np.array([law.threshold]), law)
+    assert made.column_names == ["item", *COUNT_COLUMNS]
