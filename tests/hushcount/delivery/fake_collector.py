@@ -174,6 +174,8 @@ def collecting(**options: Any) -> Iterator[FakeCollector]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
+            if len(body) < int(self.headers["Content-Length"]):
+                return  # the client was killed
             parts = urlsplit(self.path)
             stream, fingerprint = parts.path.rpartition("/")[2], parse_qs(parts.query)["fingerprint"][0]
             time.sleep(collector.seconds)
