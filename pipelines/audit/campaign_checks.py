@@ -47,12 +47,14 @@ def keys(view: View) -> Iterator[Finding]:
             campaign.read_dictionary()
         except HushcountError as error:
             yield Finding(f"dictionary of {file}", "bad", str(error))
-        listed = {"analyzer": campaign.keys.analyzer, "aux_server": campaign.keys.aux_server}
+        listed = dict(campaign.keys)
         for role, public in listed.items() if current is not None and current.epoch == number else ():
             for key in public:
                 left = key.not_after - view.now
                 verdict: Verdict = "good" if left > _SOON else "warning" if left > timedelta() else "bad"
                 cure = "hushcount keys rotate, then publish an epoch with the new key"
+                if role == "evaluator":
+                    cure = "publish an epoch with a fresh key of the evaluator: clients cannot ask with this one then"
                 yield Finding(f"{role} key of {file}", verdict, f"valid until {key.not_after.isoformat()}", cure)
         for party in view.deployment.file.parties:
             if (opens := _ROLES.get(party)) is None or not listed[opens]:

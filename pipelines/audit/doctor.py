@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from hushcount.errors import HushcountError
 from pipelines.audit import campaign_checks as campaign
 from pipelines.audit import deployment_checks as whole
-from pipelines.audit import foresight
+from pipelines.audit import evaluator_checks, foresight
 from pipelines.audit.view import Finding, View
 from pipelines.batches.state import opened, snapshot
 from pipelines.deployment.campaigns import read_epochs
@@ -23,6 +23,7 @@ _OF_FILES: Checks = (
     campaign.keys,
     campaign.signature,
     campaign.publisher,
+    evaluator_checks.evaluator,
     foresight.next_epoch,
     foresight.year,
 )
@@ -34,6 +35,7 @@ _OF_STATE: Checks = (whole.collectors, whole.disk, whole.segments, whole.clock)
 _OF_REPORTS: Checks = (
     campaign.volume, campaign.waiting, foresight.budget, campaign.collectors, campaign.segments, campaign.senders,
     campaign.campaign_files, campaign.age_of_segments, campaign.opening, campaign.numbers,
+    evaluator_checks.evaluator_keys,
 )  # fmt: skip
 
 

@@ -33,6 +33,7 @@ def status(
     Example: hushcount status --config deployment.toml
     """
     from pipelines.audit.collecting import collecting
+    from pipelines.audit.evaluator_checks import lacks_evaluator
     from pipelines.audit.questions import questions_of
     from pipelines.audit.reconcile import Account, account_of
     from pipelines.audit.view import View
@@ -55,6 +56,9 @@ def status(
     seen = [(account, collecting(view)) for account, view in zip(accounts, views, strict=True)]
     for name, fault in faults.items():
         note(f"error: {name}: {fault}", "bold red")
+    for view in views:
+        if (lacks := lacks_evaluator(view)) is not None:
+            note(f"warning: {view.campaign}: {lacks}; set evaluator under [analyzer]", "yellow")
     differences = len(faults) + len(strange) + sum(len(account.differences) for account in accounts)
     data = [{**asdict(account), "collecting": _collecting_facts(collected)} for account, collected in seen]
     asked = {view.campaign: found for view in views if (found := questions_of(view, last)) is not None}

@@ -163,7 +163,8 @@ def require_keys(deployment: Deployment, campaign: Campaign, hops: Collection[st
     if {"discover", "analyze"} & set(hops):
         try:
             campaign_key(deployment.keys, "analyzer", campaign.keys.analyzer)
-            if namer is not None:
+            # What is shuffled can wait for the evaluator; what is released cannot be taken back.
+            if namer is not None and "shuffle" not in hops:
                 namer.require(campaign)
         except RetiredKey as retired:
             return retired
