@@ -56,7 +56,9 @@ def test_a_cost_is_the_least_number_of_billionths_that_is_not_below_the_decimal_
 
 @pytest.mark.parametrize(("relation", "sides"), [("replace-one", 1), ("add-remove", 2)])
 def test_a_discovery_report_costs_the_rule_as_replace_one(relation: str, sides: int) -> None:
-    cost = cost_of(campaign(discovery_epsilon=0.7, discovery_delta=3e-7, discovery_relation=relation), "discovery")
+    fields = {"discovery_epsilon": 0.7, "discovery_delta": 3e-7, "discovery_relation": relation}
+    cost = cost_of(campaign(**fields), "discovery")
+    assert cost == cost_of(campaign(**fields, discovery_counts=True), "discovery")
     assert (cost.epsilon, cost.delta, cost.lasting) == (sides * 700_000_000, sides * 3 * 10**11, False)
     assert cost_of(remembering(values=9), "discovery").lasting is False
 

@@ -371,7 +371,9 @@ def test_what_a_charge_costs(campaign: Campaign) -> None:
         epsilon=0.5, delta=1e-7, odds=Odds(0.5, 1e-6), unit="", rule="optimal", clients_for_even_chance=1,
         clients_for_95_percent=1, against="",
     )  # fmt: skip
-    assert cost_of(replace(accepted, discovery=part), "discover") == Loss(0.5, 1e-7)
+    for deviation in (None, 3.0):
+        counted = replace(part, count_deviation=deviation)
+        assert cost_of(replace(accepted, discovery=counted), "discover") == Loss(0.5, 1e-7)
     added = replace(part, relation="add-remove")
     assert cost_of(replace(accepted, discovery=added), "discover") == Loss(1.0, 2e-7)
 
