@@ -7,9 +7,9 @@ import math
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich import table
 from rich.console import Console
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pipelines.jobs.found import Found
     from pipelines.outputs.summary import HopSummary
 
+Hash = Literal["keyed", "oblivious"]
 _SHOWN = 12
 _DISCOVERY = {"epsilon": 1.0, "delta": 1e-8, "max_value_bytes": 32, "counts": True}
 
@@ -59,6 +60,9 @@ SCENES = (
 def demo(
     out: Annotated[Path, Option(help="Output directory.")],
     data: Annotated[Path | None, Option(help="Directory of the example data.", show_default="the checkout's")] = None,
+    hash_: Annotated[
+        Hash, Option("--hash", help="How words are named for discovery: oblivious shows an evaluator too.")
+    ] = "keyed",
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
@@ -78,7 +82,8 @@ def demo(
     console = Console(quiet=True) if as_json else out_console()
     with staged(str(out), overwrite) as directory:
         for scene in SCENES:
-            results[scene.name] = _play(scene, source, Path(directory) / scene.name, out / scene.name, console)
+            played = scene if scene.discovery is None else replace(scene, discovery={**scene.discovery, "hash": hash_})
+            results[scene.name] = _play(played, source, Path(directory) / scene.name, out / scene.name, console)
         storage.write_json(storage.join(directory, SUMMARY), results)
     if as_json:
         show_json(results)
@@ -86,6 +91,7 @@ def demo(
 
 def _play(scene: Scene, source: Path, directory: Path, shown: Path, console: Console) -> dict[str, Any]:
     """Run one scene; `shown` is where its files will be after the demo."""
+    from pipelines.handover.evaluator import Evaluator
     from pipelines.jobs.analyze import plan_analyze
     from pipelines.jobs.discover import plan_discover
     from pipelines.jobs.encode import plan_encode
@@ -95,10 +101,17 @@ def _play(scene: Scene, source: Path, directory: Path, shown: Path, console: Con
 
     began, progress = time.monotonic(), progress_console()
     console.rule(Text(scene.title, "bold"))
-    keys, path = directory / "keys", directory / "campaign.json"
+    keys, path, evaluator = directory / "keys", directory / "campaign.json", None
+    public = store.create(keys, days=30)
+    if (scene.discovery or {}).get("hash") == "oblivious":
+        # On a machine of its own, in production.
+        evaluator = Evaluator(str(directory / "evaluator-keys"))
+        public = public.model_copy(
+            update={"evaluator": store.create(directory / "evaluator-keys", 30, ("evaluator",)).evaluator}
+        )
     create_campaign(
         scene.name,
-        store.create(keys, days=30),
+        public,
         directory,
         mechanism=scene.mechanism,
         epsilon=scene.epsilon,
@@ -112,13 +125,16 @@ def _play(scene: Scene, source: Path, directory: Path, shown: Path, console: Con
         # Each line is another client's.
         named = Path(scratch) / "values.txt"
         named.write_text("".join(f"{client}\t{value}\n" for client, value in enumerate(values)), encoding="utf-8")
-        _tell_clients(console, campaign, scene, run(plan_encode(path, named, encoded, clients=True), console=progress))
+        job = plan_encode(path, named, encoded, clients=True, evaluator=evaluator)
+        _tell_clients(console, campaign, scene, run(job, console=progress))
+    if evaluator is not None:
+        _tell_evaluator(console, len(values))
     _tell_shuffler(console, campaign, run(plan_shuffle(path, encoded, shuffled), console=progress))
     truth, found = Counter(values), None
     result: dict[str, Any] = {}
     if scene.discovery is not None:
         found = directory / "found"
-        discovered = run(plan_discover(path, shuffled, keys, str(found)), console=progress)
+        discovered = run(plan_discover(path, shuffled, keys, str(found), evaluator=evaluator), console=progress)
         result["discovery"] = _tell_discovery(console, campaign, discovered, found, truth)
     results = directory / "results"
     analyzed = run(plan_analyze(path, shuffled, keys, str(results), found=found), console=progress)
@@ -152,6 +168,12 @@ def _tell_clients(console: Console, campaign: Campaign, scene: Scene, sent: HopS
     _tell(console, "Clients", did, "their own value and the public campaign file", "anything of anyone else")
 
 
+def _tell_evaluator(console: Console, questions: int) -> None:
+    did = f"answered {questions:,} questions, one of each client whatever its value, with a proof of its one key"
+    saw = "who asked and when: random points of a curve"
+    _tell(console, "Evaluator", did, saw, "any value, any report, or whether there was a value to discover")
+
+
 def _tell_shuffler(console: Console, campaign: Campaign, mixed: HopSummary) -> None:
     rejected = ", ".join(f"{number:,} {reason}" for reason, number in mixed.rejected.items()) or "nothing"
     did = (
@@ -172,7 +194,8 @@ def _tell_discovery(
         f"counted {found.accepted:,} sealed values by their hash, kept {found.bins.kept if found.bins else 0:,} bins "
         f"(an even chance at {rule.count_for(0.5)} clients), released the sealed value of each and its count with noise"
     )
-    saw = "hashes and how often each came (it can test a word that it guesses)"
+    guesses = "can test a word that it guesses" if not campaign.is_oblivious else "cannot test a guess"
+    saw = f"hashes and how often each came (it {guesses})"
     _tell(console, "Auxiliary server", did, saw, "any value, any sender")
     revealed, law = read_found(directory, campaign), count_law_of(campaign, found.senders)
     known = campaign.read_dictionary() or ()

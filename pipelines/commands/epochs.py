@@ -50,7 +50,7 @@ def publish_epoch(
     line = f"epoch {part.epoch} begins {part.begins.isoformat()}: {part.file}"
     discovery = Campaign.read(campaign).discovery
     # Clients get no redacted file.
-    if not signature_path(campaign).exists() and (discovery is None or discovery.hash_key is not None):
+    if not signature_path(campaign).exists() and (discovery is None or discovery.hash_key_commitment is None):
         note(f"warning: {campaign} is unsigned, clients refuse it: hushcount campaign sign, and publish it again")
     return Answer(part.model_dump(mode="json"), [line])
 
