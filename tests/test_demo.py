@@ -101,3 +101,17 @@ def test_missing_data_are_named(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "education.txt.gz is missing" in " ".join(result.output.split())
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.long
+def test_with_oblivious_names_an_evaluator_plays_too(small: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run = ["demo", "--out", str(out), "--data", str(small), "--hash", "oblivious"]
+    result = CliRunner().invoke(app, run, env={"COLUMNS": "300"})
+    assert result.exit_code == 0, result.output
+    assert f"answered {WORDS:,} questions" in result.output
+    assert "it cannot test a guess" in result.output
+    campaign = json.loads((out / "words" / "campaign.json").read_text())
+    assert campaign["discovery"]["hash"] == "oblivious"
+    assert "hash_key" not in campaign["discovery"]
+    assert json.loads((out / "summary.json").read_text())["words"]["discovery"]["found"] > 0
