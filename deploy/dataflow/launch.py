@@ -106,6 +106,8 @@ def parsed(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--dictionary")
     parser.add_argument("--signed_by", help="public.json of the party that wrote the input")
     parser.add_argument("--sign_with", help="the party's signing key, as --keys: what finish hands on is signed")
+    parser.add_argument("--evaluator", help="of an oblivious campaign: as of hushcount discover")
+    parser.add_argument("--evaluator_token", help="the bearer token that it asks for: gcp-secret://NAME")
     parser.add_argument("--uncapped", choices=("true", "false"), default="false", help="as of hushcount discover")
     return parser.parse_known_args(arguments)
 
@@ -172,6 +174,7 @@ def planned(asked: argparse.Namespace, out: str, scratch: str, writer: Writer = 
         from pipelines.jobs.analyze import plan_analyze
 
         return plan_analyze(campaign, asked.input, asked.keys, out, signed_by=signed_by, writer=writer)
+    from pipelines.handover.evaluator import evaluator_of
     from pipelines.jobs.discover import plan_discover
 
     return plan_discover(
@@ -181,6 +184,7 @@ def planned(asked: argparse.Namespace, out: str, scratch: str, writer: Writer = 
         out,
         party="aux-server" if asked.job == "release" else "analyzer",
         uncapped=asked.uncapped == "true",
+        evaluator=evaluator_of(asked.evaluator, asked.evaluator_token),
         signed_by=signed_by,
         signer=signer,
         writer=writer,

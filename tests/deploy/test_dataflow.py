@@ -92,7 +92,11 @@ def test_a_template_has_the_launchers_parameters_and_takes_no_secret(name: str) 
     parameters = {one["name"]: one for one in template(name)["parameters"]}
     required = {one for one, parameter in parameters.items() if not parameter["isOptional"]}
     assert required == {"job", "campaign", "input", "out"} | (set() if name == "shuffle" else {"keys", "signed_by"})
-    optional = {"analyze": {"dictionary"}, "release": {"uncapped"}, "reveal": {"uncapped"}}
+    optional = {
+        "analyze": {"dictionary"},
+        "release": {"uncapped"},
+        "reveal": {"uncapped", "evaluator", "evaluator_token"},
+    }
     assert set(parameters) - required == optional.get(name, set())
     good = {
         "job": name,
@@ -103,6 +107,8 @@ def test_a_template_has_the_launchers_parameters_and_takes_no_secret(name: str) 
         "dictionary": "gs://example/campaigns/words.txt",
         "signed_by": "gs://example/trusted/shuffler/public.json",
         "uncapped": "true",
+        "evaluator": "https://evaluator.example.com",
+        "evaluator_token": "gcp-secret://projects/example/secrets/verifier/versions/1",
     }
     bad = {
         "job": ["demo", f"{name} --keys=x", "shuffle" if name != "shuffle" else "analyze"],
@@ -113,6 +119,13 @@ def test_a_template_has_the_launchers_parameters_and_takes_no_secret(name: str) 
         "dictionary": ["words.txt"],
         "signed_by": ["trusted/public.json", "gs://example/trusted/*.json"],
         "uncapped": ["yes", "true --keys=x"],
+        "evaluator": [
+            "evaluator.example.com",
+            "http://evaluator.example.com",
+            "https://e.example.com --keys=x",
+            "keys",
+        ],
+        "evaluator_token": ["a-token-of-20-letters", "env:TOKEN", "token.txt"],
     }
     for one, parameter in parameters.items():
         (regex,) = parameter["regexes"]
