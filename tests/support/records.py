@@ -167,6 +167,7 @@ def release_job(campaign: Campaign, key: KeyReference) -> ReleaseJob:
         rule=campaign.require_keep_rule(),
         key=key,
         analyzer=None,
+        evaluator=None,
         upstream=make_summary("shuffle", campaign, {}, None),
         folder="nowhere",
         files=[],
