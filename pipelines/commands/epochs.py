@@ -159,10 +159,10 @@ def _shown(campaign: str, table: pa.Table, shown: list[str], *, of_all: bool) ->
     }
     cells: dict[tuple[str, str], str] = {}
     for row in table.to_pylist():
-        mark = " *" if row["backfilled"] else " +" if row["source"] == "discovery" else ""
+        mark = " *" if row["backfilled"] else " +" if row.get("source") == "discovery" else ""
         column = names.get((row["window"], row["epoch"]), "")
         count, error = row["count"], math.hypot(row["standard_error"], row["collision_error"])
-        if row["combined"] is not None:
+        if row.get("combined") is not None:
             count, error = row["combined"], row["combined_error"]
         cells[row["item"], column] = f"{count:,.0f} ± {error:,.0f} {count / row['reports']:.1%}{mark}"
     title = f"{campaign}: users with their errors, and shares, by first moment of the window, UTC"
@@ -175,9 +175,10 @@ def _shown(campaign: str, table: pa.Table, shown: list[str], *, of_all: bool) ->
         )
     if any(table["backfilled"].to_pylist()):
         yield "  * estimated from a tally from before the item was discovered"
-    if "discovery" in table["source"].to_pylist():
+    counted = "source" in table.column_names
+    if counted and "discovery" in table["source"].to_pylist():
         yield "  + the noisy count that discovery released, where no dictionary had the item yet"
-    if table["combined"].null_count < table.num_rows:
+    if counted and table["combined"].null_count < table.num_rows:
         yield "  estimates of discovered values are combined with the noisy counts that discovery released"
     if of_all:
         items = len(set(table["item"].to_pylist()))

@@ -54,20 +54,21 @@ SCHEMA = pa.schema(
         ("detected_all", pa.bool_()),
         ("backfilled", pa.bool_()),
         ("repeated", pa.bool_()),
-        ("source", pa.string()),
-        ("combined", pa.float64()),
-        ("combined_error", pa.float64()),
     ]
 )
 """Counts and errors in users; `backfilled`: before the item was first seen; `repeated`: clients repeat their answers.
-
-`source` is "estimate", or "discovery" for the noisy count of a discovered value that no frequency report names. Where
-there are both, in an open domain, the row is the estimate's and `combined` weighs both by inverse variance.
 
 Columns that end in "_all" hold for all rows together: among many rows some single intervals always fail. Windows of one
 epoch of a pool share the bias by collisions, so a difference of two of them cancels it; windows of two epochs or pools
 do not. Where clients repeat their answers, windows of one epoch have much the same errors: a difference of two has no
 more error than if they were independent, a mean over windows no less than one window.
+"""
+
+COUNTED = pa.schema([*SCHEMA, ("source", pa.string()), ("combined", pa.float64()), ("combined_error", pa.float64())])
+"""Where a window has counts of discovered values.
+
+`source` is "estimate", or "discovery" for the noisy count of a discovered value that no frequency report names. Where
+there are both, in an open domain, the row is the estimate's and `combined` weighs both by inverse variance.
 """
 
 
@@ -104,7 +105,8 @@ def trend(
     missing = set(items) - {row["item"] for row in rows}
     if missing:
         raise UsageError(f"item {min(missing)!r} was counted in none of these windows")
-    return pa.Table.from_pylist(rows, SCHEMA)
+    counts = any(place.campaign.discovery is not None and place.campaign.discovery.counts for place in places)
+    return pa.Table.from_pylist(rows, COUNTED if counts else SCHEMA)
 
 
 def _places(deployment: Deployment, epochs: Epochs, last: int) -> list[Place]:
