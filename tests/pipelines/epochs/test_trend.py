@@ -6,12 +6,13 @@ import csv
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipelines.console.tables import window_names
 from tests.support.collecting import START, collect, window_name
-from tests.support.jobs import done, new_campaign, refused
+from tests.support.jobs import done, new_campaign, refused, write_lines
 from tests.support.site import Site
 
 HALF = 200
@@ -88,3 +89,48 @@ def test_what_cannot_be_shown_is_one_sentence(site: Site, tmp_path: Path) -> Non
     refused(*command, "words", "--plot", tmp_path / "t.pdf", says=["must end in .png or .svg"])
     fresh = Site(tmp_path / "fresh") if (tmp_path / "fresh").mkdir() is None else site
     refused("trend", "--config", fresh.config, "--campaign", "words", says=["has no results yet"])
+
+
+def counted(site: Site, name: str, *options: object, **more: Any) -> Path:
+    """Put a campaign with counts of discovered values on the site, which follows "newcomer" from the second day."""
+    folder = site.root / "campaigns" / name
+    folder.mkdir()
+    path = new_campaign(folder / f"{name}.json", site.keys, *options, "--discovery-counts", discovery=1.0, **more)
+    epochs = [{"epoch": 1, "file": path.name, "begins": START.isoformat()}]
+    (folder / "collection.json").write_text(json.dumps({"epochs": epochs}))
+    items = [{"item": "alpha", "source": "given"}] if "dictionary" in more else []
+    late = {"item": "newcomer", "source": "discovered", "first_seen": window_name(0), "last_seen": window_name(0)}
+    (folder / "items.json").write_text(json.dumps({"items": [*items, late]}))
+    return path
+
+
+def test_a_discovered_value_has_counts_before_the_dictionary_lists_it(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    path = counted(site, "listed", dictionary=write_lines(tmp_path / "listed.txt", ["alpha", "beta"]))
+    collect(site.store, path, ["newcomer"] * HALF + ["alpha"] * HALF, day=0)
+    site.run(1.1)
+    rows = {row["item"]: row for row in done("trend", "--config", site.config, "--campaign", "listed", "--json").json}
+    assert (rows["alpha"]["source"], rows["newcomer"]["source"]) == ("estimate", "discovery")
+    row = rows["newcomer"]
+    # Beyond 60 the noise has a probability below 1e-9.
+    assert abs(row["count"] - HALF) < 60
+    assert row["low_all"] < row["low"] < row["count"] < row["high"] < row["high_all"]
+    assert (row["detected_all"], row["backfilled"], row["combined"]) == (True, False, None)
+    assert 2.5 < row["standard_error"] < 3.5
+    said = done("trend", "--config", site.config, "--campaign", "listed").out
+    assert f"{row['count']:,.0f} ± 3 {row['count'] / row['reports']:.1%} +" in said
+    assert "+ the noisy count that discovery released" in said
+
+
+def test_an_open_domain_shows_both_counts_as_one(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    path = counted(site, "open", "--set", "k=32", "--set", "m=64", mechanism="gcms", epsilon=4.0)
+    collect(site.store, path, ["newcomer"] * HALF + ["other"] * HALF, day=0)
+    site.run(1.1)
+    (row,) = done("trend", "--config", site.config, "--campaign", "open", "--json").json
+    assert row["source"] == "estimate"
+    assert abs(row["combined"] - HALF) < 60
+    assert row["combined_error"] < 3.0 < row["standard_error"]
+    said = done("trend", "--config", site.config, "--campaign", "open").out
+    assert f"{row['combined']:,.0f} ± {row['combined_error']:,.0f} " in said
+    assert "combined with the noisy counts" in said
