@@ -4,9 +4,11 @@ import { gzipSync } from "node:zlib";
 
 const PAGE = "{ Budget, Policy, Sender }";
 /** Of a page and one campaign, by the module of its mechanism; those of `cells` are in the page itself. */
-const CAMPAIGN_LIMITS = { cells: 29_700, sets: 31_400, weighted: 31_800, pools: 32_700 };
+const CAMPAIGN_LIMITS = { cells: 30_300, sets: 32_100, weighted: 32_400, pools: 33_300 };
+/** Of what an oblivious campaign loads besides, the curve with it. */
+const OBLIVIOUS_LIMIT = 22_000;
 /** Of all that the package has, in one file, without the libraries for browsers that lack X25519, Ed25519 or SHA-512. */
-const WHOLE_LIMIT = 35_000;
+const WHOLE_LIMIT = 37_500;
 
 const { outputFiles, metafile } = await built(PAGE, { splitting: true });
 const sizes = new Map(outputFiles.map(({ path, contents }) => [path.split("/").pop(), gzipped(contents)]));
@@ -18,6 +20,14 @@ for (const [family, limit] of Object.entries(CAMPAIGN_LIMITS)) {
   }
   say(`one campaign's needs, ${family}`, [...loaded].reduce((sum, path) => sum + sizes.get(path), 0), limit);
 }
+const page = new Set();
+const asking = new Set();
+for (const [path, { entryPoint }] of outputs) {
+  if (entryPoint === "<stdin>") load(path, page);
+  if (entryPoint?.endsWith("/oblivious.js") || entryPoint?.endsWith("/asking.js")) load(path, asking);
+}
+const more = [...asking].filter((path) => !page.has(path));
+say("an oblivious campaign, besides", more.reduce((sum, path) => sum + sizes.get(path), 0), OBLIVIOUS_LIMIT);
 const whole = await built("*", { external: ["@noble/curves/*", "@noble/hashes/*"] });
 say("everything", gzipped(whole.outputFiles[0].contents), WHOLE_LIMIT);
 

@@ -4,6 +4,7 @@ import { Budget } from "./budget/budget.js";
 import type { Spent } from "./budget/spent.js";
 import { CAMPAIGN_BYTES, NAME, openCampaign } from "./campaign/campaign.js";
 import type { PendingDiscovery } from "./discovery/oblivious.js";
+import { requireShort } from "./discovery/report.js";
 import { UsageError } from "./errors.js";
 import { parseJson } from "./json.js";
 import { openMaker, type ReportMaker } from "./making.js";
@@ -115,7 +116,7 @@ export class Client {
    * @throws UsageError the value is longer than the campaign allows. An app that then sends nothing tells so.
    */
   async discoveryReport(value: string | undefined): Promise<Uint8Array> {
-    if (value !== undefined) await this.#maker.requireShort(value);
+    await this.#requireShort(value);
     this.#requireAsks(false);
     return this.#maker.discoveryReport(await this.#told(value));
   }
@@ -129,7 +130,7 @@ export class Client {
    * @throws UsageError as `discoveryReport`; or the campaign has no evaluator.
    */
   async pendingDiscovery(value: string | undefined): Promise<PendingDiscovery> {
-    if (value !== undefined) await this.#maker.requireShort(value);
+    await this.#requireShort(value);
     this.#requireAsks(true);
     return this.#maker.pendingDiscovery(await this.#told(value));
   }
@@ -145,10 +146,16 @@ export class Client {
     await this.#answers.clear();
   }
 
+  /** Throw UsageError if there is something to discover in a value, and it is longer than the campaign allows. */
+  async #requireShort(value: string | undefined): Promise<void> {
+    const format = this.#maker.requireDiscovery();
+    requireShort(value === undefined ? undefined : await this.#maker.newOf(value), format);
+  }
+
   #requireAsks(wanted: boolean): void {
+    this.#maker.requireDiscovery();
     const { id, discoveryTerms: terms } = this.#maker.campaign;
-    if (terms === undefined) throw new UsageError(`campaign ${id} carries no discovery reports`);
-    if (terms.isOblivious === wanted) return;
+    if (terms?.isOblivious === wanted) return;
     const [has, use] = wanted ? ["no", "discoveryReport"] : ["an", "pendingDiscovery"];
     throw new UsageError(`campaign ${id} has ${has} evaluator: use ${use}`);
   }

@@ -4,7 +4,7 @@ import { blake2b, bytesOf, concat, hex, unhex } from "./bytes.js";
 import type { Campaign } from "./campaign/campaign.js";
 import type { PublicKey } from "./campaign/sections.js";
 import type { Oblivious, PendingDiscovery } from "./discovery/oblivious.js";
-import { blankName, discoveryReport, isTooLong, keyedName, type DiscoveryFormat } from "./discovery/report.js";
+import { blankName, discoveryReport, isTooLong, keyedName, type DiscoveryFormat, type Name } from "./discovery/report.js";
 import { FormatError, HushcountError, Untrusted, UsageError } from "./errors.js";
 import { part } from "./loading.js";
 import { octetsOf, systemWords, type Words } from "./maths/words.js";
@@ -67,7 +67,7 @@ export async function openMaker(offer: Offer): Promise<ReportMaker> {
   for (const key of campaign.streams.flatMap((stream) => keysOf(campaign, stream))) {
     if (key !== evaluator) await sealBy(SYSTEM.secret(), key.key, new Uint8Array());
   }
-  const oblivious = evaluator && (await part(import("./discovery/oblivious.js"))).obliviousOf(evaluator.key);
+  const oblivious = evaluator && (await part(import("./discovery/oblivious.js"))).obliviousOf(evaluator.key, blake2b);
   return new ReportMaker(offer, dictionary, vouchedUntil, oblivious);
 }
 
@@ -120,45 +120,40 @@ export class ReportMaker implements Maker {
     return sealBy(secret(), campaign.keys.analyzer.key, concat(campaign.binding("reports"), packed));
   }
 
-  /** Return a sealed discovery report, in an oblivious campaign a blank one; null, or a value that is too long, has nothing to discover. */
-  async discoveryReport(value: string | null): Promise<Uint8Array> {
-    const format = this.#requireDiscovery();
-    return this.#named(format, await this.#toldOf(value, format));
-  }
-
-  /** Return the same whose question to the evaluator is asked later, in an oblivious campaign. */
-  async pendingDiscovery(value: string | null): Promise<PendingDiscovery> {
-    const format = this.#requireDiscovery();
-    const told = await this.#toldOf(value, format);
-    if (this.#oblivious === undefined) throw new UsageError(`campaign ${this.campaign.id} has no evaluator`);
-    return this.#oblivious(format, told, await this.#named(format), discoveryReport, octetsOf, this.#random);
-  }
-
-  /** Return what there is to discover in a value. */
-  async #toldOf(value: string | null, format: DiscoveryFormat): Promise<string | undefined> {
-    const wanted = value === null ? undefined : await this.#newOf(value);
-    return wanted !== undefined && isTooLong(wanted, format) ? undefined : wanted;
-  }
-
-  /** Return a report of a value under the name that the hash key gives it; without either a blank one. */
-  #named(format: DiscoveryFormat, value?: string): Promise<Uint8Array> {
-    const { words, secret } = this.#random;
+  /**
+   * Return a sealed discovery report under a name, by default the one that the hash key gives the value.
+   *
+   * Without either it is a blank one; null, or a value that is too long, has nothing to discover.
+   */
+  async discoveryReport(value: string | null, given?: Name): Promise<Uint8Array> {
+    const format = this.requireDiscovery();
+    const told = await this.toldOf(value);
     const key = this.campaign.discoveryTerms?.hashKey;
-    return value === undefined || key === undefined
-      ? discoveryReport(format, undefined, blankName(octetsOf(FRESH_BYTES, words)), secret())
-      : discoveryReport(format, value, keyedName(format, key, value), secret());
+    const name = given ?? (told !== undefined && key !== undefined ? keyedName(format, key, told) : undefined);
+    const { secret } = this.#random;
+    return name === undefined
+      ? discoveryReport(format, undefined, blankName(this.octets(FRESH_BYTES)), secret())
+      : discoveryReport(format, told, name, secret());
   }
 
-  /** Throw UsageError if there is something to discover in a value, and it is longer than the campaign allows. */
-  async requireShort(value: string): Promise<void> {
-    const format = this.#requireDiscovery();
-    const wanted = await this.#newOf(value);
-    if (wanted !== undefined && isTooLong(wanted, format)) {
-      throw new UsageError(`a value must have at most ${String(format.maxValueBytes)} bytes to be discovered`);
-    }
+  /** Begin a discovery report whose name the evaluator is asked for, in an oblivious campaign alone. */
+  pendingDiscovery(value: string | null): Promise<PendingDiscovery> {
+    return (this.#oblivious as Oblivious)(this, value);
   }
 
-  #requireDiscovery(): DiscoveryFormat {
+  /** Return what there is to discover in a value: nothing if it is too long. */
+  async toldOf(value: string | null): Promise<string | undefined> {
+    const wanted = value === null ? undefined : await this.newOf(value);
+    return wanted !== undefined && isTooLong(wanted, this.requireDiscovery()) ? undefined : wanted;
+  }
+
+  /** Draw random bytes, a multiple of 8. */
+  octets(count: number): Uint8Array {
+    return octetsOf(count, this.#random.words);
+  }
+
+  /** Throw UsageError if there is nothing to make discovery reports with; else return it. */
+  requireDiscovery(): DiscoveryFormat {
     if (this.#discovery !== undefined) return this.#discovery;
     throw new UsageError(`campaign ${this.campaign.id} carries no discovery reports`);
   }
@@ -170,7 +165,7 @@ export class ReportMaker implements Maker {
   }
 
   /** Return the one spelling of a value; undefined if it is listed, or may be no item. */
-  async #newOf(value: string): Promise<string | undefined> {
+  async newOf(value: string): Promise<string | undefined> {
     const assigned = await loadAssigned();
     const text = canonical(value, assigned);
     return this.#dictionary?.has(text) === true || faultOfText(text, assigned) !== undefined ? undefined : text;

@@ -1,7 +1,10 @@
 /** For tests of an app or of another client: reports made from given randomness. Never for people's values. */
 
 import { parseCampaign } from "./campaign/at-once.js";
+import { blake2b } from "./bytes.js";
 import type { Campaign } from "./campaign/campaign.js";
+import { nameOf as nameBy } from "./discovery/oblivious.js";
+import type { Name } from "./discovery/report.js";
 import { UsageError } from "./errors.js";
 import { parseDesigns } from "./oracles/design.js";
 import type { Words } from "./maths/words.js";
@@ -10,9 +13,15 @@ export { buildMechanism } from "./oracles/every.js";
 export type { MechanismTerms } from "./oracles/given.js";
 export type { Mechanism } from "./oracles/mechanism.js";
 export type { Campaign, Words };
-export { nameOf, questionsOf, type Questions, type Random } from "./discovery/oblivious.js";
-export { blankName, discoveryReport, keyedName, type DiscoveryFormat, type Name } from "./discovery/report.js";
+export { questionsOf, type Questions, type Random } from "./discovery/oblivious.js";
+export { blankName, discoveryReport, keyedName, type DiscoveryFormat } from "./discovery/report.js";
+export type { Name };
 export { sealAlike, sealBy } from "./wire/sealing.js";
+
+/** Return the name that an output of the evaluator's function gives a value. */
+export function nameOf(output: Uint8Array): Name {
+  return nameBy(output, blake2b);
+}
 
 /** Return the words of a list, each once, in its order; one more throws UsageError. */
 export function wordsOf(list: readonly bigint[]): Words {

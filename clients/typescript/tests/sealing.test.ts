@@ -1,15 +1,15 @@
 import { xsalsa20poly1305 } from "@noble/ciphers/salsa.js";
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { bytesOf, concat, hex, integerOf, unhex, utf8 } from "../src/bytes.js";
+import { blake2b, bytesOf, concat, hex, integerOf, unhex, utf8 } from "../src/bytes.js";
 import { campaignOf } from "../src/campaign/at-once.js";
-import { nameOf, obliviousOf, questionsOf, type Questions } from "../src/discovery/oblivious.js";
-import { blankName, discoveryReport, keyedName, padded } from "../src/discovery/report.js";
+import { obliviousOf, questionsOf, type Questions } from "../src/discovery/oblivious.js";
+import { blankName, discoveryReport, keyedName, padded, requireShort } from "../src/discovery/report.js";
 import { Unanswered } from "../src/errors.js";
 import { openMaker } from "../src/making.js";
 import { Answers } from "../src/store/answers.js";
 import { MemoryStore } from "../src/store/memory-store.js";
-import { readCampaign, wordsOf } from "../src/testing.js";
+import { nameOf, readCampaign, wordsOf } from "../src/testing.js";
 import { Policy } from "../src/trust/policy.js";
 import { sealAlike, sealBy } from "../src/wire/sealing.js";
 import { multiplyNatively, multiplyPortably, publicKey, x25519 } from "../src/wire/x25519.js";
@@ -128,7 +128,7 @@ describe("questions to an evaluator", () => {
     expect(finish, entry.what).toThrow(Unanswered);
     if (entry.reason === "wrong_length") expect(finish).toThrow(/bytes, must have/);
     if (entry.reason === "not_a_key") {
-      expect(() => obliviousOf(unhex(entry.public_key))).toThrow(/is not a valid ristretto255 public key/);
+      expect(() => obliviousOf(unhex(entry.public_key), blake2b)).toThrow(/is not a valid ristretto255 public key/);
     }
   });
 
@@ -193,7 +193,7 @@ describe("clients", () => {
       random: { words, secret: () => unhex(entry.ephemeral_secret ?? "00".repeat(32)) },
     });
     maker.requireValid(Date.now(), [entry.stream]);
-    if (entry.stream === "discovery" && entry.value !== null) await maker.requireShort(entry.value);
+    if (entry.stream === "discovery") requireShort(await maker.newOf(entry.value ?? ""), maker.requireDiscovery());
     const made = await (entry.stream === "reports" ? maker.report(entry.value) : maker.discoveryReport(entry.value));
     expect(() => words(1), "every word is taken").toThrow(/must be more/);
     expect(made.length).toBe(readCampaign(utf8(JSON.stringify(file))).sealedBytes(entry.stream));

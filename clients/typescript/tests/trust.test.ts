@@ -18,7 +18,7 @@ const SAID: Readonly<Record<string, RegExp>> = {
   key_not_valid: /valid from .* to .*, and it is/,
   other_terms: /with the terms/,
   after_last_epoch: /must be at most \d+: the operator must delegate anew/,
-  other_evaluator_key: /named an evaluator's key that is not delegated/,
+  other_evaluator_key: /with an evaluator's key that is delegated: the operator must delegate anew/,
   not_ascending: /epochs must ascend/,
   older_epoch: /is older than epoch/,
   another_file: /is another file than/,

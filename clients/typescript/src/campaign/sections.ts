@@ -9,6 +9,8 @@ import type { MechanismTerms } from "../oracles/given.js";
 const CANONICAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.(?!0{6})\d{6})?(?:Z|(?![+-]00:00)[+-]\d\d:\d\d)$/;
 const FILE_NAME = /^[^/\\:.\x00-\x1f][^/\\:\x00-\x1f]{0,127}$/u;
 const EPSILON = [1e-4, 40] as const;
+const ROLES = ["analyzer", "aux_server", "evaluator"] as const;
+const HASH_KEYS = ["hash_key", "hash_key_commitment"] as const;
 /** The open interval (0, 1), as doubles. */
 const INSIDE = [Number.MIN_VALUE, 1 - Number.EPSILON / 2] as const;
 
@@ -46,13 +48,14 @@ export interface DiscoveryTerms {
 
 export function keysOf(data: unknown, discovery: DiscoveryTerms | undefined, file: string): PublicKeys {
   const name = `${file}: keys`;
-  const fields = fieldsOf(data, name, ["analyzer", "aux_server", "evaluator"]);
-  const [analyzer, auxServer, evaluator] = ["analyzer", "aux_server", "evaluator"].map((role) => {
+  const fields = fieldsOf(data, name, ROLES);
+  const [analyzer, auxServer, evaluator] = ROLES.map((role) => {
     const listed = listOf(fields, role, 1, name);
     return listed.length === 0 ? undefined : publicKeyOf(listed[0], `${name}: ${role}`, role);
   });
-  const asks = discovery?.isOblivious === true;
-  if (analyzer === undefined || (discovery !== undefined && auxServer === undefined) || (evaluator !== undefined) !== asks) {
+  const isOblivious = discovery?.isOblivious ?? false;
+  const isAsked = evaluator !== undefined;
+  if (analyzer === undefined || (discovery !== undefined && auxServer === undefined) || isAsked !== isOblivious) {
     throw new FormatError(
       `${name}: each role must have one key, the auxiliary server only with discovery, the evaluator if hash is oblivious`,
     );
@@ -95,8 +98,8 @@ export function shuffleOf(data: unknown, file: string): { cap: number; minimumBa
 export function discoveryOf(data: unknown, file: string): DiscoveryTerms {
   const name = `${file}: discovery`;
   const needed = ["epsilon", "delta", "relation", "rule", "max_value_bytes", "hash", "counts"];
-  const fields = fieldsOf(data, name, needed, ["hash_key", "hash_key_commitment"]);
-  const given = ["hash_key", "hash_key_commitment"].filter((field) => field in fields);
+  const fields = fieldsOf(data, name, needed, HASH_KEYS);
+  const given = HASH_KEYS.filter((field) => field in fields);
   for (const field of given) textOf(fields, field, HEX_32, name);
   const isOblivious = textOf(fields, "hash", /^(?:keyed|oblivious)$/, name) === "oblivious";
   if (given.length !== (isOblivious ? 0 : 1)) {

@@ -1,16 +1,16 @@
 /**
  * Questions to an evaluator by RFC 9497, mode VOPRF, ristretto255-SHA512: a module of its own, which only a page with an
- * oblivious campaign loads. It shares no module with the page that would be cut into files of its own for that.
+ * oblivious campaign loads.
  *
  * The evaluator sees blinded elements, each uniform whatever the value. Its proof shows that it used the key of the
  * campaign, so it cannot give one client another key than the rest.
  */
 
 import { ristretto255, ristretto255_oprf } from "@noble/curves/ed25519.js";
-import { blake2b, concat, utf8 } from "../bytes.js";
+import { concatBytes } from "@noble/curves/utils.js";
+import type { blake2b } from "../bytes.js";
 import { FormatError, Unanswered } from "../errors.js";
-import type { octetsOf, Words } from "../maths/words.js";
-import type { DiscoveryFormat, discoveryReport, Name } from "./report.js";
+import type { Name } from "./report.js";
 
 export const ELEMENT_BYTES = 32;
 export const PROOF_BYTES = 64;
@@ -52,7 +52,7 @@ export function questionsOf(inputs: readonly (Uint8Array | undefined)[], random:
     return { input, ...voprf.blind(input, (count = 0) => random(count)) };
   });
   return {
-    blinded: concat(...asked.map(({ blinded }) => blinded)),
+    blinded: concatBytes(...asked.map(({ blinded }) => blinded)),
     finish: (answer, publicKey) => {
       const place = ELEMENT_BYTES * asked.length;
       if (answer.length !== place + PROOF_BYTES) {
@@ -70,40 +70,38 @@ export function questionsOf(inputs: readonly (Uint8Array | undefined)[], random:
 }
 
 /** Return the name that an output of the function gives a value. */
-export function nameOf(output: Uint8Array): Name {
-  const hashed = (person: string): Uint8Array => blake2b(NOTHING, { length: HASH_BYTES, person, key: output });
+export function nameOf(output: Uint8Array, hash: typeof blake2b): Name {
+  const hashed = (person: string): Uint8Array => hash(NOTHING, { length: HASH_BYTES, person, key: output });
   return { hash: hashed("bin hash"), boxKey: hashed("box key") };
 }
 
-/**
- * Begins a discovery report.
- *
- * @param value undefined stands for "nothing to discover", which asks as well, for a random input.
- * @param blank the sealed report that goes if no answer comes.
- * The last three are what the page has already: shared by import, they would be cut into another file, for all pages.
- */
-export type Oblivious = (
-  format: DiscoveryFormat,
-  value: string | undefined,
-  blank: Uint8Array,
-  report: typeof discoveryReport,
-  octets: typeof octetsOf,
-  random: { readonly words: Words; readonly secret: () => Uint8Array },
-) => PendingDiscovery;
+/** What makes reports of a campaign. It is not imported: what two files import, a page loads in a third one. */
+export interface Reports {
+  readonly campaign: { binding(stream: "discovery"): Uint8Array };
+  /** Return what there is to discover in a value. */
+  toldOf(value: string | null): Promise<string | undefined>;
+  /** Return a sealed report under a name; null without a name is a blank one. */
+  discoveryReport(value: string | null, name?: Name): Promise<Uint8Array>;
+  octets(count: number): Uint8Array;
+}
 
-/** Return what begins discovery reports under an evaluator's key. Throws FormatError if that is no point of the group. */
-export function obliviousOf(publicKey: Uint8Array): Oblivious {
+/** Begins a discovery report; one with nothing to discover asks as well, for a random input. */
+export type Oblivious = (reports: Reports, value: string | null) => Promise<PendingDiscovery>;
+
+/** Return what begins reports under an evaluator's key. Throws FormatError if that is no point of the group. */
+export function obliviousOf(publicKey: Uint8Array, hash: typeof blake2b): Oblivious {
   requirePublicKey(publicKey);
-  return (format, value, blank, report, octets, { words, secret }) => {
-    const input = value === undefined ? undefined : concat(format.binding, utf8(value));
-    const questions = questionsOf([input], (count) => octets(count, words));
+  return async (reports, value) => {
+    const told = await reports.toldOf(value);
+    const input = told === undefined ? undefined : concatBytes(reports.campaign.binding("discovery"), new TextEncoder().encode(told));
+    const questions = questionsOf([input], (count) => reports.octets(count));
     return {
-      blank,
+      blank: await reports.discoveryReport(null),
       question: questions.blinded,
       finish: async (answer) => {
         const [output = NOTHING] = questions.finish(answer, publicKey);
         // Sealed anew without a value too: neither the time that it takes nor the store then tells of one.
-        return report(format, value, nameOf(output), secret());
+        return reports.discoveryReport(value, nameOf(output, hash));
       },
     };
   };

@@ -1,7 +1,7 @@
 /** Discovery reports: the hash of a value's bin for the auxiliary server, around a box that the analyzer opens if it is kept. */
 
 import { blake2b, concat, utf8 } from "../bytes.js";
-import { FormatError } from "../errors.js";
+import { FormatError, UsageError } from "../errors.js";
 import { sealAlike, sealBy } from "../wire/sealing.js";
 
 const HASH_BYTES = 32;
@@ -24,6 +24,12 @@ export interface Name {
 /** Return whether a value is longer than discovery reports can hold. */
 export function isTooLong(value: string, { maxValueBytes }: Pick<DiscoveryFormat, "maxValueBytes">): boolean {
   return utf8(value).length > maxValueBytes;
+}
+
+/** Throw UsageError if a value is longer than discovery reports can hold; it is not repeated. */
+export function requireShort(value: string | undefined, format: Pick<DiscoveryFormat, "maxValueBytes">): void {
+  if (value === undefined || !isTooLong(value, format)) return;
+  throw new UsageError(`a value must have at most ${String(format.maxValueBytes)} bytes to be discovered`);
 }
 
 /**

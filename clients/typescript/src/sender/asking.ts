@@ -7,7 +7,6 @@
  */
 
 import type { Budget } from "../budget/budget.js";
-import { hex } from "../bytes.js";
 import { ELEMENT_BYTES, PROOF_BYTES, type PendingDiscovery } from "../discovery/oblivious.js";
 import { DeliveryError, Unanswered } from "../errors.js";
 import type { Store } from "../store/store.js";
@@ -24,8 +23,19 @@ import type { verdict } from "./verdict.js";
 const ANSWER_BYTES = ELEMENT_BYTES + PROOF_BYTES;
 const OCTETS = "application/octet-stream";
 
+/** What the page has already. */
+export interface Tools {
+  readonly heldUntil: typeof heldUntil;
+  readonly hold: typeof hold;
+  readonly release: typeof release;
+  readonly resume: typeof resume;
+  readonly send: typeof send;
+  readonly verdict: typeof verdict;
+  readonly randomTime: typeof randomTime;
+}
+
 /** What the questions of a page work with; times are in milliseconds. */
-export interface Circumstances {
+export interface Circumstances extends Tools {
   readonly store: Store;
   readonly campaign: string;
   /** The address of the campaign at its evaluator. */
@@ -37,14 +47,6 @@ export interface Circumstances {
   readonly delay: number;
   /** How long a question is asked again if nobody answers. */
   readonly answerWithin: number;
-  // What the page has already: what two files import is cut into a third one, for all pages.
-  readonly heldUntil: typeof heldUntil;
-  readonly hold: typeof hold;
-  readonly release: typeof release;
-  readonly resume: typeof resume;
-  readonly send: typeof send;
-  readonly verdict: typeof verdict;
-  readonly randomTime: typeof randomTime;
 }
 
 /** A question; `at` is when it is asked, `until` when its blank may go, in milliseconds since 1970. */
@@ -80,7 +82,7 @@ export class Asking {
     const until = at + answerWithin;
     const { fingerprint } = maker.campaign;
     const waiting = { fingerprint, stream: "discovery", body: pending.blank, ...kept } as const;
-    const blank = { ...waiting, due: until + randomTime(delay), blank: hex(crypto.getRandomValues(new Uint8Array(8))) };
+    const blank = { ...waiting, due: until + randomTime(delay), blank: crypto.getRandomValues(new Uint32Array(2)).join("-") };
     this.#open.add({ pending, row: queue.placed(blank, blank.due), at, until });
     return blank;
   }

@@ -4,32 +4,31 @@ import { Budget } from "../budget/budget.js";
 import { requireOptedIn } from "../budget/ledger.js";
 import type { Spent } from "../budget/spent.js";
 import { HushcountError, NotYet, Untrusted, UsageError } from "../errors.js";
-import { part } from "../loading.js";
 import { Answers } from "../store/answers.js";
 import type { Store } from "../store/store.js";
 import { Policy } from "../trust/policy.js";
 import type { Asking } from "./asking.js";
 import { deliver, type Delivery } from "./deliverer.js";
 import { EventLog, type Event } from "./events.js";
-import { heldUntil, hold, release, resume } from "./hold.js";
-import { addressOf, send } from "./http.js";
+import { heldUntil, resume } from "./hold.js";
+import { addressOf } from "./http.js";
 import { inTurn } from "./in-turn.js";
 import { Leaving } from "./leaving.js";
+import { loadAsking } from "./load-asking.js";
 import { make, type Making } from "./making.js";
 import { numbersOf, type SenderOptions } from "./options.js";
+import { hearOthers, tellToForget } from "./others.js";
 import { followPage } from "./page.js";
 import { Present, type Reading } from "./present.js";
 import type { Target } from "./posting.js";
 import { Queue } from "./queue.js";
 import { reading } from "./reading.js";
-import { atMost, randomTime } from "./timing.js";
+import { atMost } from "./timing.js";
 import { clientToken, forgetTokens } from "./token.js";
-import { verdict } from "./verdict.js";
 
 const MINUTE = 60_000;
 /** Most values whose reports are made in one step of the store. */
 const MOST_AT_ONCE = 100;
-const TOOLS = { heldUntil, hold, release, resume, send, verdict, randomTime };
 
 /**
  * Makes the reports of one client for one campaign, and delivers them to one collector. Tabs may share a store.
@@ -64,7 +63,7 @@ export class Sender {
   constructor(options: SenderOptions, open: (options: SenderOptions) => Reading = reading) {
     const { site, policy, store } = options;
     if (!(policy instanceof Policy)) throw new UsageError("policy must be a Policy: give Policy.parse(...)");
-    const { window, delay, answerWithin, mostQueued } = numbersOf(options);
+    const numbers = numbersOf(options);
     if (policy.campaignId === undefined) throw new UsageError("policy must be one that names its campaign");
     const campaign = policy.campaignId;
     const baseOf = (...at: Parameters<typeof addressOf>): string => `${addressOf(...at)}/v1/campaigns/${campaign}`;
@@ -73,16 +72,18 @@ export class Sender {
     const fetcher = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
     this.#campaign = campaign;
     this.#store = store;
-    this.#budget = options.budget ?? new Budget(store);
-    this.#queue = new Queue(store, campaign, mostQueued);
+    const budget = options.budget ?? new Budget(store);
+    const queue = new Queue(store, campaign, numbers.mostQueued);
+    this.#budget = budget;
+    this.#queue = queue;
     this.#target = { fetcher, base };
     this.#present = new Present({ fetcher, base, campaign, store }, open(options), this.#log);
+    const given = { ...numbers, store, campaign, evaluator, budget, queue, leaving: this.#leaving, log: this.#log };
     const askingOf = async (): Promise<Asking> => {
-      const { Asking } = await part(import("./asking.js"));
-      const given = { ...TOOLS, store, campaign, evaluator, delay, answerWithin, leaving: this.#leaving, log: this.#log };
-      return (this.#asking ??= new Asking({ ...given, budget: this.#budget, queue: this.#queue }));
+      const loaded = await loadAsking(given);
+      return (this.#asking ??= loaded);
     };
-    this.#making = { budget: this.#budget, window, delay, keepValues: options.keepValues ?? false, askingOf };
+    this.#making = { ...numbers, budget, keepValues: options.keepValues ?? false, askingOf };
     this.#reportInTurn = inTurn((values) => this.#reportAll(values), MOST_AT_ONCE);
   }
 
@@ -134,7 +135,10 @@ export class Sender {
     };
     followPage({ onLeave, onReturn, onOnline }, running.signal);
     running.signal.addEventListener("abort", onReturn);
-    this.#hearOthers(running.signal);
+    const onForget = (): void => {
+      this.#letGo();
+    };
+    hearOthers(this.#campaign, onForget, running.signal);
     void this.#run(running.signal);
     return this;
   }
@@ -157,14 +161,16 @@ export class Sender {
    * of the same budget begins again.
    */
   async forget(): Promise<void> {
-    this.#tellToForget();
+    this.#letGo();
+    tellToForget(this.#campaign);
     await this.#budget.optOut();
     await new Answers(this.#store).clear();
     this.#log.add("forgotten", await this.#queue.clearAll());
     await forgetTokens(this.#store);
     this.#token = undefined;
     // Once more: a report may have come into the queue just before the opt-out.
-    this.#tellToForget();
+    this.#letGo();
+    tellToForget(this.#campaign);
   }
 
   /** The newest things that this object did, without any value. */
@@ -195,25 +201,10 @@ export class Sender {
     this.#wake();
   }
 
-  /** Let go of what this tab would send as it goes, once another tab heard the opt-out and deleted what waited. */
-  #hearOthers(until: AbortSignal): void {
-    const channel = new BroadcastChannel(`hushcount/${this.#campaign}`);
-    // Node would wait for messages for ever; a browser has no such method.
-    (channel as { unref?: () => void }).unref?.();
-    channel.onmessage = () => {
-      this.#leaving.clear();
-    };
-    until.addEventListener("abort", () => {
-      channel.close();
-    });
-  }
-
-  /** Let no tab send what it has noted for the moment when it goes. */
-  #tellToForget(): void {
+  /** Let go of what this tab would ask and send as it goes: the person opted out. */
+  #letGo(): void {
     this.#leaving.clear();
-    const channel = new BroadcastChannel(`hushcount/${this.#campaign}`);
-    channel.postMessage("forget");
-    channel.close();
+    this.#asking = undefined;
   }
 
   async #requireKeptValues(): Promise<void> {

@@ -21,8 +21,8 @@ export interface Delegation {
   readonly terms: string;
   readonly publisher: VerifyKey;
   readonly lastEpoch: number;
-  /** The evaluator's keys that the publisher may name: with one of its own it could test guesses. */
-  readonly evaluatorKeys: readonly string[];
+  /** The evaluator's keys that the publisher may name: with one of its own it could test guesses. What is no key is none. */
+  readonly evaluatorKeys: readonly unknown[];
   readonly signature: Signature;
   /** The bytes that the operator signs. */
   readonly signed: Uint8Array;
@@ -45,14 +45,13 @@ function parseDelegation(data: unknown, name: string): Delegation {
   const needed = ["format", "campaign", "terms", "publisher", "last_epoch", "evaluator_keys", "signature"];
   const fields = fieldsOf(data, name, needed);
   numberOf(fields, "format", [1, 1], name);
-  const keys = listOf(fields, "evaluator_keys", MOST_KEYS, name);
   const { signature, ...signed } = fields;
   return {
     campaign: textOf(fields, "campaign", IDENTIFIER, name),
     terms: textOf(fields, "terms", HEX_32, name),
     publisher: parseVerifyKey(fields.publisher, `${name}: publisher`),
     lastEpoch: numberOf(fields, "last_epoch", [1, GREATEST_EPOCH], name, true),
-    evaluatorKeys: keys.map((key) => textOf({ evaluator_keys: key }, "evaluator_keys", HEX_32, name)),
+    evaluatorKeys: listOf(fields, "evaluator_keys", MOST_KEYS, name),
     signature: parseSignature(signature, `${name}: signature`),
     signed: canonicalJson(signed),
   };
@@ -101,15 +100,11 @@ function requireDelegated({ id, epoch, terms, evaluatorKey }: Terms, delegation:
         "operator must sign anything else",
     );
   }
-  if (epoch > delegation.lastEpoch) {
+  const named = evaluatorKey === undefined || delegation.evaluatorKeys.includes(evaluatorKey);
+  if (epoch > delegation.lastEpoch || !named) {
     throw new SignatureError(
       `the publisher signed epoch ${String(epoch)} of campaign ${id}, must be at most ` +
-        `${String(delegation.lastEpoch)}: the operator must delegate anew`,
-    );
-  }
-  if (evaluatorKey !== undefined && !delegation.evaluatorKeys.includes(evaluatorKey)) {
-    throw new SignatureError(
-      `the publisher named an evaluator's key that is not delegated in campaign ${id}: the operator must delegate anew`,
+        `${String(delegation.lastEpoch)}${named ? "" : " with an evaluator's key that is delegated"}: the operator must delegate anew`,
     );
   }
 }
