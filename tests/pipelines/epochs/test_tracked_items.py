@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
-from pipelines.epochs.items import TrackedItem, TrackedItems, updated
+from hushcount.discovery.keep_rules import KeepRule
+from pipelines.epochs.items import Decisions, TrackedItem, TrackedItems, found_items, updated
+from pipelines.jobs.found import write_found
 from tests.support.collecting import DAY, START, collect, window_name
 from tests.support.jobs import new_campaign
 from tests.support.next_epoch import AT_ONCE, NEW, collection, follow_with, items, newest, sent, tracked
@@ -187,3 +189,13 @@ def test_a_flood_of_found_values_shuts_out_none_that_is_found_after_it(monkeypat
     assert [one.item for one in result.items] == ["given", "approved", "popular", *flood[:3]]
     result = updated(result, "20260103T000000Z-1", ["new", "popular"], [], {"approved"})
     assert [one.item for one in result.items] == ["given", "approved", "popular", *flood[:2], "new"]
+
+
+def test_of_values_with_counts_the_largest_join_first(tmp_path: Path) -> None:
+    """found.csv has the largest first, and items keep its order: a smaller count waits for the next epoch."""
+    law = KeepRule("optimal", 1.0, 1e-8, counts=True).count_law
+    write_found([("few", 40), ("most", 400), ("many", 90)], str(tmp_path), law)
+    given = TrackedItems(items=(TrackedItem(item="given", source="given"),))
+    tracked = updated(given, "20260101T000000Z-1", found_items(str(tmp_path)), [])
+    joined = Decisions().admitted(tracked.kept((), 3), ("given",), ("given",), 2, unseen=True)
+    assert joined == ("given", "most", "many")
