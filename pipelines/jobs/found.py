@@ -178,8 +178,8 @@ def facts_of(campaign: Campaign, senders: Senders, law: CountLaw) -> CountFacts:
     threshold, unbiased = law.threshold - law.mean, unbiased_from(law)
     says = (
         f"Counts are of {unit.counted}. {unit.meaning} The standard error of each is {law.standard_deviation:.1f}; an "
-        f"interval of {100 * CONFIDENCE:g} % reaches from {below:.0f} below the count to {above:.0f} above it. Only counts "
-        f"of {threshold:.0f} or more are shown, and noise helps a value to be shown: counts below about {unbiased:,} are "
-        "too large on average, by what the column bias says, and more of their intervals miss."
+        f"interval of {100 * CONFIDENCE:g} % reaches from {below:.0f} below the count to {above:.0f} above it. Only "
+        f"counts of {threshold:.0f} or more are shown, and noise helps a value to be shown: counts below about "
+        f"{unbiased:,} are too large on average, by what the column bias says, and more of their intervals miss."
     )
     return CountFacts(law.standard_deviation, CONFIDENCE, below, above, threshold, unbiased, unit.counted, says)
