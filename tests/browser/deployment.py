@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -14,6 +14,7 @@ from examples.web.pages import Pages
 from hushcount.collection.windows import window_at
 from pipelines.deployment.settings import Deployment
 from pipelines.schedule.run import run
+from tests.evaluator.running import evaluating, manifests
 from tests.shuffler.collector.running import Running, Site, now_text, running, wait_for
 from tests.support.jobs import done, write_lines
 
@@ -22,6 +23,15 @@ BUILT = HERE.parents[1] / "build" / "web"
 WORDS = [f"feature-{number}" for number in range(20)]
 EPSILON, DISCOVERY_EPSILON, DELTA = 3.0, 2.0, 1e-9
 FLOOR = 50
+_EVALUATOR = """[evaluator]
+name = "one"
+port = 0
+keys = "evaluator"
+authentication = "client-token"
+origins = ["{origin}"]
+[analyzer]
+evaluator = "evaluator"
+"""
 
 
 @dataclass(frozen=True)
@@ -35,16 +45,22 @@ class Measured:
     @property
     def where(self) -> dict[str, Any]:
         """What an app gives its sender."""
-        return {"site": self.pages.collector, "policy": self.policy}
+        site, *evaluator = self.pages.collector.split()
+        return {"site": site, "policy": self.policy, **({"evaluator": evaluator[0]} if evaluator else {})}
 
     @contextmanager
     def open(self) -> Iterator[Running]:
         """Run the collector and serve the page for a block; then all that was accepted is in the store."""
-        with running(self.site) as collector:
-            self.pages.collector = collector.url
+        asked = self.site.campaign().is_oblivious
+        with running(self.site) as collector, evaluating(self.site) if asked else nullcontext() as evaluator:
+            # The page may connect to both.
+            self.pages.collector = " ".join(one.url for one in (collector, evaluator) if one is not None)
             with self.pages.serving():
                 yield collector
-            # The window ends for it, and it says what it took.
+            # The window ends for them, and they say what they took and answered.
+            if evaluator is not None:
+                evaluator.pass_by(timedelta(days=3))
+                wait_for(lambda: manifests(self.site))
             collector.pass_by(timedelta(days=3))
             wait_for(lambda: all(self.site.manifests() for _ in self.site.windows()))
             assert collector.stop() == 0
@@ -59,7 +75,13 @@ class Measured:
 
 
 def prepared(
-    base: Path, *, page: Path = HERE, cap: int = 1, of_policy: dict[str, Any] | None = None, signer: str = "operator"
+    base: Path,
+    *,
+    page: Path = HERE,
+    cap: int = 1,
+    of_policy: dict[str, Any] | None = None,
+    signer: str = "operator",
+    oblivious: bool = False,
 ) -> Measured:
     """Make a deployment of a signed campaign and its page.
 
@@ -69,16 +91,20 @@ def prepared(
         cap: reports of one person that are counted.
         of_policy: what the app's policy has otherwise than the operator's file.
         signer: whose key signs the campaign file; nobody's if empty.
+        oblivious: whether names come from an evaluator, which then runs beside the collector.
     """
     site = Site(base)
     done("keys", "new", "--out", base / "keys")
     for name in ("operator", "stranger"):
         done("keys", "new", "--role", "operator", "--out", base / name)
     path = base / "words.json"
+    hashed = ["--hash", "oblivious", "--keys", base / "evaluator"] if oblivious else []
+    if oblivious:
+        done("keys", "new", "--role", "evaluator", "--out", base / "evaluator")
     done(
         "campaign", "new", "--id", "words", "--mechanism", "ss", "--epsilon", EPSILON, "--keys", base / "keys",
         "--dictionary", write_lines(base / "words.txt", WORDS), "--discovery-epsilon", DISCOVERY_EPSILON,
-        "--discovery-delta", DELTA, "--max-value-bytes", 32, "--cap", cap, "--min-batch", FLOOR, "--out", path,
+        "--discovery-delta", DELTA, "--max-value-bytes", 32, "--cap", cap, "--min-batch", FLOOR, "--out", path, *hashed,
     )  # fmt: skip
     policy = base / "policy.json"
     done("campaign", "policy", "--campaign", path, "--keys", base / "operator", "--out", policy)
@@ -98,7 +124,7 @@ journal = "journal"
 least_free_bytes = 0
 authentication = "client-token"
 origins = ["{pages.origin}"]
-"""
+{_EVALUATOR.format(origin=pages.origin) if oblivious else ""}"""
     )
     done("epoch", "publish", "--config", site.config, "--campaign", path, "--begins", now_text())
     return Measured(site, pages, {**json.loads(policy.read_text()), **(of_policy or {})})

@@ -13,6 +13,7 @@ import pytest
 from hushcount.campaigns.campaign import Campaign
 from tests.browser.chromium import Chromium, Tab
 from tests.browser.deployment import WORDS, Measured, prepared
+from tests.evaluator.running import manifests
 from tests.shuffler.collector.running import wait_for
 from tests.support.jobs import ALPHA, estimates, found, summary
 
@@ -66,7 +67,8 @@ def test_estimates_hold_the_truth_of_2000_people_and_new_values_appear(browser: 
     with measured.open():
         page = browser.device(measured.pages.origin)
         done = page.run("people.crowd", {**measured.where, "values": values, "atOnce": AT_ONCE})
-    assert done == {"sent": 2 * PEOPLE, "waiting": 0, "dropped": 0, "tokens": PEOPLE}
+    asked = {"answered": 0, "blank": 0}
+    assert done == {"sent": 2 * PEOPLE, "waiting": 0, "dropped": 0, **asked, "tokens": PEOPLE}
 
     results = measured.close_window()
     campaign, rows = measured.site.campaign(), estimates(results)
@@ -81,6 +83,34 @@ def test_estimates_hold_the_truth_of_2000_people_and_new_values_appear(browser: 
     new = found(results.parents[2] / "found" / "words" / results.name)
     print(f"  discovered: {new}")
     assert set(new) == set(NEW)
+
+
+def test_values_whose_names_an_evaluator_gives_are_discovered(browser: Chromium, tmp_path: Path) -> None:
+    # With these numbers the keep rule keeps the new value, and no rare one, but with probability below 1e-6.
+    values = list(Counter({WORDS[0]: 80, "größe": 150, **RARE}).elements())
+    measured = prepared(tmp_path, oblivious=True)
+    with measured.open():
+        page = browser.device(measured.pages.origin)
+        done = page.run("people.crowd", {**measured.where, "values": values, "atOnce": AT_ONCE})
+    everyone = {"sent": 2 * len(values), "answered": len(values), "tokens": len(values)}
+    assert done == {**everyone, "waiting": 0, "dropped": 0, "blank": 0}
+    (counted,) = manifests(measured.site)
+    print(f"\n{len(values)} people asked one question each; the evaluator counted {counted.clients}")
+    assert (counted.clients.questions, counted.clients.refused) == (len(values), {})
+    results = measured.close_window()
+    assert set(found(results.parents[2] / "found" / "words" / results.name)) == {"größe"}
+
+
+def test_where_no_evaluator_is_the_value_is_lost_and_no_report(browser: Chromium, tmp_path: Path) -> None:
+    measured = prepared(tmp_path, oblivious=True)
+    with measured.open() as collector:
+        for evaluator, lost in ((measured.where["evaluator"], 0), (collector.url, 1)):
+            page = browser.device(measured.pages.origin)
+            person(page, {**measured.where, "evaluator": evaluator})
+            report(page, "größe")
+            done = deliver(page)
+            assert (done["sent"], done["waiting"], sum(done["blank"].values())) == (2, 0, lost)
+    assert [len(measured.site.sealed(stream)) for stream in ("reports", "discovery")] == [2, 2]
 
 
 def test_what_is_reported_offline_is_sent_when_the_device_is_back(browser: Chromium, measured: Measured) -> None:

@@ -1,13 +1,13 @@
 // What the page of tests/browser runs: people with senders of their own, by the package's own entry.
 import { Budget, IndexedDbStore, MemoryStore, Newest, Policy, Sender } from "./index.js";
 
-const senderOf = ({ site, policy }, store, options = {}) =>
-  new Sender({ site, policy: Policy.parse(policy, new Newest(store)), store, delaySeconds: 0, ...options });
+const senderOf = ({ policy, ...where }, store, options = {}) =>
+  new Sender({ ...where, policy: Policy.parse(policy, new Newest(store)), store, delaySeconds: 0, ...options });
 
 /** Let each value be another person's, with an own store and token; return what became of all. */
 async function crowd({ values, atOnce, ...where }) {
   const people = values.values();
-  const total = { sent: 0, waiting: 0, dropped: 0, tokens: 0 };
+  const total = { sent: 0, waiting: 0, dropped: 0, answered: 0, blank: 0, tokens: 0 };
   const tokens = new Set();
   const work = async () => {
     for (const value of people) {
@@ -23,6 +23,8 @@ async function crowd({ values, atOnce, ...where }) {
       const done = await sender.deliver();
       total.sent += done.sent;
       total.waiting += done.waiting;
+      total.answered += sender.log.filter(({ what }) => what === "answered").length;
+      total.blank += Object.values(done.blank).reduce((sum, number) => sum + number, 0);
       total.dropped += Object.values(done.dropped).reduce((sum, number) => sum + number, 0);
       sender.close();
     }
