@@ -39,6 +39,9 @@ class PolicyTerms(Part):
     max_discovery_epsilon: float = Field(
         default=0.0, ge=0.0, description="greatest epsilon of the keep rule, replace-one; 0: no discovery"
     )
+    oblivious: bool = Field(
+        default=False, description="whether nobody may test a guessed value without an evaluator, if there is discovery"
+    )
     max_delta: float = Field(
         default=1e-6, ge=0.0, lt=1.0, description="greatest delta of discovery, replace-one, and of shuffling"
     )
@@ -65,6 +68,7 @@ class Policy(PolicyTerms):
         max_epsilon: bounds cap times epsilon, what a client's frequency reports of one window cost it together; if
             clients remember, memory_values times epsilon, the cost of an epoch.
         max_discovery_epsilon: bounds the keep rule's epsilon for one client replaced: twice that of add-remove.
+        oblivious: refuses discovery with keyed names, where the auxiliary server and any client test guesses.
         max_delta: bounds discovery's delta for one client replaced, and the delta at which shuffling is stated.
         min_batch: the least minimum batch.
         max_report_bytes: the longest sealed report of either stream.
@@ -152,6 +156,11 @@ class Policy(PolicyTerms):
                 f"minimum batch of campaign {campaign.id} is {campaign.shuffle.minimum_batch}, the policy demands at "
                 f"least {self.min_batch}: do not report to it, or lower min_batch in the policy"
             )
+        if self.oblivious and campaign.discovery is not None and not campaign.is_oblivious:
+            raise Untrusted(
+                f"names of campaign {campaign.id} are keyed, the policy demands oblivious ones: do not report to it, "
+                "or set oblivious to false in the policy"
+            )
         return min(key.not_after for key in vouching)
 
     def _compared(self, campaign: Campaign) -> Iterator[tuple[str, float, str, float]]:
@@ -183,6 +192,7 @@ def terms_of(campaign: Campaign, operator_keys: Sequence[VerifyKeyPart]) -> Poli
         operator_keys=tuple(operator_keys),
         max_epsilon=epsilon,
         max_discovery_epsilon=discovery_epsilon,
+        oblivious=campaign.is_oblivious,
         max_delta=delta,
         min_batch=campaign.shuffle.minimum_batch,
         # A grown dictionary makes reports longer.

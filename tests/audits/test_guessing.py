@@ -11,6 +11,7 @@ import pytest
 
 from analyzer.reveal import open_pair
 from analyzer.verify import verify
+from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import verify_campaign
 from hushcount.campaigns.forks import forks, seen_in_file
 from hushcount.campaigns.signatures import SignatureError
@@ -19,6 +20,8 @@ from hushcount.discovery.names import name_of
 from hushcount.discovery.oblivious import ELEMENT_BYTES, Ask, Unanswered, questions_of
 from hushcount.discovery.pairs import HASH_BYTES
 from hushcount.errors import UsageError
+from hushcount.newest import Untrusted
+from hushcount.policy import Policy, terms_of
 from hushcount.wire.sealing import Sealer
 from keys.evaluating import EvaluatorKey
 from keys.listing import read_listing
@@ -38,7 +41,8 @@ from tests.audits.guessers import (
     sent,
     stored,
 )
-from tests.hushcount.campaigns.vouched import KEY, delegated, delegation_for, public_part
+from tests.hushcount.campaigns.test_campaign_file import data
+from tests.hushcount.campaigns.vouched import KEY, delegated, delegation_for, public_part, signed
 from tests.hushcount.test_client import ANALYZER
 from tests.support.records import envelopes
 
@@ -140,6 +144,23 @@ def test_a_publisher_with_an_evaluators_key_of_its_own_is_refused() -> None:
     # Nor may it bring the hash key back.
     with pytest.raises(SignatureError, match="has the terms"):
         verify_campaign(trusted, KEYED, delegated(KEYED, delegation))
+
+
+def test_a_policy_that_demands_an_evaluator_takes_no_keyed_campaign_whoever_signed_it() -> None:
+    """Else an operator could go back to a hash key without an app's developer noticing."""
+    terms = terms_of(OBLIVIOUS, (public_part(KEY, -10, 60),))
+    assert terms.oblivious
+    assert not terms_of(KEYED, (public_part(KEY),)).oblivious
+    policy = Policy(**dict(terms))
+    policy.check(OBLIVIOUS, signed(OBLIVIOUS))
+    with pytest.raises(Untrusted, match="names of campaign words are keyed"):
+        policy.check(KEYED, signed(KEYED))
+    with pytest.raises(Untrusted, match="names of campaign words are keyed"):
+        policy.check(KEYED.redacted(), signed(KEYED))
+    # Without discovery there is nothing to guess.
+    frequencies = Campaign.model_validate({**data(), "discovery": None})
+    policy.check(frequencies, signed(frequencies))
+    Policy(**{**dict(terms), "oblivious": False}).check(KEYED, signed(KEYED))
 
 
 def test_two_evaluators_keys_for_one_epoch_are_a_fork() -> None:

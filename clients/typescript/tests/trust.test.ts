@@ -26,6 +26,7 @@ const SAID: Readonly<Record<string, RegExp>> = {
   another_campaign: /the policy is for/,
   epsilon: /^epsilon of a client's frequency reports/,
   discovery_epsilon: /^epsilon of discovery/,
+  keyed: /^names of campaign .* are keyed/,
   delta: /^delta of/,
   min_batch: /^minimum batch of/,
   report_bytes: /^length of a report/,

@@ -264,7 +264,13 @@ def go_on(kept: Content | None, offered: Content, log: Content | None) -> str:
     return new
 
 
-_LIMITS = {"max_discovery_epsilon": 0.0, "max_delta": 1e-6, "min_batch": 1000, "max_report_bytes": 16384}
+_LIMITS = {
+    "max_discovery_epsilon": 0.0,
+    "oblivious": False,
+    "max_delta": 1e-6,
+    "min_batch": 1000,
+    "max_report_bytes": 16384,
+}
 
 
 def report_to(policy: Any, file: Content, signature: Content | None, at: str) -> None:
@@ -278,6 +284,7 @@ def report_to(policy: Any, file: Content, signature: Content | None, at: str) ->
             check_key(key, "verify key")
         _real(limits["max_epsilon"], 0, math.inf)
         _real(limits["max_discovery_epsilon"], 0, math.inf)
+        require(isinstance(limits["oblivious"], bool), "malformed")
         _real(limits["max_delta"], 0, math.nextafter(1, 0))
         _whole(limits["min_batch"], 1, 10**12)
         _whole(limits["max_report_bytes"], 1, 1 << 30)
@@ -293,6 +300,7 @@ def report_to(policy: Any, file: Content, signature: Content | None, at: str) ->
     if found:
         require(twice * found["epsilon"] <= limits["max_discovery_epsilon"], "discovery_epsilon")
         require(twice * found["delta"] <= limits["max_delta"], "delta")
+        require(found["hash"] == "oblivious" or not limits["oblivious"], "keyed")
     require(file["shuffle"]["delta"] <= limits["max_delta"], "delta")
     require(file["shuffle"]["minimum_batch"] >= limits["min_batch"], "min_batch")
     require(max(sealed_bytes(file).values()) <= limits["max_report_bytes"], "report_bytes")

@@ -22,6 +22,7 @@ def _policy(name: str, **changes: Any) -> PolicyTerms:
 
 _DISCOVERS = {"max_epsilon": 0.5, "max_discovery_epsilon": 1.0}
 _ALONE = {"max_epsilon": 0.0, "max_discovery_epsilon": 0.5}
+_BOTH_STREAMS = {"max_epsilon": 1.0, "max_discovery_epsilon": 1.0}
 _LONG = {"max_epsilon": 0.0, "max_discovery_epsilon": 1.0}
 _ACCEPTED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("grr", {}),
@@ -34,6 +35,10 @@ _ACCEPTED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("discovery-only", _ALONE),
     ("discovery-only", {**_ALONE, "max_delta": 2e-7, "min_batch": 10**12}),
     ("discovery-of-what-no-list-has", _LONG),
+    ("oblivious", {**_BOTH_STREAMS, "oblivious": True}),
+    ("oblivious", _BOTH_STREAMS),
+    # Without discovery there is nothing to guess.
+    ("grr", {"oblivious": True}),
     ("second-epoch", {}),
     ("large-integer", {}),
     ("last-epoch", {"max_epsilon": 40.01}),
@@ -51,6 +56,8 @@ _REFUSED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("discovery_epsilon", "both", {**_DISCOVERS, "max_discovery_epsilon": 0.99}),
     ("discovery_epsilon", "discovery-only", {**_ALONE, "max_discovery_epsilon": 0.25}),
     ("discovery_epsilon", "discovery-only", {**_ALONE, "max_discovery_epsilon": 0.49}),
+    ("keyed", "both", {**_DISCOVERS, "oblivious": True}),
+    ("keyed", "discovery-only", {**_ALONE, "oblivious": True}),
     ("delta", "both", {**_DISCOVERS, "max_delta": 9e-9}),
     ("delta", "grr", {"max_delta": 9e-9}),
     ("delta", "grr", {"max_delta": 0.0}),
@@ -72,6 +79,8 @@ _MALFORMED: tuple[dict[str, Any], ...] = (
     {"max_epsilon": -1.0},
     {"max_epsilon": "much"},
     {"max_discovery_epsilon": -0.1},
+    {"oblivious": "perhaps"},
+    {"oblivious": 2},
     {"max_delta": 1.0},
     {"max_delta": -1e-9},
     {"min_batch": 0},

@@ -1,7 +1,7 @@
 /** What a client demands of a campaign before it reports to it: the app's limits and the keys that it trusts. */
 
 import { FormatError, SignatureError, Untrusted, UsageError } from "../errors.js";
-import { fieldsOf, IDENTIFIER, listOf, numberOf, textOf } from "../fields.js";
+import { booleanOf, fieldsOf, IDENTIFIER, listOf, numberOf, textOf } from "../fields.js";
 import type { Asked, Terms } from "./asked.js";
 import type { CampaignLog } from "./campaign-log.js";
 import { verifyCampaign, type CampaignSignature } from "./delegation.js";
@@ -23,6 +23,8 @@ export interface PolicyTerms {
   readonly maxEpsilon: number;
   /** Bounds the keep rule's epsilon for one client replaced: twice that of add-remove. */
   readonly maxDiscoveryEpsilon: number;
+  /** Refuses discovery with keyed names, where the auxiliary server and any client test guesses. */
+  readonly oblivious: boolean;
   /** Bounds discovery's delta for one client replaced, and the delta at which shuffling is stated. */
   readonly maxDelta: number;
   /** The least minimum batch. */
@@ -104,7 +106,8 @@ export class Policy {
 }
 
 function termsOf(data: unknown): PolicyTerms {
-  const optional = { format: 1, max_discovery_epsilon: 0, max_delta: 1e-6, min_batch: 1000, max_report_bytes: 16384 };
+  const limits = { max_discovery_epsilon: 0, oblivious: false, max_delta: 1e-6, min_batch: 1000 };
+  const optional = { format: 1, ...limits, max_report_bytes: 16384 };
   const needed = ["campaign_id", "operator_keys", "max_epsilon"];
   const fields = { ...optional, ...fieldsOf(data, NAME, needed, Object.keys(optional)) };
   numberOf(fields, "format", [1, 1], NAME);
@@ -115,6 +118,7 @@ function termsOf(data: unknown): PolicyTerms {
     operatorKeys: keys.map((key) => parseVerifyKey(key, `${NAME}: operator_keys`)),
     maxEpsilon: numberOf(fields, "max_epsilon", [0, Number.MAX_VALUE], NAME),
     maxDiscoveryEpsilon: numberOf(fields, "max_discovery_epsilon", [0, Number.MAX_VALUE], NAME),
+    oblivious: booleanOf(fields, "oblivious", NAME),
     maxDelta: numberOf(fields, "max_delta", [0, 1 - Number.EPSILON / 2], NAME),
     minBatch: numberOf(fields, "min_batch", [1, 1e12], NAME, true),
     maxReportBytes: numberOf(fields, "max_report_bytes", [1, 2 ** 30], NAME, true),
@@ -158,6 +162,12 @@ function requireWithin(terms: PolicyTerms, campaign: Terms): void {
     throw new Untrusted(
       `minimum batch of campaign ${campaign.id} is ${String(campaign.minimumBatch)}, the policy demands at least ` +
         `${String(terms.minBatch)}: do not report to it, or lower min_batch in the policy`,
+    );
+  }
+  if (terms.oblivious && campaign.streams.includes("discovery") && campaign.evaluatorKey === undefined) {
+    throw new Untrusted(
+      `names of campaign ${campaign.id} are keyed, the policy demands oblivious ones: do not report to it, or set ` +
+        "oblivious to false in the policy",
     );
   }
 }
