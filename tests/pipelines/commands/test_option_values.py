@@ -51,6 +51,8 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("reproduce", "runs"): (("reproduce",), ("0", "-1", "0.5")),
     ("keys new", "days"): (("keys", "new", "--out", "KEYS2"), ("0", "-1", "0.5", "100000000000000000000000")),
     ("keys rotate", "days"): (("keys", "rotate", "--keys", "KEYS", "--overlap", "7d"), ("0", *WHOLE)),
+    ("keys new", "number"): (("keys", "new", "--role", "evaluator", "--out", "KEYS2"), ("0", *WHOLE)),
+    ("keys rotate", "number"): (("keys", "rotate", "--keys", "KEYS", "--overlap", "7d"), ("0", *WHOLE)),
     ("simulate", "epsilon"): (("simulate", "--mechanism", "grr", "--values", "VALUES"), ("0", *FEW)),
     ("simulate", "runs"): (("simulate", "--mechanism", "grr", "--values", "VALUES", "--epsilon", 1), ("0", *WHOLE)),
     ("simulate", "seed"): (("simulate",), WHOLE),
