@@ -24,7 +24,7 @@ from pipelines.jobs.found import (
 )
 from pipelines.jobs.new_campaign import create_campaign
 from tests.pipelines.conftest import OUTSIDE, POPULAR, World
-from tests.support.jobs import Chain, done, estimates, read_csv, summary
+from tests.support.jobs import Chain, done, estimates, new_campaign, new_keys, read_csv, summary, write_lines
 
 DISCOVERY = {"epsilon": 1.0, "delta": 1e-9, "counts": True}
 FAR = 60.0
@@ -136,6 +136,19 @@ def test_with_a_cap_above_one_a_count_is_of_reports(world: World, tmp_path: Path
     facts = summary(chain.discover())["counts_of_values"]
     assert facts["unit"] == "reports"
     assert "One client may have sent up to 3 reports" in facts["says"]
+
+
+def test_an_evaluator_verifies_values_with_counts_too(tmp_path: Path) -> None:
+    keys, evaluator = new_keys(tmp_path / "keys"), tmp_path / "evaluator"
+    done("keys", "new", "--role", "evaluator", "--out", evaluator)
+    words, values = write_lines(tmp_path / "words.txt", ["alpha"]), write_lines(tmp_path / "v.txt", ["unlisted"] * 150)
+    options = ("--keys", evaluator, "--hash", "oblivious", "--discovery-counts")
+    chain = Chain(new_campaign(tmp_path / "o.json", keys, *options, dictionary=words, discovery=2.0), keys)
+    chain.encode(values, "--evaluator", evaluator)
+    chain.shuffle()
+    (row,) = read_csv(chain.discover("--evaluator", evaluator) / "found.csv")
+    assert row["item"] == "unlisted"
+    assert abs(float(row["count"]) - 150) < FAR
 
 
 def table(**columns: list[float]) -> pa.Table:
