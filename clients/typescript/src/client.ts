@@ -124,8 +124,8 @@ export class Client {
   /**
    * Return a discovery report of an oblivious campaign, whose question to the evaluator is asked later.
    *
-   * Send the question once, at a random time that does not depend on the value, and then what `finish` makes of the answer. If no
-   * usable answer comes, send `blank`. Then one question and one report leave, whatever the value is.
+   * Send the question once, at a random time that does not depend on the value, and then what `finish` makes of the
+   * answer. If no usable answer comes, send `blank`. Then one question and one report leave, whatever the value is.
    *
    * @throws UsageError as `discoveryReport`; or the campaign has no evaluator.
    */

@@ -56,7 +56,8 @@ export function questionsOf(inputs: readonly (Uint8Array | undefined)[], random:
     finish: (answer, publicKey) => {
       const place = ELEMENT_BYTES * asked.length;
       if (answer.length !== place + PROOF_BYTES) {
-        throw new Unanswered(`the evaluator's answer has ${String(answer.length)} bytes, must have ${String(place + PROOF_BYTES)}`);
+        const [has, must] = [answer.length, place + PROOF_BYTES].map(String);
+        throw new Unanswered(`the evaluator's answer has ${has ?? ""} bytes, must have ${must ?? ""}`);
       }
       const evaluated = asked.map((_, row) => answer.subarray(ELEMENT_BYTES * row, ELEMENT_BYTES * (row + 1)));
       const items = asked.map((one, row) => ({ ...one, evaluated: evaluated[row] ?? NOTHING }));

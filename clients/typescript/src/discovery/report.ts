@@ -1,4 +1,4 @@
-/** Discovery reports: the hash of a value's bin for the auxiliary server, around a box that the analyzer opens if it is kept. */
+/** Discovery reports: a hash of the value for the auxiliary server, around a box that the analyzer opens if it is kept. */
 
 import { blake2b, concat, utf8 } from "../bytes.js";
 import { FormatError, UsageError } from "../errors.js";

@@ -11,13 +11,12 @@ import { ELEMENT_BYTES, PROOF_BYTES, type PendingDiscovery } from "../discovery/
 import { DeliveryError, Unanswered } from "../errors.js";
 import type { Store } from "../store/store.js";
 import type { EventLog } from "./events.js";
-import type { heldUntil, hold, release, resume } from "./hold.js";
 import type { Answer, send } from "./http.js";
 import type { Leaving } from "./leaving.js";
 import type { Maker } from "./making.js";
 import type { Target } from "./posting.js";
 import type { Queue, Queued, Waiting } from "./queue.js";
-import type { randomTime } from "./timing.js";
+import type { pause, randomTime } from "./timing.js";
 import type { verdict } from "./verdict.js";
 
 const ANSWER_BYTES = ELEMENT_BYTES + PROOF_BYTES;
@@ -25,19 +24,15 @@ const OCTETS = "application/octet-stream";
 
 /** What the page has already. */
 export interface Tools {
-  readonly heldUntil: typeof heldUntil;
-  readonly hold: typeof hold;
-  readonly release: typeof release;
-  readonly resume: typeof resume;
   readonly send: typeof send;
   readonly verdict: typeof verdict;
+  readonly pause: typeof pause;
   readonly randomTime: typeof randomTime;
 }
 
 /** What the questions of a page work with; times are in milliseconds. */
 export interface Circumstances extends Tools {
   readonly store: Store;
-  readonly campaign: string;
   /** The address of the campaign at its evaluator. */
   readonly evaluator: string;
   readonly budget: Budget;
@@ -64,14 +59,16 @@ type Outcome = { readonly body: Uint8Array } | { readonly reason: string; readon
 /** The questions of one page that wait for an answer. */
 export class Asking {
   readonly #given: Circumstances;
-  readonly #whom: string;
   readonly #open = new Set<Question>();
+  #failures = 0;
+  /** After a failure nothing is asked for a while; questions end with the page, so does this. */
+  #heldUntil = 0;
 
   constructor(given: Circumstances) {
     this.#given = given;
-    // No campaign has this id.
-    this.#whom = `${given.campaign}/evaluator`;
-    globalThis.addEventListener?.("online", () => void given.resume(given.store, this.#whom).catch(() => undefined));
+    globalThis.addEventListener?.("online", () => {
+      this.#heldUntil = 0;
+    });
   }
 
   /** Begin the report of a value that was charged, and return its blank, to be queued; `kept` is what goes with it. */
@@ -88,9 +85,8 @@ export class Asking {
   }
 
   /** When the next question is asked, in milliseconds since 1970; infinity without any. */
-  async next(): Promise<number> {
-    const first = Math.min(...[...this.#open].map(({ at }) => at));
-    return Math.max(first, (await this.#heldUntil()) ?? 0);
+  next(): number {
+    return Math.max(Math.min(...[...this.#open].map(({ at }) => at)), this.#heldUntil);
   }
 
   /**
@@ -109,7 +105,7 @@ export class Asking {
       if (reason !== undefined) blanks[reason] = (blanks[reason] ?? 0) + 1;
     };
     const due = (await this.#waiting()).filter(({ at, until }) => (early || at <= Date.now()) && Date.now() < until);
-    if (due.length > 0 && (await this.#heldUntil()) === undefined) {
+    if (Date.now() >= this.#heldUntil) {
       // Another call may have taken it.
       const taken = due.filter((question) => this.#open.delete(question));
       await Promise.all(
@@ -125,10 +121,6 @@ export class Asking {
     return blanks;
   }
 
-  #heldUntil(): Promise<number | undefined> {
-    return this.#given.heldUntil(this.#given.store, this.#whom, Date.now());
-  }
-
   /** Return the questions whose blanks are in the queue: one that is sent or deleted, or not there yet, is not asked for. */
   #waiting(): Promise<readonly Question[]> {
     const open = [...this.#open];
@@ -140,14 +132,18 @@ export class Asking {
 
   /** Ask one question; undefined: it is asked again. */
   async #ask(target: Target, question: Question, keepalive: boolean): Promise<Outcome | undefined> {
-    const { store, log, hold, release } = this.#given;
+    const { log, pause } = this.#given;
     const outcome = await this.#answered(target, question, keepalive);
     if (!("again" in outcome)) {
-      await release(store, this.#whom);
+      this.#failures = 0;
       return outcome;
     }
     this.#open.add(question);
-    await hold(store, this.#whom, Date.now(), outcome.wait ?? 0);
+    // Questions that fail together are one failure.
+    if (Date.now() >= this.#heldUntil) {
+      this.#failures += 1;
+      this.#heldUntil = Date.now() + pause(this.#failures, outcome.wait ?? 0);
+    }
     log.add("not_answered", 1, outcome.reason, "discovery");
     return undefined;
   }

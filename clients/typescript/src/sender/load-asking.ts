@@ -1,14 +1,13 @@
-/** What asks an evaluator, loaded with what the page has already: it imports none of that, or all pages would load one file more. */
+/** What asks an evaluator. It gets what the page has already: if it imported that, all pages would load one file more. */
 
 import { part } from "../loading.js";
 import type { Asking, Circumstances, Tools } from "./asking.js";
-import { heldUntil, hold, release, resume } from "./hold.js";
 import { send } from "./http.js";
-import { randomTime } from "./timing.js";
+import { pause, randomTime } from "./timing.js";
 import { verdict } from "./verdict.js";
 
 /** Return the questions of a page, none yet. Throws DeliveryError if the file cannot be had now. */
 export async function loadAsking(given: Omit<Circumstances, keyof Tools>): Promise<Asking> {
   const { Asking } = await part(import("./asking.js"));
-  return new Asking({ ...given, heldUntil, hold, release, resume, send, verdict, randomTime });
+  return new Asking({ ...given, send, verdict, pause, randomTime });
 }

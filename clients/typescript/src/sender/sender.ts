@@ -78,7 +78,7 @@ export class Sender {
     this.#queue = queue;
     this.#target = { fetcher, base };
     this.#present = new Present({ fetcher, base, campaign, store }, open(options), this.#log);
-    const given = { ...numbers, store, campaign, evaluator, budget, queue, leaving: this.#leaving, log: this.#log };
+    const given = { ...numbers, store, evaluator, budget, queue, leaving: this.#leaving, log: this.#log };
     const askingOf = async (): Promise<Asking> => {
       const loaded = await loadAsking(given);
       return (this.#asking ??= loaded);
@@ -285,7 +285,7 @@ export class Sender {
     try {
       const due = await this.#queue.nextDue();
       const held = await heldUntil(this.#store, this.#campaign, Date.now());
-      const asked = (await this.#asking?.next()) ?? Infinity;
+      const asked = this.#asking?.next() ?? Infinity;
       return Math.min(asked, due === undefined ? Infinity : Math.max(due, held ?? 0)) - Date.now();
     } catch {
       return Infinity;

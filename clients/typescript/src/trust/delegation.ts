@@ -21,7 +21,7 @@ export interface Delegation {
   readonly terms: string;
   readonly publisher: VerifyKey;
   readonly lastEpoch: number;
-  /** The evaluator's keys that the publisher may name: with one of its own it could test guesses. What is no key is none. */
+  /** The evaluator's keys that the publisher may name: with one of its own it could test guesses. */
   readonly evaluatorKeys: readonly unknown[];
   readonly signature: Signature;
   /** The bytes that the operator signs. */
@@ -104,7 +104,8 @@ function requireDelegated({ id, epoch, terms, evaluatorKey }: Terms, delegation:
   if (epoch > delegation.lastEpoch || !named) {
     throw new SignatureError(
       `the publisher signed epoch ${String(epoch)} of campaign ${id}, must be at most ` +
-        `${String(delegation.lastEpoch)}${named ? "" : " with an evaluator's key that is delegated"}: the operator must delegate anew`,
+        `${String(delegation.lastEpoch)}${named ? "" : " with an evaluator's key that is delegated"}: ` +
+        "the operator must delegate anew",
     );
   }
 }
