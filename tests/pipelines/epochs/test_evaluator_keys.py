@@ -33,7 +33,7 @@ def found(site: Site, name: str, day: float) -> tuple[str, str]:
 def test_each_epoch_takes_a_fresh_key_until_none_is_left(site: Site) -> None:
     first, second = listed_keys([site.evaluator])
     follow_with(site, TAKES)
-    said = found(site, "next epoch of words", 0.5)
+    said = found(site, "next epoch of words", 1)
     assert said == ("good", "epoch 2 can be planned, unsigned, and 0 more after it with the evaluator's keys")
     collect(site.store, site.campaign, sent(200), day=0, evaluator=site.evaluator)
     done_first = site.run(1.1)
