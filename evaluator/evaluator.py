@@ -174,9 +174,10 @@ class Evaluator:
         key = self.keys.find(id)
         if key is not None:
             return key
-        if id in self.keys.faults:
-            raise try_again(KEY_UNREADABLE)
-        raise Refused(KEY_DESTROYED, "Nobody answers questions about this campaign file: use the next one.")
+        if id in self.keys.retired:
+            raise Refused(KEY_DESTROYED, "Nobody answers questions about this campaign file: use the next one.")
+        # A file that is only missing may come back: who takes a key for destroyed gives up what was released for it.
+        raise try_again(KEY_UNREADABLE)
 
     def faults(self) -> list[str]:
         """Return why the evaluator is not ready, in sentences."""

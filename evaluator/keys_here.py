@@ -23,6 +23,8 @@ class KeysHere:
         self._open: dict[str, tuple[_Stamp, EvaluatorKey]] = {}
         self.faults: dict[str, str] = {}
         """What is wrong with a key file that is there, by id."""
+        self.retired: frozenset[str] = frozenset()
+        """The ids of destroyed keys: nothing of theirs is ever answered again."""
 
     def look(self, wanted: Iterable[str]) -> None:
         """Open the keys with these ids whose files are there, and forget all others.
@@ -32,9 +34,9 @@ class KeysHere:
         """
         opened: dict[str, tuple[_Stamp, EvaluatorKey]] = {}
         faults: dict[str, str] = {}
-        retired = self._retired()
+        self.retired = self._listed_as_retired()
         # A key that came back from a backup is destroyed nevertheless.
-        for id in (id for id in wanted if id not in retired):
+        for id in (id for id in wanted if id not in self.retired):
             reference = KeyReference(str(self._directory), _ROLE, id)
             try:
                 status = reference.path.stat()
@@ -54,11 +56,10 @@ class KeysHere:
                 faults[id] = str(error)
         self._open, self.faults = opened, faults
 
-    def _retired(self) -> set[str]:
-        """Return the ids that the directory lists as retired."""
+    def _listed_as_retired(self) -> frozenset[str]:
         if not (self._directory / PUBLIC_FILE).exists():
-            return set()
-        return {key.id for key in read_listing(self._directory).keys if key.retired_at is not None}
+            return frozenset()
+        return frozenset(key.id for key in read_listing(self._directory).keys if key.retired_at is not None)
 
     def find(self, id: str) -> EvaluatorKey | None:
         """Return the key with this id, or None: it was destroyed, never made here, or cannot be read."""

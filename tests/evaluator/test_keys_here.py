@@ -32,9 +32,10 @@ def key_file(site: Site, epoch: int = 1) -> Path:
 
 def test_a_destroyed_key_answers_nobody_within_a_second(tmp_path: Path) -> None:
     site = make_asked_site(tmp_path)
+    rotate(keys_of(site), overlap=timedelta(days=1))
     with evaluating(site) as evaluator:
         assert ask(evaluator, some(1)).status_code == 200
-        key_file(site).unlink()
+        retire(keys_of(site), key_file(site).stem.rpartition("-")[2], early=True)
         began = time.monotonic()
         wait_for(lambda: ask(evaluator, some(1), VERIFIER).status_code == 410)
         assert time.monotonic() - began < 5.0
@@ -43,6 +44,20 @@ def test_a_destroyed_key_answers_nobody_within_a_second(tmp_path: Path) -> None:
         assert "holds no key" in evaluator.get("/readyz").text
     with evaluating(site) as evaluator:
         assert reason(ask(evaluator, some(1))) == (410, "key_destroyed")
+
+
+def test_a_key_whose_file_is_missing_answers_nobody_and_is_not_taken_for_destroyed(tmp_path: Path) -> None:
+    site = make_asked_site(tmp_path)
+    path = key_file(site)
+    good = path.read_bytes()
+    with evaluating(site) as evaluator:
+        path.unlink()
+        wait_for(lambda: ask(evaluator, some(1), VERIFIER).status_code == 503)
+        assert reason(ask(evaluator, some(1))) == (503, "key_unreadable")
+        assert "holds no key" in evaluator.get("/readyz").text
+        path.write_bytes(good)
+        path.chmod(0o600)
+        wait_for(lambda: ask(evaluator, some(1)).status_code == 200)
 
 
 def test_each_epoch_is_answered_by_its_key_until_that_is_retired(tmp_path: Path) -> None:

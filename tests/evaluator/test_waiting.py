@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 from evaluator.campaigns import AskedEpoch
 from evaluator.evaluator import Evaluator, EvaluatorSetup
 from evaluator.settings import EvaluatorPart
+from keys.rotation import retire, rotate
 from pipelines.deployment.collector import probe, write_durably
 from service.authentication import ClientToken
 from service.refusals import Refused
@@ -80,8 +82,9 @@ def test_questions_that_waited_while_their_key_was_destroyed_get_no_answer(tmp_p
         async with waiting(site) as (evaluator, free):
             asked = answer(evaluator, 40)
             await asyncio.sleep(0.05)
-            for path in keys_of(site).glob("*.key"):
-                path.unlink()
+            rotate(keys_of(site), overlap=timedelta(days=1))
+            (key,) = site.campaign().keys.evaluator
+            retire(keys_of(site), key.id, early=True)
             evaluator._look_at_keys()
             free.set()
             await asked
