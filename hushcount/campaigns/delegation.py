@@ -32,7 +32,7 @@ class DelegationTerms(Part):
     publisher: VerifyKeyPart
     last_epoch: int = Field(ge=1, le=GREATEST_EPOCH)
     evaluator_keys: tuple[Hex32, ...] = Field(
-        default=(), max_length=1000, description="the evaluator's public keys that the publisher may name, each once"
+        default=(), max_length=32, description="the evaluator's public keys that the publisher may name, each once"
     )
 
     def signed(self) -> bytes:

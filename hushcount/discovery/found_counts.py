@@ -21,9 +21,9 @@ class CountEstimates:
     Attributes:
         count: float64[v], the shown count less the mean of Z. Unbiased over all draws, also those that drop the bin.
         standard_error: float64[v], the standard deviation of Z, the same for every value.
-        low, high: int64[v], the interval. A value of any true count is shown with an interval that misses it in at most
-            the stated share of all draws. Near the threshold most draws show nothing, so of the intervals that are
-            shown there more miss: see `bias`.
+        low, high: int64[v], the interval: of the draws that show a value, whatever its true count, at least the stated
+            share show it with an interval that holds that count. Near the threshold low is far down: there a value is
+            shown by luck, and its count tells little.
         bias: float64[v], by how much values of this count that are kept are shown too large on average. Near 0 where
             every such value is kept. Only large draws pass near the threshold, so the error there is upwards.
     """
@@ -33,24 +33,6 @@ class CountEstimates:
     low: IntArray
     high: IntArray
     bias: FloatArray
-
-
-def noise_limits(law: CountLaw, confidence: float) -> tuple[int, int]:
-    """Return (low, high), the fewest neighbouring z that have together at least this probability.
-
-    The law falls on both sides of 0, so the most probable z are neighbours.
-    """
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence is {confidence}, must be in (0, 1)")
-    low = high = 0
-    held, below, above = law.chance(0), law.chance(-1), law.chance(1)
-    while held < confidence and max(below, above) > 0.0:
-        held += max(below, above)
-        if below > above:
-            low, below = low - 1, law.chance(low - 2)
-        else:
-            high, above = high + 1, law.chance(high + 2)
-    return low, high
 
 
 def kept_bias(law: CountLaw, counts: IntArray) -> FloatArray:
@@ -72,11 +54,12 @@ def unbiased_from(law: CountLaw) -> int:
 def count_estimates(law: CountLaw, shown: IntArray, confidence: float = 0.95) -> CountEstimates:
     """Return what shown counts, int64[v], say of the true ones.
 
-    The bias is that of the estimate itself taken as the true count. No interval reaches below one report.
+    The bias is that of the estimate itself taken as the true count.
     """
     count = shown.astype(np.float64) - law.mean
-    below, above = noise_limits(law, confidence)
-    low, high = np.maximum(shown - above, 1), np.maximum(shown - below, 1)
+    different, places = np.unique(shown, return_inverse=True)
+    limits = [law.interval(int(each), confidence) for each in different]
+    low, high = np.array(limits, dtype=np.int64).reshape(-1, 2)[places.reshape(-1)].T
     bias = kept_bias(law, np.rint(count).astype(np.int64))
     return CountEstimates(count, np.full(len(shown), law.standard_deviation), low, high, bias)
 

@@ -14,7 +14,7 @@ from hushcount.arrays import IntArray
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.discovery.count_laws import CountLaw
-from hushcount.discovery.found_counts import combine, count_estimates, noise_limits, unbiased_from
+from hushcount.discovery.found_counts import combine, count_estimates, unbiased_from
 from hushcount.errors import FormatError
 from hushcount.items import may_be_item
 from hushcount.privacy.unit import rule_of, unit_of
@@ -28,6 +28,8 @@ from pipelines.outputs.summary import CountFacts, Explained, HopSummary
 FOUND = "found.csv"
 FOUND_PARQUET = "found.parquet"
 CONFIDENCE = 0.95
+_FAR = 10**6
+"""A count that every draw shows."""
 COUNT_COLUMNS = ("count", "standard_error", "low", "high", "bias")
 """Of a campaign with counts, after the item; in reports. `hushcount.discovery.found_counts` says what each means."""
 COMBINED_COLUMNS = ("estimate", "estimate_error", "combined", "combined_error")
@@ -171,15 +173,15 @@ def explain(other: float, error: float, counts: pa.Table, listed: Dictionary | N
 
 def facts_of(campaign: Campaign, senders: Senders, law: CountLaw) -> CountFacts:
     """Return what the summary of hushcount discover says of its counts."""
-    low, high = noise_limits(law, CONFIDENCE)
+    low, high = law.interval(_FAR, CONFIDENCE)
     # A count is the shown one less the mean.
-    below, above = high - law.mean, law.mean - low
+    below, above = _FAR - law.mean - low, high - _FAR + law.mean
     unit = unit_of(campaign, senders, "discovery")
     threshold, unbiased = law.threshold - law.mean, unbiased_from(law)
     says = (
         f"Counts are of {unit.counted}. {unit.meaning} The standard error of each is {law.standard_deviation:.1f}; an "
         f"interval of {100 * CONFIDENCE:g} % reaches from {below:.0f} below the count to {above:.0f} above it. Only "
         f"counts of {threshold:.0f} or more are shown, and noise helps a value to be shown: counts below about "
-        f"{unbiased:,} are too large on average, by what the column bias says, and more of their intervals miss."
+        f"{unbiased:,} are too large on average, by what the column bias says, and their intervals reach further down."
     )
     return CountFacts(law.standard_deviation, CONFIDENCE, below, above, threshold, unbiased, unit.counted, says)

@@ -56,7 +56,8 @@ describe("asking an evaluator", () => {
     vi.setSystemTime(START + 600_000);
     expect(await sender.deliver()).toMatchObject({ blank: {}, dropped: {} });
     expect(collector.questions).toMatchObject([{ fingerprint: "01".repeat(32), text: expect.stringMatching(/^[0-9a-f]{64}$/) }]);
-    expect(collector.questions[0]?.token).toBe(collector.posts[0]?.token);
+    expect(collector.questions[0]?.token).toMatch(/^[\w-]{43}$/);
+    expect(collector.questions[0]?.token).not.toBe(collector.posts[0]?.token);
     vi.setSystemTime(START + 1_200_000);
     await sender.deliver();
     expect(collector.arrived).toEqual(["discovery dark-mode", "reports dark-mode"]);

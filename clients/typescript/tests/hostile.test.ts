@@ -137,7 +137,7 @@ describe("a page that goes", () => {
       bodies.push((init.body as Uint8Array).length);
       return Promise.resolve(new Response(null, { status: 202 }));
     };
-    const target = { fetcher, base: "https://collector.example.com/v1/campaigns/c", token: "t" };
+    const target = { fetcher, base: "https://collector.example.com/v1/campaigns/c", token: "t", evaluatorToken: "e" };
     const sent = leaving.send(target);
     // Nothing was awaited: a page that goes has no next task.
     expect(bodies).toEqual([2000, 1000]);

@@ -6,7 +6,7 @@ import type { Maker } from "../src/sender/making.js";
 import type { Publication } from "../src/sender/publication.js";
 import { Queue } from "../src/sender/queue.js";
 import { Sender } from "../src/sender/sender.js";
-import { clientToken } from "../src/sender/token.js";
+import { clientTokens } from "../src/sender/token.js";
 import { MemoryStore } from "../src/store/memory-store.js";
 import type { Store } from "../src/store/store.js";
 import { Newest } from "../src/trust/newest.js";
@@ -402,7 +402,7 @@ describe("budget and opt-out", () => {
     const two = tab({ store: one.store, keepValues: true }, one.collector);
     await two.sender.report("dark-mode");
     // The opt-out is of the budget, and so of all campaigns.
-    await clientToken(one.store, "others");
+    await clientTokens(one.store, "others");
     const other = new Queue(one.store, "others", 10);
     await other.put([{ fingerprint: "", stream: "", body: new Uint8Array(), value: "dark-mode", due: 0 }]);
     await one.sender.forget();

@@ -148,9 +148,9 @@ export class Asking {
     return undefined;
   }
 
-  async #answered({ fetcher, token }: Target, { pending, row }: Question, keepalive: boolean): Promise<Outcome> {
+  async #answered({ fetcher, evaluatorToken }: Target, { pending, row }: Question, keepalive: boolean): Promise<Outcome> {
     const url = `${this.#given.evaluator}/evaluations?fingerprint=${row.waiting.fingerprint}`;
-    const headers = { "Content-Type": OCTETS, "Client-Token": token };
+    const headers = { "Content-Type": OCTETS, "Client-Token": evaluatorToken };
     const body = pending.question;
     try {
       const answer = await this.#given.send(fetcher, { url, headers, body, keepalive, mostBytes: ANSWER_BYTES });

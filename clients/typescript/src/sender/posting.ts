@@ -4,15 +4,14 @@ import { concat } from "../bytes.js";
 import { DeliveryError } from "../errors.js";
 import { send, type Fetch } from "./http.js";
 import type { Queued } from "./queue.js";
+import type { Tokens } from "./token.js";
 import { verdict, type Verdict } from "./verdict.js";
 
 /** Where reports go, and whose they are. */
-export interface Target {
+export interface Target extends Tokens {
   readonly fetcher: Fetch;
   /** The address of the campaign at its collector. */
   readonly base: string;
-  /** The client's own secret, which goes into a header and nowhere else. */
-  readonly token: string;
 }
 
 /** Send reports of one campaign file and stream; a request that gets no answer is sent again later. */

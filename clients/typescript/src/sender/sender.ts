@@ -24,7 +24,7 @@ import type { Target } from "./posting.js";
 import { Queue } from "./queue.js";
 import { reading } from "./reading.js";
 import { atMost } from "./timing.js";
-import { clientToken, forgetTokens } from "./token.js";
+import { clientTokens, forgetTokens, type Tokens } from "./token.js";
 
 const MINUTE = 60_000;
 /** Most values whose reports are made in one step of the store. */
@@ -47,13 +47,13 @@ export class Sender {
   readonly #store: Store;
   readonly #queue: Queue;
   readonly #present: Present;
-  readonly #target: Omit<Target, "token">;
+  readonly #target: Omit<Target, keyof Tokens>;
   readonly #making: Making;
   readonly #log = new EventLog();
   readonly #leaving = new Leaving();
   readonly #reportInTurn: (value: string) => Promise<void>;
   #asking: Asking | undefined;
-  #token: string | undefined;
+  #tokens: Tokens | undefined;
   #heldUntil = 0;
   #wake: () => void = () => undefined;
   #delivering: Promise<Delivery> | undefined;
@@ -167,7 +167,7 @@ export class Sender {
     await new Answers(this.#store).clear();
     this.#log.add("forgotten", await this.#queue.clearAll());
     await forgetTokens(this.#store);
-    this.#token = undefined;
+    this.#tokens = undefined;
     // Once more: a report may have come into the queue just before the opt-out.
     this.#letGo();
     tellToForget(this.#campaign);
@@ -181,8 +181,8 @@ export class Sender {
   async #reportAll(values: readonly string[]): Promise<void> {
     // A collector that is asked for the campaign file would learn that a person who opted out is there.
     requireOptedIn({ optedOut: await this.#budget.optedOut() });
-    // A page that goes has no time to read the token.
-    await this.#readToken();
+    // A page that goes has no time to read the tokens.
+    await this.#readTokens();
     const maker = await this.#present.refreshed();
     if (maker === undefined) {
       await this.#requireKeptValues();
@@ -219,8 +219,8 @@ export class Sender {
 
   async #deliver(early: boolean): Promise<Delivery> {
     // After the opt-out nothing is sent, and no token made.
-    const token = (await this.#budget.optedOut()) ? "" : await this.#readToken();
-    const target = { ...this.#target, token };
+    const nobody = { token: "", evaluatorToken: "" };
+    const target = { ...this.#target, ...((await this.#budget.optedOut()) ? nobody : await this.#readTokens()) };
     const delivering = {
       store: this.#store,
       campaign: this.#campaign,
@@ -246,8 +246,8 @@ export class Sender {
   }
 
   async #leave(): Promise<void> {
-    if (this.#token === undefined) return;
-    const target = { ...this.#target, token: this.#token };
+    if (this.#tokens === undefined) return;
+    const target = { ...this.#target, ...this.#tokens };
     // Questions end with the page. It may live on: then the answers are in time.
     this.#asking?.ask(target, true).catch(() => undefined);
     if (Date.now() < this.#heldUntil) return;
@@ -292,7 +292,7 @@ export class Sender {
     }
   }
 
-  async #readToken(): Promise<string> {
-    return (this.#token ??= await clientToken(this.#store, this.#campaign));
+  async #readTokens(): Promise<Tokens> {
+    return (this.#tokens ??= await clientTokens(this.#store, this.#campaign));
   }
 }

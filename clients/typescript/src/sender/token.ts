@@ -3,19 +3,29 @@ import { valueOf, type Store } from "../store/store.js";
 const TOKEN_BYTES = 32;
 const MOST_TOKENS = 1_000_000;
 
+/** A client's own secrets for a campaign. */
+export interface Tokens {
+  /** The collector tells clients apart by it, for the cap, and stores a hash under a key of the window. */
+  readonly token: string;
+  /** Shown to the evaluator: with the collector's it could post in the client's name, and crowd out its reports. */
+  readonly evaluatorToken: string;
+}
+
 /**
- * Return this client's own secret for a campaign at its collector, made at the first call and kept; all tabs get the same.
+ * Return this client's tokens for a campaign, made at the first call and kept; all tabs get the same.
  *
- * Privacy: the collector tells clients apart by it, for the cap, and stores a hash under a key of the window. Each
- * campaign has another token, so that nobody can put together what one client sent for two.
+ * Privacy: each campaign has others, so that nobody can put together what one client sent for two.
  */
-export function clientToken(store: Store, campaign: string): Promise<string> {
-  const key = keyOf(campaign);
-  return store.change([key], ([found]) => {
-    const kept = valueOf(found);
-    if (typeof kept === "string") return { result: kept };
-    const made = base64Url(crypto.getRandomValues(new Uint8Array(TOKEN_BYTES)));
-    return { put: [[key, made]], result: made };
+export function clientTokens(store: Store, campaign: string): Promise<Tokens> {
+  const keys = [keyOf(campaign), `${keyOf(campaign)}/evaluator`];
+  return store.change(keys, (found) => {
+    const kept = found.map(valueOf);
+    const [token, evaluatorToken] = kept.map((one) => (typeof one === "string" ? one : fresh())) as [string, string];
+    const put = [token, evaluatorToken].flatMap((one, place): [string, string][] => {
+      const key = keys[place];
+      return one === kept[place] || key === undefined ? [] : [[key, one]];
+    });
+    return { put, result: { token, evaluatorToken } };
   });
 }
 
@@ -29,6 +39,10 @@ export function forgetTokens(store: Store): Promise<void> {
 
 function keyOf(campaign: string): string {
   return `token/${campaign}`;
+}
+
+function fresh(): string {
+  return base64Url(crypto.getRandomValues(new Uint8Array(TOKEN_BYTES)));
 }
 
 function base64Url(bytes: Uint8Array): string {

@@ -13,7 +13,7 @@ import type { Terms } from "./asked.js";
 import { parseSignature, parseVerifyKey, signatureOf, verify, type Signature, type VerifyKey } from "./signatures.js";
 
 const GREATEST_EPOCH = 2 ** 31 - 1;
-const MOST_KEYS = 1000;
+const MOST_KEYS = 32;
 
 /** Who may publish which campaign, under which terms, up to which epoch, with the operator's signature. */
 export interface Delegation {
