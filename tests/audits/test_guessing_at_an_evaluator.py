@@ -12,7 +12,15 @@ from hushcount.discovery.oblivious import Ask, Unanswered, questions_of
 from hushcount.discovery.pairs import HASH_BYTES
 from hushcount.policy import Policy
 from keys.store import campaign_key
-from tests.evaluator.running import VERIFIER, ask, evaluating, keys_of, make_asked_site, manifests, public_key
+from tests.evaluator.running import (
+    VERIFIER,
+    ask,
+    destroy_evaluator_key,
+    evaluating,
+    make_asked_site,
+    manifests,
+    public_key,
+)
 from tests.shuffler.collector.running import LENGTH, Running, Site, wait_for
 
 LIMIT = 20
@@ -75,7 +83,6 @@ def test_a_guess_costs_one_question_of_a_few_and_none_is_answered_after_the_key(
         assert (first.clients.questions, first.clients.refused) == (7 * LIMIT, {"too_many_questions": 1})
         assert first.verifier.questions == LIMIT + 1
         assert found_among(site, evaluator, GUESSES, "g" * 16, held) == [GUESSES[7]]
-        (path,) = keys_of(site).glob("evaluator-*.key")
-        path.unlink()
+        destroy_evaluator_key(site)
         wait_for(lambda: not answered(evaluator, VERIFIER))
         assert not answered(evaluator, {"client-token": "n" * 16})

@@ -15,6 +15,7 @@ import httpx
 from evaluator.manifests import EvaluationManifest, read_evaluation_manifest
 from hushcount.collection.epochs import epoch_folder
 from hushcount.discovery.oblivious import Questions, questions_of
+from keys.rotation import retire, rotate
 from keys.store import create, read_public
 from tests.shuffler.collector.running import LONG, Running, Site, add_campaign, make_site, running, write_collection
 
@@ -94,3 +95,10 @@ def manifests(site: Site, epoch: int = 1) -> list[EvaluationManifest]:
 def evaluating(site: Site, ahead: timedelta = timedelta()) -> Iterator[Running]:
     with running(site, ahead, "evaluate") as started:
         yield started
+
+
+def destroy_evaluator_key(site: Site) -> None:
+    """Retire the key of the first epoch; there must be a next one for that."""
+    (key,) = site.campaign().keys.evaluator
+    rotate(keys_of(site), overlap=timedelta(days=1))
+    retire(keys_of(site), key.id, early=True)

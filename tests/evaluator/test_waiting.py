@@ -8,7 +8,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -18,11 +17,10 @@ import pytest
 from evaluator.campaigns import AskedEpoch
 from evaluator.evaluator import Evaluator, EvaluatorSetup
 from evaluator.settings import EvaluatorPart
-from keys.rotation import retire, rotate
 from pipelines.deployment.collector import probe, write_durably
 from service.authentication import ClientToken
 from service.refusals import Refused
-from tests.evaluator.running import ask, evaluating, keys_of, make_asked_site, manifests, some
+from tests.evaluator.running import ask, destroy_evaluator_key, evaluating, keys_of, make_asked_site, manifests, some
 from tests.shuffler.collector.running import LENGTH, Site, wait_for
 
 TOKEN = b"a" * 16
@@ -82,9 +80,7 @@ def test_questions_that_waited_while_their_key_was_destroyed_get_no_answer(tmp_p
         async with waiting(site) as (evaluator, free):
             asked = answer(evaluator, 40)
             await asyncio.sleep(0.05)
-            rotate(keys_of(site), overlap=timedelta(days=1))
-            (key,) = site.campaign().keys.evaluator
-            retire(keys_of(site), key.id, early=True)
+            destroy_evaluator_key(site)
             evaluator._look_at_keys()
             free.set()
             await asked

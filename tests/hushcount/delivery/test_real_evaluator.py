@@ -15,7 +15,7 @@ from hushcount.delivery import Delivery, Sender
 from hushcount.discovery.names import name_of
 from hushcount.discovery.pairs import HASH_BYTES
 from keys.store import KeyReference, read_public
-from tests.evaluator.running import evaluating, keys_of, make_asked_site, write_evaluator
+from tests.evaluator.running import destroy_evaluator_key, evaluating, keys_of, make_asked_site, write_evaluator
 from tests.hushcount.campaigns.vouched import signed
 from tests.hushcount.delivery.asking import pass_time, told
 from tests.hushcount.delivery.test_real_collector import policy
@@ -121,8 +121,7 @@ def test_over_the_limit_of_a_client_reports_go_blank(tmp_path: Path) -> None:
 
 def test_once_the_key_is_gone_reports_are_blank_at_once(tmp_path: Path) -> None:
     site = prepared(tmp_path / "site")
-    (key,) = keys_of(site).glob("evaluator-*.key")
-    key.unlink()
+    destroy_evaluator_key(site)
     with both(site) as (collector, evaluator):
         one = sender(site, collector, evaluator, tmp_path / "own")
         one.report(NEW)

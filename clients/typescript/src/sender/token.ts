@@ -16,16 +16,17 @@ export interface Tokens {
  *
  * Privacy: each campaign has others, so that nobody can put together what one client sent for two.
  */
-export function clientTokens(store: Store, campaign: string): Promise<Tokens> {
-  const keys = [keyOf(campaign), `${keyOf(campaign)}/evaluator`];
-  return store.change(keys, (found) => {
-    const kept = found.map(valueOf);
-    const [token, evaluatorToken] = kept.map((one) => (typeof one === "string" ? one : fresh())) as [string, string];
-    const put = [token, evaluatorToken].flatMap((one, place): [string, string][] => {
-      const key = keys[place];
-      return one === kept[place] || key === undefined ? [] : [[key, one]];
-    });
-    return { put, result: { token, evaluatorToken } };
+export async function clientTokens(store: Store, campaign: string): Promise<Tokens> {
+  const key = keyOf(campaign);
+  return { token: await keptAt(store, key), evaluatorToken: await keptAt(store, `${key}/evaluator`) };
+}
+
+function keptAt(store: Store, key: string): Promise<string> {
+  return store.change([key], ([found]) => {
+    const kept = valueOf(found);
+    if (typeof kept === "string") return { result: kept };
+    const made = base64Url(crypto.getRandomValues(new Uint8Array(TOKEN_BYTES)));
+    return { put: [[key, made]], result: made };
   });
 }
 
@@ -39,10 +40,6 @@ export function forgetTokens(store: Store): Promise<void> {
 
 function keyOf(campaign: string): string {
   return `token/${campaign}`;
-}
-
-function fresh(): string {
-  return base64Url(crypto.getRandomValues(new Uint8Array(TOKEN_BYTES)));
 }
 
 function base64Url(bytes: Uint8Array): string {
