@@ -19,7 +19,7 @@ def lines(name: str) -> list[str]:
 def test_both_distributions_are_of_one_version_and_the_parties_ask_for_it() -> None:
     parties, client = lines("pyproject.toml"), lines("hushcount/pyproject.toml")
     assert f'version = "{__version__}"' in parties
-    assert [line for line in parties if "hushcount==" in line] == [f'    "hushcount=={__version__}",']
+    assert [line for line in parties if "hushcount[" in line] == [f'    "hushcount[oblivious]=={__version__}",']
     # The client's own is read from where it is imported from.
     assert 'dynamic = ["version"]' in client
     assert client[client.index("[tool.hatch.version]") + 1] == 'path = "__init__.py"'
