@@ -67,6 +67,9 @@ def _newest(directory: Path, listing: KeyListing, role: Role, present: datetime,
     if not listing.of(role):
         raise UsageError(f"{directory} has no key of the role {role}: hushcount keys new --role makes one elsewhere")
     newest = (listing.kept(role) or listing.of(role))[-1]
+    if role in EVALUATING_ROLES:
+        # An evaluator's keys do not take the place of one another.
+        return newest
     if newest.retired_at is None and newest.not_before > present:
         raise UsageError(
             f"the {role} key {newest.id} is pending until {newest.not_before.isoformat()}: it is the next one; "

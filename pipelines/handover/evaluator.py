@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.public_keys import EvaluatorKeyPart
@@ -16,7 +17,10 @@ from hushcount.delivery.site import Site
 from hushcount.discovery.oblivious import Ask, Unanswered, questions_of
 from hushcount.errors import HushcountError, RetiredKey, UsageError
 from hushcount.formats.client_files import read_private
-from pipelines.deployment.settings import Deployment
+
+if TYPE_CHECKING:
+    # A worker that reveals loads this module, and has no code of the services that a deployment file configures.
+    from pipelines.deployment.settings import Deployment
 
 _TOKEN = re.compile("[\x21-\x7e]{16,256}")
 _MOST_TOKEN_BYTES = 1024

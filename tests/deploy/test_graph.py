@@ -54,13 +54,11 @@ JOBS: dict[str, Callable[[Chain], tuple[object, ...]]] = {
     "release": lambda chain: asked(chain, "discover", "--party", "aux-server"),
     "reveal": lambda chain: asked(chain, "discover", "--party", "analyzer", "--input", chain.path("released")),
 }
-# What the analyzer reveals it writes by functions of pipelines/jobs/discover.py, which composes both parties' steps: it
-# loads the auxiliary server's code too. No key goes with it.
 LOADED = {
     "shuffle": ["hushcount", "pipelines", "shuffler"],
     "analyze": ["analyzer", "hushcount", "keys", "pipelines"],
     "release": ["aux_server", "hushcount", "keys", "pipelines"],
-    "reveal": ["analyzer", "aux_server", "hushcount", "keys", "pipelines"],
+    "reveal": ["analyzer", "hushcount", "keys", "pipelines"],
 }
 CARRIED = {
     "shuffle": "shuffler.separate.Separate",
