@@ -51,6 +51,15 @@ def asked_epochs(campaigns: Campaigns) -> Iterator[AskedEpoch]:
     return (epoch for campaign in campaigns.values() for epoch in campaign.epochs.values())
 
 
+def served_by(campaigns: Campaigns) -> Mapping[str, AskedEpoch]:
+    """Return the one epoch that each key serves, by the key's id: of several that name it, the one that began first.
+
+    An element says nothing of the campaign that it is asked for: a key of two would let each answer for the other.
+    """
+    begun = sorted(asked_epochs(campaigns), key=lambda epoch: (epoch.begins, epoch.fingerprint), reverse=True)
+    return {epoch.key.id: epoch for epoch in begun if epoch.key is not None}
+
+
 def _failed(name: str, known: AskedCampaign | None, stamp: Stamp, fault: str) -> AskedCampaign:
     earlier = AskedCampaign(name, {}, NO_STAMP, None) if known is None else known
     return replace(earlier, stamp=stamp, fault=fault)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from evaluator.campaigns import AskedEpoch, Campaigns, asked_epochs, read_campaigns
+from evaluator.campaigns import AskedEpoch, Campaigns, asked_epochs, read_campaigns, served_by
 from evaluator.counting import Counting
 from evaluator.keys_here import KeysHere
 from evaluator.manifests import Asker
@@ -63,7 +63,8 @@ class Evaluator:
         self.setup = setup
         self.metrics = Metrics()
         self.incoming = IncomingBytes(setup.settings.most_incoming_bytes)
-        self.campaigns: Campaigns = read_campaigns(setup.campaigns, {})
+        self.campaigns: Campaigns = {}
+        self._read_campaigns()
         self.keys = KeysHere(setup.keys)
         self.refusals: Counter[tuple[AskedEpoch, Asker, str]] = Counter()
         """Refusals that no file counts yet."""
@@ -97,7 +98,7 @@ class Evaluator:
         kept = kept_windows(self.setup.counts)
         window_notes.note_ended(self.setup.counts, [name for name in kept if name != window.name])
         self.counting = self._open()
-        self._tasks = [asyncio.create_task(self._keep_house()), asyncio.create_task(self._carry())]
+        self._tasks = [asyncio.create_task(part()) for part in (self._watch_keys, self._keep_house, self._carry)]
         for fault in self.faults():
             _LOG.error("not ready", extra={"fault": fault})
 
@@ -133,6 +134,8 @@ class Evaluator:
         if self._waiting + questions > self.setup.settings.queue_questions:
             raise try_again(QUEUE_FULL)
         self._require_key(key)
+        if self._served[key].fingerprint != epoch.fingerprint:
+            raise try_again(KEY_UNREADABLE)
         counting = self.counting
         counting.reserve(epoch, asker, client, questions)
         self._waiting += questions
@@ -195,6 +198,11 @@ class Evaluator:
             # The key of an epoch that is over may be destroyed before its grace period ends.
             if epoch.ends > now and epoch.key is not None and self.keys.find(epoch.key.id) is None:
                 yield f"{self.setup.keys} holds no key {epoch.key.id}, of campaign {epoch.campaign} epoch {epoch.epoch}"
+            if epoch.key is not None and (first := self._served[epoch.key.id]).fingerprint != epoch.fingerprint:
+                yield (
+                    f"campaign {epoch.campaign} epoch {epoch.epoch} names key {epoch.key.id}, which serves campaign "
+                    f"{first.campaign} epoch {first.epoch} alone: publish an epoch with a fresh key"
+                )
         if self._store.failure is not None:
             yield f"the store cannot be written: {self._store.failure}"
         if self.counting.window.start.timestamp() > now:
@@ -202,11 +210,17 @@ class Evaluator:
         if any(not task.cancelled() and task.done() for task in self._tasks):
             yield "a part of the evaluator has failed: start it again"
 
+    async def _watch_keys(self) -> None:
+        """Twice a second, whatever fails or takes long elsewhere: look which keys are there."""
+        while True:
+            await asyncio.sleep(_TICK_SECONDS)
+            with self._noting("keys"):
+                await asyncio.get_running_loop().run_in_executor(None, self._look_at_keys)
+
     async def _keep_house(self) -> None:
-        """Twice a second: look at the keys, read changed campaigns, end a window that is over, write counts."""
+        """Twice a second: read changed campaigns, end a window that is over, write counts."""
         loop = asyncio.get_running_loop()
-        # The keys first: nothing that fails or takes long may delay the end of one.
-        steps = {"keys": self._look_at_keys, "campaigns": self._read_campaigns, "counts": self._flush}
+        steps = {"campaigns": self._read_campaigns, "counts": self._flush}
         while True:
             await asyncio.sleep(_TICK_SECONDS)
             with self._noting("window"):
@@ -244,6 +258,7 @@ class Evaluator:
 
     def _read_campaigns(self) -> None:
         self.campaigns = read_campaigns(self.setup.campaigns, self.campaigns)
+        self._served = served_by(self.campaigns)
 
     def _count_refusals(self) -> None:
         taken, self.refusals = self.refusals, Counter()

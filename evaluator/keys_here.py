@@ -30,11 +30,15 @@ class KeysHere:
         """Open the keys with these ids whose files are there, and forget all others.
 
         Raises:
-            UsageError: the directory's listing is damaged; the keys stay as they were.
+            UsageError: the directory's listing is damaged, so that nobody knows which keys are destroyed: none is open.
         """
         opened: dict[str, tuple[_Stamp, EvaluatorKey]] = {}
         faults: dict[str, str] = {}
-        self.retired = self._listed_as_retired()
+        try:
+            self.retired = self._listed_as_retired()
+        except (HushcountError, OSError):
+            self._open = {}
+            raise
         # A key that came back from a backup is destroyed nevertheless.
         for id in (id for id in wanted if id not in self.retired):
             reference = KeyReference(str(self._directory), _ROLE, id)

@@ -96,7 +96,10 @@ class Sender:
         self._log = EventLog()
         tables = database(None if home is None else home / "queue.sqlite")
         site = Site(site) if isinstance(site, str) else site
-        asked = replace(site, address=evaluator) if isinstance(evaluator, str) else evaluator or site
+        # Another party gets neither the app's token for the collector nor a permission that was given for it alone.
+        if isinstance(evaluator, str):
+            evaluator = replace(site, address=evaluator, app_token=None, plain=False)
+        asked = evaluator or site
         lease = 60.0 + 10.0 * max(site.seconds, asked.seconds)
         self._queue = Queue(tables, policy.campaign_id, most_queued, lease)
         self._present = Present(site, policy.campaign_id, tables, policy.check, self._client, self._tell)

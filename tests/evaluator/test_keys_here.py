@@ -8,7 +8,10 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from evaluator.keys_here import KeysHere
+from hushcount.errors import HushcountError
 from keys.listing import PUBLIC_FILE
 from keys.rotation import retire, rotate
 from keys.store import create, read_public
@@ -130,3 +133,34 @@ def test_only_the_keys_that_campaigns_name_are_open(tmp_path: Path) -> None:
     listing.write_text(json.dumps(told))
     keys.look([key.id])
     assert keys.find(key.id) is None
+
+
+def test_a_key_that_two_campaigns_name_answers_for_the_first_alone(tmp_path: Path) -> None:
+    """An element says nothing of its campaign: each place would answer guesses about the other's hashes."""
+    site = make_asked_site(tmp_path)
+    add_campaign(site, "other", 1)
+    make_oblivious(site, "other")
+    write_collection(site, "words", [{"epoch": 1, "begins": "2020-01-01T00:00:00Z"}])
+    write_collection(site, "other", [{"epoch": 1, "begins": "2021-01-01T00:00:00Z"}])
+    with evaluating(site) as evaluator:
+        assert ask(evaluator, some(1)).status_code == 200
+        for headers in (None, VERIFIER):
+            assert reason(ask(evaluator, some(1), headers, campaign="other")) == (503, "key_unreadable")
+        assert "serves campaign words epoch 1 alone" in evaluator.get("/readyz").text
+
+
+def test_while_nobody_knows_which_keys_are_destroyed_none_answers(tmp_path: Path) -> None:
+    create(tmp_path / "keys", 30, ("evaluator",))
+    (key,) = read_public([tmp_path / "keys"]).evaluator
+    keys = KeysHere(tmp_path / "keys")
+    keys.look([key.id])
+    assert keys.find(key.id) is not None
+    listing = tmp_path / "keys" / PUBLIC_FILE
+    good = listing.read_text()
+    listing.write_text("{")
+    with pytest.raises(HushcountError):
+        keys.look([key.id])
+    assert keys.find(key.id) is None
+    listing.write_text(good)
+    keys.look([key.id])
+    assert keys.find(key.id) is not None

@@ -160,3 +160,23 @@ def test_a_kill_under_load_loses_no_answer_that_arrived(tmp_path: Path) -> None:
     (manifest,) = manifests(site)
     answered, asked = (sum(numbers) for numbers in zip(*told, strict=True))
     assert 0 < answered <= manifest.clients.questions <= asked
+
+
+def test_a_slow_disk_delays_no_end_of_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = make_asked_site(tmp_path)
+
+    async def work() -> None:
+        async with waiting(site) as (evaluator, free):
+            free.set()
+            (key,) = site.campaign().keys.evaluator
+            assert evaluator.keys.find(key.id) is not None
+            monkeypatch.setattr(evaluator, "_flush", lambda: time.sleep(5))
+            await asyncio.sleep(0.6)
+            destroy_evaluator_key(site)
+            began = time.monotonic()
+            while evaluator.keys.find(key.id) is not None:
+                await asyncio.sleep(0.05)
+            assert time.monotonic() - began < 4.0
+            monkeypatch.undo()
+
+    asyncio.run(work())

@@ -29,7 +29,7 @@ def test_a_window_that_ends_during_an_answer_gives_nothing_back_in_the_next(tmp_
     asked: Any = Evaluator.__new__(Evaluator)
     asked.setup = SimpleNamespace(settings=SimpleNamespace(queue_questions=1000))
     asked.metrics, asked.counting, asked._pool = Metrics(), first, ThreadPoolExecutor(1)
-    asked._stopping, asked._waiting = False, 0
+    asked._stopping, asked._waiting, asked._served = False, 0, {"key": EPOCH}
     asked._require_key = lambda key: None
 
     def evaluate(key: str, blinded: bytes) -> bytes:

@@ -24,7 +24,7 @@ BINDING_BYTES, HASH_BYTES = 16, 32
 def sender(collector: FakeCollector, folder: Path | None = None, **options: Any) -> Sender:
     """Return a sender without delay."""
     options = {"delay": timedelta(), **options}
-    return Sender(collector.address, policy(), folder, **options)
+    return Sender(options.pop("site", collector.address), policy(), folder, **options)
 
 
 @contextmanager

@@ -76,6 +76,7 @@ class Asked:
 
     fingerprint: str
     token: str
+    authorization: str | None
     blinded: bytes
     at: float
 
@@ -180,7 +181,8 @@ def collecting(**options: Any) -> Iterator[FakeCollector]:
             stream, fingerprint = parts.path.rpartition("/")[2], parse_qs(parts.query)["fingerprint"][0]
             time.sleep(collector.seconds)
             if stream == "evaluations":
-                collector.asked.append(Asked(fingerprint, self.headers["Client-Token"], body, time.time()))
+                shown = self.headers["Client-Token"], self.headers.get("Authorization")
+                collector.asked.append(Asked(fingerprint, *shown, body, time.time()))
                 status, kind, said = collector.evaluate(body)
                 self.answer(status, said, {"Content-Type": kind})
                 return

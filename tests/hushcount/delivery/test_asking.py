@@ -182,9 +182,11 @@ def test_a_value_that_waited_for_a_campaign_is_asked_for(collector: FakeCollecto
 def test_the_evaluator_may_have_another_address(collector: FakeCollector, tmp_path: Path, by_site: bool) -> None:
     with evaluating() as other:
         address = Site(other.address) if by_site else other.address
-        one = sender(collector, tmp_path, evaluator=address)
+        here = Site(collector.address, app_token="of the collector")  # noqa: S106
+        one = sender(collector, tmp_path, site=here, evaluator=address)
         one.report(NEW)
         assert one.deliver() == Delivery(sent=2)
+        assert other.asked[0].authorization is None
         assert (len(collector.asked), len(other.asked), other.posts, other.gets) == (0, 1, [], [])
         one.report(NEW)
         one.deliver()
