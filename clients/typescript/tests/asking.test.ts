@@ -1,6 +1,7 @@
 /** Discovery reports whose names an evaluator is asked for: one question and one report for each value, whatever happens. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { QueueFull } from "../src/errors.js";
 import type { SenderOptions } from "../src/sender/options.js";
 import { Sender } from "../src/sender/sender.js";
 import { MemoryStore } from "../src/store/memory-store.js";
@@ -130,6 +131,47 @@ describe("asking an evaluator", () => {
     expect(ofDiscovery(collector)).toEqual(["discovery dark-mode"]);
   });
 
+  test("a question whose time went by while the page slept is asked all the same", async () => {
+    const { sender, collector } = tab({ delaySeconds: 600 });
+    await sender.report("dark-mode");
+    vi.setSystemTime(START + 2 * HOUR);
+    expect((await sender.deliver()).blank).toEqual({});
+    vi.setSystemTime(START + 3 * HOUR);
+    await sender.deliver();
+    expect(collector.questions.length).toBe(1);
+    expect(ofDiscovery(collector)).toEqual(["discovery dark-mode"]);
+  });
+
+  test("with no time for an answer, each question is asked once", async () => {
+    const { sender, collector } = tab({ answerWithinSeconds: 0 });
+    await sender.report("dark-mode");
+    expect((await sender.deliver()).blank).toEqual({});
+    collector.evaluate = undefined;
+    await sender.report("light-mode");
+    expect((await sender.deliver()).blank).toEqual({ no_answer: 1 });
+    vi.setSystemTime(START + HOUR);
+    expect((await sender.deliver()).blank).toEqual({});
+    expect(collector.questions.length).toBe(2);
+    expect(ofDiscovery(collector)).toEqual(["discovery NOTHING", "discovery dark-mode"]);
+  });
+
+  test("a report that finds the queue full leaves no question", async () => {
+    const store = new MemoryStore();
+    const collector = new FakeCollector();
+    const tabs = [0, 1].map(() => tab({ store, mostQueued: 2 }, collector).sender);
+    const done = await Promise.allSettled(tabs.map((sender) => sender.report("dark-mode")));
+    const [refused] = done.filter((each) => each.status === "rejected");
+    expect(refused?.reason).toBeInstanceOf(QueueFull);
+    // Both were charged: there was room until both were made.
+    expect((await tabs[0]?.spent())?.epsilon).toBe(6);
+    collector.evaluate = undefined;
+    const blanks = [];
+    for (const sender of tabs) blanks.push((await sender.deliver(true)).blank["no_answer"] ?? 0);
+    expect(blanks.sort()).toEqual([0, 1]);
+    expect(collector.questions.length).toBe(1);
+    expect(ofDiscovery(collector)).toEqual(["discovery NOTHING"]);
+  });
+
   test("a wrong proof has an event of its own, is not asked again, and the blank goes", async () => {
     const { sender, collector } = tab();
     collector.evaluate = (question) => evaluated(question, false);
@@ -177,7 +219,8 @@ describe("asking an evaluator", () => {
     vi.setSystemTime(START + HOUR);
     expect(await sender.deliver()).toMatchObject({ sent: 1, waiting: 0 });
     // The other comes to life again: its question is too late, and nothing is sent twice.
-    await killed.deliver(true);
+    expect((await killed.deliver(true)).blank).toEqual({});
+    expect(killed.log.map(({ what }) => what)).not.toContain("blank");
     expect(collector.questions).toEqual([]);
     expect(collector.arrived).toEqual(["discovery NOTHING", "reports dark-mode"]);
   });

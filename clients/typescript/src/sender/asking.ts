@@ -44,13 +44,16 @@ export interface Circumstances extends Tools {
   readonly answerWithin: number;
 }
 
-/** A question; `at` is when it is asked, `until` when its blank may go, in milliseconds since 1970. */
-interface Question {
+/** A question whose blank is made; `at` is when it is asked, `until` when that may go, in milliseconds since 1970. */
+interface Begun {
   readonly pending: PendingDiscovery;
-  /** The blank in the queue. */
-  readonly row: Queued;
   readonly at: number;
   readonly until: number;
+}
+
+/** A question whose blank is in the queue. */
+interface Question extends Begun {
+  readonly row: Queued;
 }
 
 /** What became of a question: a finished report, or the reason why there is none. */
@@ -60,6 +63,8 @@ type Outcome = { readonly body: Uint8Array } | { readonly reason: string; readon
 export class Asking {
   readonly #given: Circumstances;
   readonly #open = new Set<Question>();
+  /** By their blanks: one that cannot be queued is forgotten, and its question with it. */
+  readonly #begun = new WeakMap<Waiting, Begun>();
   #failures = 0;
   /** After a failure nothing is asked for a while; questions end with the page, so does this. */
   #heldUntil = 0;
@@ -71,17 +76,25 @@ export class Asking {
     });
   }
 
-  /** Begin the report of a value that was charged, and return its blank, to be queued; `kept` is what goes with it. */
+  /** Begin the report of a value that was charged, and return its blank, to be queued; `kept` goes with it. */
   async begin(maker: Maker, value: string | null, kept: Pick<Waiting, "value">): Promise<Waiting> {
-    const { queue, delay, answerWithin, randomTime } = this.#given;
+    const { delay, answerWithin, randomTime } = this.#given;
     const pending = await maker.pendingDiscovery(value);
     const at = Date.now() + randomTime(delay);
     const until = at + answerWithin;
     const { fingerprint } = maker.campaign;
     const waiting = { fingerprint, stream: "discovery", body: pending.blank, ...kept } as const;
     const blank = { ...waiting, due: until + randomTime(delay), blank: crypto.getRandomValues(new Uint32Array(2)).join("-") };
-    this.#open.add({ pending, row: queue.placed(blank, blank.due), at, until });
+    this.#begun.set(blank, { pending, at, until });
     return blank;
+  }
+
+  /** Note reports that were queued: the questions of blanks among them are asked from now on. */
+  add(rows: readonly Queued[]): void {
+    for (const row of rows) {
+      const begun = this.#begun.get(row.waiting);
+      if (begun !== undefined) this.#open.add({ ...begun, row });
+    }
   }
 
   /** When the next question is asked, in milliseconds since 1970; infinity without any. */
@@ -92,7 +105,8 @@ export class Asking {
   /**
    * Ask what is due, or all if `early`; return how many reports go without their value, by reason.
    *
-   * A question that fails is asked again after a pause, with the same bytes, until its time is up.
+   * A question that fails is asked again after a pause, with the same bytes, until its time is up. That does not keep one
+   * from being asked whose time went by while the page slept.
    *
    * @param target says whose questions they are.
    * @param last one that fails now has no other time: its blank goes.
@@ -104,8 +118,11 @@ export class Asking {
       const reason = await this.#settle(question, outcome);
       if (reason !== undefined) blanks[reason] = (blanks[reason] ?? 0) + 1;
     };
-    const due = (await this.#waiting()).filter(({ at, until }) => (early || at <= Date.now()) && Date.now() < until);
-    if (Date.now() >= this.#heldUntil) {
+    // What comes later, or is due later, has its turn in the next call.
+    const now = Date.now();
+    const open = [...this.#open];
+    const due = (await this.#waiting(open)).filter(({ at }) => early || at <= now);
+    if (now >= this.#heldUntil) {
       // Another call may have taken it.
       const taken = due.filter((question) => this.#open.delete(question));
       await Promise.all(
@@ -115,15 +132,14 @@ export class Asking {
         }),
       );
     }
-    for (const question of [...this.#open]) {
-      if (last || question.until <= Date.now()) await settle(question, { reason: "no_answer" });
+    for (const question of open) {
+      if ((last || question.until <= now) && this.#open.delete(question)) await settle(question, { reason: "no_answer" });
     }
     return blanks;
   }
 
-  /** Return the questions whose blanks are in the queue: one that is sent or deleted, or not there yet, is not asked for. */
-  #waiting(): Promise<readonly Question[]> {
-    const open = [...this.#open];
+  /** Return the questions whose blanks are still in the queue: one that is sent or deleted is not asked for. */
+  #waiting(open: readonly Question[]): Promise<readonly Question[]> {
     return this.#given.store.change(
       open.map(({ row }) => row.key),
       (found) => ({ result: open.filter((_, place) => found[place]?.length === 1) }),
@@ -185,8 +201,9 @@ export class Asking {
     const { blank: _, ...waiting } = row.waiting;
     const body = "body" in outcome ? outcome.body : waiting.body;
     const rows = await queue.replace(row, [{ ...waiting, body, due: Date.now() + randomTime(delay) }]);
-    this.#open.delete(question);
     leaving.add(rows);
+    // One that was asked for was there then; of the others, another tab says what became of those that are gone.
+    if (rows.length === 0 && "reason" in outcome && outcome.reason === "no_answer") return undefined;
     const reason = "reason" in outcome ? outcome.reason : rows.length === 0 ? "too_late" : undefined;
     log.add(reason === undefined ? "answered" : "blank", 1, reason ?? "", "discovery");
     return reason;

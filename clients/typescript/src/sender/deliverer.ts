@@ -182,7 +182,7 @@ async function makeAnew(to: Delivering, claimed: Claimed, done: Done): Promise<v
       continue;
     }
     const queued = await to.queue.replace(report, made);
-    to.leaving.add(queued);
+    to.making.onQueued(queued);
     done.remade += queued.length;
     done.added += Math.max(0, queued.length - 1);
     to.log.add("remade", made.length);

@@ -4,7 +4,7 @@ import type { Budget } from "../budget/budget.js";
 import type { PendingDiscovery } from "../discovery/oblivious.js";
 import type { Asked, Stream } from "../trust/asked.js";
 import type { Asking } from "./asking.js";
-import type { Waiting } from "./queue.js";
+import type { Queued, Waiting } from "./queue.js";
 import { randomTime } from "./timing.js";
 
 /** At most so many milliseconds of work before the page may do something else. */
@@ -40,6 +40,8 @@ export interface Making {
   readonly keepValues: boolean;
   /** Load what asks an evaluator. */
   readonly askingOf: () => Promise<Asking>;
+  /** Is told what was queued of the reports that were made. */
+  readonly onQueued: (reports: readonly Queued[]) => void;
 }
 
 /**

@@ -85,7 +85,7 @@ export class Queue {
     return this.#store.change([this.#count(), BUDGET_KEY], ([count, budget]) => {
       requireOptedIn(chargedOf(valueOf(budget)));
       this.#require(Number(valueOf(count)) + waiting.length);
-      const queued = waiting.map((each) => this.placed(each, each.due));
+      const queued = waiting.map((each) => this.#placed(each, each.due));
       return { put: queued.map(entryOf), result: queued };
     });
   }
@@ -110,7 +110,7 @@ export class Queue {
       const number = Math.max(1, Math.min(most.reports, Math.floor(most.bytes / Math.max(1, body.length))));
       const alike = due.filter(({ waiting }) => waiting.fingerprint === fingerprint && waiting.stream === stream);
       const taken = alike.slice(0, number);
-      const reports = taken.map(({ waiting }) => this.placed(waiting, now + LEASE));
+      const reports = taken.map(({ waiting }) => this.#placed(waiting, now + LEASE));
       const from = taken.map(({ key }) => key);
       return { put: reports.map(entryOf), remove: from, result: { reports, from } };
     });
@@ -168,7 +168,7 @@ export class Queue {
     const keys = reports.map(({ key }) => key);
     return this.#store.change(keys, (found) => {
       const mine = reports.filter((_, place) => found[place]?.length === 1);
-      const queued = mine.flatMap(become).map((waiting) => this.placed(waiting, waiting.due));
+      const queued = mine.flatMap(become).map((waiting) => this.#placed(waiting, waiting.due));
       return { put: queued.map(entryOf), remove: mine.map(({ key }) => key), result: queued };
     });
   }
@@ -178,7 +178,7 @@ export class Queue {
   }
 
   /** Return a report under its key at a time. */
-  placed(waiting: Waiting, time: number): Queued {
+  #placed(waiting: Waiting, time: number): Queued {
     const digits = String(Math.floor(Math.max(0, time))).padStart(TIME_DIGITS, "0");
     return { key: `${this.#prefix}${digits}-${waiting.blank ?? hex(crypto.getRandomValues(new Uint8Array(8)))}`, waiting };
   }

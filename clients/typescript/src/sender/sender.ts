@@ -21,7 +21,7 @@ import { hearOthers, tellToForget } from "./others.js";
 import { followPage } from "./page.js";
 import { Present, type Reading } from "./present.js";
 import type { Target } from "./posting.js";
-import { Queue } from "./queue.js";
+import { Queue, type Queued } from "./queue.js";
 import { reading } from "./reading.js";
 import { atMost } from "./timing.js";
 import { clientTokens, forgetTokens, type Tokens } from "./token.js";
@@ -83,7 +83,11 @@ export class Sender {
       const loaded = await loadAsking(given);
       return (this.#asking ??= loaded);
     };
-    this.#making = { ...numbers, budget, keepValues: options.keepValues ?? false, askingOf };
+    const onQueued = (reports: readonly Queued[]): void => {
+      this.#leaving.add(reports);
+      this.#asking?.add(reports);
+    };
+    this.#making = { ...numbers, budget, keepValues: options.keepValues ?? false, askingOf, onQueued };
     this.#reportInTurn = inTurn((values) => this.#reportAll(values), MOST_AT_ONCE);
   }
 
@@ -196,7 +200,7 @@ export class Sender {
     await this.#queue.requireRoom(values.length * streams.length);
     const wishes = values.flatMap((value) => streams.map((stream) => ({ stream, value })));
     const queued = await this.#queue.put(await make(maker, wishes, this.#making));
-    this.#leaving.add(queued);
+    this.#making.onQueued(queued);
     this.#log.add("queued", queued.length);
     this.#wake();
   }
