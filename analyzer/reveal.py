@@ -29,22 +29,25 @@ class Reveal(beam.DoFn):
     Without a hash key in `form`, only the evaluator can name values: the records that open come out tagged "unnamed",
     each with its value, and are counted after it was asked (`analyzer.verify`).
 
-    In a campaign with counts the shown count ends the record. One below the threshold is no draw of the rule.
+    In a campaign with counts the shown count ends the record. No draw of the rule shows one below the threshold, or one
+    above the reports of the whole batch with the greatest noise.
 
     Args:
         key: the analyzer's.
         form: of the campaign's discovery reports.
         law: of the noise in the counts; None: records have no count.
+        reports: how many discovery reports the auxiliary server accepted, which no count exceeds but for its noise.
 
     Counted in "counts": accepted; unverified, a pair that no honest client makes, or a count that no draw shows;
     nothing, a bin of reports without a value; no_item, a value that cannot be an item, because it would break the lines
     of a table.
     """
 
-    def __init__(self, key: KeyReference, form: DiscoveryFormat, law: CountLaw | None = None) -> None:
+    def __init__(self, key: KeyReference, form: DiscoveryFormat, law: CountLaw | None = None, reports: int = 0) -> None:
         self._reference = key
         self._form = form
         self._law = law
+        self._shows = range(0) if law is None else range(law.threshold, reports + law.most + 1)
 
     def setup(self) -> None:
         self._key = self._reference.read()
@@ -53,7 +56,7 @@ class Reveal(beam.DoFn):
         form = self._form
         reason, value = open_pair(self._key, form, record)
         shown = split_released(record, form, self._law is not None)[1]
-        if value is not None and self._law is not None and shown is not None and shown < self._law.threshold:
+        if value is not None and shown is not None and shown not in self._shows:
             reason, value = "unverified", None
         if value is not None and not form.hash_key:
             yield TaggedOutput("unnamed", (record, value))

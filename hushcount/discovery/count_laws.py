@@ -93,6 +93,9 @@ class CountLaw:
 
         It holds the true count of a bin with the confidence at least, given that the bin was kept: both limits are of
         the law of what a kept bin shows, which grows with the count (f is log-concave).
+
+        Raises:
+            ValueError: no bin shows `shown`, or the limits are beyond 2**62.
         """
         if shown < self.threshold:
             raise ValueError(f"a count of {shown} is shown, must be at least {self.threshold}")
@@ -102,6 +105,8 @@ class CountLaw:
         counts = range(1, _FARTHEST)
         low = bisect_left(counts, error, key=lambda count: self._shows_at_least(shown, count))
         beyond = bisect_left(counts, True, key=lambda count: 1.0 - self._shows_at_least(shown + 1, count) < error)
+        if max(low, beyond) >= len(counts):
+            raise ValueError(f"a count of {shown} is shown, too large for an interval below 2**62")
         return counts[low], max(counts[low], counts[beyond] - 1)
 
     def _shows_at_least(self, shown: int, count: int) -> float:

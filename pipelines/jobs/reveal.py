@@ -53,11 +53,12 @@ class RevealJob(OpeningJob):
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
         form, directory, length = self.campaign.discovery_format, place.directory, self.campaign.released_bytes
         law = count_law_of(self.campaign, self.upstream.senders)
+        reveal = Reveal(self.key, form, law, self.upstream.accepted_of("discovery"))
         read = pipeline | "read" >> ReadBlocks(self.files, self.campaign.fingerprint, length, 0, None)
         opened = (
             read["blocks"]
             | "records" >> beam.FlatMap(_records, length)
-            | "reveal" >> beam.ParDo(Reveal(self.key, form, law)).with_outputs("counts", "unnamed", main="found")
+            | "reveal" >> beam.ParDo(reveal).with_outputs("counts", "unnamed", main="found")
         )
         if self.evaluator is None:
             gathered = opened.found | "gather" >> beam.combiners.ToList()

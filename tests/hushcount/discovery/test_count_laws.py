@@ -231,6 +231,10 @@ def test_an_interval_wants_a_confidence_and_a_count_that_is_shown(confidence: fl
         law.interval(50, confidence)
     with pytest.raises(ValueError, match="a count of 29 is shown, must be at least 30"):
         law.interval(29, 0.95)
+    for beyond in ((1 << 62) - 1, 1 << 62, (1 << 63) - 1):
+        with pytest.raises(ValueError, match="too large for an interval"):
+            law.interval(beyond, 0.95)
+    assert law.interval(1 << 61, 0.95)[0] < 1 << 61 < law.interval(1 << 61, 0.95)[1]
     with pytest.raises(ValueError, match="count is 0, must be at least 1"):
         law.bias(0)
     with pytest.raises(ValueError, match="probability is"):

@@ -136,15 +136,17 @@ def test_the_hash_is_keyed() -> None:
 
 
 def test_a_value_with_a_count_that_no_draw_shows_is_not_believed() -> None:
-    """Who releases it did not draw it by the rule: the threshold is public."""
+    """Who releases it did not draw it by the rule: the threshold is public, and so is how many reports there were."""
     law = KeepRule("optimal", 1.0, 1e-8, counts=True).count_law
-    opens = Reveal(KeyReference("", "analyzer", ""), FORM, law)
+    opens = Reveal(KeyReference("", "analyzer", ""), FORM, law, 100)
     opens._key = KEY
-    records = [pair("value") + count.to_bytes(8, "little", signed=True) for count in (law.threshold, -1)]
-    seen = [list(opens.process(record)) for record in (*records, pair("value") + bytes(8))]
+    most = 100 + law.most
+    shown = (law.threshold, most, -1, 0, law.threshold - 1, most + 1, 10**15, (1 << 62) - 1)
+    records = [pair("value") + count.to_bytes(8, "little", signed=True) for count in shown]
+    seen = [list(opens.process(record)) for record in records]
     assert [[one.value for one in yielded if isinstance(one, TaggedOutput)] for yielded in seen] == [
-        [("accepted", 1)],
-        [("unverified", 1)],
-        [("unverified", 1)],
+        *[[("accepted", 1)]] * 2,
+        *[[("unverified", 1)]] * 6,
     ]
-    assert [one for yielded in seen for one in yielded if not isinstance(one, TaggedOutput)] == [(records[0], "value")]
+    believed = [one for yielded in seen for one in yielded if not isinstance(one, TaggedOutput)]
+    assert believed == [(record, "value") for record in records[:2]]
