@@ -69,6 +69,7 @@ def largest(summary: HopSummary) -> list[str]:
     if estimates is None or (table := estimates.table) is None:
         return ["the domain is open: query tally.npz with hushcount estimate, or give --items or --found"]
     explained = [] if estimates.explained is None else [other_explained(estimates.explained)]
+    explained += [] if estimates.apart is None else [estimates.apart]
     rows = estimates.largest
     width = max((cell_len(row.item) for row in rows), default=0)
     lines = [
@@ -85,6 +86,11 @@ def other_explained(explained: Explained) -> str:
     rest = f"{explained.rest:,.0f} \u00b1 {explained.rest_error:,.0f}"
     bias = f" (about {explained.bias:,.0f} too many: see bias in found.csv)" if explained.bias >= 1.0 else ""
     values = f"{explained.values:,} discovered value{'' if explained.values == 1 else 's'}"
+    if explained.lower_bound:
+        return (
+            f"{counts} of \u201cother\u201d are reports of {values} whose question was answered{bias}, a lower bound "
+            f"of those that have them; the other {rest} hold values that were not found, or had no answer."
+        )
     return f"{counts} of \u201cother\u201d hold {values}{bias}; {rest} hold values that were not found."
 
 

@@ -32,7 +32,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.epochs.items import ITEMS_FILE, read_tracked
 from pipelines.files import storage
 from pipelines.jobs import results
-from pipelines.jobs.found import FOUND, combined, count_law_of, read_counts
+from pipelines.jobs.found import FOUND, combined, count_law_of, read_counts, was_combined
 from pipelines.outputs.received_summary import folder_of
 
 _ENDINGS = (".png", ".svg")
@@ -68,7 +68,8 @@ COUNTED = pa.schema([*SCHEMA, ("source", pa.string()), ("combined", pa.float64()
 """Where a window has counts of discovered values.
 
 `source` is "estimate", or "discovery" for the noisy count of a discovered value that no frequency report names. Where
-there are both, in an open domain, the row is the estimate's and `combined` weighs both by inverse variance.
+there are both, in an open domain, the row is the estimate's and `combined` weighs both by inverse variance, if the
+result of the window did so: not in an oblivious campaign.
 """
 
 
@@ -163,6 +164,8 @@ def _with_found(
 ) -> list[dict[str, Any]]:
     """Return the rows of a window with what discovery counted: combined with estimates, and values without any."""
     if rows and place.campaign.dictionary is None:
+        if not was_combined(storage.join(place.directory, FOUND)):
+            return rows
         both = {row["item"]: row for row in combined(counts, pa.Table.from_pylist(rows)).to_pylist()}
         shown = ("combined", "combined_error")
         return [{**row, **{name: both.get(row["item"], {}).get(name) for name in shown}} for row in rows]

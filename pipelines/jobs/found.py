@@ -28,6 +28,7 @@ from pipelines.outputs.summary import CountFacts, Explained, HopSummary
 FOUND = "found.csv"
 FOUND_PARQUET = "found.parquet"
 CONFIDENCE = 0.95
+_HEAD_BYTES = 1024
 _FAR = 10**6
 """A count that every draw shows."""
 COUNT_COLUMNS = ("count", "standard_error", "low", "high", "bias")
@@ -40,6 +41,16 @@ _NUMBERS: Mapping[str, type[int | float]] = {"low": int, "high": int}
 COMBINED_SAYS = (
     "The frequency reports counted these values too (estimate, estimate error: standard and collision error together); "
     "combined is both counts weighed by the inverse of their variances, if no report of either stream was lost."
+)
+ANSWERED = "reports whose question was answered"
+"""What counts of an oblivious campaign are of: a report whose question nobody answered went without its value."""
+NOT_COMBINED = (
+    f"The counts of these values are of {ANSWERED} and the frequency estimates of all reports, so that the two differ "
+    "and are not combined."
+)
+OTHER_BATCH = (
+    "These values were not found in the shuffled batch that is estimated here, so that their counts are neither "
+    'combined with its estimates nor compared with "other".'
 )
 
 
@@ -135,6 +146,17 @@ def read_counts(path: str) -> pa.Table:
     return pa.table([pa.array(items, pa.string()), *typed], names=["item", *COUNT_COLUMNS])
 
 
+def same_batch(found: Found, summary: HopSummary) -> bool:
+    """Return whether values were found in the shuffled batch that an analysis, by its summary, is made from."""
+    return found.summary.shuffled is not None and found.summary.shuffled == summary.made_from
+
+
+def was_combined(path: str) -> bool:
+    """Return whether a found.csv of hushcount analyze has COMBINED_COLUMNS."""
+    with storage.open_read(path) as stream:
+        return COMBINED_COLUMNS[-1] in stream.readline(_HEAD_BYTES).decode(errors="replace").strip().split(",")
+
+
 def combined(counts: pa.Table, estimates: pa.Table) -> pa.Table:
     """Return counts of found values with COMBINED_COLUMNS, empty where a value has no frequency estimate.
 
@@ -156,19 +178,20 @@ def combined(counts: pa.Table, estimates: pa.Table) -> pa.Table:
     return counts
 
 
-def explain(other: float, error: float, counts: pa.Table, listed: Dictionary | None) -> Explained:
+def explain(other: float, error: float, counts: pa.Table, listed: Dictionary | None, lower: bool = False) -> Explained:
     """Return how much of "other" the found values are that the dictionary lacks.
 
     Args:
         other, error: its frequency estimate, and the standard and collision error together.
         counts: columns item and COUNT_COLUMNS.
+        lower: whether they are of fewer reports than have the values, as in an oblivious campaign.
     """
     known = () if listed is None else listed
     outside = np.array([item not in known for item in counts["item"].to_pylist()], dtype=bool)
     found = float(counts["count"].to_numpy()[outside].sum())
     spread = math.hypot(*counts["standard_error"].to_numpy()[outside])
     bias = float(counts["bias"].to_numpy()[outside].sum())
-    return Explained(int(outside.sum()), found, spread, bias, other - found, math.hypot(error, spread))
+    return Explained(int(outside.sum()), found, spread, bias, other - found, math.hypot(error, spread), lower)
 
 
 def facts_of(campaign: Campaign, senders: Senders, law: CountLaw) -> CountFacts:
@@ -178,10 +201,16 @@ def facts_of(campaign: Campaign, senders: Senders, law: CountLaw) -> CountFacts:
     below, above = _FAR - law.mean - low, high - _FAR + law.mean
     unit = unit_of(campaign, senders, "discovery")
     threshold, unbiased = law.threshold - law.mean, unbiased_from(law)
+    counted, bound = unit.counted, ""
+    if campaign.is_oblivious:
+        bound = (
+            f"Others went without their value: but for noise a count is a lower bound of the {counted} that have it. "
+        )
+        counted = ANSWERED
     says = (
-        f"Counts are of {unit.counted}. {unit.meaning} The standard error of each is {law.standard_deviation:.1f}; an "
-        f"interval of {100 * CONFIDENCE:g} % reaches from {below:.0f} below the count to {above:.0f} above it. Only "
+        f"Counts are of {counted}. {bound}{unit.meaning} The standard error of each is {law.standard_deviation:.1f}; "
+        f"an interval of {100 * CONFIDENCE:g} % reaches from {below:.0f} below the count to {above:.0f} above it. Only "
         f"counts of {threshold:.0f} or more are shown, and noise helps a value to be shown: counts below about "
         f"{unbiased:,} are too large on average, by what the column bias says, and their intervals reach further down."
     )
-    return CountFacts(law.standard_deviation, CONFIDENCE, below, above, threshold, unbiased, unit.counted, says)
+    return CountFacts(law.standard_deviation, CONFIDENCE, below, above, threshold, unbiased, counted, says)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hushcount.campaigns.campaign import Campaign
 from pipelines.console.results import detection, other_explained
 from pipelines.jobs.chart import INK, bars
-from pipelines.jobs.found import COMBINED_SAYS, Found, count_law_of, facts_of
+from pipelines.jobs.found import COMBINED_SAYS, Found, count_law_of, facts_of, same_batch
 from pipelines.outputs.counts import BinCounts, StreamCounts
 from pipelines.outputs.summary import HopSummary, TableFacts
 
@@ -101,12 +101,14 @@ def _found(page: Page) -> str:
         return ""
     title = f"<h2>Found: {len(found.items):,} values that nobody listed</h2>"
     law = count_law_of(page.campaign, found.summary.senders)
+    apart = "" if page.summary.estimates is None else page.summary.estimates.apart or ""
     if found.counts is None or law is None:
         items = "".join(f"<li>{html.escape(item)}</li>" for item in sorted(found.items))
-        return f"<section>{title}<ul class='found'>{items}</ul></section>"
+        said = f"<p>{html.escape(apart)}</p>" if apart else ""
+        return f"<section>{title}{said}<ul class='found'>{items}</ul></section>"
     facts = facts_of(page.campaign, found.summary.senders, law)
     head: list[dict[str, Any]] = found.counts.slice(0, _TABLE_ITEMS).to_pylist()
-    both = COMBINED_SAYS if "combined" in found.counts.column_names else ""
+    both = COMBINED_SAYS if "combined" in found.counts.column_names else apart
     chart = f"<div class='chart'>{bars(head[:_CHART_ITEMS])}</div>" if head else ""
     names = "".join(f"<th>{name.replace('_', ' ')}</th>" for name in found.counts.column_names)
     rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in _found_cells(row))}</tr>" for row in head)
@@ -126,7 +128,7 @@ def _hops(page: Page) -> str:
     chain = (*page.summary.upstream, page.summary)
     lines: list[tuple[str, str, StreamCounts | BinCounts]]
     lines = [(hop.hop, name, counts) for hop in chain for name, counts in hop.streams.items()]
-    if page.found is not None and page.found.summary.bins is not None:
+    if page.found is not None and page.found.summary.bins is not None and same_batch(page.found, page.summary):
         released = next(hop for hop in page.found.summary.upstream if hop.hop == "release")
         lines.append(("release", "discovery", released.streams["discovery"]))
         bins = page.found.summary.bins

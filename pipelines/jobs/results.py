@@ -23,7 +23,7 @@ from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
 from pipelines.files import storage
 from pipelines.files.csv_cells import csv_rows
-from pipelines.jobs.found import Found, combined, explain, put_counts
+from pipelines.jobs.found import NOT_COMBINED, OTHER_BATCH, Found, combined, explain, put_counts, same_batch
 from pipelines.jobs.page import Page, render
 from pipelines.jobs.tables import csv_bytes, parquet_bytes
 from pipelines.outputs.summary import Estimates, HopSummary, Largest, TableFacts
@@ -83,11 +83,12 @@ def write_results(
     """Estimate, write estimates.parquet, estimates.csv and report.html, and return the summary with the estimates.
 
     With counts of discovered values also found.csv and found.parquet: in an open domain they are combined with the
-    estimates.
+    estimates. Not in an oblivious campaign, whose reports may have gone without their value, nor if they were found in
+    another batch: the estimates count other reports then.
     """
     mechanism = campaign.require_frequency()
-    table = facts = other = whole = explained = None
-    counts = None if found is None else found.counts
+    table = facts = other = whole = explained = apart = None
+    counts, same = None if found is None else found.counts, found is not None and same_batch(found, summary)
     if wanted is not None:
         estimate = estimated(campaign, tally, wanted.items)
         table = estimate_table(wanted.names, estimate, levels)
@@ -100,18 +101,24 @@ def write_results(
         row = estimate_table(("other",), alone, levels).to_pylist()[0]
         # Its interval is not one together with the rows of a table.
         other = {name: row[name] for name in COLUMNS[1:] if not name.endswith("_all")}
-        if counts is not None:
+        if counts is not None and same:
             error = math.hypot(other["standard_error"], other["collision_error"])
-            explained = explain(other["count"], error, counts, campaign.read_dictionary())
+            listed, lower = campaign.read_dictionary(), campaign.is_oblivious
+            explained = explain(other["count"], error, counts, listed, lower)
         # Only then do the rows and "other" add up to the reports. Names are distinct and listed.
         whole = table is not None and table.num_rows == campaign.dictionary.items
     if found is not None and counts is not None:
-        if campaign.dictionary is None and table is not None:
-            counts = combined(counts, table)
+        if same and campaign.dictionary is None and table is not None:
+            if campaign.is_oblivious:
+                apart = NOT_COMBINED
+            else:
+                counts = combined(counts, table)
         put_counts(directory, counts)
         found = replace(found, counts=counts)
+    if found is not None and not same:
+        apart = OTHER_BATCH
     largest = () if table is None else _largest(table, tally.reports)
-    summary = replace(summary, estimates=Estimates(facts, largest, other, whole, explained))
+    summary = replace(summary, estimates=Estimates(facts, largest, other, whole, explained, apart))
     page = render(Page(campaign, summary, table, found))
     storage.write_whole(storage.join(directory, "report.html"), [page.encode()])
     return summary

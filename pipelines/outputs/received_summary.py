@@ -17,7 +17,7 @@ from pipelines.outputs.summary import RUN_FOLDER, HopSummary, digest_of_json
 
 _READ = (
     "hop", "received", "accepted", "rejected", "streams", "campaign", "epoch", "fingerprint", "upstream", "made_from",
-    "left_out", "released", "bins", "batch", "window", "folder", "files", "opening",
+    "left_out", "released", "bins", "batch", "window", "folder", "files", "opening", "shuffled",
 )  # fmt: skip
 """What is read of a summary; it may say more."""
 

@@ -67,7 +67,7 @@ class CountFacts:
         confidence: of the intervals, which reach from `below` under the count to `above` over it.
         threshold: the least count that was shown.
         unbiased_from: from this count on a count is too large by less than a tenth of the standard error on average.
-        unit: "clients" or "reports".
+        unit: "clients" or "reports"; in an oblivious campaign "reports whose question was answered".
         says: all this in sentences.
     """
 
@@ -89,6 +89,7 @@ class Explained:
         values: how many they are.
         count: their counts together, with the standard error; `bias` of it is expected because they were kept.
         rest, rest_error: what is left of "other", and its standard and collision error together.
+        lower_bound: whether count is of reports whose question was answered only: others of the values are in rest.
     """
 
     values: int
@@ -97,6 +98,7 @@ class Explained:
     bias: float
     rest: float
     rest_error: float
+    lower_bound: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ class Estimates:
         largest: counts of detected items, largest first.
         other: columns of the row of all items outside the dictionary; None without a dictionary.
         explained: how much of "other" was discovered; None without a dictionary or counts of discovered values.
+        apart: why discovered values are shown beside the estimates only; None if they are not, or nothing keeps them.
         whole_dictionary: whether the rows are the dictionary; None without one.
     """
 
@@ -116,6 +119,7 @@ class Estimates:
     other: Mapping[str, float] | None = None
     whole_dictionary: bool | None = None
     explained: Explained | None = None
+    apart: str | None = None
 
     def data(self) -> dict[str, Any]:
         """Return its part of summary.json."""
@@ -125,6 +129,7 @@ class Estimates:
             "largest": [asdict(row) for row in self.largest],
             **(outside if self.other is not None else {}),
             **({"other_explained": asdict(self.explained)} if self.explained is not None else {}),
+            **({"found_apart": self.apart} if self.apart is not None else {}),
         }
 
 
@@ -140,6 +145,7 @@ class HopSummary(HopCounts):
         campaign, epoch, fingerprint: of the campaign file.
         upstream: counts of the hops before, first to last.
         made_from: digest of the summary of the hop before: two outputs with one name have different ones.
+        shuffled: digest of the summary of the shuffle that a release, and what was found in it, is of.
         senders: whose reports these are.
         privacy: the statement. It, the cap and the five fields after it are None in a summary that was read.
         influence: how far one forged report can move a count, if frequency reports were accepted.
@@ -161,6 +167,7 @@ class HopSummary(HopCounts):
     upstream: Annotated[tuple[HopCounts, ...], Field(max_length=8)]
     epoch: Annotated[int, Field(ge=1, le=GREATEST_EPOCH)] = 1
     made_from: Hex32 | None = None
+    shuffled: Hex32 | None = None
     senders: Senders = UNBOUND
     cap: int | None = None
     privacy: Statement | None = None
@@ -199,6 +206,7 @@ class HopSummary(HopCounts):
         }
         bound = self.influence
         said = {
+            "shuffled": self.shuffled if self.hop in ("release", "discover") else None,
             "influence": bound and {"users_per_forged_report_up": bound.up, "users_per_forged_report_down": bound.down},
             "opening": self.opening and asdict(self.opening),
             "dead_letters": self.dead_letters,
@@ -273,6 +281,7 @@ def make_summary(
         influence=bound,
         upstream=() if upstream is None else (*upstream.upstream, upstream.counts),
         made_from=None if upstream is None else upstream.digest(),
+        shuffled=None if upstream is None else upstream.digest() if upstream.hop == "shuffle" else upstream.shuffled,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from pathlib import Path
 
@@ -13,16 +14,21 @@ from hushcount.campaigns.dictionary import Dictionary
 from hushcount.errors import FormatError, UsageError
 from keys import store
 from pipelines.jobs.found import (
+    ANSWERED,
     COMBINED_COLUMNS,
     COUNT_COLUMNS,
+    NOT_COMBINED,
+    OTHER_BATCH,
     combined,
     count_table,
     explain,
     put_counts,
     read_counts,
+    was_combined,
     write_found,
 )
 from pipelines.jobs.new_campaign import create_campaign
+from pipelines.outputs.summary import digest_of_json
 from tests.pipelines.conftest import OUTSIDE, POPULAR, World
 from tests.support.jobs import Chain, done, estimates, new_campaign, new_keys, read_csv, summary, write_lines
 
@@ -129,6 +135,50 @@ def test_an_open_domain_combines_both_counts(world: World, tmp_path: Path) -> No
     page = (results / "report.html").read_text(encoding="utf-8")
     assert "combined is both counts weighed by the inverse of their variances" in page
     assert "other_explained" not in summary(results)
+    assert "found_apart" not in summary(results)
+
+
+def again(chain: Chain, world: World) -> None:
+    """Make a second batch of as many reports, whose summary has the same counts."""
+    chain.encode(world.values, out="encoded-again")
+    chain.shuffle(source="encoded-again", out="again")
+
+
+def test_values_of_another_batch_are_shown_alone(closed: Chain, world: World) -> None:
+    again(closed, world)
+    first, second = (summary(closed.path(name)) for name in ("shuffled", "again"))
+    assert first["streams"] == second["streams"]
+    found = closed.discover(source="again", out="found-again")
+    said = " ".join(done(*closed.analyze_arguments(out="beside"), "--found", found).out.split())
+    results = closed.path("beside")
+    assert summary(results)["found_apart"] == OTHER_BATCH
+    assert "other_explained" not in summary(results)
+    assert read_csv(results / "found.csv") == read_csv(found / "found.csv")
+    page = html.unescape((results / "report.html").read_text(encoding="utf-8"))
+    for text in (said, page):
+        assert OTHER_BATCH in text
+        assert "of “other” hold" not in text
+    assert "<td>release</td>" not in page
+    assert "other_explained" in summary(closed.analyze("--found", found, source="again", out="its-own"))
+
+
+def test_a_release_by_another_party_is_known_to_be_of_the_batch(closed: Chain) -> None:
+    closed.discover("--party", "aux-server", out="handed")
+    apart = closed.discover("--party", "analyzer", source="handed", out="opened-apart")
+    assert summary(apart)["shuffled"] == digest_of_json(summary(closed.path("shuffled")))
+    results = closed.analyze("--found", apart, out="of-two-parties")
+    assert summary(results)["other_explained"]["values"] == len(POPULAR)
+    assert "found_apart" not in summary(results)
+
+
+def test_an_open_domain_does_not_combine_values_of_another_batch(world: World, tmp_path: Path) -> None:
+    chain = collected(world, tmp_path / "open", listed=False)
+    again(chain, world)
+    results = chain.analyze("--found", chain.discover(source="again"))
+    assert list(read_csv(results / "found.csv")[0]) == ["item", *COUNT_COLUMNS]
+    assert not was_combined(str(results / "found.csv"))
+    assert summary(results)["found_apart"] == OTHER_BATCH
+    assert set(estimates(results)) >= set(POPULAR)
 
 
 def test_with_a_cap_above_one_a_count_is_of_reports(world: World, tmp_path: Path) -> None:
@@ -138,17 +188,37 @@ def test_with_a_cap_above_one_a_count_is_of_reports(world: World, tmp_path: Path
     assert "One client may have sent up to 3 reports" in facts["says"]
 
 
-def test_an_evaluator_verifies_values_with_counts_too(tmp_path: Path) -> None:
+def test_with_an_evaluator_a_count_is_a_lower_bound_and_is_not_combined(tmp_path: Path) -> None:
     keys, evaluator = new_keys(tmp_path / "keys"), tmp_path / "evaluator"
     done("keys", "new", "--role", "evaluator", "--out", evaluator)
     words, values = write_lines(tmp_path / "words.txt", ["alpha"]), write_lines(tmp_path / "v.txt", ["unlisted"] * 150)
     options = ("--keys", evaluator, "--hash", "oblivious", "--discovery-counts")
-    chain = Chain(new_campaign(tmp_path / "o.json", keys, *options, dictionary=words, discovery=2.0), keys)
-    chain.encode(values, "--evaluator", evaluator)
-    chain.shuffle()
-    (row,) = read_csv(chain.discover("--evaluator", evaluator) / "found.csv")
-    assert row["item"] == "unlisted"
-    assert abs(float(row["count"]) - 150) < FAR
+    closed = new_campaign(tmp_path / "o.json", keys, *options, dictionary=words, discovery=2.0)
+    sketch = ("--set", "k=32", "--set", "m=128")
+    opened = new_campaign(tmp_path / "p.json", keys, *options, *sketch, mechanism="gcms", epsilon=4.0, discovery=2.0)
+    for path in (closed, opened):
+        chain = Chain(path, keys)
+        chain.encode(values, "--evaluator", evaluator)
+        chain.shuffle()
+        found = chain.discover("--evaluator", evaluator)
+        (row,) = read_csv(found / "found.csv")
+        assert row["item"] == "unlisted"
+        assert abs(float(row["count"]) - 150) < FAR
+        facts = summary(found)["counts_of_values"]
+        assert facts["unit"] == ANSWERED
+        assert "a lower bound of the clients that have it" in facts["says"]
+        results = chain.analyze("--found", found)
+        assert list(read_csv(results / "found.csv")[0]) == ["item", *COUNT_COLUMNS]
+        page = (results / "report.html").read_text(encoding="utf-8")
+        assert f"Counts are of {ANSWERED}" in page
+        if path == opened:
+            assert summary(results)["found_apart"] == NOT_COMBINED
+            assert NOT_COMBINED in page
+            assert set(estimates(results)) == {"unlisted"}
+        else:
+            assert summary(results)["other_explained"]["lower_bound"] is True
+            assert "a lower bound of those that have them" in page
+            assert "found_apart" not in summary(results)
 
 
 def table(**columns: list[float]) -> pa.Table:
