@@ -145,7 +145,7 @@ class HopSummary(HopCounts):
         campaign, epoch, fingerprint: of the campaign file.
         upstream: counts of the hops before, first to last.
         made_from: digest of the summary of the hop before: two outputs with one name have different ones.
-        shuffled: digest of the summary of the shuffle that a release, and what was found in it, is of.
+        shuffled: digest of the summary of the shuffle whose release a discovery opened: made_from of that release.
         senders: whose reports these are.
         privacy: the statement. It, the cap and the five fields after it are None in a summary that was read.
         influence: how far one forged report can move a count, if frequency reports were accepted.
@@ -206,7 +206,7 @@ class HopSummary(HopCounts):
         }
         bound = self.influence
         said = {
-            "shuffled": self.shuffled if self.hop in ("release", "discover") else None,
+            "shuffled": self.shuffled,
             "influence": bound and {"users_per_forged_report_up": bound.up, "users_per_forged_report_down": bound.down},
             "opening": self.opening and asdict(self.opening),
             "dead_letters": self.dead_letters,
@@ -281,7 +281,7 @@ def make_summary(
         influence=bound,
         upstream=() if upstream is None else (*upstream.upstream, upstream.counts),
         made_from=None if upstream is None else upstream.digest(),
-        shuffled=None if upstream is None else upstream.digest() if upstream.hop == "shuffle" else upstream.shuffled,
+        shuffled=upstream.made_from if upstream is not None and upstream.hop == "release" else None,
     )
 
 

@@ -29,8 +29,8 @@ SEGMENTS = 'segments = "10d"\n'
 
 _CHARGE = ("key", "manifest", "outline", "run", "host", "pid", "draw", "digest")
 _DRAWN = (
-    "files.*.*.digest", "signature", "made_from", "ledger.charged.key", "ledger.charged.manifest", "runs.owner",
-    *(f"charges.{name}" for name in _CHARGE), *(f"charges.*.{name}" for name in _CHARGE), "limits.digest",
+    "files.*.*.digest", "signature", "made_from", "shuffled", "ledger.charged.key", "ledger.charged.manifest",
+    "runs.owner", *(f"charges.{name}" for name in _CHARGE), *(f"charges.*.{name}" for name in _CHARGE), "limits.digest",
     "discovery.hash_key", "epochs.1",
 )  # fmt: skip
 PROSE = (

@@ -134,3 +134,8 @@ def test_an_open_domain_shows_both_counts_as_one(tmp_path: Path) -> None:
     said = done("trend", "--config", site.config, "--campaign", "open").out
     assert f"{row['combined']:,.0f} ± {row['combined_error']:,.0f} " in said
     assert "combined with the noisy counts" in said
+    # Where the result of the window did not combine them, as in an oblivious campaign, neither does this.
+    (path,) = (site.store / "results" / "open").rglob("found.csv")
+    path.write_text("".join(",".join(line.split(",")[:6]) + "\n" for line in path.read_text().splitlines()))
+    (alone,) = done("trend", "--config", site.config, "--campaign", "open", "--json").json
+    assert alone == {**row, "combined": None, "combined_error": None}
