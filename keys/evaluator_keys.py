@@ -1,6 +1,7 @@
 """The evaluator's keys in order: each epoch of an oblivious campaign takes the next one, and none is taken twice.
 
-A key that served two epochs would let what one epoch stored be tested by questions that the other one allows.
+A key that served two campaign files, of one campaign or of two, would let what one of them stored be tested by
+questions that the other one allows.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def next_key(sources: Sequence[Path], at: datetime, used: Collection[str] = ()) 
     """Return the evaluator's key for a campaign that begins at a time.
 
     Args:
-        used: ids of the keys of earlier epochs; the next one stands after all of them.
+        used: ids of the keys of other campaign files, of all campaigns; the next one stands after all of them.
 
     Raises:
         UsageError: a listing is missing or invalid, or no key is left that is valid then.
@@ -44,9 +45,9 @@ def next_key(sources: Sequence[Path], at: datetime, used: Collection[str] = ()) 
     where = ", ".join(map(str, sources)) or "no file"
     spans = ", ".join(f"{key.id} from {key.not_before.isoformat()} to {key.not_after.isoformat()}" for key in left)
     raise UsageError(
-        f"no key of the evaluator is left that is valid at {at.isoformat()} and served no earlier epoch: {where} holds "
-        f"{spans or 'none'}; hushcount keys new --role evaluator or keys rotate makes the next, on the evaluator's "
-        "machine"
+        f"no key of the evaluator is left that is valid at {at.isoformat()} and serves no other campaign file: "
+        f"{where} holds {spans or 'none'}; hushcount keys new --role evaluator or keys rotate makes the next, on the "
+        "evaluator's machine"
     )
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
+from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.epochs import EpochPart
 from pipelines.audit.view import Finding, View
 from pipelines.batches.rebuild import outputs
 from pipelines.batches.rows import hops_done, made_batches
+from pipelines.deployment.campaigns import Epochs
 from pipelines.handover.names import Batch
 
 _SLACK = timedelta(days=7)
@@ -46,33 +48,67 @@ def evaluator(view: View) -> Iterator[Finding]:
 
 def evaluator_keys(view: View) -> Iterator[Finding]:
     """Say which keys of the evaluator are here, and which of them should be destroyed: a guess needs one."""
-    for part in view.epochs.collection.epochs:
-        (campaign,) = (one for (number, _), one in view.epochs.campaigns.items() if number == part.epoch)
+    for part, campaign in _files(view.epochs):
         for key in campaign.keys.evaluator:
             directory = _directory_of(view, key.id)
             if directory is not None:
                 name = f"end of the evaluator key of epoch {part.epoch} of {view.campaign}"
-                yield _due(view, name, part, directory, key.id)
+                yield _end(view, name, part, directory, key.id)
 
 
-def _due(view: View, name: str, part: EpochPart, directory: Path, id: str) -> Finding:
-    """Say when a key is to be destroyed: when its last reports have joined a batch, and what this found is verified."""
-    if part.grace_ends is None:
-        return Finding(name, "good", f"key {id} is in use")
-    windows = view.deployment.windows
-    due = part.grace_ends + windows.length + windows.grace
-    if view.now < due:
-        return Finding(name, "good", f"key {id} is needed until {due.isoformat()}")
-    left = [batch.name for batch in _unverified(view) if batch.epoch == part.epoch]
-    if left:
-        says = f"key {id} would be due since {due.isoformat()}, but batch {left[0]} is not discovered yet"
-        return Finding(name, "warning", says, "see what hushcount run says of it")
+def _files(epochs: Epochs) -> Iterator[tuple[EpochPart, Campaign]]:
+    numbers = {number: campaign for (number, _), campaign in epochs.campaigns.items()}
+    return ((part, numbers[part.epoch]) for part in epochs.collection.epochs)
+
+
+def _end(view: View, name: str, part: EpochPart, directory: Path, id: str) -> Finding:
+    """Say when a key is to be destroyed: when no campaign file of the deployment needs it any more."""
+    others = [
+        (other, later)
+        for other in view.each()
+        for later, campaign in _files(other.epochs)
+        if (other.campaign, later.epoch) != (view.campaign, part.epoch)
+        and id in {key.id for key in campaign.keys.evaluator}
+    ]
+    for other, later in others:
+        if (need := _need(other, name, later, id)) is not None:
+            says = (
+                f"epoch {later.epoch} of {other.campaign} has key {id} too ({need.sentence}): do not destroy it yet, "
+                "guesses of both can be tested until neither needs it"
+            )
+            return Finding(name, "warning", says, "let the next epoch of each take a key of its own")
+    if (need := _need(view, name, part, id)) is not None:
+        return need
+    due = max(filter(None, (_due(one, later) for one, later in [(view, part), *others])))
+    if view.faults:
+        says = f"key {id} would be due since {due.isoformat()}, but campaign {min(view.faults)} cannot be read"
+        return Finding(name, "warning", says, "it may need the key, so mend it first")
     cure = f"hushcount keys retire --keys {directory} --id {id} --early"
     if "analyzer" not in view.deployment.file.parties:
         cure = f"once the analyzer, elsewhere, has discovered all batches: {cure}"
     overdue = view.now >= due + _SLACK
     says = f"nothing has needed key {id} since {due.isoformat()}, and as long as it is there guesses can be tested"
     return Finding(name, "bad" if overdue else "warning", says, cure)
+
+
+def _due(view: View, part: EpochPart) -> datetime | None:
+    """Return when the last reports of an epoch have joined a batch; None: it is not known when the epoch ends."""
+    windows = view.deployment.windows
+    return None if part.grace_ends is None else part.grace_ends + windows.length + windows.grace
+
+
+def _need(view: View, name: str, part: EpochPart, id: str) -> Finding | None:
+    """Say why an epoch needs its key: for its reports, or to verify what they found; None: it needs it no more."""
+    due = _due(view, part)
+    if due is None:
+        return Finding(name, "good", f"key {id} is in use")
+    if view.now < due:
+        return Finding(name, "good", f"key {id} is needed until {due.isoformat()}")
+    left = [batch.name for batch in _unverified(view) if batch.epoch == part.epoch]
+    if not left:
+        return None
+    says = f"key {id} would be due since {due.isoformat()}, but batch {left[0]} is not discovered yet"
+    return Finding(name, "warning", says, "see what hushcount run says of it")
 
 
 def _unverified(view: View) -> list[Batch]:

@@ -60,6 +60,9 @@ def new_campaign(
         Literal["keyed", "oblivious"] | None,
         Option("--hash", help="Of discovered values: keyed (default), or oblivious, which needs an evaluator's key."),
     ] = None,
+    config: Annotated[
+        Path | None, Option(help="With --hash oblivious: deployment file whose campaigns' keys are not taken again.")
+    ] = None,
 ) -> Answer:
     """Use it when you have the keys and a dictionary: clients and parties must agree on this file.
 
@@ -91,7 +94,7 @@ def new_campaign(
     start = options.begins_at(begins)
     public = store.read_public(keys, start)
     if hash_ == "oblivious":
-        used = [] if before is None else [key.id for key in before.keys.evaluator]
+        used = _used(config, before)
         key = next_key(keys, start or datetime.now(timezone.utc), used)
         public = public.model_copy(update={"evaluator": (key,)})
     campaign = create_campaign(
@@ -126,6 +129,16 @@ def _before(path: Path, id: str, epoch: int | None) -> Campaign:
     if epoch is not None and epoch <= before.epoch:
         raise UsageError(f"epoch is {epoch}, must be above {before.epoch}, the epoch of {path}")
     return before
+
+
+def _used(config: Path | None, before: Campaign | None) -> set[str]:
+    """Return the evaluator's keys that the epoch before and all campaigns of a deployment have."""
+    # Not at the top: no other command of this module needs a deployment.
+    from pipelines.deployment.evaluator_keys import used_keys
+    from pipelines.deployment.settings import Deployment
+
+    used = set() if config is None else used_keys(Deployment.read(config).campaigns)
+    return used if before is None else used | {key.id for key in before.keys.evaluator}
 
 
 def show_campaign(campaign: options.CampaignFile) -> Answer:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from hushcount.collection.epochs import COLLECTION_FILE, CollectionFile, EpochPa
 from hushcount.collection.windows import window_at
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.whole_files import sync, write_over
+from pipelines.deployment.evaluator_keys import oblivious_campaigns
 from pipelines.deployment.settings import Deployment
 
 _FILE_MODE = 0o644
@@ -49,7 +50,8 @@ def publish(
 
     Raises:
         UsageError: the file is invalid, or its epoch or `begins` is not later than the published ones, or too early; or
-            it does not name the head of what is published, or names the evaluator's key of another epoch.
+            it does not name the head of what is published, or names a key of the evaluator that another
+            campaign file of the deployment names.
         HushcountError: somebody else is publishing, and does not come to an end.
     """
     campaign = Campaign.read(campaign_path)
@@ -59,7 +61,7 @@ def publish(
 
 @contextmanager
 def publishing(folder: Path) -> Iterator[None]:
-    """Let one process at a time publish epochs of a campaign; others wait. It ends with the process, however that ends.
+    """Let one process at a time publish into a folder; others wait. It ends with the process, however that ends.
 
     Raises:
         HushcountError: another process has been at it for half a minute.
@@ -119,7 +121,21 @@ def publish_alone(
         if not early:
             _require_length(deployment, campaign, start, earlier[-1])
     require_follows(campaign, published[earlier[-1].epoch][1] if earlier else None)
-    _require_fresh_key(campaign, [there for _, there in published.values()])
+    # Two campaigns at once would each find the other's key free.
+    with publishing(deployment.campaigns) if campaign.is_oblivious else nullcontext():
+        _require_fresh_key(deployment, campaign)
+        return _published(deployment, campaign, campaign_path, published, start)
+
+
+def _published(
+    deployment: Deployment,
+    campaign: Campaign,
+    campaign_path: Path,
+    published: Mapping[int, tuple[EpochPart, Campaign]],
+    start: datetime,
+) -> EpochPart:
+    """Write the campaign's files, and then the collection file that names them."""
+    folder = deployment.campaigns / campaign.id
     name = f"epoch-{campaign.epoch:06d}.json"
     _copy(campaign, campaign_path, folder, name, _served(folder, published.values()))
     # The files that collection.json names must be on the disk before it.
@@ -128,7 +144,7 @@ def publish_alone(
         part
         if part.ends is not None
         else part.model_copy(update={"ends": start, "grace_ends": start + deployment.windows.grace})
-        for part in earlier
+        for part, _ in published.values()
     )
     new = EpochPart(epoch=campaign.epoch, file=name, begins=start)
     collection = CollectionFile(epochs=(*ended, new))
@@ -137,15 +153,18 @@ def publish_alone(
     return new
 
 
-def _require_fresh_key(campaign: Campaign, earlier: Collection[Campaign]) -> None:
-    """Refuse an evaluator's key that served another epoch: destroying it could then never end that one."""
+def _require_fresh_key(deployment: Deployment, campaign: Campaign) -> None:
+    """Refuse an evaluator's key that another campaign file names: destroying it could then never end that one."""
+    if not campaign.is_oblivious:
+        return
     named = {key.id for key in campaign.keys.evaluator}
-    for one in earlier:
+    for one in oblivious_campaigns(deployment.campaigns):
         for key in one.keys.evaluator:
-            if key.id in named and one.epoch != campaign.epoch:
+            if key.id in named and (one.id, one.epoch) != (campaign.id, campaign.epoch):
                 raise UsageError(
                     f"epoch {campaign.epoch} of campaign {campaign.id} names the evaluator's key {key.id} of epoch "
-                    f"{one.epoch}: each epoch needs a fresh one, make the file with hushcount campaign new --after"
+                    f"{one.epoch} of campaign {one.id}: each campaign file needs a fresh one, make it with hushcount "
+                    f"campaign new --config {deployment.path}, and --after unless it is the campaign's first"
                 )
 
 

@@ -9,6 +9,7 @@ from hushcount.errors import UsageError
 from keys.evaluator_keys import listed_keys, next_key
 from keys.store import PublicFile
 from pipelines.deployment.campaigns import Epochs
+from pipelines.deployment.evaluator_keys import used_keys
 from pipelines.deployment.parts import NextEpochPart
 from pipelines.deployment.settings import Deployment
 
@@ -19,7 +20,8 @@ def with_evaluator(
     """Return the keys of the next epoch with that of the evaluator, if it needs one, and how many are left after it.
 
     Raises:
-        UsageError: no public keys of the evaluator are named, or none is left that served no epoch.
+        UsageError: no public keys of the evaluator are named, or none is left that served no campaign file of the
+            deployment, or one of these cannot be read.
     """
     _, campaign = epochs.newest
     if not campaign.is_oblivious:
@@ -30,7 +32,7 @@ def with_evaluator(
             f"evaluator_keys under [next_epoch.{campaign.id}] to its public.json"
         )
     sources = [deployment.base / name for name in part.evaluator_keys]
-    used = {key.id for one in epochs.campaigns.values() for key in one.keys.evaluator}
+    used = used_keys(deployment.campaigns)
     key = next_key(sources, window_at(now, deployment.windows.length).end, used)
     left = [one.id for one in listed_keys(sources)]
     return keys.model_copy(update={"evaluator": (key,)}), len(left) - 1 - left.index(key.id)

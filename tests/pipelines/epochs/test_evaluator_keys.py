@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from hushcount.campaigns.campaign import Campaign
 from keys.evaluator_keys import listed_keys
 from keys.rotation import rotate
 from pipelines.audit.doctor import examine
 from tests.support.collecting import collect
-from tests.support.jobs import done, refused
+from tests.support.jobs import done, new_campaign, refused
 from tests.support.next_epoch import follow_with, newest, sent
 from tests.support.site import Site, at
 
@@ -70,7 +71,53 @@ def test_a_key_of_an_earlier_epoch_is_refused_by_hand_too(site: Site, tmp_path: 
     again.write(tmp_path / "again" / "words.json")
     refused(
         "epoch", "publish", "--config", site.config, "--campaign", tmp_path / "again" / "words.json",
-        says=["names the evaluator's key", "of epoch 1: each epoch needs a fresh one"],
+        says=["names the evaluator's key", "of epoch 1 of campaign words: each campaign file needs a fresh"],
+    )  # fmt: skip
+
+
+def second_campaign(site: Site, folder: Path, *options: object) -> Path:
+    """Make a file of another campaign, as an operator does by hand, and return its path."""
+    folder.mkdir()
+    return new_campaign(
+        folder / "others.json", site.keys, "--hash", "oblivious", "--keys", site.evaluator, *options,
+        dictionary=site.words, discovery=1.0,
+    )  # fmt: skip
+
+
+def test_a_key_serves_one_campaign_of_a_deployment(site: Site, tmp_path: Path) -> None:
+    """Else destroying it after one campaign's epoch would end the other, or guesses of the one live with the other."""
+    first, second = listed_keys([site.evaluator])
+    publish = ("epoch", "publish", "--config", site.config, "--campaign")
+    same = second_campaign(site, tmp_path / "same")
+    assert Campaign.read(same).keys.evaluator == (first,)
+    refused(
+        *publish, same,
+        says=[f"names the evaluator's key {first.id} of epoch 1 of campaign words", f"new --config {site.config}"],
+    )  # fmt: skip
+    assert not (site.root / "campaigns" / "others" / "collection.json").exists()
+    own = second_campaign(site, tmp_path / "own", "--config", site.config)
+    assert Campaign.read(own).keys.evaluator == (second,)
+    done(*publish, own)
+    assert newest(site, "others").keys.evaluator == (second,)
+    # The next epoch of the first campaign does not take it either.
+    follow_with(site, TAKES)
+    collect(site.store, site.campaign, sent(200), day=0, evaluator=site.evaluator)
+    assert any("no key of the evaluator is left" in problem for problem in site.run(1.1).problems)
+    done("keys", "rotate", "--keys", site.evaluator, "--role", "evaluator", "--overlap", "1s", "--days", 9)
+    third = listed_keys([site.evaluator])[-1]
+    assert site.run(1.2).published == ["words/2"]
+    assert newest(site).keys.evaluator == (third,)
+
+
+def test_where_a_campaign_cannot_be_read_no_key_is_taken_for_free(site: Site, tmp_path: Path) -> None:
+    own = second_campaign(site, tmp_path / "own", "--config", site.config)
+    (site.root / "campaigns" / "words" / "collection.json").write_text("{")
+    says = ["which keys of the evaluator are free cannot be told, because campaign words cannot be read"]
+    refused("epoch", "publish", "--config", site.config, "--campaign", own, says=says)
+    options = ("--hash", "oblivious", "--keys", site.evaluator, "--open-domain", "--mechanism", "grr")
+    refused(
+        "campaign", "new", "--id", "w", "--keys", site.keys, "--out", tmp_path / "w.json", "--epsilon", 1,
+        "--discovery-epsilon", 1, *options, "--config", site.config, says=says,
     )  # fmt: skip
 
 
