@@ -65,8 +65,8 @@ def test_the_evaluators_key_and_the_stored_hashes_test_guesses() -> None:
     assert not hashes.keys() & by_the_evaluators_key(OBLIVIOUS, ANOTHER).values()
 
 
-def test_no_guess_can_be_tested_once_the_key_is_destroyed(tmp_path: Path) -> None:
-    """Neither with the stored pairs nor with all that clients asked and were answered: the old attack runs on both."""
+def test_no_guess_can_be_tested_once_the_key_is_destroyed_but_those_asked_about_before(tmp_path: Path) -> None:
+    """With the stored pairs, and all that clients asked and were answered: only outputs that were kept still match."""
     keys = tmp_path / "keys"
     create(keys, days=30, roles=("evaluator",), now=datetime.now(timezone.utc) - timedelta(days=1))
     (part,) = read_listing(keys).of("evaluator")
@@ -78,6 +78,10 @@ def test_no_guess_can_be_tested_once_the_key_is_destroyed(tmp_path: Path) -> Non
     pairs = stored(campaign, sent(campaign, recording(asked, key)))
     held = b"".join([*pairs, *asked])
     assert by_the_evaluators_key(campaign, reference.read_evaluator())["ten"] in held
+    form = campaign.discovery_format
+    # A guesser asks about these while it may, and keeps what it learns.
+    guesser = questions_of([form.input(guess) for guess in ("ten", "wrong guess")])
+    outputs = guesser.finish(key.evaluate(guesser.blinded), key.public_key)
     path = keys / f"evaluator-{part.id}.key"
     secret = path.read_bytes()
     retire(keys, part.id, early=True)
@@ -87,6 +91,13 @@ def test_no_guess_can_be_tested_once_the_key_is_destroyed(tmp_path: Path) -> Non
     for outsider in (ANOTHER, EvaluatorKey(campaign.fingerprint), EvaluatorKey(key.public_key)):
         assert not any(made in held for made in by_the_evaluators_key(campaign, outsider).values())
     assert not any(made in held for made in by_a_clients_file(campaign))
+    kept = [name_of(output) for output in outputs]
+    assert [name.hash in held for name in kept] == [True, False]
+    sealer = Sealer(ANALYZER.public_key)
+    assert sealer.seal_alike(form.binding + form.pad("ten"), kept[0].box_key) in held
+    # They say nothing of a value that was not asked about.
+    for name in kept:
+        assert not any(sealer.seal_alike(form.binding + form.pad(guess), name.box_key) in held for guess in NEW[:2])
 
 
 def test_a_key_is_of_use_for_the_epochs_that_name_it_and_an_epoch_has_its_own() -> None:

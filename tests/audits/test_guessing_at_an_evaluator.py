@@ -78,7 +78,8 @@ def test_a_guess_costs_one_question_of_a_few_and_none_is_answered_after_the_key(
         assert answered(evaluator, VERIFIER, LIMIT + 1)
         evaluator.pass_by(LENGTH)
         wait_for(lambda: manifests(site))
-        # 20 reports of honest clients, and 140 questions: who compares the two sees that somebody guesses.
+        # 20 reports of honest clients, and 140 questions: who compares the two may see that somebody guesses. It does
+        # not show if the guesser posts a report for each question.
         (first,) = manifests(site)
         assert (first.clients.questions, first.clients.refused) == (7 * LIMIT, {"too_many_questions": 1})
         assert first.verifier.questions == LIMIT + 1
