@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.errors import HushcountError
 from keys.evaluator_keys import listed_keys
 from keys.rotation import rotate
 from pipelines.audit.doctor import examine
+from pipelines.deployment.publish import publish, publishing
 from tests.support.collecting import collect
 from tests.support.jobs import done, new_campaign, refused
 from tests.support.next_epoch import follow_with, newest, sent
@@ -87,17 +89,17 @@ def second_campaign(site: Site, folder: Path, *options: object) -> Path:
 def test_a_key_serves_one_campaign_of_a_deployment(site: Site, tmp_path: Path) -> None:
     """Else destroying it after one campaign's epoch would end the other, or guesses of the one live with the other."""
     first, second = listed_keys([site.evaluator])
-    publish = ("epoch", "publish", "--config", site.config, "--campaign")
+    by_hand = ("epoch", "publish", "--config", site.config, "--campaign")
     same = second_campaign(site, tmp_path / "same")
     assert Campaign.read(same).keys.evaluator == (first,)
     refused(
-        *publish, same,
+        *by_hand, same,
         says=[f"names the evaluator's key {first.id} of epoch 1 of campaign words", f"new --config {site.config}"],
     )  # fmt: skip
     assert not (site.root / "campaigns" / "others" / "collection.json").exists()
     own = second_campaign(site, tmp_path / "own", "--config", site.config)
     assert Campaign.read(own).keys.evaluator == (second,)
-    done(*publish, own)
+    done(*by_hand, own)
     assert newest(site, "others").keys.evaluator == (second,)
     # The next epoch of the first campaign does not take it either.
     follow_with(site, TAKES)
@@ -107,6 +109,16 @@ def test_a_key_serves_one_campaign_of_a_deployment(site: Site, tmp_path: Path) -
     third = listed_keys([site.evaluator])[-1]
     assert site.run(1.2).published == ["words/2"]
     assert newest(site).keys.evaluator == (third,)
+
+
+def test_two_campaigns_are_not_published_at_once_as_each_would_find_the_key_free(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = second_campaign(site, tmp_path / "own", "--config", site.config)
+    monkeypatch.setattr("pipelines.deployment.publish._BUSY_SECONDS", 0.1)
+    with publishing(site.deployment.campaigns), pytest.raises(HushcountError, match="another process has been publish"):
+        publish(site.deployment, own)
+    assert publish(site.deployment, own).epoch == 1
 
 
 def test_where_a_campaign_cannot_be_read_no_key_is_taken_for_free(site: Site, tmp_path: Path) -> None:
