@@ -142,6 +142,23 @@ describe("asking an evaluator", () => {
     expect(ofDiscovery(collector)).toEqual(["discovery dark-mode"]);
   });
 
+  test("so are those that were not due yet when the page fell asleep in the middle of a delivery", async () => {
+    const { sender, collector } = tab({ delaySeconds: 600 });
+    const values = Array.from({ length: 40 }, (_, number) => `value-${String(number)}`);
+    for (const value of values) await sender.report(value);
+    collector.evaluate = (question) => {
+      vi.setSystemTime(START + 2 * HOUR);
+      return evaluated(question);
+    };
+    vi.setSystemTime(START + 300_000);
+    expect((await sender.deliver()).blank).toEqual({});
+    expect(collector.questions.length).toBeLessThan(40);
+    expect((await sender.deliver()).blank).toEqual({});
+    vi.setSystemTime(START + 3 * HOUR);
+    await sender.deliver();
+    expect(ofDiscovery(collector)).toEqual(values.map((value) => `discovery ${value}`).sort());
+  });
+
   test("with no time for an answer, each question is asked once", async () => {
     const { sender, collector } = tab({ answerWithinSeconds: 0 });
     await sender.report("dark-mode");

@@ -202,9 +202,9 @@ export class Asking {
     const body = "body" in outcome ? outcome.body : waiting.body;
     const rows = await queue.replace(row, [{ ...waiting, body, due: Date.now() + randomTime(delay) }]);
     leaving.add(rows);
-    // One that was asked for was there then; of the others, another tab says what became of those that are gone.
-    if (rows.length === 0 && "reason" in outcome && outcome.reason === "no_answer") return undefined;
     const reason = "reason" in outcome ? outcome.reason : rows.length === 0 ? "too_late" : undefined;
+    // The blank of a question with an answer was there when it was asked; another tab has sent or deleted this one.
+    if (rows.length === 0 && reason === "no_answer") return undefined;
     log.add(reason === undefined ? "answered" : "blank", 1, reason ?? "", "discovery");
     return reason;
   }

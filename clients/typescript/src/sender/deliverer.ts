@@ -51,6 +51,8 @@ export interface Delivering {
   readonly making: Making;
   readonly leaving: Leaving;
   readonly log: EventLog;
+  /** When it began to ask questions, in milliseconds since 1970. */
+  readonly asked: number;
 }
 
 /** What one delivery did so far. */
@@ -88,7 +90,7 @@ export async function deliver(to: Delivering, early: boolean): Promise<Omit<Deli
       break;
     }
     const plain = done.maker !== undefined && done.makes;
-    const claimed = await queue.claim(Date.now(), { reports: done.most, bytes: MOST_BYTES }, plain, early);
+    const claimed = await queue.claim(Date.now(), { reports: done.most, bytes: MOST_BYTES }, plain, early, to.asked);
     if (claimed === undefined) break;
     to.leaving.remove(claimed.from);
     if (isPlain(claimed)) await makeAnew(to, claimed, done);

@@ -96,13 +96,15 @@ export class Queue {
    * @param most of one claim, but always one report.
    * @param plain claim plain values too.
    * @param early claim also what is not due yet.
+   * @param asked when this page last began to ask: a blank that is due only since then is not claimed.
    */
-  claim(now: number, most: Bounds, plain: boolean, early: boolean): Promise<Claimed | undefined> {
+  claim(now: number, most: Bounds, plain: boolean, early: boolean, asked = now): Promise<Claimed | undefined> {
     return this.#store.change([{ prefix: this.#prefix, most: MOST_CLAIMED }], ([found = []]) => {
       // Twice the lease, because another tab may have claimed after `now` was read here.
       const due = found.map(queuedOf).filter(({ key, waiting }) => {
         const leased = timeOf(key) !== Math.floor(waiting.due) && isAhead(timeOf(key), now, 2 * LEASE);
-        return !leased && (plain || waiting.fingerprint !== "") && ((early && waiting.blank === undefined) || !isAhead(waiting.due, now, LONGEST));
+        const until = waiting.blank !== undefined ? asked : early ? Infinity : now;
+        return !leased && (plain || waiting.fingerprint !== "") && !isAhead(waiting.due, until, LONGEST);
       });
       const first = due[0];
       if (first === undefined) return { result: undefined };

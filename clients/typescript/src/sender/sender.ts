@@ -233,6 +233,7 @@ export class Sender {
       making: this.#making,
       leaving: this.#leaving,
       log: this.#log,
+      asked: Date.now(),
       target,
     };
     const blank = (await this.#asking?.ask(target, early, early)) ?? {};
