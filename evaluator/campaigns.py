@@ -20,6 +20,7 @@ class AskedEpoch(EpochTimes):
     fingerprint: str  # of the campaign file, 64 hexadecimal digits
     folder: str  # CAMPAIGN/EPOCH-FINGERPRINT, as in the store
     key: EvaluatorKeyPart | None  # None: the campaign file names no evaluator
+    cap: int  # how many reports of a client count in a window; each needs a question
 
 
 @dataclass(frozen=True)
@@ -74,4 +75,4 @@ def _read_epoch(directory: Path, part: EpochPart) -> AskedEpoch:
     campaign = read_epoch(directory, part)
     key = campaign.keys.evaluator[0] if campaign.is_oblivious else None
     fingerprint, folder = campaign.fingerprint.hex(), f"{campaign.id}/{epoch_folder(campaign)}"
-    return AskedEpoch(*times_of(part), campaign.id, fingerprint, folder, key)
+    return AskedEpoch(*times_of(part), campaign.id, fingerprint, folder, key, campaign.shuffle.cap)

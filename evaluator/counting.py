@@ -87,7 +87,7 @@ class Counting:
 
     def reserve(self, epoch: AskedEpoch, asker: Asker, client: bytes | None, questions: int) -> None:
         """Count questions before they are answered, or raise Refused: others may be on the way."""
-        self._limits[asker].reserve(_of(epoch, client), questions, self.window)
+        self._limits[asker].reserve(_of(epoch, client), questions, self.window, epoch.cap)
 
     def give_back(self, epoch: AskedEpoch, asker: Asker, client: bytes | None, questions: int) -> None:
         """Take back a reservation of questions that were not answered."""

@@ -28,8 +28,8 @@ class EvaluatorPart(ServicePart):
         default=None,
         ge=1,
         le=10**6,
-        description="most questions of one client token about one campaign file in a window; more get 429; without "
-        f"it {_A_CLIENT} with client-token, else no limit",
+        description="most questions of one client token about one campaign file in a window, or the campaign's cap if "
+        f"that is more; others get 429; without it {_A_CLIENT} with client-token, else no limit",
     )
     verifier_token: str | None = Field(
         default=None, description="file with the digest of the analyzer's bearer token, as in tokens"
@@ -38,7 +38,8 @@ class EvaluatorPart(ServicePart):
         default=100_000,
         ge=1,
         le=10**9,
-        description="most questions about one campaign file in a window from whoever shows that token",
+        description="most questions about one campaign file in a window from whoever shows that token: at least as "
+        "many as values may be found",
     )
 
     @model_validator(mode="after")

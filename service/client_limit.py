@@ -60,11 +60,14 @@ class ClientLimit:
             self._sent[name] = self._sent.get(name, 0) + number
             self._remember(name)
 
-    def reserve(self, client: bytes | None, number: int, window: Window | None) -> None:
-        """Count for a client before the work is done, or raise Refused: other requests of it may be on the way."""
+    def reserve(self, client: bytes | None, number: int, window: Window | None, least: int = 0) -> None:
+        """Count for a client before the work is done, or raise Refused: other requests of it may be on the way.
+
+        What it works on may need `least` a client, more than the limit: then that is the limit.
+        """
         if self._most is None or client is None or window is None:
             return
-        most, counted = self._most, self._counted
+        most, counted = max(self._most, least), self._counted
         if number > most:
             raise Refused(
                 counted.too_many_at_once,

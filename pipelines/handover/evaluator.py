@@ -26,6 +26,7 @@ _TOKEN = re.compile("[\x21-\x7e]{16,256}")
 _MOST_TOKEN_BYTES = 1024
 _MOST_ANSWER_BYTES = 1 << 16
 _ADDRESSES = ("https://", "http://")
+_TOO_MANY = ("too_many_questions", "too_many_questions_at_once")
 _ENV, _SECRET = "env:", "gcp-secret://"
 
 
@@ -165,7 +166,8 @@ def _post(site: Site, campaign: Campaign, blinded: bytes) -> bytes:
     problem = verdict(reply, 1).reason
     if problem == "key_destroyed":
         raise _destroyed(campaign)
-    raise Unanswered(f"{who} refused, so that no found value can be verified: status {reply.status}, {problem}")
+    cure = ": set its most_questions_verifier to more than the values of a batch" if problem in _TOO_MANY else ""
+    raise Unanswered(f"{who} refused, so that no found value can be verified: status {reply.status}, {problem}{cure}")
 
 
 def _destroyed(campaign: Campaign) -> RetiredKey:

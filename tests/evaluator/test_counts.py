@@ -53,6 +53,20 @@ def test_a_client_that_has_asked_all_is_told_to_wait_and_others_are_not(tmp_path
         assert reason(at_once) == (413, "too_many_questions_at_once")
 
 
+def test_a_client_may_ask_about_every_report_that_the_cap_admits(tmp_path: Path) -> None:
+    site = make_asked_site(tmp_path, evaluator={"most_questions_a_client": 3})
+    path = site.campaign_file("words", 1)
+    data = json.loads(path.read_text())
+    data["shuffle"]["cap"] = 25
+    path.write_text(json.dumps(data))
+    with evaluating(site) as evaluator:
+        assert ask(evaluator, some(25)).status_code == 200
+        refused = ask(evaluator, some(1))
+        assert reason(refused) == (429, "too_many_questions")
+        assert refused.json()["most_questions"] == 25
+        assert reason(ask(evaluator, some(26), OTHER)) == (413, "too_many_questions_at_once")
+
+
 def test_the_verifier_has_a_limit_of_its_own(tmp_path: Path) -> None:
     with evaluating(make_asked_site(tmp_path, evaluator={"most_questions_verifier": 310})) as evaluator:
         assert ask(evaluator, some(300), VERIFIER).status_code == 200

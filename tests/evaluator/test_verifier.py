@@ -69,6 +69,16 @@ def test_the_analyzer_verifies_after_the_epoch_and_until_the_key_is_destroyed(tm
         wait_for(destroyed)
 
 
+def test_too_many_questions_name_the_setting_to_raise(tmp_path: Path) -> None:
+    site = make_asked_site(tmp_path, evaluator={"most_questions_verifier": 2})
+    with evaluating(site) as running:
+        asks = verifier(site, running.url)
+        asks.require(site.campaign())
+        asks.require(site.campaign())
+        with pytest.raises(Unanswered, match=r"status 429, too_many_questions: set its most_questions_verifier to"):
+            asks.require(site.campaign())
+
+
 def test_a_wrong_token_is_refused_in_one_sentence(tmp_path: Path) -> None:
     site = make_asked_site(tmp_path)
     (tmp_path / "wrong").touch(0o600)

@@ -19,7 +19,7 @@ from hushcount.collection.windows import window_at
 from service.refusals import Refused
 
 DAY = timedelta(days=1)
-EPOCH = AskedEpoch(1, 0.0, 0.0, 0.0, "words", "ab" * 32, "words/000001-abab", None)
+EPOCH = AskedEpoch(1, 0.0, 0.0, 0.0, "words", "ab" * 32, "words/000001-abab", None, 1)
 CLIENT = b"a" * 16
 
 
