@@ -206,6 +206,7 @@ def budget() -> Mapping[str, str]:
     return check
 
 
+@pytest.mark.long
 def test_the_readme_and_the_page_of_the_client_as_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     live_through(tmp_path, [README, CLIENT])

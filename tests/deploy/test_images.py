@@ -150,7 +150,7 @@ def test_the_entry_point_is_the_images() -> None:
         assert f'ENTRYPOINT ["python", "-m", "{module}"]' in recipe(party)
 
 
-@pytest.mark.long(but=("shuffler",))
+@pytest.mark.long
 def test_a_party_runs_its_jobs_with_its_packages_alone(image: tuple[str, Path], chain: Chain, tmp_path: Path) -> None:
     common = ("--campaign", chain.campaign_path)
     keys = ("--keys", chain.keys)

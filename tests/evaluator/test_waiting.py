@@ -170,13 +170,15 @@ def test_a_slow_disk_delays_no_end_of_a_key(tmp_path: Path, monkeypatch: pytest.
             free.set()
             (key,) = site.campaign().keys.evaluator
             assert evaluator.keys.find(key.id) is not None
-            monkeypatch.setattr(evaluator, "_flush", lambda: time.sleep(5))
+            disk = threading.Event()
+            monkeypatch.setattr(evaluator, "_flush", lambda: disk.wait(60))
             await asyncio.sleep(0.6)
             destroy_evaluator_key(site)
             began = time.monotonic()
             while evaluator.keys.find(key.id) is not None:
                 await asyncio.sleep(0.05)
             assert time.monotonic() - began < 4.0
+            disk.set()
             monkeypatch.undo()
 
     asyncio.run(work())

@@ -13,6 +13,7 @@ from tests.vectors.make import FOLDER, SUBJECTS, text
 
 FILES = sorted(path for path in FOLDER.glob("*.json") if path.name != "schema.json")
 SCHEMA = json.loads((FOLDER / "schema.json").read_text(encoding="ascii"))
+VALIDATOR = Draft202012Validator(SCHEMA)
 every_subject = pytest.mark.parametrize("subject", SUBJECTS)
 
 
@@ -26,17 +27,22 @@ def test_a_second_run_changes_nothing(subject: str) -> None:
     assert stored == text(SUBJECTS[subject]()), "run: make vectors"
 
 
+def test_the_schema_is_one() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_file_is_valid(path: Path) -> None:
-    Draft202012Validator.check_schema(SCHEMA)
-    assert Draft202012Validator(SCHEMA).is_valid(json.loads(path.read_text(encoding="ascii")))
+    assert VALIDATOR.is_valid(json.loads(path.read_text(encoding="ascii")))
 
 
 @every_subject
 def test_the_schema_refuses_a_reason_that_it_does_not_name(subject: str) -> None:
     data = content(subject)
-    data["refuse"][0]["reason"] = "no_such_reason"
-    assert not Draft202012Validator(SCHEMA).is_valid(data)
+    short = {**data, "accept": data["accept"][:1], "refuse": data["refuse"][:1]}
+    assert VALIDATOR.is_valid(short)
+    short["refuse"][0]["reason"] = "no_such_reason"
+    assert not VALIDATOR.is_valid(short)
 
 
 @every_subject

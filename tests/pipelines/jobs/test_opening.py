@@ -156,6 +156,7 @@ def test_a_small_job_makes_nothing(received: Received, tmp_path: Path, monkeypat
     done(*received.job("discover", tmp_path / "found"))
 
 
+@pytest.mark.long
 def test_a_small_job_imports_no_module_of_the_lanes(received: Received, tmp_path: Path) -> None:
     arguments = [str(argument) for argument in received.job("analyze", tmp_path / "out")]
     script = (
