@@ -79,6 +79,7 @@ def test_of_a_spent_budget_two_values_cannot_be_told_apart(remembering: bool) ->
     assert client.spent().epsilon == 0.0
 
 
+@pytest.mark.long
 def test_a_client_that_ignores_its_budget_is_caught() -> None:
     """As is one with a budget that is not spent, so that the audit above would have found something; 1e-6."""
     for client in (client_of(IgnoresItsBudget, 0.0), client_of(Client, 10.0**6)):

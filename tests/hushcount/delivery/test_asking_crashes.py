@@ -18,6 +18,7 @@ from tests.hushcount.delivery.test_crashes import sender as at_once
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
 
+@pytest.mark.long
 def test_a_process_that_is_killed_at_any_step_sends_one_report_of_each_value(tmp_path: Path) -> None:
     with evaluating() as one:
         whole = run(one, tmp_path / "whole", iter(range(-(10**9), 0)))

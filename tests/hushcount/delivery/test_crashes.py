@@ -87,6 +87,7 @@ def end_claims(folder: Path | None) -> None:
         tables.execute("DELETE FROM facts WHERE name = 'hold'")
 
 
+@pytest.mark.long
 def test_a_process_that_is_killed_at_any_step_loses_nothing_and_has_nothing_counted_twice(tmp_path: Path) -> None:
     with collecting() as one:
         whole = run(one, tmp_path / "whole", iter(range(-(10**9), 0)))

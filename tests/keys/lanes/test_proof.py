@@ -35,6 +35,7 @@ def values_of(limbs: field.Element) -> list[int]:
     return [sum(int(limb) << 51 * at for at, limb in enumerate(row)) for row in zip(*rows, strict=True)]
 
 
+@pytest.mark.long
 def test_bounds_hold_for_every_word_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of keys and nonces as well as products, at all edges; with a bound of its own for each operation."""
     worst = {"words": 0}

@@ -77,6 +77,7 @@ def test_an_exception_of_ours_is_told_in_its_own_words(mode: str) -> None:
     assert "a file is cut off: restore it" in str(failed(True, MODES[mode]))
 
 
+@pytest.mark.long
 def test_a_real_job_whose_worker_raises_tells_no_value(
     collected: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -23,6 +23,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_campaign(tmp_path_factory.mktemp("junk"))
 
 
+@pytest.mark.long
 def test_much_junk_takes_no_more_memory_than_none_and_is_counted(
     campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,6 +91,7 @@ class Recorder(Engine):
             self.graphs.append(pipeline.to_runner_api().SerializeToString())
 
 
+@pytest.mark.long
 def test_no_job_graph_holds_a_secret_or_a_value(chain: Chain, tmp_path: Path) -> None:
     engine = Recorder()
     path, keys = chain.campaign_path, chain.keys

@@ -153,6 +153,7 @@ limits = st.builds(
 )  # fmt: skip
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(limit=limits, wanted=st.lists(losses, max_size=40), share=st.floats(0.0, 1.0))
 @example(Limit("small", 5.22, 1e-6, None, stamp(NOW), "numerical"), [Loss(0.2, 1e-9)] * 30, 1.0)

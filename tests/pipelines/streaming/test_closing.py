@@ -91,6 +91,7 @@ def test_what_is_lost_is_left_out_when_the_operator_says_so(collected: Collected
     assert run.json["too_late"] == 2 * 60
 
 
+@pytest.mark.long
 def test_a_segment_that_no_manifest_names_is_not_counted_and_said(collected: Collected, tmp_path: Path) -> None:
     """Its collector has not finished: alone it waits, and it is too late when its window is settled without it."""
     out = tmp_path / "out"
@@ -107,6 +108,7 @@ def test_a_segment_that_no_manifest_names_is_not_counted_and_said(collected: Col
     assert (run.json["waiting"], run.json["too_late"]) == ([], 2 * 50)
 
 
+@pytest.mark.long
 def test_a_clock_that_is_ahead_settles_no_window_that_is_open(
     collected: Collected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
