@@ -30,7 +30,7 @@ from tests.support.streams import collect as collect_streams
 from tests.support.stub_store import StubStore
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chain(world: World) -> Chain:
     path = new_campaign(world.root / "few.json", world.keys, dictionary=world.dictionary, discovery=2.0)
     return Chain(path, world.keys)

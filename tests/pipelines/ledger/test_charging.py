@@ -58,7 +58,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 # Runs without an engine: what a job does to the ledger, on input of any bytes.
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def campaign_path(world: World) -> Path:
     return new_campaign(world.root / "small.json", world.keys, mechanism="gcms", min_batch=5000)
 
@@ -665,7 +665,7 @@ def test_export_round_trip(tmp_path: Path, campaign: Campaign, ledger: Path) -> 
 # The jobs themselves.
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chain(world: World) -> Chain:
     """Both streams; of 60 unlisted values each is kept with a chance near one half."""
     path = new_campaign(world.root / "charged.json", world.keys, dictionary=world.dictionary, discovery=2.0)

@@ -100,7 +100,7 @@ while status:
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def campaign_path(world: World) -> Path:
     (world.root / "names").mkdir()
     return new_campaign(world.root / "names" / "drawn.json", world.keys, mechanism="gcms", discovery=1.0)

@@ -55,7 +55,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def campaign_path(world: World) -> Path:
     (world.root / "clock").mkdir()
     return new_campaign(world.root / "clock" / "small.json", world.keys, mechanism="gcms", min_batch=5000)

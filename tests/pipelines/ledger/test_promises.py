@@ -30,7 +30,7 @@ BATCHES = 8
 REPORTS = (5_000, 20_000, 100_000)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def campaigns(world: World) -> dict[str, Campaign]:
     """Four epochs of one campaign; clients remember in two of them."""
     read: dict[str, Campaign] = {}
