@@ -58,23 +58,15 @@ class Reveal(beam.DoFn):
         shown = split_released(record, form, self._law is not None)[1]
         if value is not None and shown is not None and shown not in self._shows:
             reason, value = "unverified", None
-        if value is not None and not form.hash_key:
+        if value is None:
+            yield TaggedOutput("counts", (reason, 1))
+        elif not form.hash_key:
             yield TaggedOutput("unnamed", (record, value))
-            return
-        if value is not None:
+        else:
             reason = judge(form, self._key.public_key, record, value, keyed_name(form, value))
-        yield TaggedOutput("counts", (reason, 1))
-        if value is not None and reason == "accepted":
-            yield record, value
-
-
-def reveal(key: PrivateKey, form: DiscoveryFormat, record: bytes) -> tuple[Counted, str | None]:
-    """Return ("accepted", value), or the reason of a refusal and None, for one released pair under the keyed hash."""
-    reason, value = open_pair(key, form, record)
-    if value is None:
-        return reason, None
-    reason = judge(form, key.public_key, record, value, keyed_name(form, value))
-    return reason, value if reason == "accepted" else None
+            yield TaggedOutput("counts", (reason, 1))
+            if reason == "accepted":
+                yield record, value
 
 
 def open_pair(key: PrivateKey, form: DiscoveryFormat, record: bytes) -> tuple[Counted, str | None]:

@@ -55,7 +55,8 @@ class Keep(beam.DoFn):
     def process(self, bins: Bins) -> Iterator[bytes]:
         if self._rule.counts:
             drawn = draw_counts(self._rule, bins.counts, SystemWords())
-            kept, shown = drawn > 0, drawn[drawn > 0]
+            kept = drawn > 0
+            shown = drawn[kept]
         else:
             kept, shown = draw_kept(self._rule, bins.counts, SystemWords()), None
         pairs = np.ascontiguousarray(bins.pairs[kept])
@@ -76,7 +77,7 @@ def draw_kept(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> np
     thresholds = rule.optimal_thresholds
     last = len(thresholds) - 1
     # Under add-remove the last threshold is 2**64, more than any 64-bit word: the word then decides nothing.
-    certain = counts >= last if thresholds[-1] == WORD_VALUES else np.zeros(len(counts), dtype=np.bool_)
+    certain = (counts >= last) & (thresholds[-1] == WORD_VALUES)
     table = np.array([min(threshold, WORD_VALUES - 1) for threshold in thresholds], dtype=np.uint64)
     return certain | (words.words(len(counts)) < table[np.minimum(counts, last)])
 

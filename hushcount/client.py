@@ -198,7 +198,7 @@ class Client:
 
         There is nothing to discover in a value that the dictionary lists, or that is no item, such as the empty string
         or one with a control character (`items.fault_of_text`). Such a report carries a random hash and no value:
-        every client sends one, so that sending tells nothing. So is every one once the budget is spent.
+        every client sends one, so that sending tells nothing; so is one of a spent budget or without an answer.
 
         Raises:
             OverCap, BudgetSpent, OptedOut: as `reports`.

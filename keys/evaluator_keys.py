@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hushcount.campaigns.public_keys import EvaluatorKeyPart
 from hushcount.errors import UsageError
-from keys.listing import PUBLIC_FILE, read_listing
+from keys.listing import listing_directory, read_listing
 
 
 def listed_keys(sources: Sequence[Path]) -> tuple[EvaluatorKeyPart, ...]:
@@ -21,7 +21,7 @@ def listed_keys(sources: Sequence[Path]) -> tuple[EvaluatorKeyPart, ...]:
     Raises:
         UsageError: a listing is missing or invalid.
     """
-    found = [key for source in sources for key in read_listing(_directory(source)).kept("evaluator")]
+    found = [key for source in sources for key in read_listing(listing_directory(source)).kept("evaluator")]
     # A directory may be named twice.
     parts = {key.id: key.part for key in sorted(found, key=lambda key: key.not_before)}
     return tuple(part for part in parts.values() if isinstance(part, EvaluatorKeyPart))
@@ -49,7 +49,3 @@ def next_key(sources: Sequence[Path], at: datetime, used: Collection[str] = ()) 
         f"{where} holds {spans or 'none'}; hushcount keys new --role evaluator or keys rotate makes the next, on the "
         "evaluator's machine"
     )
-
-
-def _directory(source: Path) -> Path:
-    return source.parent if source.name == PUBLIC_FILE else source

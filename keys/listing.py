@@ -26,6 +26,12 @@ PUBLIC_FILE = "public.json"
 State = Literal["pending", "active", "expiring", "retired"]
 
 
+def listing_directory(source: Path | str) -> Path:
+    """Return the key directory that is named, by itself or by its public.json."""
+    path = Path(source)
+    return path.parent if path.name == PUBLIC_FILE else path
+
+
 class ListedKey(Part):
     """One public key and its dates."""
 

@@ -24,7 +24,7 @@ _Key = TypeVar("_Key", bound="Guarded")
 
 
 class Guarded:
-    """A private key of either kind: prints as its id; cannot be pickled, copied, compared or formatted.
+    """A private key of any kind: prints as its id; cannot be pickled, copied, compared or formatted.
 
     Attributes:
         id: id of its public key.

@@ -18,7 +18,15 @@ from hushcount.errors import RetiredKey, UsageError
 from hushcount.formats.models import Part
 from keys import records
 from keys.evaluating import EvaluatorKey
-from keys.listing import PUBLIC_FILE, KeyListing, changing, new_keys, private_kind, read_listing
+from keys.listing import (
+    PUBLIC_FILE,
+    KeyListing,
+    changing,
+    listing_directory,
+    new_keys,
+    private_kind,
+    read_listing,
+)
 from keys.private import Guarded, PrivateKey, SigningKey
 from keys.roles import EVALUATING_ROLES, OPENING_ROLES, ROLES, SIGNING_ROLES, Role, SigningRole
 
@@ -77,7 +85,7 @@ class KeyReference:
         return self._matching(SigningKey)
 
     def read_any(self) -> Guarded:
-        """Open a key of any role, to search for it where none may be."""
+        """Open a key of any role."""
         return self._matching(private_kind(self.role))
 
     def sign(self, payload: bytes, purpose: Purpose) -> Signature:
@@ -167,7 +175,7 @@ def verify_keys(source: Path | str, role: SigningRole, *, retired: bool = False)
     Raises:
         UsageError: the listing cannot be read, or lists no such key.
     """
-    directory = Path(source).parent if Path(source).name == PUBLIC_FILE else Path(source)
+    directory = listing_directory(source)
     listed = [key.part for key in read_listing(directory).of(role) if retired or key.retired_at is None]
     keys = tuple(key for key in listed if isinstance(key, VerifyKeyPart))
     if not keys:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import CampaignSignature, Delegation, DelegationTerms
 from hushcount.campaigns.public_keys import EvaluatorKeyPart, VerifyKeyPart
+from hushcount.formats.reading import validated
 from keys.store import KeyReference
 
 
@@ -17,14 +18,19 @@ def delegate(
     last_epoch: int,
     evaluator_keys: Sequence[EvaluatorKeyPart] = (),
 ) -> Delegation:
-    """Let a publisher sign further epochs of a campaign under the same terms, up to one, with an evaluator's keys."""
-    terms = DelegationTerms(
-        campaign=campaign.id,
-        terms=campaign.terms.hex(),
-        publisher=publisher,
-        last_epoch=last_epoch,
-        evaluator_keys=tuple(key.key for key in evaluator_keys),
-    )
+    """Let a publisher sign further epochs of a campaign under the same terms, up to one, with an evaluator's keys.
+
+    Raises:
+        UsageError: there are more keys than a delegation may list.
+    """
+    data = {
+        "campaign": campaign.id,
+        "terms": campaign.terms.hex(),
+        "publisher": publisher,
+        "last_epoch": last_epoch,
+        "evaluator_keys": tuple(key.key for key in evaluator_keys),
+    }
+    terms = validated(DelegationTerms, data, f"the delegation of campaign {campaign.id}")
     return Delegation(**dict(terms), signature=operator.sign(terms.signed(), "delegation"))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -213,9 +212,9 @@ class Campaign(Part):
         """Whether an evaluator answers for the names of values; else the campaign's hash key makes them."""
         return self.discovery is not None and self.discovery.hash == "oblivious"
 
-    def require_evaluator_key(self, at: datetime | None = None) -> bytes:
-        """Return the evaluator's public key, 32 bytes; UsageError if it is not valid at the time, by default now."""
-        return bytes.fromhex(valid_key(self.keys.evaluator, at).key)
+    def require_evaluator_key(self) -> bytes:
+        """Return the evaluator's public key, 32 bytes; UsageError if it is not valid now."""
+        return bytes.fromhex(valid_key(self.keys.evaluator).key)
 
     def redacted(self) -> Campaign:
         """Return the same campaign, of the same fingerprint, without the key of the discovery hash.

@@ -72,7 +72,7 @@ def _refusal(reply: Reply, number: int, unnamed: str) -> Verdict:
 
 
 def _problem(reply: Reply) -> str:
-    """Return the name in the problem details of RFC 9457; empty if the answer is not a collector's refusal."""
+    """Return the name in the problem details of RFC 9457; empty if the answer names no problem."""
     if _media_type(reply) != "application/problem+json":
         return ""
     try:

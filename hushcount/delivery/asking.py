@@ -54,6 +54,9 @@ class Asker:
         early has no other time: its blank goes.
         """
         blank: Counter[str] = Counter()
+        if self.questions.next_due() is None:
+            # As in every campaign without an evaluator: its queue is not opened for that.
+            return blank
         most = MOST_QUESTIONS
         while held_until(self.queue, time.time(), EVALUATOR) is None and not self.budget.opted_out:
             taken = self.questions.take(time.time(), most, early)

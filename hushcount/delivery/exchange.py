@@ -1,6 +1,7 @@
 """One HTTP request and its answer, bounded in bytes and in time, whatever the other side does.
 
-No redirect is followed, no cookie is kept, and no header is sent beyond those that are given and what HTTP asks for.
+No redirect is followed, no cookie is kept, and no header is sent beyond those that are given, the app's token of the
+site, and what HTTP asks for.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from urllib.parse import urlsplit
 from hushcount.delivery.site import Site
 from hushcount.errors import HushcountError
 
+_MOST_ANSWER_BYTES = 1 << 16
+"""Of an answer to a post."""
 _MOST_HEAD_BYTES = 1 << 16
 """Also for what surrounds the pieces of a body."""
 Failure = Literal["unreachable", "bad_certificate", "too_slow", "too_long", "malformed"]
@@ -56,6 +59,14 @@ class Reply:
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+
+def post_octets(site: Site, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> Reply:
+    """Post bytes, with the app's token if the site has one; NoAnswer: no whole answer came."""
+    sent = {"Content-Type": "application/octet-stream", **(headers or {})}
+    if site.app_token is not None:
+        sent["Authorization"] = f"Bearer {site.app_token}"
+    return exchange(site, Request("POST", path, sent, body), _MOST_ANSWER_BYTES)
 
 
 def exchange(site: Site, request: Request, most: int) -> Reply:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import secrets
 
 from hushcount.delivery.answers import Verdict, verdict
-from hushcount.delivery.exchange import NoAnswer, Reply, Request, exchange
+from hushcount.delivery.exchange import NoAnswer, Reply, post_octets
 from hushcount.delivery.queue import Claimed, Queue
 from hushcount.delivery.site import Site
 
-_MOST_ANSWER_BYTES = 1 << 16
 COLLECTOR_TOKEN, EVALUATOR_TOKEN = "token", "evaluator_token"
 """Two tokens: an evaluator that saw the collector's could post in the client's name, and crowd out its reports."""
 
@@ -33,8 +32,4 @@ def posted(site: Site, queue: Queue, place: str, body: bytes, token: str) -> Rep
         NoAnswer: no whole answer came.
     """
     shown = queue.noted_once(token, lambda: secrets.token_urlsafe(32))
-    headers = {"Content-Type": "application/octet-stream", "Client-Token": shown}
-    if site.app_token is not None:
-        headers["Authorization"] = f"Bearer {site.app_token}"
-    path = f"/v1/campaigns/{queue.campaign}/{place}"
-    return exchange(site, Request("POST", path, headers, body), _MOST_ANSWER_BYTES)
+    return post_octets(site, f"/v1/campaigns/{queue.campaign}/{place}", body, {"Client-Token": shown})

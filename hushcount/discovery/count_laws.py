@@ -122,9 +122,8 @@ class CountLaw:
 
     @cached_property
     def _all(self) -> tuple[float, float, float]:
-        right, cut = _tail(self._log_right, 0), _tail(self._log_right, self.most + 1)
-        mass, first, second = _tail(self._log_left, 1)
-        return right[0] - cut[0] + mass, right[1] - cut[1] - first, right[2] - cut[2] + second
+        # What lies further to the left weighs 0.0.
+        return self._sums(-_FARTHEST)
 
     def _sums(self, least: int) -> tuple[float, float, float]:
         """Return the sums of 1, z and z^2 times the weights of all z >= least."""

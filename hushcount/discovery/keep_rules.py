@@ -81,12 +81,12 @@ class KeepRule:
     @cached_property
     def loss_epsilon(self) -> Decimal:
         """R, by how much a report may raise the probability of a bin to be kept."""
-        return self._loss(Fraction(1, self._sides) if self._symmetric else self._loss_share)
+        return self._loss(self._shares[0])
 
     @cached_property
     def gain_epsilon(self) -> Decimal:
         """S, by how much a report may lower the probability of a bin to be dropped."""
-        return self._loss(Fraction(1, self._sides) if self._symmetric else 1 - self._loss_share)
+        return self._loss(self._shares[1])
 
     @cached_property
     def step_delta(self) -> Fraction:
@@ -103,8 +103,12 @@ class KeepRule:
             return Decimal(self.epsilon) * share.numerator / (share.denominator * self.cap)
 
     @property
-    def _loss_share(self) -> Fraction:
-        return _LOSS_SHARE_WITH_COUNTS if self.counts else _LOSS_SHARE
+    def _shares(self) -> tuple[Fraction, Fraction]:
+        """The shares of epsilon for bins that lose reports, and for bins that gain them."""
+        if self._symmetric:
+            return Fraction(1, self._sides), Fraction(1, self._sides)
+        loss = _LOSS_SHARE_WITH_COUNTS if self.counts else _LOSS_SHARE
+        return loss, 1 - loss
 
     @property
     def _symmetric(self) -> bool:
@@ -168,6 +172,11 @@ class KeepRule:
         if not self.counts:
             raise ValueError(f"rule {self.name} releases no counts")
         return count_law(self.loss_epsilon, self.gain_epsilon, self.step_delta, self.cap)
+
+    @property
+    def count_deviation(self) -> float | None:
+        """The standard deviation of the counts that are released; None for a rule without counts."""
+        return self.count_law.standard_deviation if self.counts else None
 
     def keep_probability(self, count: int) -> float:
         """Return the probability that a bin of `count` reports is kept."""

@@ -42,7 +42,7 @@ class DiscoveryFormat:
 
         Cryptographic, because a client that could make two strings collide would merge their bins.
         """
-        return hashlib.blake2b(self.binding + value.encode(), digest_size=HASH_BYTES, key=self.hash_key).digest()
+        return hashlib.blake2b(self.input(value), digest_size=HASH_BYTES, key=self.hash_key).digest()
 
     def input(self, value: str) -> bytes:
         """Return what the evaluator's pseudorandom function is applied to: the binding and the value."""

@@ -11,8 +11,7 @@ from hushcount.senders import KEY, Authentication
 
 _ORDER = (
     "epsilon_per_report", "epsilon", "epoch_epsilon", "values", "delta", "odds", "relation", "unit", "rule", "reports",
-    "bound", "closed_form", "clients_for_even_chance", "clients_for_95_percent", "count_deviation",
-    "against",
+    "bound", "closed_form", "clients_for_even_chance", "clients_for_95_percent", "count_deviation", "against",
 )  # fmt: skip
 """The fields of a guarantee in the order of summaries."""
 

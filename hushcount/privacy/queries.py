@@ -79,7 +79,7 @@ def discovery_answer(rule: KeepRule) -> Answer:
         "threshold": rule.laplace_threshold if noisy else None if law is None else law.threshold,
         "noise_scale": rule.noise_scale if noisy else None,
         "noise_mean": None if law is None else law.mean,
-        "count_deviation": None if law is None else law.standard_deviation,
+        "count_deviation": rule.count_deviation,
         "keep_probability": rule.keep_table(),
         "clients_for_even_chance": rule.count_for(0.5),
         "clients_for_95_percent": rule.count_for(0.95),

@@ -112,7 +112,7 @@ def _discovery(campaign: Campaign, rule: KeepRule, unit: Unit) -> Discovery:
         names="oblivious" if campaign.is_oblivious else "keyed",
         clients_for_even_chance=rule.count_for(0.5),
         clients_for_95_percent=rule.count_for(0.95),
-        count_deviation=rule.count_law.standard_deviation if rule.counts else None,
+        count_deviation=rule.count_deviation,
         against="the analyzer, if the auxiliary server and the shuffler are honest",
     )
 

@@ -34,16 +34,15 @@ def evaluator(view: View) -> Iterator[Finding]:
         yield Finding(name, "bad", lacks, "set evaluator under [analyzer], its address or its key directory")
         return
     current = view.epochs.collection.current(view.now)
-    files = [one for (number, _), one in view.epochs.campaigns.items() if current and number == current.epoch]
-    if "analyzer" not in view.deployment.file.parties or not any(one.is_oblivious for one in files):
+    campaign = next((one for part, one in _files(view.epochs) if part == current), None)
+    if "analyzer" not in view.deployment.file.parties or campaign is None or not campaign.is_oblivious:
         return
     # Not at the top: it asks over HTTP, and reads keys.
     from pipelines.handover.evaluator import evaluator_here, namer
 
-    for campaign in files:
-        if (found := namer(campaign, evaluator_here(view.deployment))) is not None:
-            found.require(campaign)
-            yield Finding(name, "good", f"answers with key {campaign.keys.evaluator[0].id}")
+    if (found := namer(campaign, evaluator_here(view.deployment))) is not None:
+        found.require(campaign)
+        yield Finding(name, "good", f"answers with key {campaign.keys.evaluator[0].id}")
 
 
 def evaluator_keys(view: View) -> Iterator[Finding]:
@@ -57,8 +56,7 @@ def evaluator_keys(view: View) -> Iterator[Finding]:
 
 
 def _files(epochs: Epochs) -> Iterator[tuple[EpochPart, Campaign]]:
-    numbers = {number: campaign for (number, _), campaign in epochs.campaigns.items()}
-    return ((part, numbers[part.epoch]) for part in epochs.collection.epochs)
+    return zip(epochs.collection.epochs, epochs.campaigns.values(), strict=True)
 
 
 def _end(view: View, name: str, part: EpochPart, directory: Path, id: str) -> Finding:

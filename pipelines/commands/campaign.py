@@ -210,6 +210,6 @@ def _described(campaign: Campaign, path: Path) -> Answer:
             "discovery_sealed_bytes": campaign.sealed_bytes("discovery"),
             "clients_for_even_chance": rule.count_for(0.5),
             "clients_for_95_percent": rule.count_for(0.95),
-            "count_deviation": rule.count_law.standard_deviation if rule.counts else None,
+            "count_deviation": rule.count_deviation,
         }
     return Answer({**data, "campaign": campaign.model_dump(mode="json")}, [facts(f"campaign file {path}", data)])

@@ -49,9 +49,15 @@ def read_epochs(directory: Path) -> tuple[list[Epochs], dict[str, str]]:
     Raises:
         UsageError: the directory holds no campaign.
     """
-    folders = sorted(path.parent for path in directory.glob(f"*/{COLLECTION_FILE}")) if directory.is_dir() else []
-    if not folders:
+    valid, faults = read_published(directory)
+    if not valid and not faults:
         raise UsageError(f"{directory} holds no campaign: hushcount epoch publish makes one")
+    return valid, faults
+
+
+def read_published(directory: Path) -> tuple[list[Epochs], dict[str, str]]:
+    """Read campaigns as `read_epochs` does, also where nothing is published yet."""
+    folders = sorted(path.parent for path in directory.glob(f"*/{COLLECTION_FILE}")) if directory.is_dir() else []
     valid, faults = [], {}
     for folder in folders:
         try:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import errno
-import os
-from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
 
 from hushcount.errors import UsageError
-from hushcount.formats.whole_files import sync
 from pipelines.deployment.settings import Deployment
-from pipelines.files import storage
+from pipelines.files.durable import probe, write_durably
 from service.authentication import authenticator
 from service.logs import log_to_stderr
 from shuffler.collector.http.server import serve
@@ -41,22 +36,3 @@ def collect(deployment: Deployment) -> None:
             probe=partial(probe, segments),
         )
     )
-
-
-def write_durably(root: str, path: str, parts: Iterable[bytes]) -> None:
-    """Write a file under a root and return when it is durable: a store answers then, a local disk needs syncs."""
-    storage.write_whole(path, parts)
-    if not storage.is_remote(path):
-        between = [folder for folder in Path(path).parents if folder.is_relative_to(Path(root).parent)]
-        for name in (Path(path), *between):
-            sync(name)
-
-
-def probe(folder: str) -> None:
-    """Raise if a folder of the store cannot be reached or, if it is local, cannot be written."""
-    if storage.is_remote(folder):
-        storage.holds_objects(folder)
-        return
-    nearest = next(path for path in (Path(folder), *Path(folder).absolute().parents) if path.exists())
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))

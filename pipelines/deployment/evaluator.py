@@ -7,8 +7,8 @@ from functools import partial
 from evaluator.evaluator import EvaluatorSetup
 from evaluator.server import serve
 from hushcount.errors import UsageError
-from pipelines.deployment.collector import probe, write_durably
 from pipelines.deployment.settings import Deployment
+from pipelines.files.durable import probe, write_durably
 from service.authentication import BearerToken, authenticator, read_digests
 from service.logs import log_to_stderr
 

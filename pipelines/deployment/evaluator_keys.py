@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.collection.epochs import COLLECTION_FILE
 from hushcount.errors import UsageError
-from pipelines.deployment.campaigns import read_campaign
-from pipelines.files.storage_errors import told
+from pipelines.deployment.campaigns import read_published
 
 
 def oblivious_campaigns(directory: Path) -> list[Campaign]:
@@ -17,17 +15,12 @@ def oblivious_campaigns(directory: Path) -> list[Campaign]:
     Raises:
         UsageError: a campaign cannot be read, and may name any key.
     """
-    found = []
-    for path in sorted(directory.glob(f"*/{COLLECTION_FILE}")):
-        try:
-            epochs = read_campaign(path.parent)
-        except Exception as error:
-            raise UsageError(
-                f"which keys of the evaluator are free cannot be told, because campaign {path.parent.name} cannot be "
-                f"read: {told(error)}"
-            ) from error
-        found += [campaign for campaign in epochs.campaigns.values() if campaign.is_oblivious]
-    return found
+    valid, faults = read_published(directory)
+    for name, fault in faults.items():
+        raise UsageError(
+            f"which keys of the evaluator are free cannot be told, because campaign {name} cannot be read: {fault}"
+        )
+    return [campaign for epochs in valid for campaign in epochs.campaigns.values() if campaign.is_oblivious]
 
 
 def used_keys(directory: Path) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -121,8 +121,10 @@ def publish_alone(
         if not early:
             _require_length(deployment, campaign, start, earlier[-1])
     require_follows(campaign, published[earlier[-1].epoch][1] if earlier else None)
+    if not campaign.is_oblivious:
+        return _published(deployment, campaign, campaign_path, published, start)
     # Two campaigns at once would each find the other's key free.
-    with publishing(deployment.campaigns) if campaign.is_oblivious else nullcontext():
+    with publishing(deployment.campaigns):
         _require_fresh_key(deployment, campaign)
         return _published(deployment, campaign, campaign_path, published, start)
 
@@ -155,17 +157,15 @@ def _published(
 
 def _require_fresh_key(deployment: Deployment, campaign: Campaign) -> None:
     """Refuse an evaluator's key that another campaign file names: destroying it could then never end that one."""
-    if not campaign.is_oblivious:
-        return
-    named = {key.id for key in campaign.keys.evaluator}
+    (key,) = campaign.keys.evaluator
     for one in oblivious_campaigns(deployment.campaigns):
-        for key in one.keys.evaluator:
-            if key.id in named and (one.id, one.epoch) != (campaign.id, campaign.epoch):
-                raise UsageError(
-                    f"epoch {campaign.epoch} of campaign {campaign.id} names the evaluator's key {key.id} of epoch "
-                    f"{one.epoch} of campaign {one.id}: each campaign file needs a fresh one, make it with hushcount "
-                    f"campaign new --config {deployment.path}, and --after unless it is the campaign's first"
-                )
+        (theirs,) = one.keys.evaluator
+        if theirs.id == key.id and (one.id, one.epoch) != (campaign.id, campaign.epoch):
+            raise UsageError(
+                f"epoch {campaign.epoch} of campaign {campaign.id} names the evaluator's key {key.id} of epoch "
+                f"{one.epoch} of campaign {one.id}: each campaign file needs a fresh one, make it with hushcount "
+                f"campaign new --config {deployment.path}, and --after unless it is the campaign's first"
+            )
 
 
 def _require_length(deployment: Deployment, campaign: Campaign, start: datetime, last: EpochPart) -> None:

@@ -141,13 +141,12 @@ def _rows(
         "reports": tally.reports,
         "repeated": place.campaign.memory,
     }
-    # A value that discovery counted was there.
     return [
         {
-            "source": "estimate",
             **row,
             **shared,
-            "backfilled": "source" not in row and place.window < (first_seen.get(row["item"]) or ""),
+            # A value that discovery counted was there.
+            "backfilled": row["source"] == "estimate" and place.window < (first_seen.get(row["item"]) or ""),
         }
         for row in rows
     ]
@@ -210,8 +209,7 @@ def _estimated(place: Place, wanted: list[str], tally: Tally, levels: Levels, lo
             return []
         known = results.Wanted(tuple(names), known.items[counted])
     table = results.estimate_table(known.names, estimated(place.campaign, tally, known.items), levels, looks)
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
+    return [{**row, "source": "estimate"} for row in table.to_pylist()]
 
 
 def write_plot(path: Path, table: pa.Table, items: list[str]) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.public_keys import EvaluatorKeyPart
-from hushcount.delivery.answers import verdict
-from hushcount.delivery.exchange import Request, exchange
+from hushcount.delivery.answers import evaluation_verdict
+from hushcount.delivery.exchange import post_octets
 from hushcount.delivery.site import Site
 from hushcount.discovery.oblivious import Ask, Unanswered, questions_of
 from hushcount.errors import HushcountError, RetiredKey, UsageError
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile("[\x21-\x7e]{16,256}")
 _MOST_TOKEN_BYTES = 1024
-_MOST_ANSWER_BYTES = 1 << 16
 _ADDRESSES = ("https://", "http://")
 _TOO_MANY = ("too_many_questions", "too_many_questions_at_once")
 _ENV, _SECRET = "env:", "gcp-secret://"
@@ -153,17 +152,14 @@ def read_token(reference: str) -> str:
 
 def _post(site: Site, campaign: Campaign, blinded: bytes) -> bytes:
     path = f"/v1/campaigns/{campaign.id}/evaluations?fingerprint={campaign.fingerprint.hex()}"
-    headers = {"Content-Type": "application/octet-stream"}
-    if site.app_token is not None:
-        headers["Authorization"] = f"Bearer {site.app_token}"
     who = f"the evaluator {site.address}"
     try:
-        reply = exchange(site, Request("POST", path, headers, blinded), _MOST_ANSWER_BYTES)
+        reply = post_octets(site, path, blinded)
     except HushcountError as failure:
         raise Unanswered(f"{who} did not answer, so that no found value can be verified: {failure}") from None
     if reply.status == 200:
         return reply.body
-    problem = verdict(reply, 1).reason
+    problem = evaluation_verdict(reply, 1).reason
     if problem == "key_destroyed":
         raise _destroyed(campaign)
     cure = ": set its most_questions_verifier to more than the values of a batch" if problem in _TOO_MANY else ""

@@ -113,9 +113,8 @@ def plan_encode(
         RetiredKey: that key was destroyed.
     """
     campaign = Campaign.read(campaign_path)
-    if campaign.discovery is not None:
-        evaluator = namer(campaign, evaluator)
-    if campaign.is_oblivious and evaluator is not None:
+    evaluator = None if campaign.discovery is None else namer(campaign, evaluator)
+    if evaluator is not None:
         if evaluator.is_address:
             raise UsageError(
                 f"evaluator is {evaluator.source}: encode makes the reports of many clients, and an evaluator answers "

@@ -122,10 +122,7 @@ def read_found_items(path: str) -> list[str]:
     Raises:
         UsageError: it cannot be read, or an item is repeated or may be no item: no analyzer reveals that.
     """
-    items = [row["item"] for row in read_csv_rows(path, ("item",))]
-    if len(set(items)) < len(items) or not all(map(may_be_item, items)):
-        raise FormatError(f"{path} is not what hushcount discover wrote: restore it")
-    return items
+    return _items(path, read_csv_rows(path, ("item",)))
 
 
 def read_counts(path: str) -> pa.Table:
@@ -134,7 +131,8 @@ def read_counts(path: str) -> pa.Table:
     Raises:
         UsageError: as `read_found_items`, or a count is not a number, or an error not above 0.
     """
-    items, rows = read_found_items(path), read_csv_rows(path, COUNT_COLUMNS)
+    rows = read_csv_rows(path, ("item", *COUNT_COLUMNS))
+    items = _items(path, rows)
     try:
         columns = [[_NUMBERS.get(name, float)(row[name]) for row in rows] for name in COUNT_COLUMNS]
     except ValueError:
@@ -144,6 +142,13 @@ def read_counts(path: str) -> pa.Table:
     types = [pa.int64() if name in _NUMBERS else pa.float64() for name in COUNT_COLUMNS]
     typed = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
     return pa.table([pa.array(items, pa.string()), *typed], names=["item", *COUNT_COLUMNS])
+
+
+def _items(path: str, rows: Sequence[Mapping[str, str]]) -> list[str]:
+    items = [row["item"] for row in rows]
+    if len(set(items)) < len(items) or not all(map(may_be_item, items)):
+        raise FormatError(f"{path} is not what hushcount discover wrote: restore it")
+    return items
 
 
 def same_batch(found: Found, summary: HopSummary) -> bool:
@@ -194,8 +199,11 @@ def explain(other: float, error: float, counts: pa.Table, listed: Dictionary | N
     return Explained(int(outside.sum()), found, spread, bias, other - found, math.hypot(error, spread), lower)
 
 
-def facts_of(campaign: Campaign, senders: Senders, law: CountLaw) -> CountFacts:
-    """Return what the summary of hushcount discover says of its counts."""
+def facts_of(campaign: Campaign, senders: Senders) -> CountFacts | None:
+    """Return what the summary of hushcount discover says of its counts; None if the campaign has none."""
+    law = count_law_of(campaign, senders)
+    if law is None:
+        return None
     low, high = law.interval(_FAR, CONFIDENCE)
     # A count is the shown one less the mean.
     below, above = _FAR - law.mean - low, high - _FAR + law.mean

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hushcount.campaigns.campaign import Campaign
 from pipelines.console.results import detection, other_explained
 from pipelines.jobs.chart import INK, bars
-from pipelines.jobs.found import COMBINED_SAYS, Found, count_law_of, facts_of, same_batch
+from pipelines.jobs.found import COMBINED_SAYS, Found, facts_of, same_batch
 from pipelines.outputs.counts import BinCounts, StreamCounts
 from pipelines.outputs.summary import HopSummary, TableFacts
 
@@ -100,13 +100,12 @@ def _found(page: Page) -> str:
     if found is None:
         return ""
     title = f"<h2>Found: {len(found.items):,} values that nobody listed</h2>"
-    law = count_law_of(page.campaign, found.summary.senders)
+    facts = facts_of(page.campaign, found.summary.senders)
     apart = "" if page.summary.estimates is None else page.summary.estimates.apart or ""
-    if found.counts is None or law is None:
+    if found.counts is None or facts is None:
         items = "".join(f"<li>{html.escape(item)}</li>" for item in sorted(found.items))
         said = f"<p>{html.escape(apart)}</p>" if apart else ""
         return f"<section>{title}{said}<ul class='found'>{items}</ul></section>"
-    facts = facts_of(page.campaign, found.summary.senders, law)
     head: list[dict[str, Any]] = found.counts.slice(0, _TABLE_ITEMS).to_pylist()
     both = COMBINED_SAYS if "combined" in found.counts.column_names else apart
     chart = f"<div class='chart'>{bars(head[:_CHART_ITEMS])}</div>" if head else ""

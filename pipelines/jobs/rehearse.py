@@ -13,7 +13,6 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError, RetiredKey, UsageError
 from hushcount.randomness import SystemWords, hex_seed
 from keys import store
-from keys.evaluator_keys import next_key
 from keys.roles import EVALUATING_ROLES, OPENING_ROLES, OpeningRole
 from keys.store import campaign_key
 from pipelines.engine.runner import Engine
@@ -151,9 +150,7 @@ def _write_twin(campaign: Campaign, beside: Path, role: OpeningRole, directory: 
     others = [other for other in OPENING_ROLES if other != role]
     roles = (*others, *(EVALUATING_ROLES if campaign.is_oblivious else ()))
     played = store.create(directory / "played", days=2, roles=roles, now=now - timedelta(days=1))
-    if campaign.is_oblivious:
-        data["keys"]["evaluator"] = [next_key([directory / "played"], now).model_dump(mode="json")]
-    for name in others:
+    for name in roles:
         data["keys"][name] = [key.model_dump(mode="json") for key in getattr(played, name)]
     for key in data["keys"][role]:
         key |= {"not_before": (now - timedelta(days=1)).isoformat(), "not_after": (now + timedelta(days=1)).isoformat()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import apache_beam as beam
@@ -50,10 +51,14 @@ class RevealJob(OpeningJob):
                 f"{self.upstream.released}: a file is missing or was added"
             )
 
+    @cached_property
+    def law(self) -> CountLaw | None:
+        """Of the noise in the counts; None: there are none."""
+        return count_law_of(self.campaign, self.upstream.senders)
+
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
         form, directory, length = self.campaign.discovery_format, place.directory, self.campaign.released_bytes
-        law = count_law_of(self.campaign, self.upstream.senders)
-        reveal = Reveal(self.key, form, law, self.upstream.accepted_of("discovery"))
+        reveal = Reveal(self.key, form, self.law, self.upstream.accepted_of("discovery"))
         read = pipeline | "read" >> ReadBlocks(self.files, self.campaign.fingerprint, length, 0, None)
         opened = (
             read["blocks"]
@@ -62,7 +67,7 @@ class RevealJob(OpeningJob):
         )
         if self.evaluator is None:
             gathered = opened.found | "gather" >> beam.combiners.ToList()
-            gathered | "write found" >> beam.Map(_write_found, directory, form, law)
+            gathered | "write found" >> beam.Map(_write_found, directory, form, self.law)
         else:
             gathered = opened.unnamed | "gather" >> beam.combiners.ToList()
             gathered | "write opened" >> beam.Map(_write_opened, storage.join(directory, _OPENED), form)
@@ -79,8 +84,7 @@ class RevealJob(OpeningJob):
             storage.remove_directory(self.folder)
         pairs: dict[Stream, StreamCounts] = {"discovery": self.upstream.streams["discovery"]}
         summary = make_summary("discover", self.campaign, pairs, None, self.upstream)
-        law = count_law_of(self.campaign, self.upstream.senders)
-        facts = None if law is None else facts_of(self.campaign, self.upstream.senders, law)
+        facts = facts_of(self.campaign, self.upstream.senders)
         kept = BinCounts(bins.received, bins.accepted, bins.rejected)
         return Finished(replace(summary, bins=kept, counts_of_values=facts))
 
@@ -93,7 +97,7 @@ class RevealJob(OpeningJob):
         (analyzer,) = campaign.keys.analyzer
         ask, key = evaluator.ask(campaign), public_key(campaign)
         found, counts = verify(form, bytes.fromhex(analyzer.key), opened, ask, key)
-        _write_found(found, place.directory, form, count_law_of(campaign, self.upstream.senders))
+        _write_found(found, place.directory, form, self.law)
         storage.remove(path)
         return Counter(sums) + Counter(dict(label((reason, number), "discovery") for reason, number in counts.items()))
 

@@ -17,7 +17,7 @@ import pytest
 from evaluator.campaigns import AskedEpoch
 from evaluator.evaluator import Evaluator, EvaluatorSetup
 from evaluator.settings import EvaluatorPart
-from pipelines.deployment.collector import probe, write_durably
+from pipelines.files.durable import probe, write_durably
 from service.authentication import ClientToken
 from service.refusals import Refused
 from tests.evaluator.running import ask, destroy_evaluator_key, evaluating, keys_of, make_asked_site, manifests, some

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.deployment.campaigns import read_epochs
-from pipelines.deployment.collector import write_durably
 from pipelines.epochs.items import ITEMS_FILE, REVIEW_FILE, decide
 from pipelines.files import storage
+from pipelines.files.durable import write_durably
 from pipelines.files.permissions import make_folder
 from pipelines.outputs.staging import staged
 from tests.support.collecting import collect
