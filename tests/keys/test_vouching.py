@@ -113,3 +113,20 @@ def test_a_policy_lists_what_the_campaign_costs(home: Path) -> None:
     campaign = Campaign.read(home / "words.json")
     assert answer["max_epsilon"] == campaign.require_frequency().epsilon
     assert answer["max_discovery_epsilon"] == campaign.require_keep_rule().epsilon
+
+
+def test_more_evaluator_keys_than_a_delegation_lists_are_refused_in_one_sentence(home: Path) -> None:
+    evaluator = home / "evaluator"
+    done("keys", "new", "--role", "evaluator", "--number", 33, "--out", evaluator)
+    path = home / "asked.json"
+    done(
+        "campaign", "new", "--id", "asked", "--out", path, "--keys", home / "keys", "--keys", evaluator, "--dictionary",
+        home / "words.txt", "--mechanism", "grr", "--epsilon", 1, "--min-batch", 50, "--discovery-epsilon", 1,
+        "--discovery-delta", "1e-9", "--hash", "oblivious",
+    )  # fmt: skip
+    refused(
+        "campaign", "delegate", "--campaign", path, "--keys", home / "operator", "--publisher", home / "publisher",
+        "--last-epoch", 9, "--evaluator-keys", evaluator, "--out", home / "delegation.json",
+        says=["evaluator_keys", "at most 32"],
+    )  # fmt: skip
+    assert not (home / "delegation.json").exists()
