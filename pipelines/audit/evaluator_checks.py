@@ -1,4 +1,4 @@
-"""The checks of an oblivious campaign: who verifies what is found, and when an evaluator's key is to be destroyed."""
+"""The checks of oblivious campaigns: who runs the evaluator, who verifies what is found, when a key is destroyed."""
 
 from __future__ import annotations
 
@@ -43,6 +43,18 @@ def evaluator(view: View) -> Iterator[Finding]:
     if (found := namer(campaign, evaluator_here(view.deployment))) is not None:
         found.require(campaign)
         yield Finding(name, "good", f"answers with key {campaign.keys.evaluator[0].id}")
+
+
+def evaluator_apart(view: View) -> Iterator[Finding]:
+    """Say so if the evaluator runs beside the auxiliary server, of a deployment with an oblivious campaign."""
+    file = view.deployment.file
+    if file.evaluator is None or "aux-server" not in file.parties:
+        return
+    names = [one.campaign for one in view.campaigns if any(each.is_oblivious for each in one.campaigns.values())]
+    if names:
+        says = f"the evaluator of {', '.join(names)} and the auxiliary server run here: together they test any guess"
+        cure = 'move the auxiliary server to another party, parties = ["shuffler", "analyzer"] here'
+        yield Finding("evaluator apart", "warning", says, cure)
 
 
 def evaluator_keys(view: View) -> Iterator[Finding]:
