@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,25 +75,18 @@ def measure(directory: Path, case: Case, seconds: float, factor: float, journals
     campaign = _deploy(base, journal)
     length = campaign.sealed_bytes("reports")
     path = f"/v1/campaigns/bench/reports?fingerprint={campaign.fingerprint.hex()}"
-    log = base / "log"
-    with log.open("wb") as stream:
-        server = subprocess.Popen(  # noqa: S603  # our own command
-            [sys.executable, "-m", "pipelines", "collect", "--config", str(base / "deployment.toml")], stderr=stream
-        )
     try:
-        port = port_of(log, server)
-        before = cpu_seconds(server.pid)
-        sent = subprocess.run(  # noqa: S603  # our own module
-            [sys.executable, "-m", "benchmarks.collector_load", str(port), path,
-             str(length * case.reports), str(case.posts * factor), str(seconds), str(case.connections)],
-            stdout=subprocess.PIPE, check=True,
-        )  # fmt: skip
-        result = json.loads(sent.stdout)
-        used = cpu_seconds(server.pid) - before
-        disk = _sync_ms(journal)
+        with serving(base, "collect") as (pid, port):
+            before = cpu_seconds(pid)
+            sent = subprocess.run(  # noqa: S603  # our own module
+                [sys.executable, "-m", "benchmarks.collector_load", str(port), path,
+                 str(length * case.reports), str(case.posts * factor), str(seconds), str(case.connections)],
+                stdout=subprocess.PIPE, check=True,
+            )  # fmt: skip
+            result = json.loads(sent.stdout)
+            used = cpu_seconds(pid) - before
+            disk = _sync_ms(journal)
     finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait(120)
         shutil.rmtree(journal, ignore_errors=True)
     accepted = result["accepted"] * case.reports
     return {
@@ -123,7 +118,22 @@ def _deploy(base: Path, journal: Path) -> Campaign:
     return Campaign.read(folder / "epoch-000001.json")
 
 
-def port_of(log: Path, server: subprocess.Popen[bytes]) -> int:
+@contextmanager
+def serving(base: Path, command: str) -> Iterator[tuple[int, int]]:
+    """Run a server of the deployment in a directory until the block ends; yield its process id and its port."""
+    log = base / "log"
+    with log.open("wb") as stream:
+        server = subprocess.Popen(  # noqa: S603  # our own command
+            [sys.executable, "-m", "pipelines", command, "--config", str(base / "deployment.toml")], stderr=stream
+        )
+    try:
+        yield server.pid, _port_of(log, server)
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(120)
+
+
+def _port_of(log: Path, server: subprocess.Popen[bytes]) -> int:
     """Return the port on which a server says in its log that it listens."""
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline and server.poll() is None:

@@ -10,15 +10,12 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from datetime import datetime, timezone
 from pathlib import Path
 
-from benchmarks.collector import cpu_seconds, port_of
+from benchmarks.collector import cpu_seconds, serving
 from benchmarks.inputs import Setting, make_place
 from hushcount.campaigns.campaign import Campaign
 from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_QUESTIONS, PROOF_BYTES, questions_of
@@ -51,17 +48,8 @@ def measure(base: Path, seconds: float, batches: tuple[int, ...] = BATCHES) -> l
     (public,) = campaign.keys.evaluator
     key = KeyReference(str(base / "evaluator-keys"), "evaluator", public.id).read_evaluator()
     path = f"/v1/campaigns/bench/evaluations?fingerprint={campaign.fingerprint.hex()}"
-    log = base / "log"
-    with log.open("wb") as stream:
-        server = subprocess.Popen(  # noqa: S603  # our own command
-            [sys.executable, "-m", "pipelines", "evaluate", "--config", str(base / "deployment.toml")], stderr=stream
-        )
-    try:
-        port = port_of(log, server)
-        return [_row(server.pid, port, path, key, batch, seconds) for batch in batches]
-    finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait(120)
+    with serving(base, "evaluate") as (pid, port):
+        return [_row(pid, port, path, key, batch, seconds) for batch in batches]
 
 
 def _row(pid: int, port: int, path: str, key: EvaluatorKey, batch: int, seconds: float) -> dict[str, float]:
@@ -87,7 +75,8 @@ def _bare(key: EvaluatorKey, pool: list[bytes], seconds: float) -> float:
     answered, began, ends = 0, time.process_time(), time.perf_counter() + seconds
     while time.perf_counter() < ends:
         for blinded in pool:
-            answered += len(key.evaluate(blinded)) // ELEMENT_BYTES - PROOF_BYTES // ELEMENT_BYTES
+            key.evaluate(blinded)
+            answered += len(blinded) // ELEMENT_BYTES
     return answered / (time.process_time() - began)
 
 

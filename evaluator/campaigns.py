@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hushcount.campaigns.public_keys import EvaluatorKeyPart
 from hushcount.collection.epochs import COLLECTION_FILE, EpochPart, epoch_folder, read_collection, read_epoch
-from service.campaign_folders import NO_STAMP, Stamp, read_folders
+from service.campaign_folders import CampaignFolder, read_folders
 from service.epochs import EpochTimes, times_of
 
 
@@ -24,18 +24,16 @@ class AskedEpoch(EpochTimes):
 
 
 @dataclass(frozen=True)
-class AskedCampaign:
+class AskedCampaign(CampaignFolder):
     """What is known about one campaign's directory."""
 
-    id: str
-    epochs: Mapping[str, AskedEpoch]  # by fingerprint, also those to come and those that are over
-    stamp: Stamp  # of the collection file when it was read last
-    fault: str | None  # what is wrong with the present file, in one sentence
+    epochs: Mapping[str, AskedEpoch] = field(default_factory=dict)
+    """By fingerprint, also those to come and those that are over."""
 
     @property
-    def numbers(self) -> Mapping[str, int]:
-        """Of all published epochs, by fingerprint."""
-        return {fingerprint: epoch.epoch for fingerprint, epoch in self.epochs.items()}
+    def numbers(self) -> Container[str]:
+        """The fingerprints of all published epochs."""
+        return self.epochs
 
 
 Campaigns = Mapping[str, AskedCampaign]
@@ -44,7 +42,7 @@ Campaigns = Mapping[str, AskedCampaign]
 
 def read_campaigns(directory: Path, known: Campaigns) -> Campaigns:
     """Return what may be asked about now; `known` gives unchanged campaigns, and the earlier state of damaged files."""
-    return read_folders(directory, known, _read_campaign, _failed)
+    return read_folders(directory, known, _read_campaign, AskedCampaign)
 
 
 def asked_epochs(campaigns: Campaigns) -> Iterator[AskedEpoch]:
@@ -61,14 +59,9 @@ def served_by(campaigns: Campaigns) -> Mapping[str, AskedEpoch]:
     return {epoch.key.id: epoch for epoch in begun if epoch.key is not None}
 
 
-def _failed(name: str, known: AskedCampaign | None, stamp: Stamp, fault: str) -> AskedCampaign:
-    earlier = AskedCampaign(name, {}, NO_STAMP, None) if known is None else known
-    return replace(earlier, stamp=stamp, fault=fault)
-
-
-def _read_campaign(directory: Path, stamp: Stamp) -> AskedCampaign:
+def _read_campaign(directory: Path) -> AskedCampaign:
     epochs = [_read_epoch(directory, part) for part in read_collection(directory / COLLECTION_FILE).epochs]
-    return AskedCampaign(directory.name, {epoch.fingerprint: epoch for epoch in epochs}, stamp, None)
+    return AskedCampaign(directory.name, epochs={epoch.fingerprint: epoch for epoch in epochs})
 
 
 def _read_epoch(directory: Path, part: EpochPart) -> AskedEpoch:

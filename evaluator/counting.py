@@ -2,6 +2,7 @@
 
     COUNTS/lock                                         locked while an evaluator runs
            ended                                        the newest window that ended; it is not opened again
+           damaged/                                     damaged files of refusals
            WINDOW/key                                   of the hash of client tokens; deleted with the window
                   id, seconds, authentication           for the manifests of the window
                   CAMPAIGN/EPOCH-FINGERPRINT/asked      a record of each answered request
@@ -21,22 +22,25 @@ import struct
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 
 from pydantic import Field
 
 from evaluator.campaigns import AskedEpoch
-from evaluator.manifests import ASKERS, Asked, Asker, EvaluationManifest, Refused
+from evaluator.manifests import ASKERS, Asked, Asker, EvaluationManifest
 from evaluator.refusals import TOO_MANY_QUESTIONS, TOO_MANY_QUESTIONS_AT_ONCE
 from hushcount.campaigns.public_keys import KeyId
+from hushcount.collection.manifests import Refused
 from hushcount.collection.windows import Window
+from hushcount.errors import FormatError
 from hushcount.formats.models import Hex32, Part
 from hushcount.formats.reading import parse_model
 from hushcount.formats.whole_files import sync, write_over
 from hushcount.senders import Authentication
 from service import window_notes
 from service.client_limit import ClientLimit, Counted
-from service.window_folders import make_folder
+from service.window_folders import link_aside, make_folder
 
 _LOG = logging.getLogger("hushcount.evaluator")
 _ASKED = "asked"
@@ -68,7 +72,7 @@ class _Folder:
 
 
 class Counting:
-    """One window's counts and limits. Every method but `flush` is for the event loop's thread."""
+    """One window's counts and limits. Every method but `flush` and `close` is for the event loop's thread."""
 
     def __init__(self, root: Path, window: Window, way: Authentication, a_client: int | None, verifier: int) -> None:
         self.window = window
@@ -125,13 +129,10 @@ class Counting:
                 _write_refused(folder)
 
     def close(self) -> None:
-        """Flush, and close the files: the window has ended."""
-        try:
-            self.flush()
-        finally:
-            for folder in self._folders.values():
-                os.close(folder.descriptor)
-            self._folders.clear()
+        """Flush, and close the files: the window has ended. OSError: they stay open, a later call tries again."""
+        self.flush()
+        while self._folders:
+            os.close(self._folders.popitem()[1].descriptor)
 
     def _folder(self, epoch: AskedEpoch) -> _Folder:
         found = self._folders.get(epoch.fingerprint)
@@ -139,7 +140,12 @@ class Counting:
             path = self._root / self.window.name / epoch.folder
             make_folder(path, self._root)
             found = _Folder(path, epoch)
-            earlier = _read_refused(path)
+            try:
+                earlier = _read_refused(path)
+            except FormatError:
+                earlier = None
+                link_aside(self._root, path / _REFUSED)
+                _LOG.error("counts of refusals damaged", extra={"window": self.window.name, "campaign": epoch.campaign})
             if earlier is None:
                 # Records without the fingerprint beside them would count for nothing.
                 _write_refused(found)
@@ -152,16 +158,16 @@ class Counting:
         return found
 
 
-def manifests_of(root: Path, window: str, evaluator: str, length: int) -> dict[str, EvaluationManifest]:
+def manifests_of(root: Path, window: str, evaluator: str, length: timedelta) -> dict[str, EvaluationManifest]:
     """Return the manifests of a window that ended, by path below the store's folder of evaluations.
 
     Args:
-        length: of the window in seconds, where no note says it.
+        length: of the window, where no note says it.
+
+    Raises:
+        FormatError: what it refused is damaged.
     """
-    try:
-        seconds = window_notes.seconds_of(root, window)
-    except (FileNotFoundError, ValueError):
-        seconds = length
+    seconds = window_notes.seconds_or(root, window, length)
     id, way = window_notes.manifest_id(root, window), window_notes.authentication_of(root, window)
     found = {}
     for path in sorted({one.parent for one in (root / window).glob("*/*/*")}):

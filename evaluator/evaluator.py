@@ -20,7 +20,7 @@ from evaluator.manifests import Asker
 from evaluator.metrics import Metrics
 from evaluator.refusals import BAD_ELEMENT, KEY_DESTROYED, KEY_UNREADABLE
 from evaluator.settings import EvaluatorPart
-from evaluator.store import ManifestStore, WriteWhole
+from evaluator.store import ManifestStore
 from hushcount.collection.windows import window_at
 from hushcount.discovery.oblivious import ELEMENT_BYTES
 from hushcount.errors import HushcountError
@@ -30,12 +30,16 @@ from service.authentication import Authenticator, BearerToken
 from service.exchange import IncomingBytes
 from service.logs import error_name
 from service.refusals import QUEUE_FULL, STOPPING, STORAGE_FAILING, Refused, try_again
+from service.store import WriteWhole
+from service.threads import to_its_end
 from service.window_folders import kept_windows
 
 _LOG = logging.getLogger("hushcount.evaluator")
 _TICK_SECONDS = 0.5
 """A key that was destroyed answers nothing after a second."""
 _STORE_SECONDS = 5.0
+_READING = ("keys", "campaigns")
+"""The steps that write nothing."""
 _AT_ONCE = 20
 """So few questions are answered within the event loop: 2 ms, where the way to the thread and back costs as one."""
 
@@ -85,7 +89,7 @@ class Evaluator:
             setup.counts,
             setup.evaluations.rstrip("/"),
             setup.settings.name,
-            int(setup.length.total_seconds()),
+            setup.length,
             setup.write_whole,
             setup.probe,
             self.metrics,
@@ -109,12 +113,12 @@ class Evaluator:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._pool.shutdown()
-        try:
-            self._count_refusals()
-            self._flush()
-            self.counting.close()
-        except Exception:
-            _LOG.exception("stopping failed")
+        # A step that fails must not stop the others.
+        for step in (self._count_refusals, self._flush, self.counting.close):
+            try:
+                step()
+            except Exception:
+                _LOG.exception("stopping failed", extra={"step": step.__qualname__})
 
     def is_verifier(self, authorization: bytes | None) -> bool:
         """Return whether a request shows the token of the analyzer, who verifies what was found."""
@@ -134,7 +138,7 @@ class Evaluator:
         if self._waiting + questions > self.setup.settings.queue_questions:
             raise try_again(QUEUE_FULL)
         self._require_key(key)
-        if self._served[key].fingerprint != epoch.fingerprint:
+        if self._served.get(key, epoch).fingerprint != epoch.fingerprint:
             raise try_again(KEY_UNREADABLE)
         counting = self.counting
         counting.reserve(epoch, asker, client, questions)
@@ -194,17 +198,20 @@ class Evaluator:
         asked = [epoch for epoch in asked_epochs(self.campaigns) if epoch.key is not None and epoch.grace_ends > now]
         if not asked:
             yield f"no campaign asks an evaluator: {self.setup.campaigns} holds none with discovery.hash oblivious"
+        served = self._served
         for epoch in asked:
             # The key of an epoch that is over may be destroyed before its grace period ends.
             if epoch.ends > now and epoch.key is not None and self.keys.find(epoch.key.id) is None:
                 yield f"{self.setup.keys} holds no key {epoch.key.id}, of campaign {epoch.campaign} epoch {epoch.epoch}"
-            if epoch.key is not None and (first := self._served[epoch.key.id]).fingerprint != epoch.fingerprint:
+            if epoch.key is not None and (first := served.get(epoch.key.id, epoch)).fingerprint != epoch.fingerprint:
                 yield (
                     f"campaign {epoch.campaign} epoch {epoch.epoch} names key {epoch.key.id}, which serves campaign "
                     f"{first.campaign} epoch {first.epoch} alone: publish an epoch with a fresh key"
                 )
         if self._store.failure is not None:
             yield f"the store cannot be written: {self._store.failure}"
+        for window, failure in list(self._store.unread.items()):
+            yield f"window {window} cannot be stored: {failure}; look at its folder in {self.setup.counts}"
         if self.counting.window.start.timestamp() > now:
             yield f"the clock went back: questions are counted in window {self.counting.window.name}, still to begin"
         if any(not task.cancelled() and task.done() for task in self._tasks):
@@ -223,12 +230,13 @@ class Evaluator:
         steps = {"campaigns": self._read_campaigns, "counts": self._flush}
         while True:
             await asyncio.sleep(_TICK_SECONDS)
-            with self._noting("window"):
+            with self._noting("refusals"):
                 self._count_refusals()
+            with self._noting("window"):
                 self._turn()
             for name, step in steps.items():
                 with self._noting(name):
-                    await loop.run_in_executor(None, step)
+                    await to_its_end(loop.run_in_executor(None, step))
 
     async def _carry(self) -> None:
         """Carry the counts of windows that ended to the store, again and again until it takes them."""
@@ -245,7 +253,7 @@ class Evaluator:
             yield
         except Exception as error:
             said = str(error) if isinstance(error, HushcountError) else f"{name} failed: {error_name(error)}"
-            if isinstance(error, OSError):
+            if isinstance(error, OSError) and name not in _READING:
                 self.metrics.failed_writes.inc()
             if self._faults.get(name) != said:
                 _LOG.error("a step failed", extra={"step": name, "error": error_name(error)})
@@ -257,13 +265,13 @@ class Evaluator:
         self.keys.look({epoch.key.id for epoch in asked_epochs(self.campaigns) if epoch.key is not None})
 
     def _read_campaigns(self) -> None:
-        self.campaigns = read_campaigns(self.setup.campaigns, self.campaigns)
-        self._served = served_by(self.campaigns)
+        campaigns = read_campaigns(self.setup.campaigns, self.campaigns)
+        self._served, self.campaigns = served_by(campaigns), campaigns
 
     def _count_refusals(self) -> None:
-        taken, self.refusals = self.refusals, Counter()
-        for (epoch, asker, reason), number in taken.items():
-            self.counting.refused(epoch, asker, reason, number)
+        for place, number in list(self.refusals.items()):
+            self.counting.refused(*place, number)
+            del self.refusals[place]
 
     def _turn(self) -> None:
         """Begin the next window if the present one is over."""
@@ -281,10 +289,10 @@ class Evaluator:
         return Counting(root, window, way, settings.questions_a_client, settings.most_questions_verifier)
 
     def _flush(self) -> None:
+        self.counting.flush()
         while self._ended:
             self._ended[0].close()
             self._ended.pop(0)
-        self.counting.flush()
 
 
 def _now() -> datetime:

@@ -10,9 +10,9 @@ from keys.evaluating import EvaluatorKey
 from keys.listing import PUBLIC_FILE, read_listing
 from keys.roles import EvaluatingRole
 from keys.store import KeyReference
+from service.campaign_folders import Stamp, stamp_of
 
 _ROLE: EvaluatingRole = "evaluator"
-_Stamp = tuple[int, int, int]
 
 
 class KeysHere:
@@ -20,7 +20,7 @@ class KeysHere:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._open: dict[str, tuple[_Stamp, EvaluatorKey]] = {}
+        self._open: dict[str, tuple[Stamp, EvaluatorKey]] = {}
         self.faults: dict[str, str] = {}
         """What is wrong with a key file that is there, by id."""
         self.retired: frozenset[str] = frozenset()
@@ -32,7 +32,7 @@ class KeysHere:
         Raises:
             UsageError: the directory's listing is damaged, so that nobody knows which keys are destroyed: none is open.
         """
-        opened: dict[str, tuple[_Stamp, EvaluatorKey]] = {}
+        opened: dict[str, tuple[Stamp, EvaluatorKey]] = {}
         faults: dict[str, str] = {}
         try:
             self.retired = self._listed_as_retired()
@@ -43,13 +43,12 @@ class KeysHere:
         for id in (id for id in wanted if id not in self.retired):
             reference = KeyReference(str(self._directory), _ROLE, id)
             try:
-                status = reference.path.stat()
+                stamp = stamp_of(reference.path)
             except FileNotFoundError:
                 continue
             except OSError as error:
                 faults[id] = f"cannot read {reference.place}: {error.strerror}"
                 continue
-            stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
             before = self._open.get(id)
             if before is not None and before[0] == stamp:
                 opened[id] = before

@@ -7,22 +7,21 @@ The id is random for each window of an evaluator's directory: nobody overwrites 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hushcount.campaigns.campaign import GREATEST_EPOCH
 from hushcount.campaigns.parts import Identifier
 from hushcount.campaigns.public_keys import KeyId
-from hushcount.collection.manifests import CollectorName, Count, Reason
-from hushcount.formats.models import Hex32, Part, text_of
+from hushcount.collection.manifests import CollectorName, Count, Refused, WindowName, WindowSeconds
+from hushcount.collection.windows import window_start
+from hushcount.formats.models import Hex32, Part
 from hushcount.formats.reading import parse_model
 from hushcount.senders import Authentication
 
-_MOST_REASONS = 256
 Asker = Literal["clients", "verifier"]
 ASKERS: tuple[Asker, ...] = ("clients", "verifier")
-Refused = Annotated[dict[Reason, Count], Field(max_length=_MOST_REASONS)]
 
 
 class Asked(Part):
@@ -41,11 +40,16 @@ class EvaluationManifest(Part):
     epoch: int = Field(ge=1, le=GREATEST_EPOCH)
     fingerprint: Hex32
     key: KeyId | None = Field(description="id of the evaluator's key in the campaign file; null: it has none")
-    window: Annotated[str, text_of(r"^[0-9]{8}T[0-9]{6}Z$", "must be a window's start, as in 20261121T000000Z")]
-    seconds: int = Field(ge=1, le=366 * 86_400, description="length of the window")
+    window: WindowName
+    seconds: WindowSeconds = Field(description="length of the window")
     authentication: Authentication = Field(description="the weakest by which clients were told apart")
     clients: Asked = Field(default_factory=Asked)
     verifier: Asked = Field(default_factory=Asked)
+
+    @model_validator(mode="after")
+    def _check(self) -> EvaluationManifest:
+        window_start(self.window)
+        return self
 
 
 def read_evaluation_manifest(data: bytes, name: str) -> EvaluationManifest:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 
 from evaluator.counting import manifests_of
 from evaluator.metrics import Metrics
+from hushcount.errors import HushcountError
 from service.logs import error_name
+from service.store import WriteWhole
 from service.window_folders import kept_windows, remove_gone, remove_window
 
 _LOG = logging.getLogger("hushcount.evaluator")
-WriteWhole = Callable[[str, Iterable[bytes]], None]
-"""Writes a file of the store; it is whole and durable when this returns."""
 _PROBE_SECONDS = 60.0
 
 
@@ -27,20 +28,28 @@ class ManifestStore:
     root: Path
     folder: str
     evaluator: str  # its name
-    seconds: int  # length of windows without a note of theirs
+    length: timedelta  # of windows without a note of theirs
     write_whole: WriteWhole
     probe: Callable[[], None]  # raises if the store cannot be reached
     metrics: Metrics
     failure: str | None = None
-    """Why the store or a window's files failed at the last try; None: they did not."""
+    """Why the store, or the removal of a window, failed at the last try; None: they did not."""
+    unread: dict[str, str] = field(default_factory=dict)
+    """Why the files of a window cannot be read, by its name."""
     _probed: float = -math.inf
 
     def carry(self, present: str) -> None:
-        """Write the manifests of all windows but the present one, and remove these windows with their keys."""
+        """Write the manifests of all windows before the present one, and remove these windows with their keys.
+
+        A later window may have begun since the present one was asked for.
+        """
         try:
             remove_gone(self.root)
-            for window in kept_windows(self.root):
-                if window != present:
+            kept = kept_windows(self.root)
+            for window in self.unread.keys() - set(kept):
+                del self.unread[window]
+            for window in kept:
+                if window < present:
                     self._carry(window)
             if self.failure is not None or time.monotonic() - self._probed > _PROBE_SECONDS:
                 self.probe()
@@ -53,7 +62,17 @@ class ManifestStore:
             self.failure = error_name(error)
 
     def _carry(self, window: str) -> None:
-        for path, manifest in manifests_of(self.root, window, self.evaluator, self.seconds).items():
+        try:
+            manifests = manifests_of(self.root, window, self.evaluator, self.length)
+        except Exception as error:
+            # An operator may repair it, so this is tried again; other windows need not wait for that.
+            failure = str(error) if isinstance(error, HushcountError) else error_name(error)
+            if self.unread.get(window) != failure:
+                _LOG.error("window cannot be stored", extra={"window": window, "failure": failure})
+            self.unread[window] = failure
+            return
+        self.unread.pop(window, None)
+        for path, manifest in manifests.items():
             self.write_whole(f"{self.folder}/{path}", [manifest.model_dump_json(indent=2).encode() + b"\n"])
             self.metrics.manifests.inc()
         remove_window(self.root, window)

@@ -6,7 +6,12 @@
     openapi            the parts that each interface's document has
     authentication     who may send, and what tells clients apart
     client_limit       how much one client may do in a window
+    campaign_folders   the directory of campaigns, read again when a file there changes
     epochs             which campaign file a request may name now
+    about              tells whether the service is ready, and its metrics and interface
+    cors               which pages of other origins may ask
+    store              what a service does with the store
+    threads            waits for threads, also when cancelled
     window_folders     folders of windows on the local disk, under a lock
     window_notes       small files about each window: key, id, length, the newest that ended
     refusals, settings, metrics, logs

@@ -3,43 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from hushcount.collection.epochs import COLLECTION_FILE
 from hushcount.errors import HushcountError, UsageError
 
 Stamp = tuple[int, int, int]
-NO_STAMP: Stamp = (0, 0, 0)
+_NO_STAMP: Stamp = (0, 0, 0)
 
 
-class Stamped(Protocol):
+@dataclass(frozen=True)
+class CampaignFolder:
     """What is known about one campaign's directory."""
 
-    @property
-    def stamp(self) -> Stamp:
-        """Of the collection file when it was read last."""
-
-    @property
-    def fault(self) -> str | None:
-        """What is wrong with the present file, in one sentence."""
+    id: str
+    stamp: Stamp = _NO_STAMP  # of the collection file when it was read last
+    fault: str | None = None  # what is wrong with the present file, in one sentence
 
 
-Known = TypeVar("Known", bound=Stamped)
+Known = TypeVar("Known", bound=CampaignFolder)
+
+
+def stamp_of(path: Path) -> Stamp:
+    """Return what changes whenever a file is replaced; OSError: it cannot be looked at."""
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def read_folders(
-    directory: Path,
-    known: Mapping[str, Known],
-    read: Callable[[Path, Stamp], Known],
-    failed: Callable[[str, Known | None, Stamp, str], Known],
+    directory: Path, known: Mapping[str, Known], read: Callable[[Path], Known], unread: Callable[[str], Known]
 ) -> dict[str, Known]:
     """Return what is known of each campaign now, by id: of an unchanged one what was known before.
 
     Args:
         read: reads a campaign's directory; it may raise HushcountError or OSError.
-        failed: makes what is known of a campaign whose files are damaged: from its id, what was known, the stamp and
-            the fault.
+        unread: makes what is known of a campaign whose files could never be read, from its id.
 
     Raises:
         UsageError: the directory cannot be read.
@@ -50,13 +50,14 @@ def read_folders(
         raise UsageError(f"cannot read campaigns directory {directory}: {error.strerror}") from None
     found = {}
     for name in names:
-        path, stamp, before = directory / name / COLLECTION_FILE, NO_STAMP, known.get(name)
+        path, stamp, before = directory / name / COLLECTION_FILE, _NO_STAMP, known.get(name)
         try:
-            status = path.stat()
-            stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
-            unchanged = before is not None and before.stamp == stamp and before.fault is None
-            found[name] = before if unchanged and before is not None else read(directory / name, stamp)
+            stamp = stamp_of(path)
+            if before is not None and before.stamp == stamp and before.fault is None:
+                found[name] = before
+            else:
+                found[name] = replace(read(directory / name), stamp=stamp)
         except (HushcountError, OSError) as error:
             fault = str(error) if isinstance(error, HushcountError) else f"cannot read {path}: {error.strerror}"
-            found[name] = failed(name, before, stamp, fault)
+            found[name] = replace(unread(name) if before is None else before, stamp=stamp, fault=fault)
     return found

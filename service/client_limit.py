@@ -10,8 +10,8 @@ from datetime import datetime, timezone
 
 from hushcount.collection.windows import Window
 from service.refusals import Reason, Refused
+from service.window_notes import KEY_BYTES
 
-_KEY_BYTES = 32
 _HASH_BYTES = 8
 _MOST_CLIENTS = 1 << 20
 
@@ -76,7 +76,7 @@ class ClientLimit:
                 **{f"most_{counted.things}": most},
             )
         if window != self._window:
-            self.begin(window, secrets.token_bytes(_KEY_BYTES))
+            self.begin(window, secrets.token_bytes(KEY_BYTES))
         name = self.name_of(client)
         sent = self._sent.setdefault(name, 0) + number
         self._remember(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
@@ -46,8 +46,8 @@ class ServedCampaign(Protocol[Epoch_co]):
         """By fingerprint, those to come too; empty if the files could never be read."""
 
     @property
-    def numbers(self) -> Mapping[str, int]:
-        """Of all epochs ever published, by fingerprint."""
+    def numbers(self) -> Container[str]:
+        """The fingerprints of all epochs ever published."""
 
     @property
     def fault(self) -> str | None:

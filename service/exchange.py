@@ -69,7 +69,7 @@ async def read_body(receive: Receive, most: int, incoming: IncomingBytes) -> byt
             parts.append(message["body"])
             length += len(message["body"])
             if length > most:
-                raise too_long(most)
+                raise _too_long(most)
             more = message.get("more_body", False)
             if more or counted:
                 incoming.present += length - counted
@@ -98,11 +98,11 @@ def body_length(scope: Scope, what: str, most: int) -> int | None:
         return None
     number = int(length) if _LENGTH.fullmatch(length) else 0
     if number > most:
-        raise too_long(most)
+        raise _too_long(most)
     return number
 
 
-def too_long(most: int) -> Refused:
+def _too_long(most: int) -> Refused:
     """Return the refusal of a body that is too long."""
     return Refused(TOO_LONG, f"Send at most {most} bytes in one request.", most_bytes=most)
 

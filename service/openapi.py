@@ -78,7 +78,7 @@ def fingerprint(made: str) -> Json:
 def about_itself(reasons: Mapping[str, Reason], ready: str) -> Json:
     """Return the paths at which a service tells about itself; `ready` says when it is ready."""
     return {
-        "/healthz": {"get": get("healthz", "The process runs.", fields(alive={"type": "boolean"}), reasons)},
+        "/healthz": {"get": get("healthz", "The process runs.", _fields(alive={"type": "boolean"}), reasons)},
         "/readyz": {"get": _readiness(reasons, ready)},
         "/metrics": {"get": get("metrics", "Metrics for Prometheus.", {"text/plain": TEXT}, reasons)},
         "/openapi.json": {"get": get("openapi", "This document.", OBJECT, reasons)},
@@ -94,7 +94,7 @@ def get(
     return {"operationId": f"get_{name}", "summary": description, "responses": found}
 
 
-def fields(**properties: Json) -> Json:
+def _fields(**properties: Json) -> Json:
     """Describe a JSON object with these members."""
     return {"application/json": {"type": "object", "required": list(properties), "properties": properties}}
 
@@ -113,7 +113,7 @@ def refusals(reasons: Mapping[str, Reason], names: Collection[str]) -> Json:
 
 
 def _readiness(reasons: Mapping[str, Reason], ready: str) -> Json:
-    content = fields(ready={"type": "boolean"}, faults={"type": "array", "items": TEXT})
+    content = _fields(ready={"type": "boolean"}, faults={"type": "array", "items": TEXT})
     described = get("readyz", ready, content, reasons)
     refused = described["responses"]["503"]
     refused["description"] = f"Not ready, or: {refused['description']}"

@@ -14,6 +14,8 @@ from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.whole_files import sync
 
 _GONE = ".gone"
+ASIDE = "damaged"
+"""The folder of damaged files, for an operator to look at."""
 
 
 @contextmanager
@@ -40,6 +42,17 @@ def make_folder(path: Path, root: Path) -> None:
     for folder in reversed(missing):
         folder.mkdir(mode=0o700, exist_ok=True)
         sync(folder.parent)
+
+
+def link_aside(root: Path, path: Path) -> None:
+    """Keep a damaged file in the folder of such files too, before the file itself begins anew."""
+    aside = root / ASIDE
+    make_folder(aside, root)
+    copy = aside / "-".join(path.relative_to(root).parts)
+    copy.unlink(missing_ok=True)
+    # A second name, not a move: a kill here would otherwise leave the window without a manifest.
+    os.link(path, copy)
+    sync(aside)
 
 
 def remove_window(root: Path, window: str) -> None:

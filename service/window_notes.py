@@ -5,21 +5,22 @@ No window that ended is opened again, whatever the clock says: its manifest may 
 
 from __future__ import annotations
 
+import logging
 import secrets
 from datetime import timedelta
 from pathlib import Path
 
-from hushcount.collection.manifests import ID
+from hushcount.collection.manifests import ID, MOST_SECONDS
 from hushcount.collection.windows import Window, is_window, window_at, window_start
 from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import sync, write_over
 from hushcount.senders import KEY, WEAKEST, Authentication, as_way, weakest
 from service.window_folders import make_folder
 
+_LOG = logging.getLogger("hushcount.service")
 KEY_BYTES = 32
 _ENDED = "ended"
 _SECONDS = "seconds"
-_MOST_SECONDS = 366 * 86_400
 _ID = "id"
 
 
@@ -60,9 +61,19 @@ def set_seconds(root: Path, window: Window) -> None:
 def seconds_of(root: Path, window: str) -> int:
     """Return how long a window is; FileNotFoundError if there is no note, ValueError if the note is damaged."""
     seconds = int((root / window / _SECONDS).read_text(encoding="ascii"))
-    if not 1 <= seconds <= _MOST_SECONDS:
-        raise ValueError(f"{_SECONDS} of window {window} is {seconds}, must be from 1 to {_MOST_SECONDS}")
+    if not 1 <= seconds <= MOST_SECONDS:
+        raise ValueError(f"{_SECONDS} of window {window} is {seconds}, must be from 1 to {MOST_SECONDS}")
     return seconds
+
+
+def seconds_or(root: Path, window: str, length: timedelta) -> int:
+    """Return how long a window is; the configured length if there is no note or it is damaged."""
+    try:
+        return seconds_of(root, window)
+    except (FileNotFoundError, ValueError):
+        seconds = int(length.total_seconds())
+        _LOG.warning("length of window not noted", extra={"window": window, "seconds": seconds})
+        return seconds
 
 
 def note_authentication(root: Path, window: str, way: Authentication) -> None:

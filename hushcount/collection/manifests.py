@@ -29,8 +29,13 @@ _NAME = re.compile(rf"(?P<collector>.+?)(-{ID.pattern})?{re.escape(SUFFIX)}")
 _MOST_DAMAGED = (1 << 31) - 1
 _MOST = 1 << 40
 _MOST_REASONS = 256
+MOST_SECONDS = 366 * 86_400
 Reason = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,64}$")]
 Count = Annotated[int, Field(ge=0, le=_MOST)]
+Refused = Annotated[dict[Reason, Count], Field(max_length=_MOST_REASONS)]
+WindowName = Annotated[str, text_of(r"^[0-9]{8}T[0-9]{6}Z$", "must be a window's start, as in 20261121T000000Z")]
+"""Whoever reads one calls `window_start` too: not every such text is a time."""
+WindowSeconds = Annotated[int, Field(ge=1, le=MOST_SECONDS)]
 
 
 class SegmentPart(Part):
@@ -52,15 +57,13 @@ class Manifest(Part):
     campaign: Identifier
     epoch: int = Field(ge=1, le=GREATEST_EPOCH)
     fingerprint: Hex32
-    window: Annotated[str, text_of(r"^[0-9]{8}T[0-9]{6}Z$", "must be a window's start, as in 20261121T000000Z")]
-    seconds: int = Field(ge=1, le=366 * 86_400, description="length of the window, which a deployment may change")
+    window: WindowName
+    seconds: WindowSeconds = Field(description="length of the window, which a deployment may change")
     authentication: Authentication = Field(default=WEAKEST, description="the weakest by which senders were told apart")
     segments: dict[Stream, Annotated[tuple[SegmentPart, ...], Field(max_length=MOST_SEGMENTS)]] = Field(
         default_factory=dict
     )
-    refused: dict[Reason, Count] = Field(
-        default_factory=dict, max_length=_MOST_REASONS, description="requests refused at the door, by reason"
-    )
+    refused: Refused = Field(default_factory=dict, description="requests refused at the door, by reason")
     damaged: int = Field(
         default=0, ge=0, le=_MOST_DAMAGED, description="damaged frames or stretches of journals: reports may be lost"
     )

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from hushcount.campaigns.signatures import SIGNATURE_BYTES, signature_path
 from hushcount.collection.envelopes import envelope_dtype
 from hushcount.collection.epochs import COLLECTION_FILE, EpochPart, epoch_folder, read_collection, read_epoch
 from hushcount.formats.reading import read_file
-from service.campaign_folders import NO_STAMP, Stamp, read_folders
+from service.campaign_folders import CampaignFolder, read_folders
 from service.epochs import EpochTimes, seconds, times_of
 from shuffler.collector import published
 
@@ -54,15 +54,15 @@ class CollectedEpoch(EpochTimes):
 
 
 @dataclass(frozen=True)
-class CollectedCampaign:
+class CollectedCampaign(CampaignFolder):
     """What is known about one campaign's directory."""
 
-    id: str
-    epochs: Mapping[str, CollectedEpoch]  # by fingerprint, those to come too; empty if the files could never be read
-    numbers: Mapping[str, int]  # of all epochs ever published, by fingerprint
-    log: Document | None  # of all epochs ever published; None if the files could never be read
-    stamp: Stamp  # of the collection file when it was read last
-    fault: str | None  # what is wrong with the present file, in one sentence
+    epochs: Mapping[str, CollectedEpoch] = field(default_factory=dict)
+    """By fingerprint, those to come too; empty if the files could never be read."""
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    """Of all epochs ever published, by fingerprint."""
+    log: Document | None = None
+    """Of all epochs ever published; None if the files could never be read."""
 
 
 Campaigns = Mapping[str, CollectedCampaign]
@@ -74,7 +74,7 @@ def read_campaigns(directory: Path, record: Path, known: Campaigns) -> Campaigns
 
     `record` is the folder of the logs that this collector published.
     """
-    return read_folders(directory, known, partial(_read_campaign, record), _failed)
+    return read_folders(directory, known, partial(_read_campaign, record), CollectedCampaign)
 
 
 def collected_epochs(campaigns: Campaigns) -> Iterator[CollectedEpoch]:
@@ -87,12 +87,7 @@ def accepted_targets(campaigns: Campaigns, now: float) -> list[Target]:
     return [target for epoch in collected_epochs(campaigns) if epoch.accepts(now) for target in epoch.targets.values()]
 
 
-def _failed(name: str, known: CollectedCampaign | None, stamp: Stamp, fault: str) -> CollectedCampaign:
-    earlier = CollectedCampaign(name, {}, {}, None, NO_STAMP, None) if known is None else known
-    return replace(earlier, stamp=stamp, fault=fault)
-
-
-def _read_campaign(record: Path, directory: Path, stamp: Stamp) -> CollectedCampaign:
+def _read_campaign(record: Path, directory: Path) -> CollectedCampaign:
     now, collection = time.time(), read_collection(directory / COLLECTION_FILE)
     kept = published.kept_log(record, directory.name)
     campaigns = [read_epoch(directory, part) for part in collection.epochs]
@@ -104,7 +99,8 @@ def _read_campaign(record: Path, directory: Path, stamp: Stamp) -> CollectedCamp
     }
     published.keep(record, kept, log)
     numbers = {entry.fingerprint: entry.epoch for entry in log.entries}
-    return CollectedCampaign(directory.name, epochs, numbers, _document(log.text().encode(), _JSON), stamp, None)
+    served = _document(log.text().encode(), _JSON)
+    return CollectedCampaign(directory.name, epochs=epochs, numbers=numbers, log=served)
 
 
 def _read_epoch(directory: Path, part: EpochPart, campaign: Campaign) -> CollectedEpoch:

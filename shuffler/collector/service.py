@@ -1,4 +1,4 @@
-"""The collector as a whole: campaigns, admission, writer and upload queue, with a look at them once a second."""
+"""The collector as a whole: campaigns, limits, writer and upload queue, with a look at them once a second."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +18,8 @@ from service.authentication import Authenticator
 from service.client_limit import ClientLimit, Counted
 from service.exchange import IncomingBytes
 from service.logs import error_name
+from service.store import WriteWhole
+from service.threads import to_its_end
 from service.window_folders import remove_gone
 from shuffler.collector import published
 from shuffler.collector.campaigns import Campaigns, Target, accepted_targets, collected_epochs, read_campaigns
@@ -27,7 +28,7 @@ from shuffler.collector.metrics import Metrics
 from shuffler.collector.refusals import TOO_MANY_REPORTS, TOO_MANY_REPORTS_AT_ONCE
 from shuffler.collector.settings import CollectorPart
 from shuffler.collector.uploads.upload_queue import UploadQueue
-from shuffler.collector.uploads.uploader import Uploader, WriteWhole
+from shuffler.collector.uploads.uploader import Uploader
 
 _LOG = logging.getLogger("hushcount.collector")
 _TICK_SECONDS = 1.0
@@ -188,14 +189,8 @@ class Collector:
             if of_campaign:
                 target = max(of_campaign, key=lambda target: (target.epoch == epoch, target.epoch))
                 counted.setdefault(target, Counter())[reason] += number
-        turn = asyncio.ensure_future(self.writer.turn(targets, counted))
         try:
-            await asyncio.shield(turn)
-        except asyncio.CancelledError:
-            # The writer's thread goes on; only at its end are the unwritten counts known.
-            with suppress(Exception):
-                await turn
-            raise
+            await to_its_end(self.writer.turn(targets, counted))
         finally:
             for target, counts in counted.items():
                 for reason, number in counts.items():

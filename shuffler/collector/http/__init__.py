@@ -1,1 +1,1 @@
-"""Answers requests, and bounds what a connection may cost. Start with `app`."""
+"""Answers requests. Start with `app`."""

@@ -18,14 +18,13 @@ from hushcount.collection.manifests import Manifest, SegmentPart, divided, manif
 from hushcount.errors import FormatError
 from hushcount.wire.blocks import Header, encode_blocks
 from service import window_folders, window_notes
+from service.store import WriteWhole
 from shuffler.collector.journals.journal import JournalHeader, recover
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.windows import manifest_counts, window_files
 from shuffler.collector.windows.window_files import JournalFile, Receipt
 
 _LOG = logging.getLogger("hushcount.collector")
-WriteWhole = Callable[[str, Iterable[bytes]], None]
-"""Writes a file of the store; it is whole and durable when this returns."""
 
 
 class StoreFailed(Exception):
@@ -138,7 +137,7 @@ class Uploader:
                 digest=receipt.digest,
             )
             segments.setdefault(receipt.stream, []).append(part)
-        seconds = self._seconds(window)
+        seconds = window_notes.seconds_or(self.root, window, self.length)
         return {
             manifest_name(self.collector, of_part): Manifest(
                 collector=self.collector,
@@ -155,14 +154,6 @@ class Uploader:
             )
             for of_part, listed in divided(segments, id)
         }
-
-    def _seconds(self, window: str) -> int:
-        try:
-            return window_notes.seconds_of(self.root, window)
-        except (FileNotFoundError, ValueError):
-            seconds = int(self.length.total_seconds())
-            _LOG.warning("length of window not noted", extra={"window": window, "seconds": seconds})
-            return seconds
 
     def _segment_name(self, segment: str) -> str:
         return f"{self.collector}-{segment}.blocks"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,13 +14,12 @@ from hushcount.errors import FormatError
 from hushcount.formats.models import Hex32, Part
 from hushcount.formats.reading import parse_model
 from hushcount.formats.whole_files import sync, write_over
-from service.window_folders import make_folder
+from service.window_folders import ASIDE, link_aside, make_folder
 from shuffler.collector.campaigns import Target
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.windows.window_files import DAMAGED, REFUSED, JournalFile
 
 _LOG = logging.getLogger("hushcount.collector")
-_ASIDE = "damaged"
 
 
 class RefusalCounts(Part):
@@ -58,13 +56,7 @@ def read_counts(root: Path, folder: Path, fingerprint: str | None, metrics: Metr
     except FormatError:
         if fingerprint is None:
             raise
-    aside = root / _ASIDE
-    make_folder(aside, root)
-    copy = aside / "-".join((*folder.relative_to(root).parts, REFUSED))
-    copy.unlink(missing_ok=True)
-    # A second name, not a move: a kill here would otherwise leave the window without a manifest.
-    os.link(folder / REFUSED, copy)
-    sync(aside)
+    link_aside(root, folder / REFUSED)
     empty = RefusalCounts(fingerprint=fingerprint)
     _write(folder, empty)
     sync(folder)
@@ -93,7 +85,7 @@ def damage_in(folder: Path) -> int:
 
 def put_aside(root: Path, journal: JournalFile) -> None:
     """Move a damaged journal to damaged/, for an operator to look at."""
-    aside = root / _ASIDE
+    aside = root / ASIDE
     make_folder(aside, root)
     journal.path.rename(aside / "-".join((journal.window, *journal.folder.split("/"), journal.path.name)))
     sync(aside)
