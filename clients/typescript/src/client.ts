@@ -153,7 +153,6 @@ export class Client {
   }
 
   #requireAsks(wanted: boolean): void {
-    this.#maker.requireDiscovery();
     const { id, discoveryTerms: terms } = this.#maker.campaign;
     if (terms?.isOblivious === wanted) return;
     const [has, use] = wanted ? ["no", "discoveryReport"] : ["an", "pendingDiscovery"];

@@ -130,10 +130,7 @@ export class ReportMaker implements Maker {
     const told = await this.toldOf(value);
     const key = this.campaign.discoveryTerms?.hashKey;
     const name = given ?? (told !== undefined && key !== undefined ? keyedName(format, key, told) : undefined);
-    const { secret } = this.#random;
-    return name === undefined
-      ? discoveryReport(format, undefined, blankName(this.octets(FRESH_BYTES)), secret())
-      : discoveryReport(format, told, name, secret());
+    return discoveryReport(format, name && told, name ?? blankName(this.octets(FRESH_BYTES)), this.#random.secret());
   }
 
   /** Begin a discovery report whose name the evaluator is asked for, in an oblivious campaign alone. */

@@ -5,28 +5,16 @@ import { Budget } from "../src/budget/budget.js";
 import { NotYet, OptedOut, StoreError } from "../src/errors.js";
 import type { SenderOptions } from "../src/sender/options.js";
 import { Queue } from "../src/sender/queue.js";
-import { Sender } from "../src/sender/sender.js";
+import type { Sender } from "../src/sender/sender.js";
 import { Answers } from "../src/store/answers.js";
 import { MemoryStore } from "../src/store/memory-store.js";
 import type { Entry, Outcome, Store, Wanted } from "../src/store/store.js";
-import { Newest } from "../src/trust/newest.js";
 import { Policy } from "../src/trust/policy.js";
-import { FakeCollector, readingOf, refusal } from "./fake-maker.js";
-import { vectors } from "./vectors.js";
-
-const KEYS: unknown = vectors("policies").accept[0]?.policy.operator_keys;
-const open: Sender[] = [];
-
-function policyOf(store: Store): Policy {
-  return Policy.parse({ campaign_id: "features", operator_keys: KEYS, max_epsilon: 1 }, new Newest(store));
-}
+import { FakeCollector, refusal } from "./fake-maker.js";
+import { closeTabs, tab as tabOf, TERMS } from "./tabs.js";
 
 function tab(store: Store, collector: FakeCollector, options: Partial<SenderOptions> = {}): Sender {
-  const site = "https://collector.example.com";
-  const given = { site, policy: policyOf(store), delaySeconds: 600, fetch: collector.fetch, ...options, store };
-  const sender = new Sender(given, () => readingOf());
-  open.push(sender);
-  return sender;
+  return tabOf({ delaySeconds: 600, ...options, store }, collector).sender;
 }
 
 /** A store that fails, or lets a test act, before a step. */
@@ -47,7 +35,7 @@ function keysOf(store: Store): Promise<string[]> {
 }
 
 afterEach(() => {
-  for (const sender of open.splice(0)) sender.close();
+  closeTabs();
   vi.unstubAllGlobals();
   vi.useRealTimers();
 });
@@ -154,8 +142,7 @@ test("only a policy that was read, and keeps the newest epoch, is one", () => {
   const [store, collector] = [new MemoryStore(), new FakeCollector()];
   const byHand = { campaignId: "features", accept: () => Promise.resolve(Infinity) };
   expect(() => tab(store, collector, { policy: byHand as never })).toThrow("policy");
-  const terms = { campaign_id: "features", operator_keys: KEYS, max_epsilon: 1 };
-  expect(() => Policy.parse(terms, undefined as never)).toThrow("newest");
+  expect(() => Policy.parse(TERMS, undefined as never)).toThrow("newest");
   const made = Policy as unknown as new (...given: unknown[]) => Policy;
   expect(() => new made()).toThrow("Policy.parse");
 });

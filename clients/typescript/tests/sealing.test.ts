@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { blake2b, bytesOf, concat, hex, integerOf, unhex, utf8 } from "../src/bytes.js";
 import { campaignOf } from "../src/campaign/at-once.js";
 import { obliviousOf, questionsOf, type Questions } from "../src/discovery/oblivious.js";
-import { blankName, discoveryReport, keyedName, padded, requireShort } from "../src/discovery/report.js";
+import { blankName, discoveryReport, keyedName, padded, requireShort, type DiscoveryFormat } from "../src/discovery/report.js";
 import { Unanswered } from "../src/errors.js";
 import { openMaker } from "../src/making.js";
 import { Answers } from "../src/store/answers.js";
@@ -16,6 +16,12 @@ import { multiplyNatively, multiplyPortably, publicKey, x25519 } from "../src/wi
 import { refusal } from "./refusals.js";
 import { vectors, type Entry } from "./vectors.js";
 
+const formatOf = (entry: Entry): DiscoveryFormat => ({
+  binding: unhex(entry.binding),
+  maxValueBytes: entry.max_value_bytes,
+  analyzer: unhex(entry.analyzer),
+  auxServer: unhex(entry.aux_server),
+});
 const numbered = (entries: readonly Entry[]): [number, Entry][] => entries.map((entry, place) => [place, entry]);
 
 describe("sealing", () => {
@@ -81,12 +87,6 @@ describe("X25519", () => {
 
 describe("discovery", () => {
   const { accept, refuse } = vectors("discovery");
-  const formatOf = (entry: Entry) => ({
-    binding: unhex(entry.binding),
-    maxValueBytes: entry.max_value_bytes,
-    analyzer: unhex(entry.analyzer),
-    auxServer: unhex(entry.aux_server),
-  });
   test.each(numbered(accept))("accept %i", async (_, entry) => {
     const value = entry.value ?? undefined;
     const format = formatOf(entry);
@@ -133,12 +133,7 @@ describe("questions to an evaluator", () => {
   });
 
   test.each(of(accept, "report"))("accept the report %i", async (_, entry) => {
-    const format = {
-      binding: unhex(entry.binding),
-      maxValueBytes: entry.max_value_bytes,
-      analyzer: unhex(entry.analyzer),
-      auxServer: unhex(entry.aux_server),
-    };
+    const format = formatOf(entry);
     const name = nameOf(unhex(entry.output));
     expect([hex(name.hash), hex(name.boxKey)]).toEqual([entry.hash, entry.box_key]);
     const inner = concat(format.binding, padded(entry.value, format));

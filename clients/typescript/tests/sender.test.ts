@@ -1,62 +1,23 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Budget } from "../src/budget/budget.js";
 import { BudgetSpent, NotYet, OptedOut, OverCap, QueueFull, Untrusted, UsageError } from "../src/errors.js";
-import type { SenderOptions } from "../src/sender/options.js";
 import type { Maker } from "../src/sender/making.js";
 import type { Publication } from "../src/sender/publication.js";
 import { Queue } from "../src/sender/queue.js";
-import { Sender } from "../src/sender/sender.js";
 import { clientTokens } from "../src/sender/token.js";
 import { MemoryStore } from "../src/store/memory-store.js";
-import type { Store } from "../src/store/store.js";
-import { Newest } from "../src/trust/newest.js";
-import { Policy } from "../src/trust/policy.js";
-import type { Asked } from "../src/trust/asked.js";
 import { FakeCollector, readingOf, refusal } from "./fake-maker.js";
-import { vectors } from "./vectors.js";
+import { closeTabs, dump, tab } from "./tabs.js";
 
 const START = Date.parse("2026-11-23T12:00:00Z");
 const DAY = 86_400_000;
-const KEYS: unknown = vectors("policies").accept[0]?.policy.operator_keys;
-const open: Sender[] = [];
-
-function policyOf(store: Store): Policy {
-  return Policy.parse({ campaign_id: "features", operator_keys: KEYS, max_epsilon: 1 }, new Newest(store));
-}
-
-/** A sender, its collector and its store; further tabs share the store. */
-function tab(
-  options: Partial<SenderOptions> = {},
-  collector = new FakeCollector(),
-  asked: Partial<Asked> = {},
-): { sender: Sender; collector: FakeCollector; store: Store } {
-  const store = options.store ?? new MemoryStore();
-  const given = {
-    site: "https://collector.example.com",
-    policy: policyOf(store),
-    delaySeconds: 0,
-    fetch: collector.fetch,
-    ...options,
-    store,
-  };
-  const sender = new Sender(given, () => readingOf(asked));
-  open.push(sender);
-  return { sender, collector, store };
-}
-
-/** Return all that a store has, as text. */
-function dump(store: Store): Promise<string> {
-  return store.change([{ prefix: "", most: 9999 }], ([found = []]) => ({
-    result: found.map(([key, value]) => `${key}=${JSON.stringify(value, (_, each) => (each instanceof Uint8Array ? new TextDecoder().decode(each) : each))}`).join("\n"),
-  }));
-}
 
 beforeEach(() => {
   vi.useFakeTimers({ now: START, toFake: ["Date"] });
 });
 
 afterEach(() => {
-  for (const sender of open.splice(0)) sender.close();
+  closeTabs();
   vi.useRealTimers();
 });
 
@@ -140,7 +101,7 @@ describe("reporting and delivering", () => {
   });
 
   test("the cap of a window is kept, and in the next one there is room", async () => {
-    const { sender } = tab({}, new FakeCollector(), { cap: 2 });
+    const { sender } = tab({}, new FakeCollector(), readingOf({ cap: 2 }));
     await Promise.all([sender.report("one"), sender.report("two")]);
     const many = await Promise.allSettled([sender.report("three"), sender.report("four")]);
     expect(many.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
@@ -171,14 +132,14 @@ describe("tabs that share a store", () => {
       if (init.method === "POST") bodies.push(new TextDecoder().decode(init.body as Uint8Array));
       return init.method === "POST" && hang ? new Promise(() => undefined) : collector.fetch(url, init);
     };
-    const one = tab({ fetch: fetcher }, collector, { streams: ["reports"] });
+    const one = tab({ fetch: fetcher }, collector, readingOf({ streams: ["reports"] }));
     await one.sender.report("dark-mode");
     void one.sender.deliver();
     await vi.waitFor(() => {
       expect(bodies.length).toBe(1);
     });
     hang = false;
-    const two = tab({ store: one.store, fetch: fetcher }, collector, { streams: ["reports"] });
+    const two = tab({ store: one.store, fetch: fetcher }, collector, readingOf({ streams: ["reports"] }));
     expect((await two.sender.deliver()).sent).toBe(0);
     vi.setSystemTime(START + 301_000);
     expect((await two.sender.deliver()).sent).toBe(1);
@@ -246,14 +207,14 @@ describe("a collector in trouble", () => {
   });
 
   test("a batch that is too long is halved until it fits", async () => {
-    const { sender, collector } = tab({}, new FakeCollector(), { streams: ["reports"] });
+    const { sender, collector } = tab({}, new FakeCollector(), readingOf({ streams: ["reports"] }));
     await Promise.all(Array.from({ length: 9 }, (_, n) => sender.report(`v${String(n)}`)));
     const { fetch } = collector;
     const limited: typeof fetch = (url, init) =>
       init.method === "POST" && (init.body as Uint8Array).length > 3 * 64
         ? Promise.resolve(refusal(413, "too_many_reports_at_once"))
         : fetch(url, init);
-    const other = tab({ store: new MemoryStore(), fetch: limited }, collector, { streams: ["reports"] });
+    const other = tab({ store: new MemoryStore(), fetch: limited }, collector, readingOf({ streams: ["reports"] }));
     await Promise.all(Array.from({ length: 9 }, (_, n) => other.sender.report(`w${String(n)}`)));
     expect((await other.sender.deliver()).sent).toBe(9);
     expect((await sender.deliver()).sent).toBe(9);
@@ -268,7 +229,7 @@ describe("a collector in trouble", () => {
 
   test("an answer without end is not read to its end", async () => {
     const endless = new ReadableStream({ pull: (controller) => { controller.enqueue(new Uint8Array(1 << 16)); } });
-    const { sender, collector } = tab({}, new FakeCollector(), { streams: ["reports"] });
+    const { sender, collector } = tab({}, new FakeCollector(), readingOf({ streams: ["reports"] }));
     await sender.report("dark-mode");
     collector.answer = () => new Response(endless, { status: 400 });
     expect((await sender.deliver()).waiting).toBe(1);
@@ -323,7 +284,7 @@ describe("without a campaign file", () => {
   });
 
   test("a value waits while no key vouches for the campaign, and holds up no report", async () => {
-    const { collector, store } = tab();
+    const collector = new FakeCollector();
     let expired = false;
     const requireValid = (): void => {
       if (expired) throw new Untrusted("expired");
@@ -333,10 +294,7 @@ describe("without a campaign file", () => {
       ...(await reading.open(publication)),
       requireValid,
     });
-    const given = { site: "https://collector.example.com", policy: policyOf(store), delaySeconds: 0, store };
-    const options = { ...given, fetch: collector.fetch, keepValues: true };
-    const sender = new Sender(options, () => ({ ...reading, open: opened }));
-    open.push(sender);
+    const { sender } = tab({ keepValues: true }, collector, { ...reading, open: opened });
     collector.online = false;
     await sender.report("dark-mode");
     collector.online = true;

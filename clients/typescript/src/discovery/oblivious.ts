@@ -55,12 +55,12 @@ export function questionsOf(inputs: readonly (Uint8Array | undefined)[], random:
     blinded: concatBytes(...asked.map(({ blinded }) => blinded)),
     finish: (answer, publicKey) => {
       const place = ELEMENT_BYTES * asked.length;
-      if (answer.length !== place + PROOF_BYTES) {
-        const [has, must] = [answer.length, place + PROOF_BYTES].map(String);
-        throw new Unanswered(`the evaluator's answer has ${has ?? ""} bytes, must have ${must ?? ""}`);
+      const must = place + PROOF_BYTES;
+      if (answer.length !== must) {
+        throw new Unanswered(`the evaluator's answer has ${String(answer.length)} bytes, must have ${String(must)}`);
       }
-      const evaluated = asked.map((_, row) => answer.subarray(ELEMENT_BYTES * row, ELEMENT_BYTES * (row + 1)));
-      const items = asked.map((one, row) => ({ ...one, evaluated: evaluated[row] ?? NOTHING }));
+      const elementOf = (row: number): Uint8Array => answer.subarray(ELEMENT_BYTES * row, ELEMENT_BYTES * (row + 1));
+      const items = asked.map((one, row) => ({ ...one, evaluated: elementOf(row) }));
       try {
         return voprf.finalizeBatch(items, publicKey, answer.subarray(place));
       } catch {

@@ -71,9 +71,11 @@ export class Asking {
 
   constructor(given: Circumstances) {
     this.#given = given;
-    globalThis.addEventListener?.("online", () => {
-      this.#heldUntil = 0;
-    });
+  }
+
+  /** Hold nothing back any more: the device is online again. */
+  resume(): void {
+    this.#heldUntil = 0;
   }
 
   /** Begin the report of a value that was charged, and return its blank, to be queued; `kept` goes with it. */
@@ -181,9 +183,8 @@ export class Asking {
 
   /** Return why there is no answer of the right form; undefined if there is one. */
   #refusalOf(answer: Answer): Outcome | undefined {
-    const { status, headers, body } = answer;
+    const { status, media, body } = answer;
     if (status === 200) {
-      const media = (headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
       if (media !== OCTETS) return { reason: "no_evaluator", again: true };
       return body.length === ANSWER_BYTES ? undefined : { reason: "wrong_length", again: true };
     }

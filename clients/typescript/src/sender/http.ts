@@ -20,6 +20,8 @@ export interface Request {
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
+  /** The media type in small letters, without parameters. */
+  readonly media: string | undefined;
   readonly body: Uint8Array;
 }
 
@@ -52,7 +54,9 @@ export async function send(fetcher: Fetch, request: Request): Promise<Answer> {
   if (body === undefined && response.ok && request.mostBytes !== undefined) {
     throw new DeliveryError(`the collector's answer has more than ${String(most)} bytes, must have at most so many`);
   }
-  return { status: response.status, headers: response.headers, body: body ?? new Uint8Array() };
+  const { status, headers } = response;
+  const media = (headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
+  return { status, headers, media, body: body ?? new Uint8Array() };
 }
 
 /** Return the body of at most that many bytes, or undefined if it is longer; the rest is not fetched. */

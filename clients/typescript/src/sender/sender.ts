@@ -135,6 +135,7 @@ export class Sender {
       this.#wake();
     };
     const onOnline = (): void => {
+      this.#asking?.resume();
       void resume(this.#store, this.#campaign).then(onReturn, onReturn);
     };
     followPage({ onLeave, onReturn, onOnline }, running.signal);

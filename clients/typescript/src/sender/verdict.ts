@@ -42,8 +42,7 @@ export function verdict(answer: Answer, reports: number): Verdict {
 }
 
 /** Return the name in the problem details of RFC 9457; empty if the answer is not a collector's refusal. */
-function problemOf({ headers, body }: Answer): string {
-  const media = (headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
+function problemOf({ media, body }: Answer): string {
   if (media !== "application/problem+json") return "";
   try {
     const { type } = (parseJson(body, PROBLEM_BYTES, "the answer") ?? {}) as { readonly type?: unknown };
